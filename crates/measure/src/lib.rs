@@ -1,0 +1,1 @@
+//! Clocks, histograms, samplers of CPU, disks and network, the environment record, statistics.

@@ -1,0 +1,1 @@
+//! Trials, rate search, ceilings, bottleneck and verdict.

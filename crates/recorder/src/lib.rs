@@ -1,0 +1,1 @@
+//! The pipeline from socket to durable segment, run control and drains.

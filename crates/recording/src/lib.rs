@@ -1,0 +1,1 @@
+//! What lies on disk: segment layout, journal, reader and verification.

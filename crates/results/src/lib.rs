@@ -1,0 +1,1 @@
+//! What was measured: event and result types, result directories, schema.

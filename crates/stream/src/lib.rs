@@ -1,0 +1,1 @@
+//! Event identity, the wire protocol, the source simulator and the ledger.

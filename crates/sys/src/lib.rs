@@ -1,0 +1,1 @@
+//! The only unsafe code: ring, sockets, huge-page buffer pool, direct files, affinity.

@@ -1,0 +1,1 @@
+//! Tests only: namespaces, seeded faults, fixtures.

@@ -1,0 +1,1 @@
+//! The Workload contract, its kinds, and background loads.
