@@ -1,1 +1,22 @@
 //! Clocks, histograms, samplers of CPU, disks and network, the environment record, statistics.
+//!
+//! Invariants: no unsafe code; every parser is a pure function of the kernel's text and never panics;
+//! every reader takes the root of the file tree (`/` in earnest), so that tests can feed a made-up machine.
+
+pub mod clock;
+pub mod cpu;
+pub mod disk;
+pub mod environment;
+pub mod error;
+pub mod histogram;
+pub mod memory;
+pub mod mounts;
+pub mod net;
+pub mod pressure;
+pub mod sampler;
+pub mod space;
+pub mod stats;
+
+mod text;
+
+pub use error::MeasureError;

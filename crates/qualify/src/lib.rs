@@ -1,1 +1,3 @@
 //! Trials, rate search, ceilings, bottleneck and verdict.
+
+pub mod search;

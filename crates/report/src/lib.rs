@@ -1,1 +1,38 @@
-//! Reports drawn from a result directory alone.
+//! Reports drawn from a result summary alone: the one-page verdict, on a terminal and in Markdown.
+//!
+//! `blocks` says what is shown and in which words, as a `page`; `terminal` and `markdown` say how it looks.
+//! Invariants: the same summary gives the same text; colour never carries meaning that the words do not; what
+//! was not measured is called so.
+
+mod blocks;
+mod format;
+mod markdown;
+mod page;
+mod terminal;
+
+use keepup_results::ResultSummary;
+
+/// Trials that fit on the terminal's one page; the Markdown report has all.
+const TERMINAL_TRIALS_MAX: usize = 10;
+
+/// How a terminal shows text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether ANSI colours may be used; the caller heeds NO_COLOR and whether this is a terminal at all.
+    pub colour: bool,
+    /// Columns of the terminal; taken as 60 when it has fewer.
+    pub width: usize,
+}
+
+/// The one-page verdict for a terminal. Only the command and the directory may be wider than the terminal:
+/// broken in two they could not be copied.
+#[must_use]
+pub fn terminal(summary: &ResultSummary, style: Style) -> String {
+    terminal::render(&blocks::page(summary, TERMINAL_TRIALS_MAX), style)
+}
+
+/// The verdict as a Markdown document, with every trial.
+#[must_use]
+pub fn markdown(summary: &ResultSummary) -> String {
+    markdown::render(&blocks::page(summary, usize::MAX))
+}

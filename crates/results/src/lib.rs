@@ -1,1 +1,29 @@
 //! What was measured: event and result types, result directories, schema.
+//!
+//! A result directory holds `events.jsonl`, append-only and the truth, and `result.json`, its summary.
+//! Reports are drawn from these two files alone, at any later time.
+//!
+//! Invariants: a figure that was not measured is null, never 0 or invented; what this crate writes it can
+//! read back; time is passed in, never looked up.
+
+mod check;
+mod directory;
+mod error;
+mod event;
+#[cfg(test)]
+#[path = "example_tests.rs"]
+mod example;
+mod log;
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod schema;
+mod summary;
+
+pub use directory::{ResultDirectory, default_name, rfc3339};
+pub use error::ResultsError;
+pub use event::Event;
+pub use log::{EventLog, EventReader};
+pub use summary::{
+    Bottleneck, Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, NextLimit,
+    ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
+};

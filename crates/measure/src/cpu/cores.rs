@@ -1,0 +1,128 @@
+//! What each core of the machine did, from /proc/stat: our work, the interrupts, and what was stolen.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rustix::param::clock_ticks_per_second;
+use serde::{Deserialize, Serialize};
+
+use super::ticks_to_ns;
+use crate::error::MeasureError;
+use crate::text;
+
+/// How long one core has been in each state since boot, in ns, in steps of a tick (10 ms).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreTimes {
+    /// The core's number.
+    pub core: u32,
+    /// User code, niced included.
+    pub user_ns: u64,
+    /// Kernel code other than interrupts.
+    pub system_ns: u64,
+    /// Interrupts.
+    pub irq_ns: u64,
+    /// Deferred interrupts: where the network's receive work is done.
+    pub softirq_ns: u64,
+    /// Wanted by this machine but given by the hypervisor to another one.
+    pub steal_ns: u64,
+    /// Nothing to do.
+    pub idle_ns: u64,
+    /// Nothing to do while a disk was busy for this core; also idle time.
+    pub iowait_ns: u64,
+}
+
+/// What one core did between two readings, in per cent of the time between them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreUsage {
+    /// The core's number.
+    pub core: u32,
+    /// Doing anything: user, system, irq and softirq. Idle, iowait and steal are not in it.
+    pub busy_percent: f64,
+    /// User code.
+    pub user_percent: f64,
+    /// Kernel code other than interrupts.
+    pub system_percent: f64,
+    /// Interrupts.
+    pub irq_percent: f64,
+    /// Deferred interrupts.
+    pub softirq_percent: f64,
+    /// Taken by the hypervisor.
+    pub steal_percent: f64,
+}
+
+impl CoreTimes {
+    /// All cores that are online, by number. `root` is `/` in earnest. Fails when /proc/stat shows none.
+    pub fn read_all(root: &Path) -> Result<Vec<Self>, MeasureError> {
+        let cores = parse_core_times(&text::read(root, "proc/stat")?, clock_ticks_per_second());
+        if cores.is_empty() { Err(text::malformed(root, "proc/stat", "it lists no core")) } else { Ok(cores) }
+    }
+
+    /// State by state the time since `earlier`. The kernel lets idle and iowait run backwards a little;
+    /// that counts as none.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            core: self.core,
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            irq_ns: self.irq_ns.saturating_sub(earlier.irq_ns),
+            softirq_ns: self.softirq_ns.saturating_sub(earlier.softirq_ns),
+            steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+            idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
+            iowait_ns: self.iowait_ns.saturating_sub(earlier.iowait_ns),
+        }
+    }
+
+    fn usage(&self) -> Option<CoreUsage> {
+        let busy_ns = [self.user_ns, self.system_ns, self.irq_ns, self.softirq_ns];
+        let rest_ns = [self.steal_ns, self.idle_ns, self.iowait_ns];
+        let sum = |parts: &[u64]| parts.iter().map(|ns| *ns as f64).sum::<f64>();
+        let total_ns = sum(&busy_ns) + sum(&rest_ns);
+        let percent = |ns: f64| 100.0 * ns / total_ns;
+        (total_ns > 0.0).then(|| CoreUsage {
+            core: self.core,
+            busy_percent: percent(sum(&busy_ns)),
+            user_percent: percent(self.user_ns as f64),
+            system_percent: percent(self.system_ns as f64),
+            irq_percent: percent(self.irq_ns as f64),
+            softirq_percent: percent(self.softirq_ns as f64),
+            steal_percent: percent(self.steal_ns as f64),
+        })
+    }
+}
+
+/// What each core did between two readings. A core that one of them lacks, or that shows no passage of time
+/// (readings less than a tick apart), is left out.
+pub fn core_usage(before: &[CoreTimes], after: &[CoreTimes]) -> Vec<CoreUsage> {
+    let earlier: BTreeMap<u32, &CoreTimes> = before.iter().map(|core| (core.core, core)).collect();
+    after.iter().filter_map(|core| core.since(earlier.get(&core.core)?).usage()).collect()
+}
+
+/// The cores in the text of /proc/stat (proc_stat(5)); lines that are not a core's are skipped.
+/// Guest time is already inside user time and is not added again.
+pub fn parse_core_times(text: &str, ticks_per_s: u64) -> Vec<CoreTimes> {
+    text.lines().filter_map(|line| parse_core(line, ticks_per_s)).collect()
+}
+
+fn parse_core(line: &str, ticks_per_s: u64) -> Option<CoreTimes> {
+    let mut fields = line.split_ascii_whitespace();
+    let core = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
+    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = ticks[..] else { return None };
+    let ns = |ticks| ticks_to_ns(ticks, ticks_per_s);
+    Some(CoreTimes {
+        core,
+        user_ns: ns(user.saturating_add(nice)),
+        system_ns: ns(system),
+        irq_ns: ns(irq),
+        softirq_ns: ns(softirq),
+        steal_ns: ns(steal),
+        idle_ns: ns(idle),
+        iowait_ns: ns(iowait),
+    })
+}
+
+#[cfg(test)]
+#[path = "cores_tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! The profiles that keepup brings along, one TOML file each in the folder `profiles/` of the repository.
+
+use crate::load::{ProfileError, parse, unknown};
+use crate::profile::Profile;
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        /// Name and text of each profile, sorted by name.
+        const EMBEDDED: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../../profiles/", $name, ".toml")))),*];
+    };
+}
+
+embedded![
+    "agipd-1m",
+    "alice-flp",
+    "atlas-phase2",
+    "citius-840k",
+    "csl",
+    "csl-old",
+    "cta-camera",
+    "dalsa-1m60",
+    "dune-supernova",
+    "eiger2-16m",
+    "eiger2-16m-bslz4",
+    "eiger2-4m",
+    "eiger2-4m-8bit",
+    "frelon-2000",
+    "frelon-2k",
+    "gbt-cgsr2",
+    "gigafrost",
+    "jungfrau",
+    "jungfrau-2khz",
+    "jungfrau-4m",
+    "jungfrau-4m-2khz",
+    "jungfrau-9m",
+    "lambda-750k",
+    "lwa-drx",
+    "orca-lightning",
+    "pco-edge-42",
+    "pco-edge-55",
+    "pco-panda",
+    "pilatus-100k",
+    "pilatus3-6m",
+    "pilatus3-6m-cbf",
+    "protodune",
+    "romanis",
+    "sarnoff-512",
+    "vlbi-flexbuff",
+    "vlbi-mark6",
+];
+
+/// Names of the built-in profiles, sorted.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name)
+}
+
+/// The built-in profile of that name.
+pub fn builtin(name: &str) -> Result<Profile, ProfileError> {
+    parse(&text(name)?, &format!("profiles/{name}.toml"), &text)
+}
+
+/// Text of the built-in profile of that name.
+pub(crate) fn text(name: &str) -> Result<String, ProfileError> {
+    let found = EMBEDDED.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| unknown(name, builtin_names()))
+}
+
+#[cfg(test)]
+#[path = "builtin_tests.rs"]
+mod tests;

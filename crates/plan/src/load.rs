@@ -1,0 +1,219 @@
+//! From a name or a path to a validated profile: reading, following `extends`, and errors that name the line.
+
+mod close;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::builtin;
+use crate::place::{Place, key_at, line_of_key, line_of_offset};
+use crate::profile::{Invalid, Profile};
+use crate::toml_form::ProfileFile;
+
+/// Most profiles in a chain of `extends`, the first included.
+const CHAIN_MAX: usize = 8;
+/// Largest profile file in bytes; a hand-written one has a few kilobytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why there is no such profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// No built-in profile has this name.
+    #[error("no profile is called {name:?}{}\nhint: keepup profile list", close::suggestion(.close))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// Names that differ in a few letters.
+        close: Vec<String>,
+    },
+    /// The file cannot be read.
+    #[error(
+        "cannot read profile {path}: {source}\nhint: a name without '/' and '.toml' means a built-in profile"
+    )]
+    Unreadable {
+        /// The file as it was named.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file says something that cannot be.
+    #[error("{place}: {}{reason}", prefix(.key))]
+    Invalid {
+        /// File and line.
+        place: Place,
+        /// Dotted key; empty where the text as a whole is no TOML.
+        key: String,
+        /// What is wrong, possibly with a hint on a second line.
+        reason: String,
+    },
+}
+
+fn prefix(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!("{key}: ") }
+}
+
+/// One file of a chain of `extends`.
+struct Link {
+    origin: String,
+    text: String,
+}
+
+impl Link {
+    fn invalid(&self, key: &str, reason: impl Into<String>) -> ProfileError {
+        let place = Place { origin: self.origin.clone(), line: line_of_key(&self.text, key) };
+        ProfileError::Invalid { place, key: key.to_owned(), reason: reason.into() }
+    }
+
+    /// Checks every key by itself, so that a mistake is reported where it stands.
+    fn read(&self) -> Result<(ProfileFile, Table), ProfileError> {
+        let refuse = |error: toml::de::Error| {
+            let span = error.span().unwrap_or_default();
+            let line = Some(line_of_offset(&self.text, span.start));
+            let place = Place { origin: self.origin.clone(), line };
+            ProfileError::Invalid {
+                place,
+                key: key_at(&self.text, &span),
+                reason: error.message().to_owned(),
+            }
+        };
+        Ok((toml::from_str(&self.text).map_err(refuse)?, toml::from_str(&self.text).map_err(refuse)?))
+    }
+}
+
+/// A built-in profile by name, or a file when the text contains '/' or ends in ".toml". What a file extends
+/// is found the same way, paths relative to the folder of that first file.
+pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
+    if !is_path(name_or_path) {
+        return builtin::builtin(name_or_path);
+    }
+    let folder = Path::new(name_or_path).parent().unwrap_or(Path::new(""));
+    let resolve = |name: &str| {
+        if is_path(name) { read_file(&folder.join(name).to_string_lossy()) } else { builtin::text(name) }
+    };
+    parse(&read_file(name_or_path)?, name_or_path, &resolve)
+}
+
+fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+fn read_file(path: &str) -> Result<String, ProfileError> {
+    let read = || {
+        let mut text = String::new();
+        // One byte more than allowed tells a file that is too long, and ends one that has no end.
+        File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            let reason = format!("more than {FILE_BYTES_MAX} bytes are no profile");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+        }
+        Ok(text)
+    };
+    read().map_err(|source| ProfileError::Unreadable { path: path.to_owned(), source })
+}
+
+/// The error for a name that none of the known ones is.
+pub(crate) fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> ProfileError {
+    ProfileError::Unknown { name: name.to_owned(), close: close::close_names(name, known) }
+}
+
+/// Reads the text of a profile, with all that it extends, and validates it. `origin` stands in messages; when
+/// it is a file, the profile must be named like it. `resolve` gives the text of a profile that is extended.
+pub fn parse(
+    text: &str,
+    origin: &str,
+    resolve: &dyn Fn(&str) -> Result<String, ProfileError>,
+) -> Result<Profile, ProfileError> {
+    let mut chain = vec![Link { origin: origin.to_owned(), text: text.to_owned() }];
+    let (file, mut merged) = chain[0].read()?;
+    check_name(&chain[0], file.name.as_deref())?;
+    let mut extends = file.extends;
+    while let Some(base) = extends {
+        let child = &chain[chain.len() - 1];
+        if chain[1..].iter().any(|link| link.origin == base) {
+            return Err(child.invalid("extends", format!("{base:?} would extend itself")));
+        }
+        if chain.len() == CHAIN_MAX {
+            return Err(child.invalid("extends", format!("more than {CHAIN_MAX} profiles in a chain")));
+        }
+        let text = resolve(&base).map_err(|error| child.invalid("extends", error.to_string()))?;
+        let link = Link { origin: base, text };
+        let (file, table) = link.read()?;
+        merged = extend(table, merged);
+        extends = file.extends;
+        chain.push(link);
+    }
+    complete(&chain, merged)
+}
+
+/// A profile must have a name, and a file is named like the profile in it.
+fn check_name(link: &Link, name: Option<&str>) -> Result<(), ProfileError> {
+    let stem = link.origin.strip_suffix(".toml").map(|path| path.rsplit('/').next().unwrap_or(path));
+    match (name, stem) {
+        (None, _) => Err(link.invalid("name", "it is missing")),
+        (Some(name), Some(stem)) if name != stem => {
+            Err(link.invalid("name", format!("{name:?} is not the name of its file, {stem:?}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `base` with what `child` says in its place, key by key. `[event]` is taken whole: half of one description
+/// of a size with half of another makes no sense. Name and description are each file's own. A reference
+/// replaces the one about the same figure.
+fn extend(mut base: Table, mut child: Table) -> Table {
+    base.remove("name");
+    base.remove("description");
+    let about = |reference: &Value| reference.get("what").cloned();
+    let restated = match child.get("reference") {
+        Some(Value::Array(references)) => references.iter().map(about).collect(),
+        _ => Vec::new(),
+    };
+    if let Some(Value::Array(mut inherited)) = base.remove("reference") {
+        inherited.retain(|reference| !restated.contains(&about(reference)));
+        let own = child.entry("reference").or_insert_with(|| Value::Array(Vec::new()));
+        own.as_array_mut().into_iter().for_each(|own| own.append(&mut inherited));
+    }
+    if child.contains_key("event") {
+        base.remove("event");
+    }
+    merge(base, child)
+}
+
+/// Takes over all keys of `child`, tables key by key.
+fn merge(mut base: Table, child: Table) -> Table {
+    for (key, value) in child {
+        let merged = match (base.remove(&key), value) {
+            (Some(Value::Table(old)), Value::Table(new)) => Value::Table(merge(old, new)),
+            (_, value) => value,
+        };
+        base.insert(key, merged);
+    }
+    base
+}
+
+fn complete(chain: &[Link], merged: Table) -> Result<Profile, ProfileError> {
+    let locate = |Invalid { key, reason }: Invalid| {
+        let table = key.split('.').next().unwrap_or(key);
+        let says = |key| chain.iter().find(move |link| line_of_key(&link.text, key).is_some());
+        match (says(key), says(table)) {
+            (Some(link), _) => link.invalid(key, reason),
+            (None, Some(link)) => {
+                let place = Place { origin: link.origin.clone(), line: line_of_key(&link.text, table) };
+                ProfileError::Invalid { place, key: key.to_owned(), reason }
+            }
+            (None, None) => chain[0].invalid(key, reason),
+        }
+    };
+    // Every link was read by itself before, so that here no key can be of a wrong type.
+    let file: ProfileFile = merged.try_into().map_err(|error| chain[0].invalid("", error.to_string()))?;
+    let profile = file.into_profile().map_err(locate)?;
+    profile.validate().map_err(locate)?;
+    Ok(profile)
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

@@ -1,0 +1,76 @@
+//! Places in a TOML text: from a key to its line, and from a span to the key it belongs to.
+
+use std::fmt;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+/// Where in which file something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// File or name of the profile.
+    pub origin: String,
+    /// Line from 1, where it is known.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin)?;
+        self.line.iter().try_for_each(|line| write!(f, ":{line}"))
+    }
+}
+
+/// Line, from 1, of a byte offset.
+pub(crate) fn line_of_offset(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
+/// Line of a dotted key; none when the text does not have it.
+pub(crate) fn line_of_key(text: &str, key: &str) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let mut table = document.get_ref();
+    let mut names = key.split('.').peekable();
+    while let Some(name) = names.next() {
+        let (found, value) = table.iter().find(|(found, _)| found.get_ref() == name)?;
+        if names.peek().is_none() {
+            return Some(line_of_offset(text, found.span().start));
+        }
+        table = value.get_ref().as_table()?;
+    }
+    None
+}
+
+/// Dotted key whose name or value covers the span; empty when none does or the text is no TOML.
+pub(crate) fn key_at(text: &str, span: &Range<usize>) -> String {
+    let Ok(document) = DeTable::parse(text) else { return String::new() };
+    let mut names = Vec::new();
+    name_path(document.get_ref(), span, &mut names);
+    names.join(".")
+}
+
+/// Collects the names that lead to the span. The span of a `[table]` is its header alone, so that every
+/// table is searched, whatever its own span.
+fn name_path(table: &DeTable<'_>, span: &Range<usize>, names: &mut Vec<String>) -> bool {
+    let covers = |range: Range<usize>| range.start <= span.start && span.end <= range.end;
+    for (name, value) in table {
+        names.push(name.get_ref().to_string());
+        let deeper = match value.get_ref() {
+            DeValue::Table(table) => name_path(table, span, names),
+            DeValue::Array(array) => array
+                .iter()
+                .filter_map(|value| value.get_ref().as_table())
+                .any(|table| name_path(table, span, names)),
+            _ => false,
+        };
+        if deeper || covers(name.span()) || covers(value.span()) {
+            return true;
+        }
+        names.pop();
+    }
+    false
+}
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+mod tests;

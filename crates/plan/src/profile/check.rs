@@ -1,0 +1,197 @@
+//! What cannot be: the limits of a profile and the relations between its fields.
+
+use std::time::Duration;
+
+use super::{Burst, EventSize, Placement, Profile};
+use crate::units::Bytes;
+
+/// Largest event, as the recorder takes one into memory whole.
+const EVENT_MAX: Bytes = Bytes(512 << 20);
+/// Largest number of streams: a stream's number is a 16-bit channel in the recording, and one is kept back.
+const STREAMS_MAX: u32 = 65_535;
+/// Largest number of connections that the simulated source opens, each a thread.
+const CONNECTIONS_MAX: u32 = 64;
+/// Smallest block: the alignment of payload in a segment.
+const BLOCK_MIN: Bytes = Bytes(4096);
+/// Most dimensions of an event.
+const DIMENSIONS_MAX: usize = 8;
+/// Longest run.
+const DURATION_MAX: Duration = Duration::from_secs(366 * 86_400);
+/// Longest name, so that it fits into file names beside others.
+const NAME_MAX: usize = 64;
+
+/// A field of a profile that cannot be as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {reason}")]
+pub struct Invalid {
+    /// The key as a file has it: "source.rate".
+    pub key: &'static str,
+    /// What is wrong, with the figures.
+    pub reason: String,
+}
+
+fn refuse(key: &'static str, reason: impl Into<String>) -> Result<(), Invalid> {
+    Err(Invalid { key, reason: reason.into() })
+}
+
+impl Profile {
+    /// Finds the first field that is impossible, by itself or together with others.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.check_name()?;
+        self.check_event()?;
+        self.check_shape()?;
+        self.check_source()?;
+        self.check_burst()?;
+        self.check_record()?;
+        self.check_requirements()?;
+        self.check_run()
+    }
+
+    fn check_name(&self) -> Result<(), Invalid> {
+        let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+        if self.name.is_empty() || self.name.len() > NAME_MAX || !self.name.bytes().all(plain) {
+            let name = &self.name;
+            return refuse("name", format!("{name:?} is not 1 to {NAME_MAX} of a-z, 0-9 and hyphen"));
+        }
+        if self.title.trim().is_empty() || self.title.contains(char::is_control) {
+            return refuse("title", "it must be one line of text");
+        }
+        Ok(())
+    }
+
+    fn check_event(&self) -> Result<(), Invalid> {
+        let largest = self.event.max();
+        let key = match self.event {
+            EventSize::Fixed(_) => "event.size",
+            _ => "event.max",
+        };
+        if largest.0 == 0 {
+            return refuse(key, "an event of zero bytes carries nothing");
+        }
+        if largest > EVENT_MAX {
+            return refuse(
+                key,
+                format!("{} is more than {}, the largest event", largest.binary(), EVENT_MAX.binary()),
+            );
+        }
+        match self.event {
+            EventSize::Uniform { min, max } if min > max => {
+                refuse("event.min", format!("{min} is more than event.max, {max}"))
+            }
+            EventSize::LogNormal { median, max, .. } if median.0 == 0 || median > max => {
+                refuse("event.median", format!("{median} is not between zero and event.max, {max}"))
+            }
+            EventSize::LogNormal { sigma, .. } if !(sigma > 0.0 && sigma <= 4.0) => {
+                refuse("event.sigma", format!("{sigma} is not above 0 and at most 4"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_shape(&self) -> Result<(), Invalid> {
+        if self.shape.is_empty() {
+            return Ok(());
+        }
+        let Some(element) = self.element else {
+            return refuse("event.shape", "a shape needs event.element, the type of its elements");
+        };
+        let EventSize::Fixed(size) = self.event else {
+            return refuse("event.shape", "events of varying size have no fixed shape");
+        };
+        if self.shape.len() > DIMENSIONS_MAX {
+            return refuse("event.shape", format!("more than {DIMENSIONS_MAX} dimensions"));
+        }
+        let product = self.shape.iter().try_fold(element.bytes(), |product, n| product.checked_mul(*n));
+        if product != Some(size.0) {
+            let product = product.map_or("more than 2^64 B".to_owned(), |product| format!("{product} B"));
+            return refuse("event.shape", format!("the array is {product}, but event.size is {} B", size.0));
+        }
+        Ok(())
+    }
+
+    fn check_source(&self) -> Result<(), Invalid> {
+        if self.rate.events_per_second() <= 0.0 {
+            return refuse("source.rate", "a rate of zero sends nothing");
+        }
+        if !(1..=STREAMS_MAX).contains(&self.streams) {
+            return refuse("source.streams", format!("{} is not 1 to {STREAMS_MAX}", self.streams));
+        }
+        if !(1..=CONNECTIONS_MAX.min(self.streams)).contains(&self.connections) {
+            let (connections, streams) = (self.connections, self.streams);
+            let reason =
+                format!("{connections} is not 1 to {CONNECTIONS_MAX} and at most source.streams, {streams}");
+            return refuse("source.connections", reason);
+        }
+        if self.buffer < self.event.max() {
+            let (buffer, event) = (self.buffer, self.event.max());
+            return refuse("source.buffer", format!("{buffer} does not hold one event of {event}"));
+        }
+        Ok(())
+    }
+
+    fn check_burst(&self) -> Result<(), Invalid> {
+        let Some(Burst { on, off }) = self.burst else { return Ok(()) };
+        if on.0.is_zero() || off.0.is_zero() {
+            return refuse(
+                "source.burst",
+                "on and off must be longer than zero; leave burst out for an even rate",
+            );
+        }
+        if on.0 > DURATION_MAX || off.0 > DURATION_MAX {
+            return refuse("source.burst", "on and off must be shorter than a year");
+        }
+        if self.rate.events_per_second() * on.0.as_secs_f64() < 1.0 {
+            return refuse("source.burst", format!("no event fits into {on} at {}", self.rate));
+        }
+        Ok(())
+    }
+
+    fn check_record(&self) -> Result<(), Invalid> {
+        if self.volumes == 0 {
+            return refuse("record.volumes", "at least one volume is needed");
+        }
+        if self.placement == Placement::Pinned && self.volumes > self.streams {
+            let (volumes, streams) = (self.volumes, self.streams);
+            let reason = format!("of {volumes} volumes some would stay empty with {streams} pinned streams");
+            return refuse("record.placement", reason);
+        }
+        if self.block < BLOCK_MIN {
+            return refuse(
+                "record.block",
+                format!("{} is less than {}", self.block.binary(), BLOCK_MIN.binary()),
+            );
+        }
+        let needed = self.block.max(self.event.max());
+        if self.segment < needed {
+            let reason = format!("{} does not hold a block of {}", self.segment.binary(), needed.binary());
+            return refuse("record.segment", reason);
+        }
+        Ok(())
+    }
+
+    fn check_requirements(&self) -> Result<(), Invalid> {
+        if self.drain.is_some_and(|rate| rate.bytes_per_second() <= 0.0) {
+            return refuse("drain.rate", "a rate of zero reads nothing; leave drain out");
+        }
+        if !(self.headroom >= 1.0 && self.headroom.is_finite()) {
+            return refuse(
+                "require.headroom",
+                format!("{} is less than 1, the required rate itself", self.headroom),
+            );
+        }
+        if self.cpu_free.fraction() >= 1.0 {
+            return refuse("require.cpu_free", "recording itself needs some of the processors");
+        }
+        Ok(())
+    }
+
+    fn check_run(&self) -> Result<(), Invalid> {
+        if self.duration.0.is_zero() || self.duration.0 > DURATION_MAX {
+            return refuse("run.duration", format!("{} is not above zero and at most a year", self.duration));
+        }
+        if self.space_needed().0 > i64::MAX as u64 {
+            return refuse("source.rate", format!("more than 8 EiB would come in {}", self.duration));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,302 @@
+//! Search for the highest rate that a machine sustains: events in, actions out.
+//!
+//! The controller asks for a trial, is told what it saw, and asks for the next. It first narrows down the
+//! *knee*, the highest rate with no loss and no growing backlog, in the manner of MLRsearch
+//! (draft-ietf-bmwg-mlrsearch-15); then it soaks just below the knee with no tolerance, and steps down
+//! until a rate holds: the *qualified rate*. Every trial stays on record.
+//!
+//! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; every
+//! trial costs at least its length against the budget and soaks are counted, so it always ends, after at
+//! most `budget / initial_trial + soak_attempts_max` steps.
+
+mod backlog;
+mod goal;
+mod grid;
+mod loads;
+mod outcome;
+mod plan;
+mod soak;
+
+use std::time::Duration;
+
+pub use backlog::backlog_grows;
+pub use outcome::{End, FailedCondition, Interval, Outcome, Phase, SoakRecord, TrialOutcome, TrialRecord};
+pub use plan::{PlanError, SearchPlan};
+
+use goal::{Goal, Nomination};
+use grid::Grid;
+use loads::{Finding, Loads};
+use soak::{COMPLETE_SHARE, Soaked, Soaks};
+
+/// Chance, as events per soak time, that the rule of three leaves open: no event in T seconds bounds the
+/// rate at 3/T with 95 % confidence, since exp(-3) is 0.05.
+const RULE_OF_THREE: f64 = 3.0;
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Run a trial and record what it saw.
+    Trial {
+        /// Rate to offer, bytes/s.
+        rate: f64,
+        /// For how long, also when events are lost: the second goal weighs how many.
+        duration: Duration,
+        /// Why.
+        phase: Phase,
+    },
+    /// Run a soak and record what it saw; it may be cut off once an event is lost.
+    Soak {
+        /// Rate to offer, bytes/s.
+        rate: f64,
+        /// For how long.
+        duration: Duration,
+    },
+    /// Nothing: the search is over.
+    Done(Outcome),
+}
+
+/// A search in progress.
+#[derive(Debug, Clone)]
+pub struct Search {
+    plan: SearchPlan,
+    grid: Grid,
+    /// The lossless goal first, then the second one if there is one.
+    goals: Vec<Goal>,
+    loads: Loads,
+    /// Highest load that the generator can offer, as far as known; none if it cannot offer the lowest.
+    ceiling: Option<usize>,
+    /// Lowest rate that the generator could not offer, bytes/s.
+    generator_limit: Option<f64>,
+    /// Load that came through when the highest load was too much.
+    hint: Option<usize>,
+    /// Time spent on trials before the soak, seconds.
+    spent_s: f64,
+    trials: Vec<TrialRecord>,
+    /// How the search before the soak ended, once it has.
+    search_end: Option<End>,
+    soaks: Option<Soaks>,
+    pending: Pending,
+}
+
+/// The step that is due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Pending {
+    Trial { load: usize, duration: Duration, phase: Phase },
+    Soak { rate: f64 },
+    End(End),
+}
+
+impl Search {
+    /// Starts a search.
+    ///
+    /// # Errors
+    /// A plan whose settings do not work.
+    pub fn new(plan: SearchPlan) -> Result<Self, PlanError> {
+        plan.validate()?;
+        let grid = Grid::new(plan.min_rate, plan.max_rate, plan.width);
+        let goals = std::iter::once(0.0)
+            .chain(plan.second_loss_ratio)
+            .map(|loss_ratio| Goal::new(&plan, loss_ratio))
+            .collect();
+        let top = grid.top();
+        let first = Pending::Trial { load: top, duration: plan.initial_trial, phase: Phase::Narrow };
+        let mut search = Self {
+            grid,
+            goals,
+            loads: Loads::default(),
+            ceiling: Some(top),
+            generator_limit: None,
+            hint: None,
+            spent_s: 0.0,
+            trials: Vec::new(),
+            search_end: None,
+            soaks: None,
+            pending: first,
+            plan,
+        };
+        search.pending = match search.plan.target_rate.filter(|&rate| rate <= search.plan.max_rate) {
+            Some(rate) => {
+                let (load, duration) = (search.grid.at_least(rate), search.plan.trial);
+                Pending::Trial { load, duration, phase: Phase::Target }
+            }
+            None => search.next_trial(),
+        };
+        Ok(search)
+    }
+
+    /// What to do next; the same until something is recorded.
+    pub fn next(&self) -> Step {
+        match self.pending {
+            Pending::Trial { load, duration, phase } => {
+                Step::Trial { rate: self.grid.rate(load), duration, phase }
+            }
+            Pending::Soak { rate } => Step::Soak { rate, duration: self.plan.soak },
+            Pending::End(end) => Step::Done(self.outcome(end)),
+        }
+    }
+
+    /// Takes what the trial or soak of [`next`](Self::next) saw. Once the search is over, nothing more is
+    /// taken.
+    pub fn record(&mut self, outcome: TrialOutcome) {
+        match self.pending {
+            Pending::Trial { load, duration, phase } => {
+                self.weigh(load, duration, &outcome);
+                self.keep(phase, self.grid.rate(load), duration, outcome);
+                self.pending = self.next_trial();
+            }
+            Pending::Soak { rate } => {
+                self.note_generator(rate, &outcome);
+                let soaked = self.soaks.as_mut().map(|soaks| soaks.count(&self.plan, &outcome));
+                self.keep(Phase::Soak, rate, self.plan.soak, outcome);
+                self.pending = self.after_soak(soaked.unwrap_or(Soaked::GaveUp));
+            }
+            Pending::End(_) => {}
+        }
+    }
+
+    /// Ends the search with what is known so far.
+    pub fn finish_now(self) -> Outcome {
+        match self.pending {
+            Pending::End(end) => self.outcome(end),
+            _ => self.outcome(End::Interrupted),
+        }
+    }
+
+    fn keep(&mut self, phase: Phase, rate: f64, duration: Duration, outcome: TrialOutcome) {
+        self.trials.push(TrialRecord { phase, rate, duration, failed: outcome.first_failed(), outcome });
+    }
+
+    /// Adds a trial to what is known of its load, and its time to what was spent.
+    fn weigh(&mut self, load: usize, asked: Duration, outcome: &TrialOutcome) {
+        let asked_s = asked.as_secs_f64();
+        // `max` drops a cost that is not a number.
+        self.spent_s += outcome.elapsed_s.max(asked_s);
+        if outcome.generator_limited {
+            self.note_generator(self.grid.rate(load), outcome);
+            let offered = self.grid.at_most(outcome.offered_rate);
+            let below = load.checked_sub(1).zip(offered).map(|(below, offered)| below.min(offered));
+            self.ceiling = self.ceiling.zip(below).map(|(ceiling, below)| ceiling.min(below));
+            return;
+        }
+        let bad_anyway = outcome.backlog_growing || outcome.failed.is_some();
+        let mut finding = Finding { duration_s: asked_s, loss_ratio: outcome.loss_ratio(), bad_anyway };
+        // A bad trial may be cut off and counts in full; a good one counts for as long as it ran.
+        if !finding.is_bad(0.0) && outcome.duration_s.max(0.0) < COMPLETE_SHARE * asked_s {
+            finding.duration_s = outcome.duration_s.max(0.0);
+        }
+        if finding.is_bad(0.0) && Some(load) == self.ceiling {
+            self.hint = outcome
+                .achieved_rate
+                .is_finite()
+                .then(|| self.grid.at_most(outcome.achieved_rate).unwrap_or(0));
+        }
+        self.loads.add(load, finding);
+    }
+
+    fn note_generator(&mut self, rate: f64, outcome: &TrialOutcome) {
+        if outcome.generator_limited {
+            self.generator_limit = Some(self.generator_limit.map_or(rate, |limit| limit.min(rate)));
+        }
+    }
+
+    /// Next trial of the search, or what follows it. Across goals the lowest load goes first, at one load
+    /// the longest trial.
+    fn next_trial(&mut self) -> Pending {
+        let nominated: Vec<Option<Nomination>> = match self.ceiling {
+            Some(ceiling) => {
+                self.goals.iter_mut().map(|goal| goal.nominate(&self.loads, ceiling, self.hint)).collect()
+            }
+            None => vec![None; self.goals.len()],
+        };
+        let main_is_done = nominated.first().is_none_or(|main| main.is_none());
+        let next = nominated
+            .into_iter()
+            .flatten()
+            .min_by(|a, b| a.load.cmp(&b.load).then(b.trial_s.total_cmp(&a.trial_s)));
+        match next {
+            Some(next) if self.spent_s + next.trial_s <= self.plan.budget.as_secs_f64() => Pending::Trial {
+                load: next.load,
+                duration: Duration::from_secs_f64(next.trial_s),
+                phase: if next.last_round { Phase::Knee } else { Phase::Narrow },
+            },
+            _ if main_is_done => self.first_soak(self.settled_end()),
+            _ => self.first_soak(End::TimeCap),
+        }
+    }
+
+    /// Why the lossless goal has nothing more to measure.
+    fn settled_end(&self) -> End {
+        let bounds = self.goals.first().map(|goal| goal.final_bounds(&self.loads)).unwrap_or_default();
+        match (bounds.lower, bounds.upper) {
+            (_, Some(0)) => End::MinRateFails,
+            (Some(lower), Some(upper)) if upper - lower <= 1 => End::Converged,
+            // What is left: the highest load that could be offered holds, or none could be.
+            _ => match self.generator_limit {
+                Some(rate) => End::GeneratorLimited { rate },
+                None => End::MaxRateHolds,
+            },
+        }
+    }
+
+    /// Goes from the search to the soak, if there is a knee to soak below.
+    fn first_soak(&mut self, end: End) -> Pending {
+        self.search_end = Some(end);
+        match self.knee() {
+            Some(knee) => {
+                let soaks = Soaks::below(&self.plan, knee.lower);
+                let rate = soaks.rate;
+                self.soaks = Some(soaks);
+                Pending::Soak { rate }
+            }
+            None => {
+                let lowest_bad = self.loads.lowest_bad().map(|load| self.grid.rate(load));
+                let stalls = lowest_bad.and_then(|rate| soak::stalls_exceed_buffer(&self.trials, rate));
+                Pending::End(stalls.unwrap_or(end))
+            }
+        }
+    }
+
+    fn after_soak(&self, soaked: Soaked) -> Pending {
+        let search_end = self.search_end.unwrap_or(End::Interrupted);
+        if soaked == Soaked::Held {
+            return Pending::End(search_end);
+        }
+        let last = self.trials.last();
+        let by_stall = last.is_some_and(|soak| soak.outcome.stall_exceeds_buffer());
+        let stalls = self.knee().and_then(|knee| soak::stalls_exceed_buffer(&self.trials, knee.lower));
+        match (stalls, soaked, &self.soaks) {
+            (Some(end), _, _) if by_stall => Pending::End(end),
+            (_, Soaked::Again, Some(soaks)) => Pending::Soak { rate: soaks.rate },
+            _ => Pending::End(match self.generator_limit {
+                Some(rate) if last.is_some_and(|soak| soak.outcome.generator_limited) => {
+                    End::GeneratorLimited { rate }
+                }
+                _ => End::SoakFails,
+            }),
+        }
+    }
+
+    fn knee(&self) -> Option<Interval> {
+        self.goals.first().and_then(|goal| goal.knee(&self.loads, &self.grid))
+    }
+
+    fn outcome(&self, end: End) -> Outcome {
+        let soak = self.soaks.as_ref().and_then(|soaks| soaks.record);
+        let held = soak.filter(|soak| soak.passes >= self.plan.soak_passes);
+        Outcome {
+            knee: self.knee(),
+            second_knee: self.goals.get(1).and_then(|goal| goal.knee(&self.loads, &self.grid)),
+            qualified_rate: held.map(|soak| soak.rate),
+            soak,
+            end,
+            trials: self.trials.clone(),
+            upper_bound_loss_per_s: soak
+                .filter(|soak| soak.seconds > 0.0)
+                .map(|soak| RULE_OF_THREE / soak.seconds),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! What a rate search is asked to find, and how much it may spend on it.
+
+use std::time::Duration;
+
+/// Settings of one search. Rates are bytes per second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchPlan {
+    /// Lowest rate worth testing, bytes/s.
+    pub min_rate: f64,
+    /// Highest rate worth testing, bytes/s: what the generator or the fastest component alone can do.
+    pub max_rate: f64,
+    /// Rate that answers the question asked (required rate times head-room), bytes/s: tried first unless
+    /// it is above `max_rate`, and the soak stops there before it steps below it.
+    pub target_rate: Option<f64>,
+    /// Length of the trials that decide the knee.
+    pub trial: Duration,
+    /// How many trials of that length a load is worth: the duration sum S of MLRsearch, over `trial`.
+    pub sum_trials: u32,
+    /// Length of the first, coarse trials; at most `trial`.
+    pub initial_trial: Duration,
+    /// How many coarser rounds come before the last one; the width doubles with each round back.
+    pub preceding_targets: u32,
+    /// Relative width of the knee interval: (upper - lower) / upper.
+    pub width: f64,
+    /// Share of the trial time at one load that may be bad without making the load bad (E of MLRsearch).
+    pub exceed_ratio: f64,
+    /// Loss ratio of an optional second goal; how far its knee lies above the lossless one shows how
+    /// noisy the machine is.
+    pub second_loss_ratio: Option<f64>,
+    /// Most time the search may take before the soak, set-up and drain of the trials included. No trial is
+    /// begun that would not fit; only its set-up and drain may go beyond.
+    pub budget: Duration,
+    /// Length of one soak.
+    pub soak: Duration,
+    /// First soak rate as a share of the knee. The knee tolerates stalls that the buffer bridges, the soak
+    /// must also make up for them.
+    pub soak_start: f64,
+    /// How far the rate goes down after a soak that failed, as a share of the rate.
+    pub soak_step: f64,
+    /// Soaks in a row that must hold.
+    pub soak_passes: u32,
+    /// Soaks run at most, passed and failed together.
+    pub soak_attempts_max: u32,
+}
+
+impl SearchPlan {
+    /// The thorough search: trials of 5 s, 1 % wide, a soak of 2 minutes. A quiet machine is through with
+    /// it after roughly 60 s of trials and the soak.
+    pub fn standard(min_rate: f64, max_rate: f64) -> Self {
+        Self {
+            min_rate,
+            max_rate,
+            target_rate: None,
+            trial: Duration::from_secs(5),
+            sum_trials: 6,
+            initial_trial: Duration::from_secs(1),
+            preceding_targets: 2,
+            width: 0.01,
+            exceed_ratio: 0.5,
+            second_loss_ratio: Some(1e-4),
+            budget: Duration::from_secs(120),
+            soak: Duration::from_secs(120),
+            soak_start: 0.96,
+            soak_step: 0.05,
+            soak_passes: 1,
+            soak_attempts_max: 8,
+        }
+    }
+
+    /// The first look: trials of 1.5 s, 3 % wide, a soak of 10 s.
+    pub fn quick(min_rate: f64, max_rate: f64) -> Self {
+        Self {
+            trial: Duration::from_millis(1500),
+            preceding_targets: 1,
+            width: 0.03,
+            second_loss_ratio: None,
+            budget: Duration::from_secs(30),
+            soak: Duration::from_secs(10),
+            soak_attempts_max: 4,
+            ..Self::standard(min_rate, max_rate)
+        }
+    }
+
+    /// Checks that the settings make sense together.
+    ///
+    /// # Errors
+    /// The first setting that cannot work, with what it may be.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        check(positive(self.min_rate), "min_rate", self.min_rate, "above 0")?;
+        check(positive(self.max_rate), "max_rate", self.max_rate, "above 0")?;
+        if self.min_rate > self.max_rate {
+            return Err(PlanError::NoRange { min: self.min_rate, max: self.max_rate });
+        }
+        if let Some(target) = self.target_rate {
+            check(positive(target), "target_rate", target, "above 0")?;
+        }
+        let (initial, trial) = (self.initial_trial.as_secs_f64(), self.trial.as_secs_f64());
+        // A trial must not be free, or the budget would not bound the number of trials.
+        check(initial >= 0.001, "initial_trial", initial, "at least 0.001 s")?;
+        check(trial >= initial, "trial", trial, "at least as long as initial_trial")?;
+        let sum_trials = f64::from(self.sum_trials);
+        check((1..=1000).contains(&self.sum_trials), "sum_trials", sum_trials, "1 to 1000")?;
+        let preceding = f64::from(self.preceding_targets);
+        check(self.preceding_targets <= 8, "preceding_targets", preceding, "0 to 8")?;
+        check((0.0001..=0.5).contains(&self.width), "width", self.width, "0.0001 to 0.5")?;
+        check((0.0..1.0).contains(&self.exceed_ratio), "exceed_ratio", self.exceed_ratio, "0 to below 1")?;
+        if let Some(ratio) = self.second_loss_ratio {
+            check((0.0..1.0).contains(&ratio), "second_loss_ratio", ratio, "0 to below 1")?;
+        }
+        let budget = self.budget.as_secs_f64();
+        check(self.budget >= self.trial, "budget", budget, "at least as long as trial")?;
+        check(!self.soak.is_zero(), "soak", 0.0, "longer than 0 s")?;
+        let start = self.soak_start;
+        check(start > 0.0 && start <= 1.0, "soak_start", start, "above 0, at most 1")?;
+        check(self.soak_step > 0.0 && self.soak_step < 1.0, "soak_step", self.soak_step, "between 0 and 1")?;
+        let passes = f64::from(self.soak_passes);
+        check(self.soak_passes >= 1, "soak_passes", passes, "at least 1")?;
+        let attempts = f64::from(self.soak_attempts_max);
+        check(
+            self.soak_attempts_max >= self.soak_passes,
+            "soak_attempts_max",
+            attempts,
+            "at least soak_passes",
+        )
+    }
+}
+
+fn positive(rate: f64) -> bool {
+    rate.is_finite() && rate > 0.0
+}
+
+fn check(holds: bool, setting: &'static str, value: f64, allowed: &'static str) -> Result<(), PlanError> {
+    if holds { Ok(()) } else { Err(PlanError::Setting { setting, value, allowed }) }
+}
+
+/// Why a plan cannot be searched.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// One setting is out of its range.
+    #[error("cannot plan the rate search: {setting} is {value}\nhint: set {setting} to a value {allowed}")]
+    Setting {
+        /// Name of the setting.
+        setting: &'static str,
+        /// What it was; seconds for durations.
+        value: f64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// The lowest rate lies above the highest.
+    #[error(
+        "cannot plan the rate search: the lowest rate, {min} B/s, is above the highest, {max} B/s\n\
+         hint: lower min_rate, or raise max_rate if the generator can do more"
+    )]
+    NoRange {
+        /// Lowest rate, bytes/s.
+        min: f64,
+        /// Highest rate, bytes/s.
+        max: f64,
+    },
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

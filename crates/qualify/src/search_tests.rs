@@ -1,0 +1,360 @@
+//! Tests of the whole controller against scripted machines: every end, and that there always is one.
+
+use super::*;
+use proptest::prelude::*;
+
+const MB: f64 = 1e6;
+
+fn plan() -> SearchPlan {
+    SearchPlan::standard(10.0 * MB, 2000.0 * MB)
+}
+
+/// A trial in which all went well.
+fn clean(rate: f64, duration: Duration) -> TrialOutcome {
+    let duration_s = duration.as_secs_f64();
+    TrialOutcome {
+        duration_s,
+        elapsed_s: duration_s,
+        offered_events: 1_000_000,
+        lost_events: 0,
+        backlog_growing: false,
+        longest_stall: None,
+        buffer: None,
+        achieved_rate: rate,
+        offered_rate: rate,
+        failed: None,
+        generator_limited: false,
+    }
+}
+
+/// A machine that writes up to `capacity` bytes/s, exactly.
+fn ideal(capacity: f64) -> impl Fn(f64, Duration) -> TrialOutcome {
+    move |rate, duration| TrialOutcome {
+        backlog_growing: rate > capacity,
+        achieved_rate: rate.min(capacity),
+        ..clean(rate, duration)
+    }
+}
+
+/// The same behind a generator that offers `generator` bytes/s at most.
+fn behind(generator: f64, capacity: f64) -> impl Fn(f64, Duration) -> TrialOutcome {
+    move |rate, duration| TrialOutcome {
+        generator_limited: rate > generator,
+        offered_rate: rate.min(generator),
+        ..ideal(capacity)(rate.min(generator), duration)
+    }
+}
+
+fn drive(plan: SearchPlan, mut machine: impl FnMut(f64, Duration) -> TrialOutcome) -> Outcome {
+    let mut search = Search::new(plan).unwrap();
+    loop {
+        let outcome = match search.next() {
+            Step::Trial { rate, duration, .. } | Step::Soak { rate, duration } => machine(rate, duration),
+            Step::Done(outcome) => return outcome,
+        };
+        search.record(outcome);
+    }
+}
+
+fn rates(outcome: &Outcome, phase: Phase) -> Vec<f64> {
+    outcome.trials.iter().filter(|trial| trial.phase == phase).map(|trial| trial.rate / MB).collect()
+}
+
+#[test]
+fn an_ideal_machine_is_bracketed_and_qualified() {
+    for capacity in [11.0, 137.0, 800.0, 1999.0] {
+        let outcome = drive(plan(), ideal(capacity * MB));
+        let knee = outcome.knee.unwrap();
+        let (lower, upper) = (knee.lower / MB, knee.upper.unwrap() / MB);
+        assert_eq!(outcome.end, End::Converged);
+        assert!(lower <= capacity && capacity < upper && (upper - lower) / upper <= 0.01, "{lower} {upper}");
+        assert_eq!(outcome.second_knee, outcome.knee);
+        assert_eq!(outcome.qualified_rate, Some(f64::max(0.96 * knee.lower, 10.0 * MB)));
+        assert_eq!(outcome.upper_bound_loss_per_s, Some(3.0 / 120.0));
+        // First the maximum, then what came through there: the knee is near at once.
+        let narrow = rates(&outcome, Phase::Narrow);
+        assert!(narrow[0] == 2000.0 && (narrow[1] - capacity).abs() < 0.011 * capacity, "{narrow:?}");
+        let spent: f64 = outcome.trials.iter().map(|trial| trial.duration.as_secs_f64()).sum();
+        assert!(spent < 120.0 + 50.0, "{spent} s");
+    }
+}
+
+#[test]
+fn the_rate_asked_for_is_tried_first_and_soaked() {
+    let plan = SearchPlan { target_rate: Some(795.0 * MB), ..plan() };
+    let outcome = drive(plan.clone(), ideal(800.0 * MB));
+    let first = &outcome.trials[0];
+    assert_eq!((first.phase, first.duration), (Phase::Target, plan.trial));
+    assert!(first.rate >= 795.0 * MB && first.rate < 795.0 * 1.011 * MB);
+    assert_eq!(rates(&outcome, Phase::Target).len(), 1);
+    // The knee may lie a grid step below the capacity, and the soak at most at the knee.
+    let soaked = outcome.qualified_rate.unwrap();
+    assert_eq!(soaked == 795.0 * MB, outcome.knee.unwrap().lower >= 795.0 * MB);
+    let beyond = SearchPlan { target_rate: Some(2001.0 * MB), ..plan };
+    assert!(rates(&drive(beyond, ideal(800.0 * MB)), Phase::Target).is_empty());
+}
+
+#[test]
+fn a_machine_faster_than_the_range_has_no_upper_bound() {
+    let outcome = drive(plan(), ideal(1e12));
+    assert_eq!(outcome.end, End::MaxRateHolds);
+    assert_eq!(outcome.knee, Some(Interval { lower: 2000.0 * MB, upper: None }));
+    assert_eq!(outcome.qualified_rate, Some(0.96 * 2000.0 * MB));
+    let single = SearchPlan { min_rate: 50.0 * MB, max_rate: 50.0 * MB, ..plan() };
+    let outcome = drive(single, ideal(60.0 * MB));
+    assert_eq!((outcome.end, outcome.qualified_rate), (End::MaxRateHolds, Some(50.0 * MB)));
+}
+
+#[test]
+fn a_machine_slower_than_the_range_fails_at_once() {
+    let outcome = drive(plan(), ideal(5.0 * MB));
+    assert_eq!(outcome.end, End::MinRateFails);
+    assert_eq!((outcome.knee, outcome.qualified_rate, outcome.soak), (None, None, None));
+    assert!(outcome.trials.iter().all(|trial| trial.failed == Some(FailedCondition::Backlog)));
+    assert!(outcome.trials.len() < 20, "{}", outcome.trials.len());
+}
+
+#[test]
+fn a_slow_generator_is_not_a_slow_machine() {
+    let outcome = drive(plan(), behind(700.0 * MB, 1500.0 * MB));
+    assert!(matches!(outcome.end, End::GeneratorLimited { rate } if rate > 700.0 * MB), "{:?}", outcome.end);
+    let knee = outcome.knee.unwrap();
+    assert!(knee.lower <= 700.0 * MB && knee.lower >= 0.99 * 700.0 * MB && knee.upper.is_none());
+    assert_eq!(outcome.qualified_rate, Some(0.96 * knee.lower));
+    assert_eq!(outcome.trials[0].failed, Some(FailedCondition::Generator));
+    // A generator that is fast enough for this machine does not matter.
+    let outcome = drive(plan(), behind(700.0 * MB, 500.0 * MB));
+    assert_eq!(outcome.end, End::Converged);
+    // One that cannot offer the lowest rate leaves nothing to say.
+    let outcome = drive(plan(), behind(5.0 * MB, 500.0 * MB));
+    assert!(matches!(outcome.end, End::GeneratorLimited { .. }));
+    assert_eq!((outcome.knee, outcome.trials.len()), (None, 1));
+}
+
+#[test]
+fn a_spent_budget_leaves_what_is_known() {
+    let plan = SearchPlan { budget: Duration::from_secs(15), ..plan() };
+    let outcome = drive(plan.clone(), ideal(800.0 * MB));
+    let knee = outcome.knee.unwrap();
+    assert_eq!(outcome.end, End::TimeCap);
+    assert!(knee.lower <= 800.0 * MB && knee.upper.unwrap() > 800.0 * MB);
+    assert_eq!(outcome.qualified_rate, Some(0.96 * knee.lower));
+    // Set-up and drain count too.
+    let slow = |rate, duration| TrialOutcome { elapsed_s: 15.0, ..ideal(800.0 * MB)(rate, duration) };
+    let outcome = drive(plan, slow);
+    assert_eq!((outcome.end, outcome.trials.len(), outcome.knee), (End::TimeCap, 1, None));
+}
+
+#[test]
+fn a_tolerated_loss_counts_for_the_second_goal_only() {
+    let lossy = |rate: f64, duration| TrialOutcome {
+        lost_events: if rate > 500.0 * MB { 50 } else { 0 },
+        ..ideal(1000.0 * MB)(rate, duration)
+    };
+    let outcome = drive(SearchPlan { budget: Duration::from_secs(300), ..plan() }, lossy);
+    let (knee, second) = (outcome.knee.unwrap(), outcome.second_knee.unwrap());
+    assert!(knee.lower <= 500.0 * MB && knee.upper.unwrap() > 500.0 * MB);
+    assert!(second.lower <= 1000.0 * MB && second.upper.unwrap() > 1000.0 * MB);
+    assert_eq!(outcome.end, End::Converged);
+}
+
+#[test]
+fn another_failed_condition_is_bad_for_every_goal() {
+    let late = |rate: f64, duration| TrialOutcome {
+        failed: (rate > 300.0 * MB).then(|| "drained too late".to_owned()),
+        ..clean(rate, duration)
+    };
+    let outcome = drive(plan(), late);
+    assert!(outcome.knee.unwrap().lower <= 300.0 * MB && outcome.second_knee == outcome.knee);
+    let named = outcome.trials.iter().find_map(|trial| trial.failed.as_ref()).unwrap();
+    assert_eq!(named.to_string(), "drained too late");
+}
+
+#[test]
+fn stalls_longer_than_the_buffer_end_the_stepping_down() {
+    let stalling = |rate: f64, duration: Duration| TrialOutcome {
+        lost_events: u64::from(duration > Duration::from_secs(60)),
+        longest_stall: Some(Duration::from_millis(300)),
+        buffer: Some(Duration::from_secs_f64(100.0 * MB / rate)),
+        ..ideal(800.0 * MB)(rate, duration)
+    };
+    let outcome = drive(plan(), stalling);
+    let soaked = rates(&outcome, Phase::Soak);
+    assert_eq!(soaked.len(), 2);
+    match outcome.end {
+        End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => {
+            assert!(longest_stall > buffer);
+            // Sized for the fastest of the soaks that failed.
+            assert!((buffer_needed_bytes / (0.3 * soaked[0] * MB) - 1.0).abs() < 1e-9);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(outcome.knee.is_some() && outcome.qualified_rate.is_none());
+    // Where not even the lowest rate gets through the stalls, there is no knee, and the reason is the same.
+    let always = |rate, duration| TrialOutcome { lost_events: 9, ..stalling(rate, duration) };
+    let tiny = |rate, duration| TrialOutcome { buffer: Some(Duration::ZERO), ..always(rate, duration) };
+    let outcome = drive(plan(), tiny);
+    assert!(
+        outcome.knee.is_none() && matches!(outcome.end, End::StallsExceedBuffer { .. }),
+        "{:?}",
+        outcome.end
+    );
+}
+
+#[test]
+fn soaks_step_down_until_one_holds_or_none_does() {
+    let below = |limit: f64| {
+        move |rate: f64, duration: Duration| TrialOutcome {
+            lost_events: u64::from(duration > Duration::from_secs(60) && rate > limit * MB),
+            ..ideal(800.0 * MB)(rate, duration)
+        }
+    };
+    let outcome = drive(plan(), below(700.0));
+    let soaked = rates(&outcome, Phase::Soak);
+    assert!(soaked.len() > 2 && soaked.windows(2).all(|pair| (pair[1] / pair[0] - 0.95).abs() < 1e-9));
+    assert_eq!(outcome.qualified_rate, soaked.last().map(|rate| rate * MB));
+    assert_eq!(outcome.end, End::Converged);
+    let outcome = drive(plan(), below(1.0));
+    assert_eq!((outcome.end, rates(&outcome, Phase::Soak).len()), (End::SoakFails, 8));
+    assert_eq!((outcome.qualified_rate, outcome.upper_bound_loss_per_s), (None, None));
+    assert_eq!(outcome.soak.unwrap().attempts, 8);
+}
+
+#[test]
+fn a_generator_too_slow_in_the_soak_is_named() {
+    let outcome = drive(plan(), |rate, duration| TrialOutcome {
+        generator_limited: duration > Duration::from_secs(60),
+        ..ideal(800.0 * MB)(rate, duration)
+    });
+    assert!(matches!(outcome.end, End::GeneratorLimited { .. }), "{:?}", outcome.end);
+}
+
+#[test]
+fn an_interrupted_search_says_what_it_knows() {
+    let mut search = Search::new(plan()).unwrap();
+    assert_eq!(search.clone().finish_now().end, End::Interrupted);
+    let (machine, mut steps) = (ideal(800.0 * MB), 0);
+    while let Step::Trial { rate, duration, .. } = search.next() {
+        assert_eq!(search.next(), search.next());
+        search.record(machine(rate, duration));
+        steps += 1;
+    }
+    let outcome = search.clone().finish_now();
+    assert_eq!((outcome.end, outcome.trials.len()), (End::Interrupted, steps));
+    assert!(outcome.knee.is_some() && outcome.qualified_rate.is_none());
+    search.record(clean(1.0, Duration::from_secs(120)));
+    let done = search.clone().finish_now();
+    assert_eq!(done.end, End::Converged);
+    // Nothing is taken any more.
+    search.record(clean(1.0, Duration::from_secs(120)));
+    assert_eq!(search.next(), Step::Done(done));
+}
+
+#[test]
+fn one_bad_trial_does_not_move_the_knee() {
+    let mut seen_bad = false;
+    let outcome = drive(plan(), |rate, duration| {
+        let hiccup = !seen_bad && duration >= Duration::from_secs(5) && rate < 800.0 * MB;
+        seen_bad |= hiccup;
+        TrialOutcome { lost_events: u64::from(hiccup) * 9999, ..ideal(800.0 * MB)(rate, duration) }
+    });
+    assert!(seen_bad);
+    assert_eq!(outcome.knee, drive(plan(), ideal(800.0 * MB)).knee);
+    assert!(outcome.trials.iter().any(|trial| trial.failed == Some(FailedCondition::Loss)), "kept on record");
+}
+
+/// Outcomes as an adversary would choose them, nonsense included.
+fn any_outcome() -> impl Strategy<Value = TrialOutcome> {
+    let figure = || prop_oneof![Just(0.0), Just(f64::NAN), Just(f64::INFINITY), -1.0..20.0, 0.0..3e9f64];
+    let time = || prop::option::of((0u64..1000).prop_map(Duration::from_millis));
+    let verdict = (prop::bool::weighted(0.3), prop::option::weighted(0.1, Just("late".to_owned())));
+    let loss = prop_oneof![3 => Just(0u64), 1 => 0..10u64, 1 => any::<u64>()];
+    (
+        figure(),
+        figure(),
+        figure(),
+        figure(),
+        0..10_000u64,
+        loss,
+        verdict,
+        time(),
+        time(),
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(
+            |(
+                duration_s,
+                elapsed_s,
+                achieved_rate,
+                offered_rate,
+                offered_events,
+                lost_events,
+                verdict,
+                longest_stall,
+                buffer,
+                generator_limited,
+            )| {
+                let (backlog_growing, failed) = verdict;
+                TrialOutcome {
+                    duration_s,
+                    elapsed_s,
+                    offered_events,
+                    lost_events,
+                    backlog_growing,
+                    longest_stall,
+                    buffer,
+                    achieved_rate,
+                    offered_rate,
+                    failed,
+                    generator_limited,
+                }
+            },
+        )
+}
+
+proptest! {
+    /// Whatever the trials say, the search ends within its bounds and claims only what it saw.
+    #[test]
+    fn every_search_ends_and_claims_only_what_it_saw(
+        outcomes in prop::collection::vec(any_outcome(), 1..40),
+        honest_time in any::<bool>(),
+        passes in 1u32..4,
+        target in prop::option::of(1e6..3e9f64),
+        second in prop::option::of(0.0..0.5f64),
+        exceed in 0.0..0.9f64,
+    ) {
+        let plan = SearchPlan {
+            soak_passes: passes,
+            target_rate: target,
+            second_loss_ratio: second,
+            exceed_ratio: exceed,
+            ..plan()
+        };
+        let steps_max = (plan.budget.as_secs_f64() / plan.initial_trial.as_secs_f64()) as usize
+            + plan.soak_attempts_max as usize;
+        let mut given = outcomes.iter().cycle();
+        let mut steps = 0;
+        let outcome = drive(plan.clone(), |rate, duration| {
+            steps += 1;
+            assert!(steps <= steps_max, "more than {steps_max} steps");
+            assert!(rate <= plan.max_rate && rate >= plan.min_rate, "rate {rate}");
+            let outcome = given.next().unwrap().clone();
+            let duration_s = duration.as_secs_f64();
+            if honest_time { TrialOutcome { duration_s, elapsed_s: duration_s, ..outcome } } else { outcome }
+        });
+        prop_assert_eq!(outcome.trials.len(), steps);
+        let searched: f64 = outcome.trials.iter().filter(|trial| trial.phase != Phase::Soak)
+            .map(|trial| trial.duration.as_secs_f64()).sum();
+        prop_assert!(searched <= plan.budget.as_secs_f64() + 1e-6);
+        if let Some(Interval { lower, upper: Some(upper) }) = outcome.knee {
+            prop_assert!(lower < upper);
+        }
+        if let Some(rate) = outcome.qualified_rate {
+            let held = outcome.trials.iter().filter(|trial| {
+                trial.phase == Phase::Soak && trial.rate == rate && trial.failed.is_none()
+            });
+            prop_assert!(held.count() >= passes as usize);
+            prop_assert!(outcome.upper_bound_loss_per_s.is_some());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a recorder is told before it starts, with the limits that hold whatever a client sends.
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
+pub use keepup_sys::engine::EngineChoice;
+use keepup_sys::pool::GRAIN_BYTES;
+
+use crate::{PlacementKind, RecorderError};
+
+/// Connections that are served at a time unless told otherwise.
+pub const CONNECTIONS_MAX: usize = 1024;
+/// Largest event accepted unless told otherwise, in bytes.
+pub const EVENT_BYTES_MAX: u64 = 512 << 20;
+/// Block size below which many streams do not push it, in bytes.
+pub const BLOCK_BYTES_MIN: usize = 64 << 10;
+
+/// Where blocks go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One directory per disk; the recording is a directory of its own below each.
+    Volumes(Vec<PathBuf>),
+    /// Blocks are sealed, checksummed and dropped: the path without the disk.
+    Null,
+}
+
+/// Settings of one recording.
+#[derive(Clone, Debug)]
+pub struct RecorderConfig {
+    /// Where to listen; port 0 lets the kernel choose.
+    pub listen: SocketAddr,
+    /// Where to record to.
+    pub target: Target,
+    /// Name of the recording's directory on every volume.
+    pub name: String,
+    /// Which volume a stream's next block goes to.
+    pub placement: PlacementKind,
+    /// Memory for blocks, in bytes: all that the recorder uses for events.
+    pub pool_bytes: usize,
+    /// Events are packed into blocks of about this many bytes.
+    pub block_bytes: usize,
+    /// Size of a segment file, in bytes.
+    pub segment_bytes: u64,
+    /// Largest event accepted, in bytes.
+    pub event_bytes_max: u64,
+    /// No event waits longer than this in a block that is not full.
+    pub seal_after: Duration,
+    /// Pause between two flushes of a volume to stable storage.
+    pub sync_every: Duration,
+    /// Blocks under way per volume.
+    pub depth: usize,
+    /// How blocks are written.
+    pub engine: EngineChoice,
+    /// Processors of the intake and writer threads; empty leaves them free.
+    pub cpus: Vec<usize>,
+    /// Connections served at a time.
+    pub connections_max: usize,
+    /// A connection that has not said hello by then is closed.
+    pub hello_timeout: Duration,
+    /// Go on after the last connection ended (until stopped).
+    pub stay: bool,
+    /// Receive no faster than this, in bytes per second: a slow sink on purpose.
+    pub rate_max: Option<f64>,
+}
+
+impl RecorderConfig {
+    /// Defaults for a recording to `target` under `name`, listening on `listen`.
+    pub fn new(listen: SocketAddr, target: Target, name: impl Into<String>) -> Self {
+        Self {
+            listen,
+            target,
+            name: name.into(),
+            placement: PlacementKind::Free,
+            pool_bytes: 512 << 20,
+            block_bytes: 1 << 20,
+            segment_bytes: 1 << 30,
+            event_bytes_max: EVENT_BYTES_MAX,
+            seal_after: Duration::from_millis(200),
+            sync_every: Duration::from_millis(500),
+            depth: 8,
+            engine: EngineChoice::Auto,
+            cpus: Vec::new(),
+            connections_max: CONNECTIONS_MAX,
+            hello_timeout: Duration::from_secs(10),
+            stay: false,
+            rate_max: None,
+        }
+    }
+
+    /// Number of volumes; the null target counts as one.
+    pub fn volumes(&self) -> usize {
+        match &self.target {
+            Target::Volumes(volumes) => volumes.len(),
+            Target::Null => 1,
+        }
+    }
+
+    /// Refuses settings that cannot work.
+    pub fn validate(&self) -> Result<(), RecorderError> {
+        let refuse = |what: String| Err(RecorderError::Config { what });
+        if self.volumes() == 0 {
+            return refuse("no volume given\nhint: --volume DIR, once for each disk".into());
+        }
+        if self.name.is_empty() || self.name.starts_with('.') || self.name.contains(['/', '\0', '\n']) {
+            return refuse(format!("{:?} cannot be the name of a recording: it becomes a directory", self.name));
+        }
+        if self.block_bytes < SECTOR || self.pool_bytes < 4 * block_room(self.block_bytes) {
+            return refuse(format!(
+                "a pool of {} bytes cannot hold four blocks of {} bytes\nhint: a larger --pool or a smaller --block",
+                self.pool_bytes, self.block_bytes
+            ));
+        }
+        if self.segment_bytes < 4 * block_room(self.block_bytes) as u64 {
+            return refuse(format!(
+                "a segment of {} bytes cannot hold four blocks of {} bytes\nhint: a larger --segment",
+                self.segment_bytes, self.block_bytes
+            ));
+        }
+        if !(1..=1024).contains(&self.depth) {
+            return refuse(format!("a depth of {} is not between 1 and 1024", self.depth));
+        }
+        Ok(())
+    }
+
+    /// Largest event that both the limit and the pool allow, in bytes.
+    pub fn event_bytes_max(&self) -> u64 {
+        let pool = (self.pool_bytes / 2).min(keepup_sys::pool::REGION_BYTES);
+        self.event_bytes_max.min((pool - 4 * SECTOR - GRAIN_BYTES) as u64)
+    }
+}
+
+/// Pool memory that a block for `payload_bytes` of messages takes: first sector, messages, padding.
+pub fn block_room(payload_bytes: usize) -> usize {
+    (SECTOR + payload_bytes + MESSAGE_HEADER + 2 * SECTOR).next_multiple_of(GRAIN_BYTES)
+}

@@ -1,0 +1,226 @@
+//! Run control: starts the threads of a recording, stops them, and puts their reports together.
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keepup_measure::clock::Clock;
+use keepup_recording::id::Id;
+use keepup_recording::journal::Journal;
+use keepup_recording::layout::FORMAT_VERSION;
+use keepup_recording::manifest::{Manifest, Placement};
+use keepup_sys::file::Access;
+use keepup_sys::pool::Pool;
+use keepup_sys::waker::Waker;
+
+use crate::config::Target;
+use crate::counters::Counters;
+use crate::intake::{Intake, IntakeParts, IntakeReport};
+use crate::keeper::Place;
+use crate::report::{RecordReport, VolumeReport};
+use crate::threads::{Threaded, joined, spawn};
+use crate::volume::{VolumeStart, VolumeThreads};
+use crate::{PlacementKind, RecorderConfig, RecorderError};
+
+/// A recording under way.
+pub struct Recorder {
+    address: SocketAddr,
+    recording: Id,
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    counters: Arc<Counters>,
+    pool_bytes: u64,
+    pool_pages: String,
+    intake: Threaded<IntakeReport>,
+    volumes: Vec<VolumeThreads>,
+}
+
+impl Recorder {
+    /// Checks the settings, listens, makes the recording's directories, and starts the threads.
+    ///
+    /// `recording` must be unique (random). Fails before anything is written when the address or the memory cannot be
+    /// had; when a volume cannot be used, directories made until then are left with their manifests.
+    pub fn start(config: RecorderConfig, recording: Id, clock: Arc<dyn Clock>) -> Result<Self, RecorderError> {
+        config.validate()?;
+        let (listener, address) = listen(config.listen)?;
+        let pool = Pool::new(config.pool_bytes)?;
+        let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
+        let counters = Arc::new(Counters::new(config.volumes()));
+        let (stop, waker) = (Arc::new(AtomicBool::new(false)), Waker::new()?);
+        let places = places(&config, recording, clock.as_ref())?;
+        let (mut links, mut volumes) = (Vec::new(), Vec::new());
+        for (index, place) in places.into_iter().enumerate() {
+            let start = VolumeStart {
+                recording,
+                config: config.clone(),
+                clock: Arc::clone(&clock),
+                intake: waker.clone(),
+                index,
+                counters: Arc::clone(&counters),
+                memory: pool.memory(),
+            };
+            let (link, threads) = start.run(place)?;
+            links.push(link);
+            volumes.push(threads);
+        }
+        let cpus = config.cpus.clone();
+        let parts = IntakeParts {
+            config,
+            recording: recording.to_string(),
+            clock,
+            listener,
+            waker: waker.clone(),
+            stop: Arc::clone(&stop),
+            pool,
+            links,
+            counters: Arc::clone(&counters),
+        };
+        let intake = spawn("ku-intake".into(), cpus, move || match Intake::new(parts) {
+            Ok(intake) => Ok(intake.run()),
+            Err(e) => Err(format!("cannot wait for connections: {}", std::io::Error::from(e))),
+        })?;
+        Ok(Self { address, recording, stop, waker, counters, pool_bytes, pool_pages, intake, volumes })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The recording's identity.
+    pub fn recording(&self) -> Id {
+        self.recording
+    }
+
+    /// Live figures.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// The recording's directories, one per volume; none for the null target.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        self.volumes.iter().filter_map(|v| v.directory.clone()).collect()
+    }
+
+    /// What could be faster, and the command that helps.
+    pub fn notes(&self) -> Vec<String> {
+        self.volumes.iter().filter_map(|v| v.facts.note.clone()).collect()
+    }
+
+    /// How blocks are written: engine and memory, of the first volume.
+    pub fn engine(&self) -> String {
+        self.volumes.first().map_or_else(String::new, |v| format!("{} ({})", v.facts.name, v.facts.buffers))
+    }
+
+    /// A switch that ends the recording cleanly, usable from other threads.
+    pub fn stopper(&self) -> Stopper {
+        Stopper { stop: Arc::clone(&self.stop), waker: self.waker.clone() }
+    }
+
+    /// Whether it has ended by itself.
+    pub fn is_ended(&self) -> bool {
+        self.intake.is_finished()
+    }
+
+    /// Waits for the end and gives the account.
+    pub fn join(self) -> Result<RecordReport, RecorderError> {
+        let (intake, intake_cpu) = joined("ku-intake", self.intake)?;
+        let mut incidents = intake.incidents;
+        let mut volumes = Vec::new();
+        for threads in self.volumes {
+            let (writer, cpu) = joined("ku-writer", threads.writer)?;
+            let ((access, trouble), _) = joined("ku-keeper", threads.keeper)?;
+            if let Some(trouble) = trouble {
+                incidents.push(trouble);
+            }
+            volumes.push(VolumeReport {
+                directory: threads.directory,
+                engine: threads.facts.name.into(),
+                buffers: threads.facts.buffers,
+                access: match access {
+                    Some(Access::Direct) => "direct".into(),
+                    Some(Access::Buffered) => "buffered".into(),
+                    None => "none".into(),
+                },
+                note: threads.facts.note,
+                failure: writer.failure,
+                write_latency: writer.write_latency,
+                cpu,
+            });
+        }
+        let figures = &self.counters.intake;
+        Ok(RecordReport {
+            recording: self.recording.to_string(),
+            ledger: intake.ledger,
+            volumes,
+            pool_bytes: self.pool_bytes,
+            pool_bytes_used_max: figures.pool_bytes_used_max.load(Ordering::Relaxed),
+            pool_pages: self.pool_pages,
+            intake_cpu,
+            pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
+            pool_wait_ns_max: figures.pool_wait_ns_max.load(Ordering::Relaxed),
+            elapsed_ns: intake.elapsed_ns,
+            incidents,
+            ended: intake.ended,
+        })
+    }
+}
+
+/// Ends a recording from another thread.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl Stopper {
+    /// Asks for a clean end: no more is read, everything received becomes durable.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), RecorderError> {
+    let fail = |source| RecorderError::Listen { address, source };
+    let listener = TcpListener::bind(address).map_err(fail)?;
+    listener.set_nonblocking(true).map_err(fail)?;
+    // The standard library's queue of 128 is short for a detector whose modules all connect at once.
+    rustix::net::listen(&listener, 4096).map_err(|e| fail(e.into()))?;
+    let bound = listener.local_addr().map_err(fail)?;
+    Ok((listener.into(), bound))
+}
+
+/// Makes the recording's directory on every volume.
+fn places(config: &RecorderConfig, recording: Id, clock: &dyn Clock) -> Result<Vec<Option<Place>>, RecorderError> {
+    let Target::Volumes(volumes) = &config.target else { return Ok(vec![None]) };
+    let mut places = Vec::new();
+    for (index, volume) in volumes.iter().enumerate() {
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            name: config.name.clone(),
+            recording,
+            volume: volume_id(recording, index),
+            volume_index: index as u32,
+            volumes: volumes.iter().map(|v| std::path::absolute(v).unwrap_or_else(|_| v.clone())).collect(),
+            placement: match config.placement {
+                PlacementKind::Free => Placement::Free,
+                PlacementKind::Pinned => Placement::Pinned,
+            },
+            created_unix_ns: clock.unix_ns(),
+            tool_version: env!("CARGO_PKG_VERSION").into(),
+        };
+        let refuse = |why: String| RecorderError::Volume { path: volume.clone(), why, space: false };
+        let directory = manifest.create(Path::new(volume)).map_err(|e| refuse(e.to_string()))?;
+        let journal = Journal::create(&directory, &manifest).map_err(|e| refuse(e.to_string()))?;
+        places.push(Some(Place { directory, journal }));
+    }
+    Ok(places)
+}
+
+/// Different for every volume of a recording.
+fn volume_id(recording: Id, index: usize) -> Id {
+    let place = (index as u128 + 1).wrapping_mul(0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f);
+    Id((u128::from_be_bytes(recording.0) ^ place).to_be_bytes())
+}

@@ -1,0 +1,98 @@
+//! Live figures of a recording, published by its threads without locks and read by anybody.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Figures of the intake thread.
+#[derive(Debug, Default)]
+pub struct IntakeCounters {
+    /// Events received whole and in order.
+    pub received_events: AtomicU64,
+    /// Payload bytes of those.
+    pub received_bytes: AtomicU64,
+    /// Events missing in the sequence so far.
+    pub gap_events: AtomicU64,
+    /// Connections open.
+    pub connections: AtomicU64,
+    /// Bytes of the pool in use.
+    pub pool_bytes_used: AtomicU64,
+    /// Most of the pool in use so far, in bytes.
+    pub pool_bytes_used_max: AtomicU64,
+    /// Time in which some connection waited for a free block, in nanoseconds.
+    pub pool_wait_ns: AtomicU64,
+    /// Longest such time at a stretch.
+    pub pool_wait_ns_max: AtomicU64,
+    /// Time in which the intake had nothing to do, in nanoseconds.
+    pub idle_ns: AtomicU64,
+}
+
+/// Figures of one volume's writer.
+#[derive(Debug, Default)]
+pub struct VolumeCounters {
+    /// Bytes handed to the writer: whole blocks.
+    pub placed_bytes: AtomicU64,
+    /// Bytes confirmed by the kernel: whole blocks.
+    pub written_bytes: AtomicU64,
+    /// Events in those.
+    pub written_events: AtomicU64,
+    /// Payload bytes in those.
+    pub written_payload_bytes: AtomicU64,
+    /// Events on stable storage.
+    pub durable_events: AtomicU64,
+    /// Payload bytes on stable storage.
+    pub durable_payload_bytes: AtomicU64,
+    /// Time with at least one write under way, in nanoseconds.
+    pub busy_ns: AtomicU64,
+    /// Time with as many writes under way as allowed, in nanoseconds.
+    pub full_ns: AtomicU64,
+    /// Time in which blocks waited for the next segment to be prepared, in nanoseconds.
+    pub segment_wait_ns: AtomicU64,
+    /// Longest write from submission to confirmation, in nanoseconds.
+    pub write_ns_max: AtomicU64,
+    /// Longest flush to stable storage, in nanoseconds.
+    pub sync_ns_max: AtomicU64,
+    /// Flushes made.
+    pub syncs: AtomicU64,
+    /// Segments begun.
+    pub segments: AtomicU64,
+}
+
+/// All figures of one recording.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// The intake's.
+    pub intake: IntakeCounters,
+    /// One per volume.
+    pub volumes: Vec<VolumeCounters>,
+}
+
+impl Counters {
+    pub(crate) fn new(volumes: usize) -> Self {
+        Self { intake: IntakeCounters::default(), volumes: (0..volumes).map(|_| VolumeCounters::default()).collect() }
+    }
+
+    /// Payload bytes confirmed by the kernel, over all volumes.
+    pub fn written_payload_bytes(&self) -> u64 {
+        self.volumes.iter().map(|v| v.written_payload_bytes.load(Relaxed)).sum()
+    }
+
+    /// Payload bytes on stable storage, over all volumes.
+    pub fn durable_payload_bytes(&self) -> u64 {
+        self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).sum()
+    }
+
+    /// Events on stable storage, over all volumes.
+    pub fn durable_events(&self) -> u64 {
+        self.volumes.iter().map(|v| v.durable_events.load(Relaxed)).sum()
+    }
+}
+
+/// Adds to a counter that only the calling thread writes.
+pub(crate) fn add(counter: &AtomicU64, amount: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(amount), Relaxed);
+}
+
+/// Raises a counter that only the calling thread writes.
+pub(crate) fn raise(counter: &AtomicU64, value: u64) {
+    if value > counter.load(Relaxed) {
+        counter.store(value, Relaxed);
+    }
+}

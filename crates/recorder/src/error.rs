@@ -1,0 +1,51 @@
+//! Why a recording could not start or go on.
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use keepup_sys::SysError;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum RecorderError {
+    /// A setting that cannot work.
+    #[error("{what}")]
+    Config {
+        /// What is wrong and what helps.
+        what: String,
+    },
+    /// The address could not be listened on.
+    #[error("cannot listen on {address}: {source}\nhint: another --listen ADDR:PORT, or end the program that holds the port")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+    /// A volume cannot be used.
+    #[error("cannot record to {}: {why}", path.display())]
+    Volume {
+        /// The volume.
+        path: PathBuf,
+        /// What failed and what helps.
+        why: String,
+        /// Whether it is for lack of space.
+        space: bool,
+    },
+    /// A call to the kernel failed.
+    #[error(transparent)]
+    Sys(#[from] SysError),
+    /// The recording's own files could not be written or read.
+    #[error(transparent)]
+    Recording(#[from] keepup_recording::error::RecordingError),
+    /// A thread could not be started or died.
+    #[error("the {name} thread failed: {why}")]
+    Thread {
+        /// Which one.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// The drain's other side failed.
+    #[error(transparent)]
+    Client(#[from] keepup_stream::client::ClientError),
+}

@@ -1,0 +1,347 @@
+//! The intake thread: one loop that owns every connection, every stream and the pool.
+//!
+//! Each turn it takes back what the writers finished, serves whoever has sent something, seals what waited long
+//! enough, and answers. A connection for whose event no block is free is left alone until one is: the sender is held
+//! back by TCP, and nobody else is hurt.
+mod accept;
+mod answer;
+mod connection;
+mod receive;
+mod store;
+mod stream;
+mod volumes;
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keepup_measure::clock::Clock;
+use keepup_stream::ledger::Ledger;
+use keepup_stream::wire::Control;
+use keepup_sys::pool::Pool;
+use keepup_sys::waker::Waker;
+use rustix::event::{Timespec, epoll};
+
+use self::connection::{Connection, Phase};
+use self::receive::{Pause, STAGING_BYTES};
+use self::store::Store;
+pub(crate) use self::volumes::VolumeLink;
+use self::volumes::Volumes;
+use crate::config::RecorderConfig;
+use crate::counters::{Counters, add, raise};
+use crate::keeper::Conclusion;
+use crate::report::{Ended, Incidents};
+
+const LISTENER: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX - 1;
+/// Pause between two looks at ages and time limits, in nanoseconds.
+const TICK_NS: u64 = 20_000_000;
+/// Time that clients are given to take the last word when the recorder ends, in nanoseconds.
+const FAREWELL_NS: u64 = 1_000_000_000;
+
+/// What the intake thread leaves behind.
+pub(crate) struct IntakeReport {
+    pub(crate) ledger: Ledger,
+    pub(crate) incidents: Incidents,
+    pub(crate) ended: Ended,
+    pub(crate) elapsed_ns: u64,
+}
+
+/// What the intake thread is given.
+pub(crate) struct IntakeParts {
+    pub(crate) config: RecorderConfig,
+    pub(crate) recording: String,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) listener: OwnedFd,
+    pub(crate) waker: Waker,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) pool: Pool,
+    pub(crate) links: Vec<VolumeLink>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// The thread's state.
+pub(crate) struct Intake {
+    config: RecorderConfig,
+    recording: String,
+    clock: Arc<dyn Clock>,
+    epoll: OwnedFd,
+    listener: OwnedFd,
+    waker: Waker,
+    stop: Arc<AtomicBool>,
+    store: Store,
+    connections: Vec<Option<Connection>>,
+    connected: usize,
+    waiting: VecDeque<usize>,
+    waiting_since_ns: Option<u64>,
+    staging: Vec<u8>,
+    counters: Arc<Counters>,
+    next_tick_ns: u64,
+    allowance_bytes: f64,
+    allowance_at_ns: u64,
+    ended_any: bool,
+    answers_due: bool,
+    first_event_ns: Option<u64>,
+    last_durable_ns: u64,
+}
+
+impl Intake {
+    pub(crate) fn new(parts: IntakeParts) -> Result<Self, rustix::io::Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &parts.listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+        epoll::add(&epoll, parts.waker.as_fd(), epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
+        let placement = parts.config.placement.build();
+        let volumes = Volumes::new(parts.links, placement, Arc::clone(&parts.counters));
+        let store = Store::new(&parts.config, parts.pool, volumes, Arc::clone(&parts.counters));
+        let now_ns = parts.clock.now_ns();
+        Ok(Self {
+            config: parts.config,
+            recording: parts.recording,
+            clock: parts.clock,
+            epoll,
+            listener: parts.listener,
+            waker: parts.waker,
+            stop: parts.stop,
+            store,
+            connections: Vec::new(),
+            connected: 0,
+            waiting: VecDeque::new(),
+            waiting_since_ns: None,
+            staging: vec![0; STAGING_BYTES],
+            counters: parts.counters,
+            next_tick_ns: now_ns + TICK_NS,
+            allowance_bytes: 0.0,
+            allowance_at_ns: now_ns,
+            ended_any: false,
+            answers_due: false,
+            first_event_ns: None,
+            last_durable_ns: now_ns,
+        })
+    }
+
+    /// Runs until every source has ended, a stop is asked for, or no volume works any more.
+    pub(crate) fn run(mut self) -> IntakeReport {
+        let mut events = Vec::with_capacity(256);
+        let ended = loop {
+            let turn = self.turn(&mut events);
+            if let Some(ended) = turn {
+                break ended;
+            }
+        };
+        self.finish(ended)
+    }
+
+    fn turn(&mut self, events: &mut Vec<epoll::Event>) -> Option<Ended> {
+        self.wait(events);
+        let mut now_ns = self.clock.now_ns();
+        self.take_back(now_ns);
+        if let Some(why) = self.store.failed.take() {
+            return Some(Ended::VolumesFailed(why));
+        }
+        if self.stop.load(Ordering::Acquire) {
+            return Some(Ended::Stopped);
+        }
+        let may_read = self.may_read(now_ns);
+        for event in events.iter() {
+            match event.data.u64() {
+                LISTENER => self.accept(now_ns),
+                WAKER => self.waker.clear(),
+                index => self.serve_ready(index as usize, event.flags, may_read, now_ns),
+            }
+        }
+        now_ns = self.clock.now_ns();
+        if now_ns >= self.next_tick_ns {
+            self.next_tick_ns = now_ns + TICK_NS;
+            self.answers_due = true;
+            self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
+            self.expire(now_ns);
+        }
+        if std::mem::take(&mut self.answers_due) {
+            self.answer();
+        }
+        let over = self.ended_any && self.connected == 0 && !self.config.stay;
+        over.then_some(Ended::EndOfRun)
+    }
+
+    fn wait(&mut self, events: &mut Vec<epoll::Event>) {
+        let before_ns = self.clock.now_ns();
+        let timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: timeout_ns as i64 };
+        events.clear();
+        // An interrupted wait is a wait without events.
+        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout));
+        add(&self.counters.intake.idle_ns, self.clock.now_ns().saturating_sub(before_ns));
+    }
+
+    /// Takes what writers finished, and serves whoever waited for memory.
+    fn take_back(&mut self, now_ns: u64) {
+        let durable_before = self.counters.durable_events();
+        let freed = self.store.absorb();
+        if self.counters.durable_events() != durable_before {
+            self.last_durable_ns = now_ns;
+            self.answers_due = true;
+        }
+        if freed {
+            for _ in 0..self.waiting.len() {
+                let Some(index) = self.waiting.pop_front() else { break };
+                self.serve(index, now_ns);
+            }
+        }
+        self.note_waiting(now_ns);
+    }
+
+    fn note_waiting(&mut self, now_ns: u64) {
+        match (self.waiting.is_empty(), self.waiting_since_ns) {
+            (false, None) => self.waiting_since_ns = Some(now_ns),
+            (true, Some(since_ns)) => {
+                let waited_ns = now_ns.saturating_sub(since_ns);
+                add(&self.counters.intake.pool_wait_ns, waited_ns);
+                raise(&self.counters.intake.pool_wait_ns_max, waited_ns);
+                self.waiting_since_ns = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a deliberately slow sink may take more now.
+    fn may_read(&mut self, now_ns: u64) -> bool {
+        let Some(rate) = self.config.rate_max else { return true };
+        let elapsed_s = now_ns.saturating_sub(self.allowance_at_ns) as f64 / 1e9;
+        self.allowance_at_ns = now_ns;
+        self.allowance_bytes = (self.allowance_bytes + rate * elapsed_s).min(rate * 0.1 + 1.0);
+        if self.allowance_bytes <= 0.0 {
+            self.clock.sleep_until_ns(now_ns + 2_000_000);
+        }
+        self.allowance_bytes > 0.0
+    }
+
+    fn serve_ready(&mut self, index: usize, flags: epoll::EventFlags, may_read: bool, now_ns: u64) {
+        if flags.contains(epoll::EventFlags::OUT) {
+            self.flush(index);
+        }
+        let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if may_read && flags.intersects(readable) {
+            self.serve(index, now_ns);
+        }
+    }
+
+    /// Gives a connection its turn.
+    fn serve(&mut self, index: usize, now_ns: u64) {
+        let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
+        let was_waiting = std::mem::take(&mut connection.waiting);
+        loop {
+            let (bytes, pause) = receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);
+            self.allowance_bytes -= bytes as f64;
+            if bytes > 0 && !connection.session.expects_hello() {
+                self.first_event_ns.get_or_insert(now_ns);
+            }
+            match pause {
+                Pause::Message(message) => match self.heed(index, &mut connection, message) {
+                    Ok(()) if connection.phase == Phase::Open => {}
+                    Ok(()) => break,
+                    Err(why) => return self.refuse(connection, &why),
+                },
+                Pause::Drained | Pause::Turn => break,
+                Pause::NoRoom => {
+                    connection.waiting = true;
+                    self.waiting.push_back(index);
+                    break;
+                }
+                Pause::Closed => return self.closed(connection),
+                Pause::Broken(why) => return self.refuse(connection, &why),
+            }
+        }
+        if connection.waiting != was_waiting || connection.phase != Phase::Open {
+            self.watch(index, &mut connection);
+        }
+        self.connections[index] = Some(connection);
+    }
+
+    fn heed(&mut self, index: usize, connection: &mut Connection, message: Control) -> Result<(), String> {
+        match message {
+            Control::Hello(hello) => {
+                connection.slots = self.store.adopt(&hello.streams, index)?;
+                self.welcome(connection);
+                Ok(())
+            }
+            Control::End(end) => {
+                for last in &end.streams {
+                    let place = connection.session.streams().iter().position(|s| s.id == last.id);
+                    let Some(&slot) = place.and_then(|at| connection.slots.get(at)) else {
+                        return Err(format!("the end message counts stream {}, which was not declared", last.id));
+                    };
+                    self.store.conclude(slot, last);
+                }
+                for &slot in &connection.slots {
+                    self.store.seal(slot);
+                }
+                self.store.volumes.flush();
+                connection.phase = Phase::Ending;
+                self.answers_due = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Stops reading, makes everything durable, lets the writers end and says farewell.
+    fn finish(mut self, ended: Ended) -> IntakeReport {
+        for slot in 0..self.store.streams.len() {
+            self.store.seal(slot);
+        }
+        self.store.volumes.flush();
+        while !self.store.is_settled() && !self.store.volumes.is_closed() {
+            self.sleep_for_reports();
+        }
+        let conclusion = Conclusion {
+            clean: !matches!(ended, Ended::VolumesFailed(_)),
+            reason: match &ended {
+                Ended::EndOfRun => "end of run".into(),
+                Ended::Stopped => "stopped".into(),
+                Ended::VolumesFailed(why) => why.clone(),
+            },
+            streams: self.store.streams.iter().map(|s| (s.info.id, s.ledger.received, s.ledger.durable)).collect(),
+        };
+        self.store.volumes.conclude(&conclusion);
+        self.store.volumes.close();
+        while !self.store.volumes.is_closed() {
+            self.sleep_for_reports();
+        }
+        self.farewell(&ended);
+        let elapsed_ns = self.first_event_ns.map_or(0, |first| self.last_durable_ns.saturating_sub(first));
+        let streams = self.store.streams.into_iter().map(|s| (s.info.id, s.ledger)).collect();
+        IntakeReport { ledger: Ledger { streams }, incidents: self.store.incidents, ended, elapsed_ns }
+    }
+
+    fn sleep_for_reports(&mut self) {
+        let now_ns = self.clock.now_ns();
+        let before = self.counters.durable_events();
+        self.store.absorb();
+        if self.counters.durable_events() != before {
+            self.last_durable_ns = self.clock.now_ns();
+        }
+        self.clock.sleep_until_ns(now_ns + 500_000);
+    }
+
+    /// Tells connected clients how it ended; waits a little for those that read.
+    fn farewell(&mut self, ended: &Ended) {
+        let deadline_ns = self.clock.now_ns() + FAREWELL_NS;
+        for index in 0..self.connections.len() {
+            let Some(mut connection) = self.connections[index].take() else { continue };
+            if let Some((slot, sequence)) = connection.event_under_way() {
+                let stream = self.store.streams[slot].info.id;
+                self.store.incidents.push(format!(
+                    "{}: the recorder ended while event {sequence} of stream {stream} was arriving",
+                    connection.peer
+                ));
+            }
+            self.last_word(&mut connection, ended);
+            while !connection.is_flushed() && self.clock.now_ns() < deadline_ns {
+                if connection.flush().is_err() {
+                    break;
+                }
+                self.clock.sleep_until_ns(self.clock.now_ns() + 1_000_000);
+            }
+        }
+    }
+}

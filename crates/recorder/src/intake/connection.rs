@@ -1,0 +1,137 @@
+//! One connection: where it is in the protocol, and what still has to be sent to it.
+//!
+//! Invariant: what a connection can make us remember is bounded: one control message, one staging buffer of bytes
+//! that arrived before there was room, one outbox.
+use std::os::fd::OwnedFd;
+
+use keepup_recording::crc::Crc32;
+use keepup_stream::ledger::Count;
+use keepup_stream::wire::{ControlMessage, EventHead, HEADER_BYTES, Session};
+
+/// Bytes that may wait for a client that does not read; acknowledgements beyond that are merged.
+const OUTBOX_BYTES: usize = 64 << 10;
+/// Events at least this long are received straight into their block, in bytes.
+pub(super) const IN_PLACE_BYTES: u64 = 32 << 10;
+
+/// What the next bytes of a connection are.
+pub(super) enum Expect {
+    /// A frame's header.
+    Header,
+    /// The payload of a control frame.
+    Control { length: usize, bytes: Vec<u8> },
+    /// An event for which there was no room yet.
+    Blocked { slot: usize, head: EventHead },
+    /// The payload of an event, going to its block.
+    Event(Partial),
+}
+
+/// An event that is being received.
+pub(super) struct Partial {
+    pub(super) slot: usize,
+    pub(super) head: EventHead,
+    pub(super) received: usize,
+    pub(super) crc: Crc32,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Events are coming, or hello is awaited.
+    Open,
+    /// The client said end: waiting until all of it is durable.
+    Ending,
+    /// The last word is in the outbox.
+    Closing,
+}
+
+/// A client.
+pub(super) struct Connection {
+    pub(super) socket: OwnedFd,
+    pub(super) peer: String,
+    pub(super) session: Session,
+    pub(super) expect: Expect,
+    pub(super) header: [u8; HEADER_BYTES],
+    pub(super) header_bytes: usize,
+    /// Bytes that arrived while there was no room.
+    pub(super) carry: Vec<u8>,
+    /// Session index to slot in the store.
+    pub(super) slots: Vec<usize>,
+    /// Account of each stream when this connection took it over: received, durable, missing events.
+    pub(super) before: Vec<(Count, Count, u64)>,
+    pub(super) last_event_bytes: u64,
+    pub(super) phase: Phase,
+    pub(super) opened_ns: u64,
+    pub(super) waiting: bool,
+    outbox: Vec<u8>,
+    sent: usize,
+    pub(super) wants_write: bool,
+}
+
+impl Connection {
+    pub(super) fn new(socket: OwnedFd, peer: String, session: Session, opened_ns: u64) -> Self {
+        Self {
+            socket,
+            peer,
+            session,
+            expect: Expect::Header,
+            header: [0; HEADER_BYTES],
+            header_bytes: 0,
+            carry: Vec::new(),
+            slots: Vec::new(),
+            before: Vec::new(),
+            last_event_bytes: 0,
+            phase: Phase::Open,
+            opened_ns,
+            waiting: false,
+            outbox: Vec::new(),
+            sent: 0,
+            wants_write: false,
+        }
+    }
+
+    /// Whether another frame may be put into the outbox; if not, the client does not read.
+    pub(super) fn has_room(&self) -> bool {
+        self.outbox.len() - self.sent < OUTBOX_BYTES
+    }
+
+    /// Whether everything was handed to the kernel.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    pub(super) fn push(&mut self, frame: &[u8]) {
+        self.outbox.extend_from_slice(frame);
+    }
+
+    /// Puts a control frame into the outbox; a message that cannot be encoded is a bug and is left out.
+    pub(super) fn push_message(&mut self, message: &impl ControlMessage) {
+        if let Ok(frame) = message.to_frame() {
+            self.push(&frame);
+        }
+    }
+
+    /// Sends what the kernel takes.
+    pub(super) fn flush(&mut self) -> std::io::Result<()> {
+        while self.sent < self.outbox.len() {
+            let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
+            match rustix::net::send(&self.socket, &self.outbox[self.sent..], flags) {
+                Ok(n) => self.sent += n,
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        self.outbox.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// The event in the middle of which the connection is, for the account of what was lost with it.
+    pub(super) fn event_under_way(&self) -> Option<(usize, u64)> {
+        match &self.expect {
+            Expect::Event(partial) => Some((partial.slot, partial.head.sequence)),
+            Expect::Blocked { slot, head } => Some((*slot, head.sequence)),
+            Expect::Header | Expect::Control { .. } => None,
+        }
+    }
+}

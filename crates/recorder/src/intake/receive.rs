@@ -1,0 +1,219 @@
+//! From a socket into blocks: large events in place, small ones packed through one staging buffer.
+use std::io::IoSliceMut;
+
+use keepup_recording::crc::Crc32;
+use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Next};
+
+use super::connection::{Connection, Expect, IN_PLACE_BYTES, Partial};
+use super::store::{Room, Store};
+
+/// Bytes read at once for small events; also the most that a waiting connection keeps aside.
+pub(super) const STAGING_BYTES: usize = 64 << 10;
+/// A connection is served this many bytes before the next has its turn.
+const TURN_BYTES: usize = 4 << 20;
+
+/// Why reading from a connection paused.
+#[derive(Debug)]
+pub(super) enum Pause {
+    /// Nothing more has arrived.
+    Drained,
+    /// Its turn is over.
+    Turn,
+    /// No block is free.
+    NoRoom,
+    /// The client said hello or end: see to it, then go on.
+    Message(Control),
+    /// The client closed the connection.
+    Closed,
+    /// The client broke the protocol, or the socket failed.
+    Broken(String),
+}
+
+/// Reads and takes apart what has arrived on `connection`, for one turn. Returns bytes read and why it paused.
+pub(super) fn receive(
+    connection: &mut Connection,
+    store: &mut Store,
+    staging: &mut [u8],
+    now_ns: u64,
+) -> (usize, Pause) {
+    let mut total = 0;
+    if !connection.carry.is_empty() || matches!(connection.expect, Expect::Blocked { .. }) {
+        let carried = std::mem::take(&mut connection.carry);
+        if let Err(pause) = feed(connection, store, &carried, now_ns) {
+            return (0, pause);
+        }
+    }
+    loop {
+        let read = match read_some(connection, store, staging) {
+            Ok(read) => read,
+            Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(e) => return (total, Pause::Broken(format!("reading failed: {}", std::io::Error::from(e)))),
+        };
+        if read.in_place + read.staged == 0 {
+            return (total, Pause::Closed);
+        }
+        total += read.in_place + read.staged;
+        let outcome = (finish_in_place(connection, store, read.in_place, now_ns))
+            .and_then(|()| feed(connection, store, &staging[..read.staged], now_ns));
+        if let Err(pause) = outcome {
+            return (total, pause);
+        }
+        if total >= TURN_BYTES {
+            return (total, Pause::Turn);
+        }
+    }
+}
+
+struct Read {
+    in_place: usize,
+    staged: usize,
+}
+
+/// One system call: the rest of the event under way goes to its block, what follows to `staging`.
+fn read_some(connection: &Connection, store: &mut Store, staging: &mut [u8]) -> Result<Read, rustix::io::Errno> {
+    // After a large event exactly one header is taken, so that the next payload again arrives in place.
+    let staged_max = match connection.last_event_bytes >= IN_PLACE_BYTES {
+        true => HEADER_BYTES - connection.header_bytes,
+        false => staging.len(),
+    };
+    let staging = &mut staging[..staged_max];
+    if let Expect::Event(partial) = &connection.expect {
+        let room = &mut store.payload(partial.slot, partial.head.length)[partial.received..];
+        let wanted = room.len();
+        let read = rustix::io::readv(&connection.socket, &mut [IoSliceMut::new(room), IoSliceMut::new(staging)])?;
+        return Ok(Read { in_place: read.min(wanted), staged: read.saturating_sub(wanted) });
+    }
+    let staged = rustix::io::read(&connection.socket, staging)?;
+    Ok(Read { in_place: 0, staged })
+}
+
+fn finish_in_place(connection: &mut Connection, store: &mut Store, bytes: usize, now_ns: u64) -> Result<(), Pause> {
+    if let (Expect::Event(partial), true) = (&mut connection.expect, bytes > 0) {
+        let payload = store.payload(partial.slot, partial.head.length);
+        partial.crc.update(&payload[partial.received..partial.received + bytes]);
+        partial.received += bytes;
+        if partial.received as u64 == partial.head.length {
+            complete(connection, store, now_ns);
+        }
+    }
+    Ok(())
+}
+
+/// Takes `bytes` apart; what cannot be placed is carried over.
+fn feed(connection: &mut Connection, store: &mut Store, mut bytes: &[u8], now_ns: u64) -> Result<(), Pause> {
+    loop {
+        if let Expect::Blocked { slot, head } = connection.expect {
+            if store.begin(slot, &head) == Room::Wait {
+                connection.carry.extend_from_slice(bytes);
+                return Err(Pause::NoRoom);
+            }
+            begin(connection, store, slot, head, now_ns);
+            continue;
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let outcome = match &mut connection.expect {
+            Expect::Header => feed_header(connection, store, &mut bytes),
+            Expect::Control { .. } => feed_control(connection, &mut bytes),
+            Expect::Event(_) => {
+                feed_event(connection, store, &mut bytes, now_ns);
+                Ok(())
+            }
+            Expect::Blocked { .. } => Ok(()),
+        };
+        if let Err(pause) = outcome {
+            connection.carry.extend_from_slice(bytes);
+            return Err(pause);
+        }
+    }
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (head, tail) = bytes.split_at(count.min(bytes.len()));
+    *bytes = tail;
+    head
+}
+
+fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) -> Result<(), Pause> {
+    let part = take(bytes, HEADER_BYTES - connection.header_bytes);
+    connection.header[connection.header_bytes..connection.header_bytes + part.len()].copy_from_slice(part);
+    connection.header_bytes += part.len();
+    if connection.header_bytes < HEADER_BYTES {
+        return Ok(());
+    }
+    connection.header_bytes = 0;
+    match connection.session.header(&connection.header) {
+        Ok(Next::Control { length }) => {
+            connection.expect = Expect::Control { length, bytes: Vec::new() };
+            if length == 0 { finish_control(connection) } else { Ok(()) }
+        }
+        Ok(Next::Event(head)) => {
+            connection.last_event_bytes = head.length;
+            let Some(&slot) = connection.slots.get(head.index) else {
+                return Err(Pause::Broken(format!("stream {} is not known", head.stream)));
+            };
+            let expected = store.streams[slot].next_sequence;
+            if head.sequence < expected {
+                let (stream, sequence) = (head.stream, head.sequence);
+                return Err(Pause::Broken(format!(
+                    "the sequence of stream {stream} went backwards: {sequence} came where {expected} was next\n\
+                     hint: after a reconnection go on from the next_sequence of the welcome message"
+                )));
+            }
+            connection.expect = Expect::Blocked { slot, head };
+            Ok(())
+        }
+        Err(e) => Err(Pause::Broken(e.to_string())),
+    }
+}
+
+fn feed_control(connection: &mut Connection, bytes: &mut &[u8]) -> Result<(), Pause> {
+    let Expect::Control { length, bytes: payload } = &mut connection.expect else { return Ok(()) };
+    payload.extend_from_slice(take(bytes, *length - payload.len()));
+    if payload.len() < *length { Ok(()) } else { finish_control(connection) }
+}
+
+fn finish_control(connection: &mut Connection) -> Result<(), Pause> {
+    let Expect::Control { bytes, .. } = std::mem::replace(&mut connection.expect, Expect::Header) else {
+        return Ok(());
+    };
+    Err(match connection.session.control(&bytes) {
+        Ok(message) => Pause::Message(message),
+        Err(e) => Pause::Broken(e.to_string()),
+    })
+}
+
+/// The event's place is there: receive its payload.
+fn begin(connection: &mut Connection, store: &mut Store, slot: usize, head: EventHead, now_ns: u64) {
+    connection.expect = Expect::Event(Partial { slot, head, received: 0, crc: Crc32::new() });
+    if head.length == 0 {
+        complete(connection, store, now_ns);
+    }
+}
+
+fn feed_event(connection: &mut Connection, store: &mut Store, bytes: &mut &[u8], now_ns: u64) {
+    let Expect::Event(partial) = &mut connection.expect else { return };
+    let missing = partial.head.length as usize - partial.received;
+    let part = take(bytes, missing);
+    let payload = store.payload(partial.slot, partial.head.length);
+    payload[partial.received..partial.received + part.len()].copy_from_slice(part);
+    partial.crc.update(part);
+    partial.received += part.len();
+    if part.len() == missing {
+        complete(connection, store, now_ns);
+    }
+}
+
+fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) {
+    if let Expect::Event(partial) = std::mem::replace(&mut connection.expect, Expect::Header) {
+        if let Err(gap) = store.complete(partial.slot, &partial.head, partial.crc.value(), now_ns) {
+            let (stream, sequence) = (gap.stream, gap.first_sequence);
+            store.incidents.push(format!(
+                "{}: event {sequence} of stream {stream} arrived with a wrong checksum and was left out",
+                connection.peer
+            ));
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Streams, blocks and volumes of the intake: everything but the sockets.
+//!
+//! Owned by the intake thread alone. Events come in (begin, complete, abort), blocks go out to writers, and what
+//! writers report is absorbed; after warm-up nothing here allocates or locks.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use keepup_recording::layout::ChannelBytes;
+use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
+use keepup_sys::pool::Pool;
+
+use super::stream::{Checksums, OpenBlock, Stream};
+use super::volumes::Volumes;
+use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_room};
+use crate::counters::{Counters, add, raise};
+use crate::link::{FromWriter, Sealed};
+use crate::report::Incidents;
+
+/// Whether an event's place is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Its payload may be received.
+    Ready,
+    /// The pool is empty: wait until a writer gives a block back.
+    Wait,
+}
+
+/// All streams with the pool they share and the volumes they go to.
+pub(super) struct Store {
+    pub(super) pool: Pool,
+    pub(super) streams: Vec<Stream>,
+    by_id: BTreeMap<u32, usize>,
+    pub(super) volumes: Volumes,
+    counters: Arc<Counters>,
+    sums: Checksums,
+    block_bytes: usize,
+    block_bytes_wanted: usize,
+    /// Set when no volume takes blocks any more.
+    pub(super) failed: Option<String>,
+    /// What went wrong on the way, for the report.
+    pub(super) incidents: Incidents,
+}
+
+impl Store {
+    pub(super) fn new(config: &RecorderConfig, pool: Pool, volumes: Volumes, counters: Arc<Counters>) -> Self {
+        Self {
+            pool,
+            streams: Vec::new(),
+            by_id: BTreeMap::new(),
+            volumes,
+            counters,
+            sums: Checksums::default(),
+            block_bytes: config.block_bytes,
+            block_bytes_wanted: config.block_bytes,
+            failed: None,
+            incidents: Incidents::default(),
+        }
+    }
+
+    /// Takes the streams of a new connection; all or none. Returns their slots in the order declared.
+    pub(super) fn adopt(&mut self, declared: &[StreamInfo], owner: usize) -> Result<Vec<usize>, String> {
+        let known = |info: &StreamInfo| self.by_id.get(&info.id).map(|&slot| &self.streams[slot]);
+        for info in declared {
+            if let Some(stream) = known(info) {
+                if stream.owner.is_some() {
+                    return Err(format!("stream {} is fed by another connection", info.id));
+                }
+                if stream.info != *info {
+                    return Err(format!("stream {} was declared before with another name, type or shape", info.id));
+                }
+            }
+        }
+        let new: Vec<&StreamInfo> = declared.iter().filter(|info| known(info).is_none()).collect();
+        let block_bytes = self.block_bytes_for(self.streams.len() + new.len())?;
+        let mut made = Vec::with_capacity(new.len());
+        for info in new {
+            made.push(Stream::new(info.clone(), ChannelBytes::new(info).map_err(|e| e.to_string())?));
+        }
+        self.block_bytes = block_bytes;
+        for stream in made {
+            self.volumes.announce(&stream.info);
+            self.by_id.insert(stream.info.id, self.streams.len());
+            self.streams.push(stream);
+        }
+        let slots: Vec<usize> = declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
+        for &slot in &slots {
+            self.streams[slot].owner = Some(owner);
+            self.streams[slot].dirty = false;
+        }
+        Ok(slots)
+    }
+
+    /// Block size that lets every stream have one block open and one on its way in half the pool.
+    fn block_bytes_for(&self, streams: usize) -> Result<usize, String> {
+        let share = self.pool.bytes() / (4 * streams.max(1));
+        let smallest = BLOCK_BYTES_MIN.min(self.block_bytes_wanted);
+        if share < block_room(smallest) {
+            return Err(format!(
+                "{streams} streams need a pool of {} MiB, this one has {} MiB\nhint: keepup record --pool {}MiB",
+                (4 * streams * block_room(smallest)) >> 20,
+                self.pool.bytes() >> 20,
+                ((4 * streams * block_room(smallest)) >> 20) + 1
+            ));
+        }
+        let room = share.saturating_sub(block_room(0));
+        Ok(self.block_bytes_wanted.min(room).max(smallest))
+    }
+
+    /// Makes room for an event in its stream's block.
+    pub(super) fn begin(&mut self, slot: usize, head: &EventHead) -> Room {
+        if !self.streams[slot].open_takes(head) {
+            self.seal(slot);
+            if let Some(empty) = self.streams[slot].open.take() {
+                self.pool.give_back(empty.into_block());
+            }
+            let wanted = block_room(self.block_bytes.max(head.length as usize));
+            let Some(block) = self.pool.take(wanted) else {
+                self.relieve();
+                return Room::Wait;
+            };
+            let used = (self.pool.bytes() - self.pool.bytes_free()) as u64;
+            self.counters.intake.pool_bytes_used.store(used, Relaxed);
+            raise(&self.counters.intake.pool_bytes_used_max, used);
+            self.streams[slot].open = Some(OpenBlock::new(block));
+        }
+        self.streams[slot].begin(head);
+        Room::Ready
+    }
+
+    /// With nothing on its way to disk, only open blocks can hold the pool: send them.
+    fn relieve(&mut self) {
+        if self.volumes.bytes_waiting() == 0 {
+            for slot in 0..self.streams.len() {
+                self.seal(slot);
+            }
+        }
+    }
+
+    /// Memory for the payload of the event begun last on this stream.
+    pub(super) fn payload(&mut self, slot: usize, length: u64) -> &mut [u8] {
+        match &mut self.streams[slot].open {
+            Some(open) => open.payload(length as usize),
+            None => &mut [],
+        }
+    }
+
+    /// Takes an event whose payload arrived whole and has the checksum `crc`.
+    pub(super) fn complete(&mut self, slot: usize, head: &EventHead, crc: u32, now_ns: u64) -> Result<(), Gap> {
+        let stream = &mut self.streams[slot];
+        if crc != head.crc {
+            let missing = stream.note_gap(head.sequence, LossCause::SequenceGap);
+            let damaged = stream.note_gap(head.sequence + 1, LossCause::BadChecksum);
+            self.seal(slot);
+            missing.into_iter().chain(damaged).for_each(|gap| self.note_gap(gap));
+            return damaged.map_or(Ok(()), Err);
+        }
+        if let Some(gap) = stream.complete(head, &mut self.sums, now_ns) {
+            self.note_gap(gap);
+        }
+        add(&self.counters.intake.received_events, 1);
+        add(&self.counters.intake.received_bytes, head.length);
+        Ok(())
+    }
+
+    /// Enters what a source says at the end of its run about one stream.
+    pub(super) fn conclude(&mut self, slot: usize, last: &EndStream) {
+        if let Some(gap) = self.streams[slot].conclude(last) {
+            self.note_gap(gap);
+        }
+    }
+
+    fn note_gap(&self, gap: Gap) {
+        self.volumes.note_gap(gap);
+        add(&self.counters.intake.gap_events, gap.events);
+    }
+
+    /// Sends a stream's open block to a volume.
+    pub(super) fn seal(&mut self, slot: usize) {
+        if let Some(sealed) = self.streams[slot].seal(slot) {
+            self.place(sealed);
+        }
+    }
+
+    /// Sends every block whose first event waited longer than `age_ns`; gives unused ones back.
+    pub(super) fn seal_aged(&mut self, now_ns: u64, age_ns: u64) {
+        for slot in 0..self.streams.len() {
+            let aged = |open: &OpenBlock| !open.is_empty() && now_ns.saturating_sub(open.opened_ns) >= age_ns;
+            if self.streams[slot].open.as_ref().is_some_and(aged) {
+                self.seal(slot);
+            }
+        }
+    }
+
+    fn place(&mut self, sealed: Sealed) {
+        let Err((sealed, cause)) = self.volumes.place(sealed) else { return };
+        let header = &sealed.meta.header;
+        let gap = Gap {
+            stream: header.stream,
+            first_sequence: header.first_sequence,
+            events: u64::from(header.event_count),
+            cause,
+        };
+        self.streams[sealed.meta.slot].block_lost(gap);
+        self.volumes.note_gap(gap);
+        self.pool.give_back(sealed.block);
+        self.failed.get_or_insert_with(|| self.volumes.failures());
+    }
+
+    /// Takes what the writers report; says whether memory came free.
+    pub(super) fn absorb(&mut self) -> bool {
+        let mut freed = false;
+        for volume in 0..self.volumes.len() {
+            while let Some(report) = self.volumes.next_report(volume) {
+                freed |= self.absorb_one(volume, report);
+            }
+        }
+        if freed {
+            let used = (self.pool.bytes() - self.pool.bytes_free()) as u64;
+            self.counters.intake.pool_bytes_used.store(used, Relaxed);
+        }
+        freed
+    }
+
+    fn absorb_one(&mut self, volume: usize, report: FromWriter) -> bool {
+        match report {
+            FromWriter::Written { block, slot, events, payload_bytes, bytes } => {
+                self.pool.give_back(block);
+                self.volumes.settle(volume, bytes as u64);
+                self.streams[slot].ledger.written += Count { events, bytes: payload_bytes };
+                return true;
+            }
+            FromWriter::Durable { slot, stream_block, events, payload_bytes } => {
+                self.streams[slot].block_durable(stream_block, events, payload_bytes);
+            }
+            FromWriter::Returned(sealed) => {
+                self.volumes.settle(volume, sealed.meta.bytes as u64);
+                self.place(sealed);
+                return true;
+            }
+            FromWriter::Lost { slot, first_sequence, events, cause } => {
+                let gap = Gap { stream: self.streams[slot].info.id, first_sequence, events, cause };
+                self.streams[slot].block_lost(gap);
+                self.volumes.note_gap(gap);
+            }
+            FromWriter::Failed { why, cause } => {
+                self.incidents.push(format!("{}: {why}", self.volumes.label(volume)));
+                self.volumes.fail(volume, why, cause);
+                if self.volumes.usable() == 0 {
+                    self.failed.get_or_insert_with(|| self.volumes.failures());
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether every event received is durable or known to be lost.
+    pub(super) fn is_settled(&self) -> bool {
+        self.streams.iter().all(Stream::is_settled)
+    }
+}

@@ -1,0 +1,276 @@
+//! One stream inside the intake: its open block, what is on its way to disk, and its account.
+//!
+//! Invariants: the events of a block have consecutive sequence numbers; the durable watermark never passes an event
+//! that is not durable; an event counts as received only when it arrived whole with a correct checksum.
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use keepup_recording::crc::{Combiner, crc32};
+use keepup_recording::layout::{
+    BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR, block_bytes, put_block_tail,
+    put_message_header,
+};
+use keepup_stream::ledger::{Count, Gap, LossCause, StreamLedger};
+use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
+use keepup_sys::pool::Block;
+
+use crate::link::{Sealed, SealedMeta};
+
+/// Where the first message header of a block begins.
+const MESSAGES_START: usize = SECTOR - MESSAGE_HEADER;
+
+/// A block that still takes events.
+#[derive(Debug)]
+pub(super) struct OpenBlock {
+    block: Block,
+    /// End of the last complete event.
+    used: usize,
+    events: u32,
+    payload_bytes: u64,
+    first_sequence: u64,
+    first_timestamp_ns: u64,
+    last_timestamp_ns: u64,
+    chunk_crc: u32,
+    flags: u32,
+    /// When its first event was complete, monotonic.
+    pub(super) opened_ns: u64,
+}
+
+impl OpenBlock {
+    pub(super) fn new(block: Block) -> Self {
+        Self {
+            block,
+            used: MESSAGES_START,
+            events: 0,
+            payload_bytes: 0,
+            first_sequence: 0,
+            first_timestamp_ns: u64::MAX,
+            last_timestamp_ns: 0,
+            chunk_crc: 0,
+            flags: 0,
+            opened_ns: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    pub(super) fn into_block(self) -> Block {
+        self.block
+    }
+
+    /// Whether an event of `payload_bytes` still fits.
+    fn fits(&self, payload_bytes: u64) -> bool {
+        let records = (self.used - MESSAGES_START + MESSAGE_HEADER) as u64 + payload_bytes;
+        block_bytes(records) <= self.block.len() as u64
+    }
+
+    /// Memory for the payload of the event that is being received.
+    pub(super) fn payload(&mut self, length: usize) -> &mut [u8] {
+        let start = self.used + MESSAGE_HEADER;
+        &mut self.block[start..start + length]
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    stream_block: u64,
+    end_sequence: u64,
+    durable: bool,
+}
+
+/// Checksums of messages put together from those of their payloads.
+#[derive(Debug, Default)]
+pub(super) struct Checksums {
+    payload: Combiner,
+    message: Combiner,
+}
+
+/// A stream and its account.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) info: StreamInfo,
+    channel: Arc<ChannelBytes>,
+    channel_id: u16,
+    pub(super) next_sequence: u64,
+    pub(super) open: Option<OpenBlock>,
+    next_block: u64,
+    pending: VecDeque<Pending>,
+    /// Blocks sealed and neither durable nor lost.
+    pub(super) unsettled: u64,
+    frozen: bool,
+    pub(super) durable_sequence: u64,
+    gap_before: bool,
+    /// Why events that turn out to be missing next are missing.
+    pub(super) gap_cause: LossCause,
+    pub(super) ledger: StreamLedger,
+    /// The connection that feeds it, if any.
+    pub(super) owner: Option<usize>,
+    /// Something to acknowledge.
+    pub(super) dirty: bool,
+}
+
+impl Stream {
+    pub(super) fn new(info: StreamInfo, channel: ChannelBytes) -> Self {
+        Self {
+            channel_id: info.id as u16,
+            info,
+            channel: Arc::new(channel),
+            next_sequence: 0,
+            open: None,
+            next_block: 0,
+            pending: VecDeque::with_capacity(64),
+            unsettled: 0,
+            frozen: false,
+            durable_sequence: 0,
+            gap_before: false,
+            gap_cause: LossCause::SequenceGap,
+            ledger: StreamLedger::default(),
+            owner: None,
+            dirty: false,
+        }
+    }
+
+    /// Whether the open block, if any, can take `head`; if not it has to be sealed first.
+    pub(super) fn open_takes(&self, head: &EventHead) -> bool {
+        self.open.as_ref().is_some_and(|open| {
+            let in_order = open.is_empty() || head.sequence == open.first_sequence + u64::from(open.events);
+            in_order && open.fits(head.length)
+        })
+    }
+
+    /// Puts the message header of `head` in front of its payload's place.
+    pub(super) fn begin(&mut self, head: &EventHead) {
+        if let Some(open) = &mut self.open {
+            let at = open.used;
+            put_message_header(
+                &mut open.block[at..at + MESSAGE_HEADER],
+                self.channel_id,
+                head.sequence,
+                head.timestamp_ns,
+                head.length,
+            );
+        }
+    }
+
+    /// Takes an event that arrived whole; returns the gap before it, if any.
+    pub(super) fn complete(&mut self, head: &EventHead, sums: &mut Checksums, now_ns: u64) -> Option<Gap> {
+        let gap = self.note_gap(head.sequence, self.gap_cause);
+        self.gap_cause = LossCause::SequenceGap;
+        let open = self.open.as_mut()?;
+        if open.is_empty() {
+            open.first_sequence = head.sequence;
+            open.opened_ns = now_ns;
+            open.flags = if self.gap_before { FLAG_GAP_BEFORE } else { 0 };
+            self.gap_before = false;
+        }
+        let message = sums.payload.combine(
+            crc32(&open.block[open.used..open.used + MESSAGE_HEADER]),
+            head.crc,
+            head.length,
+        );
+        open.chunk_crc = sums.message.combine(open.chunk_crc, message, MESSAGE_HEADER as u64 + head.length);
+        open.used += MESSAGE_HEADER + head.length as usize;
+        open.events += 1;
+        open.payload_bytes += head.length;
+        open.first_timestamp_ns = open.first_timestamp_ns.min(head.timestamp_ns);
+        open.last_timestamp_ns = open.last_timestamp_ns.max(head.timestamp_ns);
+        self.next_sequence = head.sequence + 1;
+        self.ledger.received += Count::one(head.length);
+        gap
+    }
+
+    /// Enters that everything from the next expected sequence number up to `sequence` is missing.
+    pub(super) fn note_gap(&mut self, sequence: u64, cause: LossCause) -> Option<Gap> {
+        if sequence <= self.next_sequence {
+            return None;
+        }
+        let first_sequence = self.next_sequence;
+        let gap = Gap { stream: self.info.id, first_sequence, events: sequence - first_sequence, cause };
+        self.ledger.add_gap(gap);
+        self.next_sequence = sequence;
+        self.gap_before = true;
+        Some(gap)
+    }
+
+    /// Enters the source's own final account; what it lost itself is then known to be its loss.
+    pub(super) fn conclude(&mut self, last: &EndStream) -> Option<Gap> {
+        let tail = self.note_gap(last.next_sequence, LossCause::SequenceGap);
+        let ledger = &mut self.ledger;
+        ledger.sent += Count { events: last.events, bytes: last.bytes };
+        ledger.lost_at_source += Count { events: last.lost_events, bytes: last.lost_bytes };
+        let missing = ledger.gap_events.get(&LossCause::SequenceGap).copied().unwrap_or(0);
+        let known = ledger.gap_events.get(&LossCause::Source).copied().unwrap_or(0);
+        if missing > 0 && missing + known == ledger.lost_at_source.events {
+            ledger.gap_events.remove(&LossCause::SequenceGap);
+            ledger.gap_events.insert(LossCause::Source, missing + known);
+            for gap in ledger.gaps.iter_mut().filter(|gap| gap.cause == LossCause::SequenceGap) {
+                gap.cause = LossCause::Source;
+            }
+        }
+        tail
+    }
+
+    /// Closes the open block and makes it ready for a volume; an empty one is left as it is.
+    pub(super) fn seal(&mut self, slot: usize) -> Option<Sealed> {
+        let mut open = self.open.take_if(|open| !open.is_empty())?;
+        let records = (open.used - MESSAGES_START) as u64;
+        let bytes = block_bytes(records) as usize;
+        put_block_tail(&mut open.block[open.used..bytes]);
+        let header = BlockHeader {
+            stream: self.info.id,
+            stream_block: self.next_block,
+            first_sequence: open.first_sequence,
+            event_count: open.events,
+            first_timestamp_ns: open.first_timestamp_ns,
+            last_timestamp_ns: open.last_timestamp_ns,
+            chunk_records_bytes: records,
+            payload_bytes: open.payload_bytes,
+            chunk_crc: open.chunk_crc,
+            flags: open.flags,
+            ..BlockHeader::default()
+        };
+        self.next_block += 1;
+        self.unsettled += 1;
+        if !self.frozen {
+            let end_sequence = open.first_sequence + u64::from(open.events);
+            self.pending.push_back(Pending { stream_block: header.stream_block, end_sequence, durable: false });
+        }
+        let meta = SealedMeta { header, bytes, channel: Arc::clone(&self.channel), slot };
+        Some(Sealed { block: open.block, meta })
+    }
+
+    /// Enters that a block is on stable storage and moves the watermark as far as that allows.
+    pub(super) fn block_durable(&mut self, stream_block: u64, events: u64, payload_bytes: u64) {
+        self.unsettled = self.unsettled.saturating_sub(1);
+        self.ledger.durable += Count { events, bytes: payload_bytes };
+        let Some(first) = self.pending.front().map(|p| p.stream_block) else { return };
+        let position = stream_block.checked_sub(first).and_then(|n| usize::try_from(n).ok());
+        if let Some(pending) = position.and_then(|at| self.pending.get_mut(at)) {
+            pending.durable = true;
+        }
+        while let Some(pending) = self.pending.front().filter(|p| p.durable) {
+            self.durable_sequence = pending.end_sequence;
+            self.dirty = true;
+            self.pending.pop_front();
+        }
+    }
+
+    /// Enters that a block will never be durable: the watermark stays before it for good.
+    pub(super) fn block_lost(&mut self, gap: Gap) {
+        self.unsettled = self.unsettled.saturating_sub(1);
+        self.ledger.add_gap(gap);
+        self.frozen = true;
+        self.pending.clear();
+    }
+
+    /// Whether nothing of it is on its way.
+    pub(super) fn is_settled(&self) -> bool {
+        self.unsettled == 0 && self.open.as_ref().is_none_or(OpenBlock::is_empty)
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

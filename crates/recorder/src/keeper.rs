@@ -1,0 +1,244 @@
+//! One keeper per volume: prepares the next segment ahead of time, finishes full ones, and writes the journal, so that
+//! the writer never waits for metadata.
+use std::fs::OpenOptions;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use keepup_measure::clock::Clock;
+use keepup_recording::id::Id;
+use keepup_recording::journal::{Journal, JournalRecord, StreamEnd};
+use keepup_recording::layout::{
+    SegmentIdentity, TRAILER_BYTES, segment_file_name, segment_preamble, segment_trailer,
+};
+use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::wire::StreamInfo;
+use keepup_sys::file::{Access, create_preallocated, sync_directory};
+use keepup_sys::waker::Waker;
+
+/// The final account of a recording, for the journals.
+#[derive(Clone, Debug)]
+pub(crate) struct Conclusion {
+    /// Whether it ended as asked.
+    pub(crate) clean: bool,
+    /// Why it ended.
+    pub(crate) reason: String,
+    /// Stream id, received and durable counts.
+    pub(crate) streams: Vec<(u32, Count, Count)>,
+}
+
+/// What a keeper is asked to do; the writer and the intake both ask.
+#[derive(Debug)]
+pub(crate) enum ToKeeper {
+    /// Make a segment ready.
+    Prepare,
+    /// A prepared segment gets its first block.
+    Activate { index: u32 },
+    /// A prepared segment is not needed.
+    Discard { index: u32 },
+    /// All bytes of a segment below the offset are on stable storage.
+    Watermark { segment: u32, end_offset: u64, blocks: u64 },
+    /// A segment is complete: trailer, final length, stable storage.
+    Finish { index: u32, end_offset: u64, blocks: u64 },
+    /// A stream was declared.
+    Stream(StreamInfo),
+    /// Events are missing.
+    Gap(Gap),
+    /// The recording ends.
+    Conclude(Conclusion),
+    /// The writer has ended.
+    Close,
+}
+
+/// What a keeper answers its writer.
+#[derive(Debug)]
+pub(crate) enum FromKeeper {
+    Prepared(Prepared),
+    NotPrepared { why: String, cause: LossCause },
+    Finished { index: u32, result: Result<(), String> },
+}
+
+/// A segment that is ready for its first block.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) index: u32,
+    pub(crate) id: Id,
+    pub(crate) file: Arc<OwnedFd>,
+    pub(crate) bytes: u64,
+}
+
+/// Where a keeper works: a recording's directory with its journal, or nowhere.
+pub(crate) struct Place {
+    pub(crate) directory: PathBuf,
+    pub(crate) journal: Journal,
+}
+
+/// The thread's state.
+pub(crate) struct Keeper {
+    pub(crate) recording: Id,
+    pub(crate) volume: u32,
+    /// Nothing for the null target.
+    pub(crate) place: Option<Place>,
+    pub(crate) segment_bytes: u64,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) inbox: Receiver<ToKeeper>,
+    pub(crate) answers: Sender<FromKeeper>,
+    pub(crate) writer: Waker,
+    pub(crate) next_index: u32,
+    pub(crate) conclusion: Option<Conclusion>,
+    pub(crate) access: Option<Access>,
+    pub(crate) trouble: Option<String>,
+}
+
+impl Keeper {
+    /// Works until its writer ends. Returns how the files were opened, and what could not be journalled.
+    pub(crate) fn run(mut self) -> (Option<Access>, Option<String>) {
+        while let Ok(message) = self.inbox.recv() {
+            match message {
+                ToKeeper::Prepare => self.prepare(),
+                ToKeeper::Activate { index } => self.note(|k| {
+                    Some(JournalRecord::Segment {
+                        index,
+                        id: k.segment_id(index),
+                        file: segment_file_name(index),
+                        preallocated_bytes: k.segment_bytes,
+                    })
+                }),
+                ToKeeper::Discard { index } => self.discard(index),
+                ToKeeper::Watermark { segment, end_offset, blocks } => self.note(|_| {
+                    Some(JournalRecord::Watermark {
+                        segment,
+                        written_bytes: end_offset,
+                        durable_bytes: end_offset,
+                        blocks,
+                    })
+                }),
+                ToKeeper::Finish { index, end_offset, blocks } => self.finish(index, end_offset, blocks),
+                ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
+                ToKeeper::Gap(gap) => self.note(|_| Some(JournalRecord::Gap(gap))),
+                ToKeeper::Conclude(conclusion) => self.conclusion = Some(conclusion),
+                ToKeeper::Close => break,
+            }
+        }
+        self.close();
+        (self.access, self.trouble)
+    }
+
+    fn answer(&self, answer: FromKeeper) {
+        // A writer that is gone needs no answer.
+        let _ = self.answers.send(answer);
+        self.writer.wake();
+    }
+
+    fn note(&mut self, record: impl Fn(&Self) -> Option<JournalRecord>) {
+        let Some(record) = record(self) else { return };
+        let Some(place) = &mut self.place else { return };
+        // Watermarks are lower bounds: losing one in a crash costs nothing. The rest must be there afterwards.
+        let outcome = match record {
+            JournalRecord::Watermark { .. } => place.journal.append(&record),
+            _ => place.journal.append_durable(&record),
+        };
+        if let Err(e) = outcome {
+            self.trouble.get_or_insert(e.to_string());
+        }
+    }
+
+    /// Unique for each segment as long as the recording's id, which is random, is.
+    fn segment_id(&self, index: u32) -> Id {
+        let place = (u128::from(self.volume) << 32) | u128::from(index) | (1 << 64);
+        // An odd factor keeps different places different.
+        let mixed = place.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        Id((u128::from_be_bytes(self.recording.0) ^ mixed).to_be_bytes())
+    }
+
+    fn path(&self, index: u32) -> Option<PathBuf> {
+        self.place.as_ref().map(|place| place.directory.join(segment_file_name(index)))
+    }
+
+    fn prepare(&mut self) {
+        let index = self.next_index;
+        match self.create(index) {
+            Ok(file) => {
+                self.next_index += 1;
+                let (id, bytes) = (self.segment_id(index), self.segment_bytes);
+                self.answer(FromKeeper::Prepared(Prepared { index, id, file: Arc::new(file), bytes }));
+            }
+            Err((why, full)) => {
+                let cause = if full { LossCause::SpaceExhausted } else { LossCause::VolumeFailed };
+                self.answer(FromKeeper::NotPrepared { why, cause });
+            }
+        }
+    }
+
+    fn create(&mut self, index: u32) -> Result<OwnedFd, (String, bool)> {
+        let Some(path) = self.path(index) else {
+            let null = OpenOptions::new().write(true).open("/dev/null");
+            return null.map(OwnedFd::from).map_err(|e| (format!("cannot open /dev/null: {e}"), false));
+        };
+        let made = create_preallocated(&path, self.segment_bytes).map_err(|e| {
+            let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT]
+                .iter()
+                .any(|errno| e.raw_os_error() == Some(errno.raw_os_error()));
+            (e.to_string(), full)
+        })?;
+        self.access = Some(made.access);
+        let identity = SegmentIdentity {
+            recording: self.recording,
+            segment: self.segment_id(index),
+            volume_index: self.volume,
+            segment_index: index,
+            created_unix_ns: self.clock.unix_ns(),
+        };
+        write_at(&path, &segment_preamble(&identity), 0).map_err(|e| (e, false))?;
+        if let Some(directory) = path.parent() {
+            sync_directory(directory).map_err(|e| (e.to_string(), false))?;
+        }
+        Ok(made.file)
+    }
+
+    fn discard(&mut self, index: u32) {
+        if let Some(path) = self.path(index) {
+            if let Err(e) = std::fs::remove_file(&path) {
+                self.trouble.get_or_insert(format!("cannot remove the unused {}: {e}", path.display()));
+            }
+        }
+    }
+
+    fn finish(&mut self, index: u32, end_offset: u64, blocks: u64) {
+        let result = self.path(index).map_or(Ok(()), |path| finish_file(&path, end_offset));
+        if result.is_ok() {
+            let bytes = end_offset + TRAILER_BYTES as u64;
+            self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, blocks }));
+        }
+        self.answer(FromKeeper::Finished { index, result });
+    }
+
+    fn close(&mut self) {
+        if let Some(Conclusion { clean, reason, streams }) = self.conclusion.take() {
+            let streams = streams.iter().map(|&(id, received, durable)| StreamEnd { id, received, durable });
+            let end = JournalRecord::End { clean, reason, streams: streams.collect() };
+            self.note(|_| Some(end.clone()));
+        }
+    }
+}
+
+fn write_at(path: &Path, bytes: &[u8], offset: u64) -> Result<(), String> {
+    let outcome = OpenOptions::new().write(true).open(path).and_then(|file| {
+        file.write_all_at(bytes, offset)?;
+        file.sync_all()
+    });
+    outcome.map_err(|e| format!("cannot write to {}: {e}", path.display()))
+}
+
+/// Puts the trailer behind the last block and cuts the file there.
+fn finish_file(path: &Path, end_offset: u64) -> Result<(), String> {
+    let outcome = OpenOptions::new().write(true).open(path).and_then(|file| {
+        let trailer = segment_trailer();
+        file.write_all_at(&trailer, end_offset)?;
+        file.set_len(end_offset + trailer.len() as u64)?;
+        file.sync_all()
+    });
+    outcome.map_err(|e| format!("cannot finish {}: {e}", path.display()))
+}

@@ -1,0 +1,46 @@
+//! Which volume takes a stream's next block: one contract, one file per way.
+mod free;
+mod pinned;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use free::Free;
+pub(crate) use pinned::Pinned;
+
+/// The ways to place blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacementKind {
+    /// The volume with the least waiting for it; another one when it fails.
+    Free,
+    /// A stream stays on its volume: no multiplexing, no re-assembly.
+    Pinned,
+}
+
+/// What placement sees of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VolumeLoad {
+    /// Whether it still takes blocks.
+    pub(crate) usable: bool,
+    /// Bytes handed to it and not yet written.
+    pub(crate) bytes_waiting: u64,
+}
+
+/// Chooses a volume for the next block of a stream.
+pub(crate) trait Placement: Send {
+    /// Index of the volume, or nothing when none is usable.
+    fn choose(&mut self, stream: u32, volumes: &[VolumeLoad]) -> Option<usize>;
+}
+
+impl PlacementKind {
+    pub(crate) fn build(self) -> Box<dyn Placement> {
+        match self {
+            Self::Free => Box::new(Free::default()),
+            Self::Pinned => Box::new(Pinned),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "placement_tests.rs"]
+mod tests;

@@ -1,0 +1,20 @@
+//! Free placement: the next volume with room, as the Mark 6 recorder does it.
+use super::{Placement, VolumeLoad};
+
+/// Takes the volume with the fewest bytes waiting; equal ones take turns.
+#[derive(Debug, Default)]
+pub(crate) struct Free {
+    turn: usize,
+}
+
+impl Placement for Free {
+    fn choose(&mut self, _stream: u32, volumes: &[VolumeLoad]) -> Option<usize> {
+        let count = volumes.len();
+        let best = (0..count)
+            .map(|step| (self.turn + step) % count)
+            .filter(|&volume| volumes[volume].usable)
+            .min_by_key(|&volume| volumes[volume].bytes_waiting)?;
+        self.turn = (best + 1) % count;
+        Some(best)
+    }
+}

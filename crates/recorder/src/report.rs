@@ -1,0 +1,116 @@
+//! What a recording came to, thread by thread and stream by stream.
+use std::path::PathBuf;
+
+use keepup_measure::histogram::Latency;
+use keepup_stream::ledger::Ledger;
+use serde::{Deserialize, Serialize};
+
+/// Incidents listed; later ones are only counted.
+const INCIDENTS_MAX: usize = 1000;
+
+/// Things that went wrong and did not end the recording, in the order in which they happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Incidents {
+    /// The first of them.
+    pub listed: Vec<String>,
+    /// All of them.
+    pub total: u64,
+}
+
+impl Incidents {
+    pub(crate) fn push(&mut self, what: String) {
+        self.total += 1;
+        if self.listed.len() < INCIDENTS_MAX {
+            self.listed.push(what);
+        }
+    }
+}
+
+/// CPU of one thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadCpu {
+    /// Its name.
+    pub name: String,
+    /// Time on a processor, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Time it was ready to run and had no processor, in nanoseconds, where the kernel tells.
+    pub run_delay_ns: Option<u64>,
+}
+
+/// How one volume did.
+#[derive(Clone, Debug)]
+pub struct VolumeReport {
+    /// The recording's directory on it; nothing for the null target.
+    pub directory: Option<PathBuf>,
+    /// The engine that wrote: "io_uring", "pwrite" or "null".
+    pub engine: String,
+    /// What memory it wrote from.
+    pub buffers: String,
+    /// Whether direct I/O held ("direct"), or the file system refused it ("buffered").
+    pub access: String,
+    /// What is slower than it could be, and what helps.
+    pub note: Option<String>,
+    /// Why it was taken out of rotation, if it was.
+    pub failure: Option<String>,
+    /// Writes from submission to confirmation.
+    pub write_latency: Latency,
+    /// The writer's CPU.
+    pub cpu: ThreadCpu,
+}
+
+/// What a recording came to.
+#[derive(Clone, Debug)]
+pub struct RecordReport {
+    /// Identity of the recording, 32 hex digits.
+    pub recording: String,
+    /// Account of every stream.
+    pub ledger: Ledger,
+    /// Every volume, in the order given.
+    pub volumes: Vec<VolumeReport>,
+    /// Size of the block pool, in bytes.
+    pub pool_bytes: u64,
+    /// Most of it in use at a time, in bytes.
+    pub pool_bytes_used_max: u64,
+    /// What the pool is made of.
+    pub pool_pages: String,
+    /// The intake's CPU.
+    pub intake_cpu: ThreadCpu,
+    /// Time in which some connection waited for a free block, in nanoseconds.
+    pub pool_wait_ns: u64,
+    /// Longest such time, in nanoseconds.
+    pub pool_wait_ns_max: u64,
+    /// From the first event to the last durable byte, in nanoseconds; 0 when nothing came.
+    pub elapsed_ns: u64,
+    /// What went wrong on the way.
+    pub incidents: Incidents,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Why a recording ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every source said end.
+    EndOfRun,
+    /// It was asked to stop.
+    Stopped,
+    /// No volume took blocks any more, and why.
+    VolumesFailed(String),
+}
+
+impl RecordReport {
+    /// Whether everything received is durable and the recording ended by itself or on request.
+    pub fn is_whole(&self) -> bool {
+        let total = self.ledger.total();
+        !matches!(self.ended, Ended::VolumesFailed(_)) && total.received == total.durable
+    }
+
+    /// Events missing for other reasons than the source's own declared losses.
+    pub fn lost_events(&self) -> u64 {
+        let total = self.ledger.total();
+        let missing: u64 = total.gap_events.values().sum();
+        missing.saturating_sub(total.lost_at_source.events)
+    }
+}

@@ -1,0 +1,436 @@
+//! One writer per volume: takes sealed blocks, gives them their place in a segment, writes them several at a time and
+//! makes them durable.
+//!
+//! It owns the volume's segments and the order of its blocks. When anything on the volume fails it stops writing there,
+//! saves what it can, and gives every other block back for another volume.
+mod order;
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+use keepup_measure::clock::Clock;
+use keepup_measure::histogram::Latency;
+use keepup_recording::id::Id;
+use keepup_recording::layout::{SECTOR, put_block_sector};
+use keepup_stream::ledger::LossCause;
+use keepup_sys::engine::{Completion, FileSlot, WriteEngine};
+use keepup_sys::waker::Waker;
+
+use self::order::{Covered, Order};
+use crate::counters::{VolumeCounters, add, raise};
+use crate::keeper::{FromKeeper, Prepared, ToKeeper};
+use crate::link::{FromWriter, Sealed, WriterSignals};
+
+const SYNC_TOKEN: u64 = 1 << 63;
+const IDLE: Duration = Duration::from_millis(100);
+
+/// What a writer is given.
+pub(crate) struct WriterParts {
+    pub(crate) recording: Id,
+    pub(crate) depth: usize,
+    pub(crate) sync_every: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) blocks: rtrb::Consumer<Sealed>,
+    pub(crate) reports: rtrb::Producer<FromWriter>,
+    pub(crate) intake: Waker,
+    pub(crate) signals: Arc<WriterSignals>,
+    pub(crate) to_keeper: Sender<ToKeeper>,
+    pub(crate) from_keeper: Receiver<FromKeeper>,
+    pub(crate) volume: usize,
+    pub(crate) counters: Arc<crate::counters::Counters>,
+    pub(crate) engine: Box<dyn WriteEngine>,
+}
+
+/// What a writer leaves behind.
+pub(crate) struct WriterOutcome {
+    pub(crate) write_latency: Latency,
+    pub(crate) failure: Option<String>,
+}
+
+struct Segment {
+    index: u32,
+    id: Id,
+    slot: FileSlot,
+    /// Held so that the descriptor stays open while the engine knows it.
+    _file: Arc<OwnedFd>,
+    next_offset: u64,
+    end_offset: u64,
+    blocks: u64,
+    previous_crc: u32,
+    under_way: usize,
+}
+
+struct Syncing {
+    covered: Covered,
+    started_ns: u64,
+}
+
+/// The thread's state.
+pub(crate) struct Writer {
+    parts: WriterParts,
+    current: Option<Segment>,
+    next: Option<Prepared>,
+    preparing: bool,
+    /// Full segments whose last blocks are under way, and those the keeper is finishing.
+    finishing: Vec<Segment>,
+    with_keeper: usize,
+    order: Order,
+    held: Option<Sealed>,
+    syncing: Option<Syncing>,
+    last_sync_ns: u64,
+    writes_under_way: usize,
+    outgoing: VecDeque<FromWriter>,
+    failure: Option<(String, LossCause)>,
+    failed_for_good: bool,
+    write_latency: Latency,
+    waiting_for_segment_since_ns: Option<u64>,
+}
+
+impl Writer {
+    pub(crate) fn new(parts: WriterParts) -> Self {
+        let last_sync_ns = parts.clock.now_ns();
+        Self {
+            parts,
+            current: None,
+            next: None,
+            preparing: false,
+            finishing: Vec::new(),
+            with_keeper: 0,
+            order: Order::new(),
+            held: None,
+            syncing: None,
+            last_sync_ns,
+            writes_under_way: 0,
+            outgoing: VecDeque::new(),
+            failure: None,
+            failed_for_good: false,
+            write_latency: Latency::new(),
+            waiting_for_segment_since_ns: None,
+        }
+    }
+
+    fn counters(&self) -> &VolumeCounters {
+        &self.parts.counters.volumes[self.parts.volume]
+    }
+
+    /// Runs until it is told to close and everything is finished.
+    pub(crate) fn run(mut self) -> WriterOutcome {
+        let mut ended = Vec::with_capacity(64);
+        self.request_segment();
+        while !self.is_done() {
+            self.hear_keeper();
+            let mut now_ns = self.parts.clock.now_ns();
+            self.take_blocks(now_ns);
+            self.start_sync(now_ns);
+            let timeout = self.timeout(now_ns);
+            if let Err(e) = self.parts.engine.wait(timeout, &mut ended) {
+                self.fail(e.to_string(), LossCause::VolumeFailed);
+            }
+            let after_ns = self.parts.clock.now_ns();
+            self.account(after_ns.saturating_sub(now_ns));
+            now_ns = after_ns;
+            for completion in ended.drain(..) {
+                self.take_completion(completion, now_ns);
+            }
+            self.report_written();
+            self.settle();
+            self.report();
+        }
+        self.conclude()
+    }
+
+    fn conclude(mut self) -> WriterOutcome {
+        if let Some(unused) = self.next.take() {
+            let _ = self.parts.to_keeper.send(ToKeeper::Discard { index: unused.index });
+        }
+        let _ = self.parts.to_keeper.send(ToKeeper::Close);
+        WriterOutcome { write_latency: self.write_latency, failure: self.failure.map(|(why, _)| why) }
+    }
+
+    fn is_done(&self) -> bool {
+        self.parts.signals.close.load(Ordering::Acquire)
+            && self.parts.blocks.is_empty()
+            && self.held.is_none()
+            && self.writes_under_way == 0
+            && self.syncing.is_none()
+            && self.current.is_none()
+            && self.finishing.is_empty()
+            && self.with_keeper == 0
+            && self.order.is_empty()
+            && self.outgoing.is_empty()
+    }
+
+    fn request_segment(&mut self) {
+        if !self.preparing && self.next.is_none() && self.failure.is_none() {
+            self.preparing = self.parts.to_keeper.send(ToKeeper::Prepare).is_ok();
+        }
+    }
+
+    fn hear_keeper(&mut self) {
+        while let Ok(message) = self.parts.from_keeper.try_recv() {
+            match message {
+                FromKeeper::Prepared(prepared) => {
+                    self.preparing = false;
+                    self.next = Some(prepared);
+                }
+                FromKeeper::NotPrepared { why, cause } => {
+                    self.preparing = false;
+                    self.fail(why, cause);
+                }
+                FromKeeper::Finished { index, result } => {
+                    self.with_keeper -= 1;
+                    match result {
+                        Ok(()) => self.order.finished(index),
+                        Err(why) => self.fail(why, LossCause::VolumeFailed),
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_blocks(&mut self, now_ns: u64) {
+        while self.failure.is_none() && self.writes_under_way < self.parts.depth {
+            let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) else { return };
+            if !self.has_room(&sealed) && !self.rotate(now_ns) {
+                self.held = Some(sealed);
+                self.waiting_for_segment_since_ns.get_or_insert(now_ns);
+                return;
+            }
+            self.submit(sealed, now_ns);
+        }
+    }
+
+    fn has_room(&self, sealed: &Sealed) -> bool {
+        self.current.as_ref().is_some_and(|s| s.next_offset + sealed.meta.bytes as u64 <= s.end_offset)
+    }
+
+    /// Goes on to the segment prepared ahead, if it is there.
+    fn rotate(&mut self, now_ns: u64) -> bool {
+        let Some(prepared) = self.next.take() else {
+            self.request_segment();
+            return false;
+        };
+        let slot = match self.parts.engine.add_file(Arc::clone(&prepared.file)) {
+            Ok(slot) => slot,
+            Err(e) => {
+                self.fail(e.to_string(), LossCause::VolumeFailed);
+                return false;
+            }
+        };
+        if let Some(since_ns) = self.waiting_for_segment_since_ns.take() {
+            add(&self.counters().segment_wait_ns, now_ns.saturating_sub(since_ns));
+        }
+        let _ = self.parts.to_keeper.send(ToKeeper::Activate { index: prepared.index });
+        add(&self.counters().segments, 1);
+        let full = self.current.replace(Segment {
+            index: prepared.index,
+            id: prepared.id,
+            slot,
+            _file: prepared.file,
+            next_offset: SECTOR as u64,
+            // The trailer takes one sector.
+            end_offset: prepared.bytes - SECTOR as u64,
+            blocks: 0,
+            previous_crc: 0,
+            under_way: 0,
+        });
+        self.finishing.extend(full);
+        self.request_segment();
+        true
+    }
+
+    fn submit(&mut self, mut sealed: Sealed, now_ns: u64) {
+        let Some(segment) = &mut self.current else { return };
+        let header = &mut sealed.meta.header;
+        header.recording = self.parts.recording;
+        header.segment = segment.id;
+        header.segment_index = segment.index;
+        header.segment_block = segment.blocks;
+        header.previous_header_crc = segment.previous_crc;
+        segment.previous_crc = put_block_sector(&mut sealed.block[..SECTOR], header, &sealed.meta.channel);
+        let (offset, bytes) = (segment.next_offset, sealed.meta.bytes);
+        segment.next_offset += bytes as u64;
+        segment.blocks += 1;
+        segment.under_way += 1;
+        let token = self.order.begin(sealed.meta, segment.index, segment.next_offset, now_ns);
+        self.parts.engine.write(segment.slot, offset, sealed.block, bytes, token);
+        self.writes_under_way += 1;
+    }
+
+    fn start_sync(&mut self, now_ns: u64) {
+        let flush = self.parts.signals.flush.load(Ordering::Acquire);
+        let due = now_ns.saturating_sub(self.last_sync_ns) >= self.parts.sync_every.as_nanos() as u64;
+        if self.syncing.is_some() || self.failure.is_some() || !(due || flush) {
+            return;
+        }
+        let Some(segment) = &self.current else { return };
+        let Some(covered) = self.order.coverable(segment.index) else { return };
+        self.last_sync_ns = now_ns;
+        if flush && self.writes_under_way == 0 && self.parts.blocks.is_empty() {
+            self.parts.signals.flush.store(false, Ordering::Release);
+        }
+        self.syncing = Some(Syncing { covered, started_ns: now_ns });
+        self.parts.engine.sync(segment.slot, SYNC_TOKEN);
+    }
+
+    fn timeout(&self, now_ns: u64) -> Duration {
+        if !self.outgoing.is_empty() {
+            return Duration::from_millis(1);
+        }
+        let unsynced = self.current.as_ref().is_some_and(|s| self.order.coverable(s.index).is_some());
+        if unsynced && self.syncing.is_none() && self.failure.is_none() {
+            let due_ns = self.last_sync_ns + self.parts.sync_every.as_nanos() as u64;
+            return IDLE.min(Duration::from_nanos(due_ns.saturating_sub(now_ns)));
+        }
+        IDLE
+    }
+
+    fn account(&self, elapsed_ns: u64) {
+        if self.writes_under_way > 0 {
+            add(&self.counters().busy_ns, elapsed_ns);
+        }
+        if self.writes_under_way >= self.parts.depth {
+            add(&self.counters().full_ns, elapsed_ns);
+        }
+    }
+
+    fn take_completion(&mut self, completion: Completion, now_ns: u64) {
+        let Some(block) = completion.block else { return self.synced(completion.result, now_ns) };
+        self.writes_under_way -= 1;
+        let confirmed = completion.result.is_ok();
+        if let Some((segment, started_ns)) = self.order.landed(completion.token, block, confirmed) {
+            self.left_segment(segment);
+            let took_ns = now_ns.saturating_sub(started_ns);
+            self.write_latency.record_ns(took_ns);
+            raise(&self.counters().write_ns_max, took_ns);
+        }
+        if let Err(e) = completion.result {
+            let full = e.kind() == std::io::ErrorKind::StorageFull;
+            let cause = if full { LossCause::SpaceExhausted } else { LossCause::VolumeFailed };
+            self.fail(format!("writing failed: {e}"), cause);
+        }
+    }
+
+    fn report_written(&mut self) {
+        while let Some(sealed) = self.order.next_written() {
+            let header = &sealed.meta.header;
+            let (events, payload_bytes) = (u64::from(header.event_count), header.payload_bytes);
+            let counters = &self.parts.counters.volumes[self.parts.volume];
+            add(&counters.written_bytes, sealed.meta.bytes as u64);
+            add(&counters.written_events, events);
+            add(&counters.written_payload_bytes, payload_bytes);
+            let (slot, bytes) = (sealed.meta.slot, sealed.meta.bytes);
+            self.outgoing.push_back(FromWriter::Written { block: sealed.block, slot, events, payload_bytes, bytes });
+        }
+    }
+
+    fn left_segment(&mut self, index: u32) {
+        for segment in self.finishing.iter_mut().chain(&mut self.current) {
+            if segment.index == index {
+                segment.under_way -= 1;
+            }
+        }
+    }
+
+    fn synced(&mut self, result: std::io::Result<()>, now_ns: u64) {
+        let Some(syncing) = self.syncing.take() else { return };
+        raise(&self.counters().sync_ns_max, now_ns.saturating_sub(syncing.started_ns));
+        add(&self.counters().syncs, 1);
+        match result {
+            Ok(()) => {
+                let Covered { segment, end_offset, blocks, .. } = syncing.covered;
+                self.order.covered(syncing.covered);
+                let _ = self.parts.to_keeper.send(ToKeeper::Watermark { segment, end_offset, blocks });
+            }
+            Err(e) => self.fail(format!("flushing to stable storage failed: {e}"), LossCause::VolumeFailed),
+        }
+    }
+
+    /// Hands segments that are complete to the keeper; ends the volume when it failed.
+    fn settle(&mut self) {
+        let closing = self.parts.signals.close.load(Ordering::Acquire)
+            && self.parts.blocks.is_empty()
+            && self.held.is_none();
+        let failing = self.failure.is_some() && self.writes_under_way == 0;
+        if (closing || failing) && self.syncing.is_none() {
+            self.finishing.extend(self.current.take());
+        }
+        // In order: what is written of a segment without a hole is known only when all before it have landed.
+        while let Some(first) = self.finishing.first() {
+            let syncing = self.syncing.as_ref().is_some_and(|s| s.covered.segment == first.index);
+            if first.under_way > 0 || syncing {
+                break;
+            }
+            let done = self.finishing.remove(0);
+            self.parts.engine.remove_file(done.slot);
+            let (end_offset, blocks) = self.order.written_end(done.index);
+            let message = ToKeeper::Finish { index: done.index, end_offset, blocks };
+            if self.parts.to_keeper.send(message).is_ok() {
+                self.with_keeper += 1;
+            }
+        }
+        if failing {
+            self.outgoing.extend(self.order.take_unwritten().into_iter().map(FromWriter::Returned));
+        }
+        if failing && self.current.is_none() && self.finishing.is_empty() && self.with_keeper == 0 {
+            self.write_off();
+        }
+    }
+
+    /// The volume failed and everything that could be saved is: what is left is lost, what comes goes back.
+    fn write_off(&mut self) {
+        let Some((why, cause)) = self.failure.clone() else { return };
+        while let Some(meta) = self.order.next_durable() {
+            self.push_durable(&meta);
+        }
+        for meta in self.order.take_undurable() {
+            self.outgoing.push_back(FromWriter::Lost {
+                slot: meta.slot,
+                first_sequence: meta.header.first_sequence,
+                events: u64::from(meta.header.event_count),
+                cause,
+            });
+        }
+        if !std::mem::replace(&mut self.failed_for_good, true) {
+            self.outgoing.push_back(FromWriter::Failed { why, cause });
+        }
+        while let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) {
+            self.outgoing.push_back(FromWriter::Returned(sealed));
+        }
+    }
+
+    fn push_durable(&mut self, meta: &crate::link::SealedMeta) {
+        let header = &meta.header;
+        let (events, payload_bytes) = (u64::from(header.event_count), header.payload_bytes);
+        add(&self.counters().durable_events, events);
+        add(&self.counters().durable_payload_bytes, payload_bytes);
+        let stream_block = header.stream_block;
+        self.outgoing.push_back(FromWriter::Durable { slot: meta.slot, stream_block, events, payload_bytes });
+    }
+
+    /// Tells the intake what happened, as far as there is room.
+    fn report(&mut self) {
+        while let Some(meta) = self.order.next_durable() {
+            self.push_durable(&meta);
+        }
+        let mut said = false;
+        while let Some(message) = self.outgoing.pop_front() {
+            if let Err(rtrb::PushError::Full(message)) = self.parts.reports.push(message) {
+                self.outgoing.push_front(message);
+                break;
+            }
+            said = true;
+        }
+        if said {
+            self.parts.intake.wake();
+        }
+    }
+
+    fn fail(&mut self, why: String, cause: LossCause) {
+        self.failure.get_or_insert((why, cause));
+    }
+}

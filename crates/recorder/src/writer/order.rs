@@ -1,0 +1,163 @@
+//! The blocks of one volume in the order in which they were taken, and how far each has come. Pure.
+//!
+//! Invariants: a block counts as written only when every block before it is, so that a reader never meets a hole; until
+//! then its memory is kept, so that it can go to another volume when this one fails. A block is reported durable only
+//! after it was written before the flush (or the finish of its segment) that covers it was asked for.
+use std::collections::VecDeque;
+
+use keepup_recording::layout::SECTOR;
+use keepup_sys::pool::Block;
+
+use crate::link::{Sealed, SealedMeta};
+
+/// How far a block has come.
+#[derive(Debug)]
+enum Stage {
+    UnderWay,
+    /// The kernel confirmed it, or refused it.
+    Landed { block: Block, confirmed: bool },
+    Written,
+    Durable,
+}
+
+#[derive(Debug)]
+struct Entry {
+    meta: SealedMeta,
+    segment: u32,
+    end_offset: u64,
+    started_ns: u64,
+    stage: Stage,
+}
+
+/// What is written of a segment without a hole, and what a flush that starts now will cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Covered {
+    /// The segment.
+    pub(super) segment: u32,
+    /// Blocks before this token are covered.
+    pub(super) end_token: u64,
+    /// All bytes of the segment below this offset are covered.
+    pub(super) end_offset: u64,
+    /// Blocks of the segment below that offset.
+    pub(super) blocks: u64,
+}
+
+/// Blocks by token: tokens count up from 0.
+#[derive(Debug)]
+pub(super) struct Order {
+    entries: VecDeque<Entry>,
+    first_token: u64,
+    written: Covered,
+    covered_token: u64,
+}
+
+impl Order {
+    pub(super) fn new() -> Self {
+        let written = Covered { segment: 0, end_token: 0, end_offset: SECTOR as u64, blocks: 0 };
+        Self { entries: VecDeque::with_capacity(1024), first_token: 0, written, covered_token: 0 }
+    }
+
+    /// Takes a block that is about to be written; returns its token.
+    pub(super) fn begin(&mut self, meta: SealedMeta, segment: u32, end_offset: u64, now_ns: u64) -> u64 {
+        self.entries.push_back(Entry { meta, segment, end_offset, started_ns: now_ns, stage: Stage::UnderWay });
+        self.first_token + self.entries.len() as u64 - 1
+    }
+
+    fn position(&self, token: u64) -> Option<usize> {
+        usize::try_from(token.checked_sub(self.first_token)?).ok().filter(|&at| at < self.entries.len())
+    }
+
+    /// The kernel confirmed a block, or refused it. Returns its segment and when its write began.
+    pub(super) fn landed(&mut self, token: u64, block: Block, confirmed: bool) -> Option<(u32, u64)> {
+        let at = self.position(token)?;
+        let entry = &mut self.entries[at];
+        entry.stage = Stage::Landed { block, confirmed };
+        Some((entry.segment, entry.started_ns))
+    }
+
+    /// The next block, in order, that is written with all before it; its memory comes back.
+    pub(super) fn next_written(&mut self) -> Option<Sealed> {
+        let at = self.position(self.written.end_token)?;
+        let entry = &mut self.entries[at];
+        if !matches!(entry.stage, Stage::Landed { confirmed: true, .. }) {
+            return None;
+        }
+        let Stage::Landed { block, .. } = std::mem::replace(&mut entry.stage, Stage::Written) else { return None };
+        let blocks = if entry.segment == self.written.segment { self.written.blocks } else { 0 };
+        self.written = Covered {
+            segment: entry.segment,
+            end_token: self.written.end_token + 1,
+            end_offset: entry.end_offset,
+            blocks: blocks + 1,
+        };
+        Some(Sealed { block, meta: entry.meta.clone() })
+    }
+
+    /// What a flush of `segment` would cover, if there is anything that is not covered yet.
+    pub(super) fn coverable(&self, segment: u32) -> Option<Covered> {
+        let news = self.written.end_token > self.covered_token && self.written.segment == segment;
+        news.then_some(self.written)
+    }
+
+    /// End of what is written of `segment` without a hole, in bytes, and the number of its blocks.
+    pub(super) fn written_end(&self, segment: u32) -> (u64, u64) {
+        let known = self.written.segment == segment;
+        if known { (self.written.end_offset, self.written.blocks) } else { (SECTOR as u64, 0) }
+    }
+
+    /// A flush succeeded.
+    pub(super) fn covered(&mut self, covered: Covered) {
+        self.covered_token = self.covered_token.max(covered.end_token);
+        self.make_durable(covered.segment, covered.end_token);
+    }
+
+    /// A segment was finished: all its written blocks are on stable storage.
+    pub(super) fn finished(&mut self, segment: u32) {
+        self.make_durable(segment, u64::MAX);
+    }
+
+    fn make_durable(&mut self, segment: u32, end_token: u64) {
+        for (at, entry) in self.entries.iter_mut().enumerate() {
+            let covered = entry.segment == segment && self.first_token + (at as u64) < end_token;
+            if covered && matches!(entry.stage, Stage::Written) {
+                entry.stage = Stage::Durable;
+            }
+        }
+    }
+
+    /// The next block, in order, that is durable and was not reported so.
+    pub(super) fn next_durable(&mut self) -> Option<SealedMeta> {
+        if !matches!(self.entries.front()?.stage, Stage::Durable) {
+            return None;
+        }
+        self.first_token += 1;
+        self.entries.pop_front().map(|entry| entry.meta)
+    }
+
+    /// Blocks that are not written and, with none under way, never will be here: they can go elsewhere.
+    pub(super) fn take_unwritten(&mut self) -> Vec<Sealed> {
+        let keep = (self.written.end_token - self.first_token) as usize;
+        let unwritten = self.entries.drain(keep.min(self.entries.len())..);
+        unwritten
+            .filter_map(|entry| match entry.stage {
+                Stage::Landed { block, .. } => Some(Sealed { block, meta: entry.meta }),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Blocks that were written and will not be durable any more.
+    pub(super) fn take_undurable(&mut self) -> Vec<SealedMeta> {
+        self.first_token += self.entries.len() as u64;
+        self.entries.drain(..).map(|entry| entry.meta).collect()
+    }
+
+    /// Whether every block was reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+#[path = "order_tests.rs"]
+mod tests;

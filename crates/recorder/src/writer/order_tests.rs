@@ -1,0 +1,82 @@
+//! The order of a volume's blocks under every order of completions.
+use std::sync::Arc;
+
+use keepup_recording::layout::{BlockHeader, ChannelBytes};
+use keepup_stream::wire::{ElementType, StreamInfo};
+use keepup_sys::pool::Pool;
+use proptest::prelude::*;
+
+use super::*;
+
+fn meta(number: u64) -> SealedMeta {
+    let info = StreamInfo { id: 0, name: "s".into(), element: ElementType::U8, shape: vec![] };
+    let header = BlockHeader { stream_block: number, ..BlockHeader::default() };
+    SealedMeta { header, bytes: SECTOR, channel: Arc::new(ChannelBytes::new(&info).unwrap()), slot: 0 }
+}
+
+fn numbers(metas: impl IntoIterator<Item = SealedMeta>) -> Vec<u64> {
+    metas.into_iter().map(|m| m.header.stream_block).collect()
+}
+
+proptest! {
+    /// Whatever the order of completions and wherever one fails: written blocks are the ones before the first hole,
+    /// every other block comes back with its memory, durable ones are reported once and in order.
+    #[test]
+    fn nothing_behind_a_hole_counts_as_written(
+        order in Just((0..20u64).collect::<Vec<_>>()).prop_shuffle(),
+        failing in proptest::option::of(0..20u64),
+        per_segment in 1..8u64,
+    ) {
+        let mut pool = Pool::new(4 << 20).unwrap();
+        let mut blocks = Order::new();
+        for n in 0..20 {
+            let end = ((n % per_segment) + 2) * SECTOR as u64;
+            prop_assert_eq!(blocks.begin(meta(n), (n / per_segment) as u32, end, 0), n);
+        }
+        let mut written = Vec::new();
+        for token in order {
+            blocks.landed(token, pool.take(4096).unwrap(), Some(token) != failing).unwrap();
+            while let Some(sealed) = blocks.next_written() {
+                written.push(sealed.meta.header.stream_block);
+                pool.give_back(sealed.block);
+            }
+        }
+        let hole = failing.unwrap_or(20);
+        prop_assert_eq!(&written, &(0..hole).collect::<Vec<_>>());
+        if hole > 0 {
+            let segment = ((hole - 1) / per_segment) as u32;
+            let in_segment = (hole - 1) % per_segment + 1;
+            prop_assert_eq!(blocks.written_end(segment), ((in_segment + 1) * SECTOR as u64, in_segment));
+        }
+        let returned: Vec<_> = blocks.take_unwritten();
+        prop_assert_eq!(numbers(returned.iter().map(|s| s.meta.clone())), (hole..20).collect::<Vec<_>>());
+        for sealed in returned {
+            pool.give_back(sealed.block);
+        }
+        for segment in 0..20 {
+            blocks.finished(segment);
+        }
+        prop_assert_eq!(numbers(std::iter::from_fn(|| blocks.next_durable())), (0..hole).collect::<Vec<_>>());
+        prop_assert!(blocks.is_empty());
+        prop_assert_eq!(pool.bytes_free(), pool.bytes());
+    }
+}
+
+#[test]
+fn a_flush_covers_only_what_was_written_when_it_started() {
+    let mut pool = Pool::new(2 << 20).unwrap();
+    let mut order = Order::new();
+    for n in 0..3 {
+        order.begin(meta(n), 0, (n + 2) * SECTOR as u64, 0);
+    }
+    order.landed(0, pool.take(1).unwrap(), true);
+    order.next_written().unwrap();
+    let covered = order.coverable(0).unwrap();
+    order.landed(1, pool.take(1).unwrap(), true);
+    order.next_written().unwrap();
+    order.covered(covered);
+    assert_eq!(numbers(std::iter::from_fn(|| order.next_durable())), [0]);
+    assert_eq!(order.coverable(0).unwrap().blocks, 2);
+    assert!(order.coverable(1).is_none());
+    assert_eq!(numbers(order.take_undurable()), [1, 2]);
+}

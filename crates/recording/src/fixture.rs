@@ -1,0 +1,101 @@
+//! Builds segments in memory with the layout functions: for tests of this and other crates, and for fuzzing.
+
+use std::ops::Range;
+
+use keepup_stream::wire::StreamInfo;
+
+use crate::crc::crc32;
+use crate::layout::{
+    BlockHeader, ChannelBytes, LayoutError, MESSAGE_HEADER, SECTOR, SegmentIdentity, block_bytes,
+    put_block_sector, put_block_tail, put_message_header, segment_preamble, segment_trailer,
+};
+
+/// A segment that grows block by block.
+#[derive(Clone, Debug)]
+pub struct SegmentBuilder {
+    identity: SegmentIdentity,
+    bytes: Vec<u8>,
+    blocks: u64,
+    previous_header_crc: u32,
+}
+
+/// What a block is to hold, besides its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockPlan {
+    /// Number of the block within its stream.
+    pub stream_block: u64,
+    /// Sequence number of its first event.
+    pub first_sequence: u64,
+    /// [`FLAG_GAP_BEFORE`](crate::layout::FLAG_GAP_BEFORE) or 0.
+    pub flags: u32,
+}
+
+impl SegmentBuilder {
+    /// A segment with its preamble.
+    pub fn new(identity: SegmentIdentity) -> SegmentBuilder {
+        let bytes = segment_preamble(&identity).to_vec();
+        SegmentBuilder { identity, bytes, blocks: 0, previous_header_crc: 0 }
+    }
+
+    /// Appends a block of `events`, each a time in ns and a payload; returns where it lies.
+    ///
+    /// # Errors
+    /// When the stream's description does not fit.
+    pub fn block(
+        &mut self,
+        stream: &StreamInfo,
+        plan: BlockPlan,
+        events: &[(u64, &[u8])],
+    ) -> Result<Range<usize>, LayoutError> {
+        let channel = ChannelBytes::new(stream)?;
+        let mut records = Vec::new();
+        for (sequence, &(timestamp_ns, payload)) in (plan.first_sequence..).zip(events) {
+            let mut head = [0; MESSAGE_HEADER];
+            put_message_header(&mut head, stream.id as u16, sequence, timestamp_ns, payload.len() as u64);
+            records.extend_from_slice(&head);
+            records.extend_from_slice(payload);
+        }
+        let times = || events.iter().map(|&(timestamp_ns, _)| timestamp_ns);
+        let header = BlockHeader {
+            recording: self.identity.recording,
+            segment: self.identity.segment,
+            segment_index: self.identity.segment_index,
+            stream: stream.id,
+            stream_block: plan.stream_block,
+            segment_block: self.blocks,
+            first_sequence: plan.first_sequence,
+            event_count: events.len() as u32,
+            first_timestamp_ns: times().min().unwrap_or(0),
+            last_timestamp_ns: times().max().unwrap_or(0),
+            chunk_records_bytes: records.len() as u64,
+            payload_bytes: events.iter().map(|(_, payload)| payload.len() as u64).sum(),
+            chunk_crc: crc32(&records),
+            previous_header_crc: self.previous_header_crc,
+            flags: plan.flags,
+        };
+        let start = self.bytes.len();
+        let chunk = start + SECTOR - MESSAGE_HEADER;
+        self.bytes.resize(start + block_bytes(records.len() as u64) as usize, 0xAA);
+        self.bytes[chunk..chunk + records.len()].copy_from_slice(&records);
+        put_block_tail(&mut self.bytes[chunk + records.len()..]);
+        self.previous_header_crc = put_block_sector(&mut self.bytes[start..], &header, &channel);
+        self.blocks += 1;
+        Ok(start..self.bytes.len())
+    }
+
+    /// Blocks so far.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// The bytes so far: preamble and blocks.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The whole segment, with its trailer.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.bytes.extend_from_slice(&segment_trailer());
+        self.bytes
+    }
+}

@@ -1,0 +1,195 @@
+//! `journal.jsonl`: what happened to a recording on one volume, one checked line per record.
+//!
+//! A line is a JSON object, a space, the CRC-32 of the JSON text as 8 lower-case hex digits, a newline.
+//! Invariants: lines are only appended; each line is handed to the system in one call; a line that was not
+//! taken whole is cut off again, so only the last line of a journal can ever be torn, by a crash.
+
+mod reader;
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use keepup_stream::ledger::{Count, Gap};
+use keepup_stream::wire::StreamInfo;
+use serde::{Deserialize, Serialize};
+
+use crate::crc::crc32;
+use crate::error::RecordingError;
+use crate::files::{create_new, sync_directory};
+use crate::id::Id;
+use crate::manifest::Manifest;
+
+pub(crate) use reader::JournalReader;
+pub use reader::TornTail;
+
+/// Name of the journal within a recording's directory.
+pub const JOURNAL_FILE: &str = "journal.jsonl";
+
+/// Longest line, bytes: the end record of 65535 streams takes about 8 MB.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "snake_case", deny_unknown_fields)]
+pub enum JournalRecord {
+    /// Always the first line.
+    Begin {
+        /// The recording.
+        recording: Id,
+        /// This volume's part of it.
+        volume: Id,
+        /// When the journal was created, ns since the Unix epoch.
+        time_unix_ns: u64,
+    },
+    /// A stream, before its first block on this volume.
+    Stream(StreamInfo),
+    /// A segment, before its first block.
+    Segment {
+        /// Number of the segment on this volume: 0, 1, 2, …
+        index: u32,
+        /// The segment's identity, as in its preamble.
+        id: Id,
+        /// File name within the recording's directory.
+        file: String,
+        /// Length set aside, bytes.
+        preallocated_bytes: u64,
+    },
+    /// How far a segment has got; both offsets are block boundaries, with nothing missing below them.
+    Watermark {
+        /// Number of the segment.
+        segment: u32,
+        /// The kernel has confirmed all writes below this offset, bytes.
+        written_bytes: u64,
+        /// All bytes below this offset survive a loss of power, bytes.
+        durable_bytes: u64,
+        /// Blocks that lie below `durable_bytes`.
+        blocks: u64,
+    },
+    /// A segment has its trailer and its final length, and is durable.
+    SegmentEnd {
+        /// Number of the segment.
+        index: u32,
+        /// Length of the file, bytes.
+        bytes: u64,
+        /// Blocks in it.
+        blocks: u64,
+    },
+    /// Events that are not in the recording, and why.
+    Gap(Gap),
+    /// Always the last line.
+    End {
+        /// True when the run ended as asked and everything received is durable.
+        clean: bool,
+        /// What ended the run.
+        reason: String,
+        /// Final counts over all volumes; every volume's journal has the same.
+        streams: Vec<StreamEnd>,
+    },
+}
+
+/// What became of one stream, over all volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamEnd {
+    /// Stream id.
+    pub id: u32,
+    /// Events that the recorder received whole.
+    pub received: Count,
+    /// Events that are on disk and survive a loss of power.
+    pub durable: Count,
+}
+
+/// The appending end of a journal.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    /// Reused for each line.
+    line: Vec<u8>,
+    /// Length of all whole lines, bytes.
+    bytes: u64,
+    is_broken: bool,
+}
+
+impl Journal {
+    /// Creates the journal in a recording's directory and makes its first line and its name durable.
+    ///
+    /// # Errors
+    /// When there is one already, or the system refuses.
+    pub fn create(dir: &Path, manifest: &Manifest) -> Result<Journal, RecordingError> {
+        let path = dir.join(JOURNAL_FILE);
+        let file = create_new(&path).map_err(RecordingError::io("create the journal", &path))?;
+        let mut journal = Journal { file, path, line: Vec::new(), bytes: 0, is_broken: false };
+        journal.append_durable(&JournalRecord::Begin {
+            recording: manifest.recording,
+            volume: manifest.volume,
+            time_unix_ns: manifest.created_unix_ns,
+        })?;
+        sync_directory(dir).map_err(RecordingError::io("flush the directory of", &journal.path))?;
+        Ok(journal)
+    }
+
+    /// Appends a line. It reaches the disk with the next [`append_durable`](Self::append_durable).
+    ///
+    /// # Errors
+    /// When the system does not take the whole line; the journal then keeps what it had, or, when not even
+    /// that can be ensured, takes no more lines.
+    pub fn append(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {
+        if self.is_broken {
+            return Err(RecordingError::JournalBroken { path: self.path.clone() });
+        }
+        self.encode(record)?;
+        if let Err(error) = self.file.write_all_at(&self.line, self.bytes) {
+            // A part of the line may be there; behind it no other line may ever stand.
+            self.is_broken = self.file.set_len(self.bytes).is_err();
+            return Err(RecordingError::io("append to the journal", &self.path)(error));
+        }
+        self.bytes += self.line.len() as u64;
+        Ok(())
+    }
+
+    /// Appends a line and makes it and all lines before it durable.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append). After a failed flush the journal takes no more lines, since the system
+    /// may have dropped what it could not write.
+    pub fn append_durable(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {
+        self.append(record)?;
+        self.file.sync_data().map_err(|error| {
+            self.is_broken = true;
+            RecordingError::io("flush the journal", &self.path)(error)
+        })
+    }
+
+    /// Reads a whole journal, with what a crash left of its last line.
+    ///
+    /// # Errors
+    /// When a line other than the last is damaged, or the system refuses.
+    pub fn read(dir: &Path) -> Result<(Vec<JournalRecord>, Option<TornTail>), RecordingError> {
+        let mut records = Vec::new();
+        let mut reader = JournalReader::open(dir)?;
+        reader.poll(&mut |record| {
+            records.push(record);
+            Ok(())
+        })?;
+        Ok((records, reader.torn_tail()))
+    }
+
+    fn encode(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {
+        let fault = |what: String| RecordingError::JournalRecord { path: self.path.clone(), what };
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, record).map_err(|error| fault(error.to_string()))?;
+        let crc = crc32(&self.line);
+        writeln!(self.line, " {crc:08x}").map_err(|error| fault(error.to_string()))?;
+        if self.line.len() > LINE_BYTES_MAX {
+            return Err(fault(format!("it would be longer than {LINE_BYTES_MAX} bytes")));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

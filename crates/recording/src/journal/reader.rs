@@ -1,0 +1,114 @@
+//! Reads a journal line by line, and goes on where it stopped when the journal has grown.
+//!
+//! Invariant: memory is bounded by the longest legal line, whatever the file holds.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::{JOURNAL_FILE, JournalRecord, LINE_BYTES_MAX};
+use crate::crc::crc32;
+use crate::error::RecordingError;
+use crate::files::{open_regular, read_fully_at};
+
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What a crash left of a journal's last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// Number of the line, from 1.
+    pub line: u64,
+    /// Where it begins in the file, bytes.
+    pub offset: u64,
+    /// Its length, bytes.
+    pub bytes: u64,
+}
+
+/// Reads whole lines as they appear.
+#[derive(Debug)]
+pub(crate) struct JournalReader {
+    file: File,
+    path: PathBuf,
+    /// Where the first line that was not read yet begins.
+    offset: u64,
+    /// Lines read so far.
+    lines: u64,
+    /// What is known of the file from `offset` on: at most a line and a piece.
+    pending: Vec<u8>,
+}
+
+impl JournalReader {
+    pub(crate) fn open(dir: &Path) -> Result<JournalReader, RecordingError> {
+        let path = dir.join(JOURNAL_FILE);
+        let file = open_regular(&path).map_err(RecordingError::io("open the journal", &path))?;
+        Ok(JournalReader { file, path, offset: 0, lines: 0, pending: Vec::new() })
+    }
+
+    /// Hands all new whole lines to `sink`; returns true when there were any.
+    pub(crate) fn poll(
+        &mut self,
+        sink: &mut dyn FnMut(JournalRecord) -> Result<(), String>,
+    ) -> Result<bool, RecordingError> {
+        let lines_before = self.lines;
+        // A part of a line may have been cut off and replaced since.
+        self.pending.clear();
+        loop {
+            let known = self.pending.len();
+            self.pending.resize(known + PIECE_BYTES.max(known), 0);
+            let at = self.offset + known as u64;
+            let read = read_fully_at(&self.file, &mut self.pending[known..], at);
+            let read = read.map_err(RecordingError::io("read the journal", &self.path))?;
+            self.pending.truncate(known + read);
+            if read == 0 {
+                return Ok(self.lines != lines_before);
+            }
+            self.take_lines(sink)?;
+        }
+    }
+
+    /// What is left behind the last whole line.
+    pub(crate) fn torn_tail(&self) -> Option<TornTail> {
+        let bytes = self.pending.len() as u64;
+        (bytes > 0).then_some(TornTail { line: self.lines + 1, offset: self.offset, bytes })
+    }
+
+    fn take_lines(
+        &mut self,
+        sink: &mut dyn FnMut(JournalRecord) -> Result<(), String>,
+    ) -> Result<(), RecordingError> {
+        let mut start = 0;
+        let mut outcome = Ok(());
+        while let Some(length) = self.pending[start..].iter().position(|&byte| byte == b'\n') {
+            let line = &self.pending[start..start + length];
+            let is_last = start + length + 1 == self.pending.len();
+            match parse_line(line) {
+                Ok(record) => outcome = sink(record),
+                // Perhaps the last line, torn by a crash: the next read tells whether more follows.
+                Err(_) if is_last => break,
+                Err(what) => outcome = Err(what),
+            }
+            if outcome.is_err() {
+                break;
+            }
+            start += length + 1;
+            self.lines += 1;
+        }
+        self.pending.drain(..start);
+        self.offset += start as u64;
+        if outcome.is_ok() && self.pending.len() > LINE_BYTES_MAX {
+            outcome = Err(format!("it is longer than {LINE_BYTES_MAX} bytes"));
+        }
+        let (path, line) = (&self.path, self.lines + 1);
+        outcome.map_err(|what| RecordingError::JournalLine { path: path.clone(), line, what })
+    }
+}
+
+/// Reads one line, without its newline.
+fn parse_line(line: &[u8]) -> Result<JournalRecord, String> {
+    let cut = || "it has no checksum".to_owned();
+    let (json, checksum) = line.split_last_chunk::<9>().ok_or_else(cut)?;
+    let crc = crc32(json);
+    if checksum[..] != *format!(" {crc:08x}").as_bytes() {
+        return Err(format!("its checksum is not {crc:08x}"));
+    }
+    serde_json::from_slice(json).map_err(|error| error.to_string())
+}

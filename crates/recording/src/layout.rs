@@ -1,0 +1,105 @@
+//! The bytes of a segment, to write and to read; no I/O, and no allocation in what runs per block.
+//!
+//! Segment = preamble (one sector) + blocks + trailer, all on sector boundaries. Invariants: a segment is
+//! valid MCAP from its first block on; a block's first payload begins on a sector boundary; each byte of
+//! a block is covered by the header CRC, the chunk CRC, or by having to be zero.
+
+mod block;
+mod bytes;
+mod channel;
+mod segment;
+
+pub use block::{
+    BlockHeader, BlockSector, FLAG_GAP_BEFORE, block_bytes, parse_block_sector, put_block_sector,
+    put_block_tail, put_message_header,
+};
+pub(crate) use block::{CHUNK_START, MessageHeader, pad_opening, parse_message_header};
+pub use channel::{ChannelBytes, parse_channel};
+pub use segment::{
+    SUPERBLOCK_ROOM, SegmentIdentity, TRAILER_BYTES, parse_preamble, segment_file_name, segment_preamble,
+    segment_trailer,
+};
+
+/// Unit of all offsets and of the block header, bytes: the largest logical block size of common disks.
+pub const SECTOR: usize = 4096;
+
+/// Length of an MCAP message record in front of its payload, bytes.
+pub const MESSAGE_HEADER: usize = 31;
+
+/// Version of the format that this code writes, in preambles, block headers and manifests.
+pub const FORMAT_VERSION: u16 = 1;
+
+/// Opcode and length that open every MCAP record, bytes.
+const RECORD_HEADER: usize = 9;
+
+/// Longest MCAP channel record that a block's first sector takes, bytes.
+const CHANNEL_BYTES_MAX: usize = 2048;
+
+/// What is wrong with bytes that should be part of a segment.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LayoutError {
+    /// Fewer bytes than the part has.
+    #[error("cannot read a {part}: {bytes} bytes are too few")]
+    Short {
+        /// Part of the segment.
+        part: &'static str,
+        /// Bytes at hand.
+        bytes: usize,
+    },
+    /// The part's magic number is missing.
+    #[error("cannot read a {part}: its magic bytes are missing")]
+    Magic {
+        /// Part of the segment.
+        part: &'static str,
+    },
+    /// Written by another version of the format.
+    #[error(
+        "cannot read a {part} of format version {found}, only version {FORMAT_VERSION}\n\
+         hint: use the keepup that wrote this recording; keepup.json names its version"
+    )]
+    Version {
+        /// Part of the segment.
+        part: &'static str,
+        /// Version found.
+        found: u16,
+    },
+    /// The checksum over the part does not match.
+    #[error("cannot trust a {part}: its checksum is {computed:08x}, stored is {stored:08x}")]
+    Checksum {
+        /// Part of the segment.
+        part: &'static str,
+        /// Checksum stored in the file.
+        stored: u32,
+        /// Checksum of the bytes.
+        computed: u32,
+    },
+    /// The checksum holds and the fields contradict each other.
+    #[error("cannot use a {part}: {what}")]
+    Inconsistent {
+        /// Part of the segment.
+        part: &'static str,
+        /// The contradiction.
+        what: &'static str,
+    },
+    /// A stream whose description does not fit a block's first sector.
+    #[error(
+        "cannot record stream {stream}: its description takes {bytes} bytes, {CHANNEL_BYTES_MAX} fit\n\
+         hint: give the stream a shorter name"
+    )]
+    ChannelTooLong {
+        /// Stream id.
+        stream: u32,
+        /// Length of its channel record, bytes.
+        bytes: usize,
+    },
+    /// A stream id that MCAP's 16-bit channel id cannot take.
+    #[error("cannot record stream {stream}: stream ids end at 65535")]
+    StreamId {
+        /// Stream id.
+        stream: u32,
+    },
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

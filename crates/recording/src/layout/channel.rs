@@ -1,0 +1,105 @@
+//! The MCAP channel record that describes a block's stream, repeated in every block.
+
+use keepup_stream::wire::StreamInfo;
+
+use super::bytes::{u16_at, u32_at, u64_at};
+use super::{CHANNEL_BYTES_MAX, LayoutError, RECORD_HEADER};
+
+const PART: &str = "channel record";
+const OP_CHANNEL: u8 = 0x04;
+/// Encoding of events whose stream declares no shape.
+const OPAQUE: &str = "application/octet-stream";
+const TYPED: &str = "x-keepup-";
+
+/// A stream's channel record, encoded once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelBytes {
+    record: Box<[u8]>,
+}
+
+impl ChannelBytes {
+    /// Encodes the description of `stream`.
+    ///
+    /// # Errors
+    /// When its id does not fit MCAP's 16 bits, or the record does not fit a block's first sector.
+    pub fn new(stream: &StreamInfo) -> Result<ChannelBytes, LayoutError> {
+        let id = u16::try_from(stream.id).map_err(|_| LayoutError::StreamId { stream: stream.id })?;
+        let element = stream.element.as_str();
+        let shape: Vec<String> = stream.shape.iter().map(u64::to_string).collect();
+        let encoding = if shape.is_empty() { OPAQUE.to_owned() } else { format!("{TYPED}{element}") };
+        let mut metadata = Vec::new();
+        for text in ["element", element, "shape", &shape.join(",")] {
+            put_text(&mut metadata, text);
+        }
+        let mut body = Vec::new();
+        body.extend_from_slice(&id.to_le_bytes());
+        // Schema 0: none; the encoding's name says all there is.
+        body.extend_from_slice(&0u16.to_le_bytes());
+        put_text(&mut body, &stream.name);
+        put_text(&mut body, &encoding);
+        body.extend_from_slice(&(metadata.len() as u32).to_le_bytes());
+        body.extend_from_slice(&metadata);
+        let mut record = vec![OP_CHANNEL];
+        record.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        record.extend_from_slice(&body);
+        if record.len() > CHANNEL_BYTES_MAX {
+            return Err(LayoutError::ChannelTooLong { stream: stream.id, bytes: record.len() });
+        }
+        Ok(ChannelBytes { record: record.into_boxed_slice() })
+    }
+
+    /// The whole record, opcode and length included.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.record
+    }
+}
+
+/// Reads a channel record back into the stream's description.
+///
+/// # Errors
+/// When the bytes are no channel record as [`ChannelBytes`] makes them.
+pub fn parse_channel(record: &[u8]) -> Result<StreamInfo, LayoutError> {
+    let fault = |what| LayoutError::Inconsistent { part: PART, what };
+    let is_channel = record.first() == Some(&OP_CHANNEL);
+    if !is_channel || u64_at(record, 1) != record.len().saturating_sub(RECORD_HEADER) as u64 {
+        return Err(fault("it is not one MCAP channel record"));
+    }
+    let mut texts = Texts { bytes: record, at: RECORD_HEADER + 4 };
+    let not_text = || fault("a text in it is cut or not UTF-8");
+    let name = texts.next().ok_or_else(not_text)?;
+    let _encoding = texts.next().ok_or_else(not_text)?;
+    texts.at += 4;
+    let map: Vec<&str> = std::iter::from_fn(|| texts.next()).collect();
+    let ["element", element, "shape", shape] = map[..] else {
+        return Err(fault("its metadata is not element and shape"));
+    };
+    let element = element.parse().map_err(|_| fault("its element type is unknown"))?;
+    let shape = shape.split(',').filter(|text| !text.is_empty()).map(str::parse);
+    let shape = shape.collect::<Result<_, _>>().map_err(|_| fault("its shape is not a list of numbers"))?;
+    Ok(StreamInfo { id: u32::from(u16_at(record, RECORD_HEADER)), name: name.to_owned(), element, shape })
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Length-prefixed texts, one after the other.
+struct Texts<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Texts<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        let start = self.at.checked_add(4)?;
+        if start > self.bytes.len() {
+            return None;
+        }
+        let end = start.checked_add(u32_at(self.bytes, self.at) as usize)?;
+        let text = std::str::from_utf8(self.bytes.get(start..end)?).ok()?;
+        self.at = end;
+        Some(text)
+    }
+}

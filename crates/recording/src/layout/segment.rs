@@ -1,0 +1,133 @@
+//! A segment's first sector and its last bytes.
+
+use std::ops::Range;
+
+use super::bytes::{array, put, u16_at, u32_at, u64_at};
+use super::{FORMAT_VERSION, LayoutError, RECORD_HEADER, SECTOR};
+use crate::crc::{Crc32, crc32};
+use crate::id::Id;
+
+/// Room in the preamble for an HDF5 superblock, file offsets; zero until the segment is sealed.
+///
+/// HDF5 looks for its superblock at 0, 512, 1024, 2048 and so on; version 3 takes 48 bytes.
+pub const SUPERBLOCK_ROOM: Range<usize> = 2048..2096;
+
+/// Length of the trailer, bytes: data end record (13), footer record (29), magic (8).
+pub const TRAILER_BYTES: usize = 50;
+
+const PART: &str = "segment preamble";
+const MCAP_MAGIC: &[u8; 8] = b"\x89MCAP0\r\n";
+const LIBRARY: &str = concat!("keepup ", env!("CARGO_PKG_VERSION"));
+const OP_HEADER: u8 = 0x01;
+const OP_FOOTER: u8 = 0x02;
+const OP_DATA_END: u8 = 0x0F;
+const OP_IDENTITY: u8 = 0x80;
+
+// Offsets in the file; the records before them are shorter whatever the version's text.
+const AT_MAGIC: usize = 128;
+const AT_VERSION: usize = 132;
+const AT_VOLUME_INDEX: usize = 136;
+const AT_SEGMENT_INDEX: usize = 140;
+const AT_CREATED: usize = 144;
+const AT_RECORDING: usize = 152;
+const AT_SEGMENT: usize = 168;
+const AT_CRC: usize = 184;
+const MAGIC: &[u8; 4] = b"KUSG";
+
+/// MCAP magic, header record with profile "" and our library name.
+const HEADER_END: usize = MCAP_MAGIC.len() + RECORD_HEADER + 4 + 4 + LIBRARY.len();
+const _: () = assert!(HEADER_END + RECORD_HEADER <= AT_MAGIC);
+
+/// Which segment this is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentIdentity {
+    /// The recording that the segment belongs to.
+    pub recording: Id,
+    /// The segment's own identity.
+    pub segment: Id,
+    /// Number of the volume within the recording, from 0.
+    pub volume_index: u32,
+    /// Number of the segment on its volume, from 0.
+    pub segment_index: u32,
+    /// When the segment was created, ns since the Unix epoch.
+    pub created_unix_ns: u64,
+}
+
+/// Name of a segment's file within the recording's directory.
+pub fn segment_file_name(index: u32) -> String {
+    format!("segment-{index:06}.mcap")
+}
+
+/// The first sector of a segment.
+pub fn segment_preamble(identity: &SegmentIdentity) -> [u8; SECTOR] {
+    let mut out = [0; SECTOR];
+    put(&mut out, 0, MCAP_MAGIC);
+    out[8] = OP_HEADER;
+    put(&mut out, 9, &((8 + LIBRARY.len()) as u64).to_le_bytes());
+    put(&mut out, 21, &(LIBRARY.len() as u32).to_le_bytes());
+    put(&mut out, 25, LIBRARY.as_bytes());
+    out[HEADER_END] = OP_IDENTITY;
+    put(&mut out, HEADER_END + 1, &((SECTOR - HEADER_END - RECORD_HEADER) as u64).to_le_bytes());
+    put(&mut out, AT_MAGIC, MAGIC);
+    put(&mut out, AT_VERSION, &FORMAT_VERSION.to_le_bytes());
+    put(&mut out, AT_VOLUME_INDEX, &identity.volume_index.to_le_bytes());
+    put(&mut out, AT_SEGMENT_INDEX, &identity.segment_index.to_le_bytes());
+    put(&mut out, AT_CREATED, &identity.created_unix_ns.to_le_bytes());
+    put(&mut out, AT_RECORDING, &identity.recording.0);
+    put(&mut out, AT_SEGMENT, &identity.segment.0);
+    // The checksum's own field and the superblock's room are zero here, as the checksum takes them.
+    let crc = crc32(&out);
+    put(&mut out, AT_CRC, &crc.to_le_bytes());
+    out
+}
+
+/// Reads and checks a segment's first sector; what lies in [`SUPERBLOCK_ROOM`] is not looked at.
+///
+/// # Errors
+/// When `sector` is shorter than [`SECTOR`], or is no whole preamble of this version.
+pub fn parse_preamble(sector: &[u8]) -> Result<SegmentIdentity, LayoutError> {
+    let Some(sector) = sector.get(..SECTOR) else {
+        return Err(LayoutError::Short { part: PART, bytes: sector.len() });
+    };
+    if !sector.starts_with(MCAP_MAGIC) || !sector[AT_MAGIC..].starts_with(MAGIC) {
+        return Err(LayoutError::Magic { part: PART });
+    }
+    let version = u16_at(sector, AT_VERSION);
+    if version != FORMAT_VERSION {
+        return Err(LayoutError::Version { part: PART, found: version });
+    }
+    let stored = u32_at(sector, AT_CRC);
+    let computed = preamble_crc(sector);
+    if stored != computed {
+        return Err(LayoutError::Checksum { part: PART, stored, computed });
+    }
+    Ok(SegmentIdentity {
+        recording: Id(array(sector, AT_RECORDING)),
+        segment: Id(array(sector, AT_SEGMENT)),
+        volume_index: u32_at(sector, AT_VOLUME_INDEX),
+        segment_index: u32_at(sector, AT_SEGMENT_INDEX),
+        created_unix_ns: u64_at(sector, AT_CREATED),
+    })
+}
+
+/// CRC-32 of the sector with its own field and the superblock's room taken as zero.
+fn preamble_crc(sector: &[u8]) -> u32 {
+    let mut crc = Crc32::new();
+    crc.update(&sector[..AT_CRC]);
+    crc.update(&[0; 4]);
+    crc.update(&sector[AT_CRC + 4..SUPERBLOCK_ROOM.start]);
+    crc.update(&[0; SUPERBLOCK_ROOM.end - SUPERBLOCK_ROOM.start]);
+    crc.update(&sector[SUPERBLOCK_ROOM.end..]);
+    crc.value()
+}
+
+/// The last bytes of a segment, on a sector boundary: data end and footer without a summary, and magic.
+pub fn segment_trailer() -> [u8; TRAILER_BYTES] {
+    let mut out = [0; TRAILER_BYTES];
+    out[0] = OP_DATA_END;
+    put(&mut out, 1, &4u64.to_le_bytes());
+    out[13] = OP_FOOTER;
+    put(&mut out, 14, &20u64.to_le_bytes());
+    put(&mut out, 42, MCAP_MAGIC);
+    out
+}

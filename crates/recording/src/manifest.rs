@@ -1,0 +1,154 @@
+//! `keepup.json`: marks a directory as keepup's and says which recording and volume it holds.
+//!
+//! Invariants: created once, never changed; a directory that holds anything else is refused.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::RecordingError;
+use crate::files::{create_new, open_regular, sync_directory};
+use crate::id::Id;
+use crate::layout::FORMAT_VERSION;
+
+/// Name of the manifest within a recording's directory.
+pub const MANIFEST_FILE: &str = "keepup.json";
+
+/// A manifest larger than this is not one of ours, bytes.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+
+/// Longest name of a recording, bytes.
+const NAME_BYTES_MAX: usize = 200;
+
+/// How blocks are dealt to volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Each stream has its volume.
+    Pinned,
+    /// Each block goes to the next volume with room in its queue.
+    Free,
+}
+
+/// What `keepup.json` says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Version of the format of everything in the directory.
+    pub format_version: u16,
+    /// Name of the recording and of its directory on each volume.
+    pub name: String,
+    /// The recording; the same on all of its volumes.
+    pub recording: Id,
+    /// This volume's part of the recording.
+    pub volume: Id,
+    /// Number of this volume, from 0.
+    pub volume_index: u32,
+    /// Directories of all volumes, as they were given.
+    pub volumes: Vec<PathBuf>,
+    /// How blocks were dealt to the volumes.
+    pub placement: Placement,
+    /// When the recording was created, ns since the Unix epoch.
+    pub created_unix_ns: u64,
+    /// Version of the keepup that wrote it.
+    pub tool_version: String,
+}
+
+impl Manifest {
+    /// Makes the recording's directory below the volume's and writes the manifest, all durable.
+    ///
+    /// Returns the recording's directory.
+    ///
+    /// # Errors
+    /// When the volume does not exist, or the recording's directory does and is not empty.
+    pub fn create(&self, volume: &Path) -> Result<PathBuf, RecordingError> {
+        if !is_file_name(&self.name) {
+            return Err(RecordingError::Name { name: self.name.clone() });
+        }
+        let dir = volume.join(&self.name);
+        let path = dir.join(MANIFEST_FILE);
+        let fault = |what: String| RecordingError::Manifest { path: path.clone(), what };
+        self.check().map_err(|what| fault(what.to_owned()))?;
+        let mut text = serde_json::to_vec_pretty(self).map_err(|error| fault(error.to_string()))?;
+        text.push(b'\n');
+        match fs::create_dir(&dir) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => refuse_occupied(&dir)?,
+            Err(error) => return Err(RecordingError::io("create the directory", &dir)(error)),
+        }
+        let write = || {
+            let mut file = create_new(&path)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            sync_directory(&dir)?;
+            sync_directory(volume)
+        };
+        write().map_err(RecordingError::io("write the manifest", &path))?;
+        Ok(dir)
+    }
+
+    /// Reads the manifest of a recording's directory.
+    ///
+    /// # Errors
+    /// When there is none, it is not a regular file, or it is not a manifest of this version.
+    pub fn read(dir: &Path) -> Result<Manifest, RecordingError> {
+        let path = dir.join(MANIFEST_FILE);
+        let file = match open_regular(&path) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(RecordingError::NotARecording { path: dir.to_path_buf() });
+            }
+            Err(error) => return Err(RecordingError::io("open the manifest", &path)(error)),
+        };
+        let mut text = Vec::new();
+        file.take(MANIFEST_BYTES_MAX + 1)
+            .read_to_end(&mut text)
+            .map_err(RecordingError::io("read the manifest", &path))?;
+        let fault = |what: String| RecordingError::Manifest { path: path.clone(), what };
+        if text.len() as u64 > MANIFEST_BYTES_MAX {
+            return Err(fault(format!("it is longer than {MANIFEST_BYTES_MAX} bytes")));
+        }
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| fault(error.to_string()))?;
+        manifest.check().map_err(|what| fault(what.to_owned()))?;
+        Ok(manifest)
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if !is_file_name(&self.name) {
+            Err("its name is not a file name")
+        } else if self.format_version != FORMAT_VERSION {
+            Err("it has another format version\nhint: use the keepup that wrote this recording")
+        } else if self.volume_index as usize >= self.volumes.len() {
+            Err("its volume's number is beyond the number of volumes")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn is_file_name(name: &str) -> bool {
+    !name.contains(['/', '\0']) && !matches!(name, "" | "." | "..") && name.len() <= NAME_BYTES_MAX
+}
+
+/// An empty directory that exists may be used; anything else is left alone.
+fn refuse_occupied(dir: &Path) -> Result<(), RecordingError> {
+    let path = dir.to_path_buf();
+    let meta = fs::symlink_metadata(dir).map_err(RecordingError::io("look at", dir))?;
+    if !meta.is_dir() {
+        return Err(RecordingError::Foreign { path });
+    }
+    let mut entries = fs::read_dir(dir).map_err(RecordingError::io("list", dir))?;
+    if fs::symlink_metadata(dir.join(MANIFEST_FILE)).is_ok() {
+        Err(RecordingError::Exists { path })
+    } else if entries.next().is_some() {
+        Err(RecordingError::Foreign { path })
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! Tests of the manifest and of what may be written over.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn manifest(name: &str) -> Manifest {
+    Manifest {
+        format_version: FORMAT_VERSION,
+        name: name.to_owned(),
+        recording: Id([0xAB; 16]),
+        volume: Id([1; 16]),
+        volume_index: 1,
+        volumes: vec!["/data/a".into(), "b".into()],
+        placement: Placement::Free,
+        created_unix_ns: 1_790_000_000_000_000_000,
+        tool_version: "0.1.0".to_owned(),
+    }
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let volume = tempfile::tempdir().unwrap();
+    let dir = manifest("run").create(volume.path()).unwrap();
+    assert_eq!(dir, volume.path().join("run"));
+    assert_eq!(Manifest::read(&dir).unwrap(), manifest("run"));
+    let text = fs::read_to_string(dir.join(MANIFEST_FILE)).unwrap();
+    assert!(text.contains("\"recording\": \"abababababababababababababababab\""), "{text}");
+    assert!(text.contains("\"placement\": \"free\""), "{text}");
+}
+
+#[test]
+fn nothing_is_ever_overwritten() {
+    let volume = tempfile::tempdir().unwrap();
+    manifest("run").create(volume.path()).unwrap();
+    assert!(matches!(manifest("run").create(volume.path()), Err(RecordingError::Exists { .. })));
+    fs::create_dir(volume.path().join("mine")).unwrap();
+    fs::write(volume.path().join("mine/thesis.tex"), "x").unwrap();
+    assert!(matches!(manifest("mine").create(volume.path()), Err(RecordingError::Foreign { .. })));
+    fs::write(volume.path().join("file"), "x").unwrap();
+    assert!(matches!(manifest("file").create(volume.path()), Err(RecordingError::Foreign { .. })));
+    // A link is not followed, even to an empty directory.
+    fs::create_dir(volume.path().join("empty")).unwrap();
+    symlink(volume.path().join("empty"), volume.path().join("link")).unwrap();
+    assert!(matches!(manifest("link").create(volume.path()), Err(RecordingError::Foreign { .. })));
+    manifest("empty").create(volume.path()).unwrap();
+    // A volume that is not there is not made: it may be a disk that is not mounted.
+    let absent = manifest("run").create(&volume.path().join("absent"));
+    assert!(matches!(absent, Err(RecordingError::Io { .. })));
+}
+
+#[test]
+fn names_stay_inside_the_volume() {
+    let volume = tempfile::tempdir().unwrap();
+    for name in ["", ".", "..", "../x", "a/b", "/etc", "nul\0", &"x".repeat(300)] {
+        let refused = manifest(name).create(volume.path());
+        assert!(matches!(refused, Err(RecordingError::Name { .. })), "`{name}` was taken");
+    }
+    assert_eq!(fs::read_dir(volume.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn foreign_and_damaged_manifests_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(MANIFEST_FILE);
+    assert!(matches!(Manifest::read(dir.path()), Err(RecordingError::NotARecording { .. })));
+    let good = serde_json::to_string(&manifest("run")).unwrap();
+    let bad = [
+        "{}".to_owned(),
+        good.replace("\"format_version\":1", "\"format_version\":2"),
+        good.replace("\"volume_index\":1", "\"volume_index\":2"),
+        good.replace("\"name\":\"run\"", "\"name\":\"../run\""),
+        good.replace("\"name\"", "\"extra\":1,\"name\""),
+        good.replace("abab", "ABAB"),
+        good[..good.len() - 1].to_owned(),
+        format!("{good}{}", " ".repeat(MANIFEST_BYTES_MAX as usize)),
+    ];
+    for text in bad {
+        fs::write(&path, &text).unwrap();
+        let found = Manifest::read(dir.path());
+        assert!(matches!(found, Err(RecordingError::Manifest { .. })), "{:.300} gives {found:?}", text);
+    }
+    fs::write(dir.path().join("elsewhere"), &good).unwrap();
+    fs::remove_file(&path).unwrap();
+    symlink(dir.path().join("elsewhere"), &path).unwrap();
+    assert!(matches!(Manifest::read(dir.path()), Err(RecordingError::Io { .. })));
+}

@@ -1,0 +1,251 @@
+//! Reads the blocks of one segment in order, also while it is being written.
+//!
+//! Invariants: a block is handed out only when its header, its checksum and all its message headers hold;
+//! memory is taken only for blocks that fit below the limit, the file's end and the reader's bound.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use keepup_stream::wire::StreamInfo;
+use rustix::fs::{Advice, fadvise};
+
+use crate::crc::crc32;
+use crate::error::RecordingError;
+use crate::files::{open_regular, read_fully_at};
+use crate::layout::{
+    BlockHeader, BlockSector, CHUNK_START, MESSAGE_HEADER, SECTOR, SegmentIdentity, block_bytes,
+    parse_block_sector, parse_channel, parse_message_header, parse_preamble,
+};
+use crate::messages::MessageWalk;
+use crate::volume::{Segment, Volume};
+
+/// Reads one segment from its first block on.
+#[derive(Debug)]
+pub struct SegmentReader {
+    file: File,
+    path: PathBuf,
+    expected: SegmentIdentity,
+    /// Where the next block begins; 0 until the preamble was checked.
+    offset: u64,
+    next_block: u64,
+    previous_header_crc: u32,
+    block_bytes_max: u64,
+    buffer: Vec<u8>,
+}
+
+/// A block, checked.
+#[derive(Clone, Debug)]
+pub struct Block<'a> {
+    /// What its header says.
+    pub header: BlockHeader,
+    /// Where it begins in the file, bytes.
+    pub offset: u64,
+    sector: &'a [u8],
+    channel: Range<usize>,
+    records: &'a [u8],
+}
+
+/// One event of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its time, ns since the Unix epoch.
+    pub timestamp_ns: u64,
+    /// Its bytes.
+    pub payload: &'a [u8],
+}
+
+/// The events of a block, in order.
+#[derive(Clone, Debug)]
+pub struct Events<'a> {
+    sequence: u64,
+    records: &'a [u8],
+}
+
+impl SegmentReader {
+    /// Opens a segment. Blocks longer than `block_bytes_max` will be refused.
+    ///
+    /// # Errors
+    /// When the file is missing, or is not a regular file.
+    pub fn open(
+        volume: &Volume,
+        segment: &Segment,
+        block_bytes_max: u64,
+    ) -> Result<SegmentReader, RecordingError> {
+        let path = segment.path.clone();
+        let file = open_regular(&path).map_err(RecordingError::io("open the segment", &path))?;
+        if !segment.is_ended() {
+            // Read-ahead would fill the page cache with what is not written yet.
+            fadvise(&file, 0, None, Advice::Random)
+                .map_err(|error| RecordingError::io("advise on", &path)(error.into()))?;
+        }
+        let expected = SegmentIdentity {
+            recording: volume.manifest().recording,
+            segment: segment.id,
+            volume_index: volume.manifest().volume_index,
+            segment_index: segment.index,
+            created_unix_ns: 0,
+        };
+        Ok(SegmentReader {
+            file,
+            path,
+            expected,
+            offset: 0,
+            next_block: 0,
+            previous_header_crc: 0,
+            block_bytes_max,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Where the next block begins, bytes; 0 before the first call of [`next_block`](Self::next_block).
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next block below `limit` (of [`Segment::readable_bytes`]), or `None` when there is none yet.
+    ///
+    /// # Errors
+    /// When what lies there is not the segment's next block, whole. The reader then stays where it is.
+    pub fn next_block(&mut self, limit: u64) -> Result<Option<Block<'_>>, RecordingError> {
+        if self.offset == 0 {
+            if limit < SECTOR as u64 {
+                return Ok(None);
+            }
+            self.check_preamble()?;
+            self.offset = SECTOR as u64;
+        }
+        let offset = self.offset;
+        if offset >= limit {
+            return Ok(None);
+        }
+        self.read(offset, 0..SECTOR)?;
+        let sector = parse_block_sector(&self.buffer);
+        let sector = sector.map_err(RecordingError::layout(&self.path, offset))?;
+        self.check_place(&sector)?;
+        let length = block_bytes(sector.header.chunk_records_bytes);
+        self.check_length(length, limit)?;
+        self.read(offset, SECTOR..length as usize)?;
+        let BlockSector { header, header_crc, channel } = sector;
+        self.check_records(&header)?;
+        self.offset += length;
+        self.next_block += 1;
+        self.previous_header_crc = header_crc;
+        let records = &self.buffer[CHUNK_START..][..header.chunk_records_bytes as usize];
+        Ok(Some(Block { header, offset, sector: &self.buffer[..SECTOR], channel, records }))
+    }
+
+    fn check_preamble(&mut self) -> Result<(), RecordingError> {
+        self.read(0, 0..SECTOR)?;
+        let found = parse_preamble(&self.buffer).map_err(RecordingError::layout(&self.path, 0))?;
+        let expected = SegmentIdentity { created_unix_ns: found.created_unix_ns, ..self.expected };
+        if found == expected {
+            Ok(())
+        } else {
+            Err(self.fault("it is another segment than the journal says"))
+        }
+    }
+
+    fn check_place(&self, sector: &BlockSector) -> Result<(), RecordingError> {
+        let header = &sector.header;
+        let ids = (header.recording, header.segment, header.segment_index);
+        if ids != (self.expected.recording, self.expected.segment, self.expected.segment_index) {
+            Err(self.fault("the block is of another segment"))
+        } else if header.segment_block != self.next_block {
+            Err(self.fault("the block's number does not follow the one before"))
+        } else if header.previous_header_crc != self.previous_header_crc {
+            Err(self.fault("the block does not follow the one before"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Compares a length that the file states with what may be read, before memory is taken for it.
+    fn check_length(&self, length: u64, limit: u64) -> Result<(), RecordingError> {
+        let size = self.file.metadata().map_err(RecordingError::io("look at", &self.path))?.len();
+        if length > limit.saturating_sub(self.offset) {
+            Err(self.fault("the block reaches beyond what is durable"))
+        } else if length > size.saturating_sub(self.offset) {
+            Err(self.fault("the file ends in the block"))
+        } else if length > self.block_bytes_max {
+            Err(self.fault("the block is longer than this reader takes"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check_records(&self, header: &BlockHeader) -> Result<(), RecordingError> {
+        let records = &self.buffer[CHUNK_START..][..header.chunk_records_bytes as usize];
+        if crc32(records) != header.chunk_crc {
+            return Err(self.fault("the block's checksum does not match its events"));
+        }
+        let mut walk = MessageWalk::new(header);
+        let mut at = 0;
+        while at < records.len() {
+            let message = walk.take(&records[at..]).map_err(|what| self.fault(what))?;
+            at += MESSAGE_HEADER + message.payload_bytes as usize;
+        }
+        walk.finish(header).map_err(|what| self.fault(what))
+    }
+
+    /// Reads a part of the block at `offset` to the same part of the buffer.
+    fn read(&mut self, offset: u64, part: Range<usize>) -> Result<(), RecordingError> {
+        if self.buffer.len() < part.end {
+            self.buffer.resize(part.end, 0);
+        }
+        let at = offset + part.start as u64;
+        let read = read_fully_at(&self.file, &mut self.buffer[part.clone()], at);
+        if read.map_err(RecordingError::io("read", &self.path))? < part.len() {
+            return Err(self.fault("the file ends here"));
+        }
+        Ok(())
+    }
+
+    fn fault(&self, what: &str) -> RecordingError {
+        RecordingError::Segment { path: self.path.clone(), offset: self.offset, what: what.to_owned() }
+    }
+}
+
+impl<'a> Block<'a> {
+    /// The stream's description that the block carries.
+    ///
+    /// # Errors
+    /// When its channel record is not as the recorder writes it.
+    pub fn stream_info(&self) -> Result<StreamInfo, crate::layout::LayoutError> {
+        parse_channel(&self.sector[self.channel.clone()])
+    }
+
+    /// All message records, headers and payloads.
+    pub fn records(&self) -> &'a [u8] {
+        self.records
+    }
+
+    /// The events, in order.
+    pub fn events(&self) -> Events<'a> {
+        Events { sequence: self.header.first_sequence, records: self.records }
+    }
+}
+
+impl<'a> Events<'a> {
+    /// The events in `records`, of a block that was read and checked before; its first event is `first_sequence`.
+    pub fn new(first_sequence: u64, records: &'a [u8]) -> Events<'a> {
+        Events { sequence: first_sequence, records }
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    fn next(&mut self) -> Option<Event<'a>> {
+        // The reader has walked all headers already: neither of these can fail before the block's end.
+        let message = parse_message_header(self.records)?;
+        let end = MESSAGE_HEADER + message.payload_bytes as usize;
+        let payload = self.records.get(MESSAGE_HEADER..end)?;
+        let event = Event { sequence: self.sequence, timestamp_ns: message.timestamp_ns, payload };
+        self.records = &self.records[end..];
+        self.sequence += 1;
+        Some(event)
+    }
+}

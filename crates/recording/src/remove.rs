@@ -1,0 +1,42 @@
+//! Removes a recording from one volume: exactly the files that a recorder makes, and only below its own marker.
+use std::fs;
+use std::path::Path;
+
+use crate::error::RecordingError;
+use crate::journal::JOURNAL_FILE;
+use crate::layout::segment_file_name;
+use crate::manifest::{MANIFEST_FILE, Manifest};
+
+/// Removes the recording in `dir`: its segments, journal and manifest, then the directory.
+///
+/// # Errors
+/// When `dir` has no manifest of a recording, or the system refuses. Files of others are left, and with them the
+/// directory, which is then an error too.
+pub fn remove(dir: &Path) -> Result<(), RecordingError> {
+    Manifest::read(dir)?;
+    let entries = fs::read_dir(dir).map_err(RecordingError::io("list", dir))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry.map_err(RecordingError::io("list", dir))?.file_name());
+    }
+    // The manifest goes last: what is left after a crash is still known as ours.
+    let ours = names.iter().filter(|name| name.to_str().is_some_and(is_segment));
+    for name in ours.map(Path::new).chain([Path::new(JOURNAL_FILE), Path::new(MANIFEST_FILE)]) {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            outcome => outcome.map_err(RecordingError::io("remove", &path))?,
+        }
+    }
+    fs::remove_dir(dir).map_err(RecordingError::io("remove the directory", dir))
+}
+
+/// Whether `name` is one that a recorder gives to a segment.
+fn is_segment(name: &str) -> bool {
+    let digits = name.strip_prefix("segment-").and_then(|rest| rest.strip_suffix(".mcap"));
+    digits.and_then(|digits| digits.parse().ok()).is_some_and(|index| segment_file_name(index) == name)
+}
+
+#[cfg(test)]
+#[path = "remove_tests.rs"]
+mod tests;

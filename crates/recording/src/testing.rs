@@ -1,0 +1,179 @@
+//! Tests only: writes whole recordings, with journals, over one or more volumes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::wire::{ElementType, StreamInfo};
+use tempfile::TempDir;
+
+use crate::fixture::{BlockPlan, SegmentBuilder};
+use crate::id::Id;
+use crate::journal::{Journal, JournalRecord, StreamEnd};
+use crate::layout::{SegmentIdentity, segment_file_name};
+use crate::manifest::{Manifest, Placement};
+
+/// A stream of detector frames, or of opaque bytes when the id is odd.
+pub(crate) fn stream(id: u32) -> StreamInfo {
+    let shape = if id % 2 == 1 { vec![] } else { vec![4, 8] };
+    StreamInfo { id, name: format!("module {id}"), element: ElementType::U16, shape }
+}
+
+/// `count` payloads of about `bytes` bytes, all different, with times that are not in order.
+pub(crate) fn payloads(seed: u64, count: usize, bytes: usize) -> Vec<(u64, Vec<u8>)> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut payload = |index: usize| {
+        let length = random.usize(bytes / 2..=bytes);
+        let time = 1_000_000 + index as u64 * 100 + random.u64(..300);
+        (time, std::iter::repeat_with(|| random.u8(..)).take(length).collect())
+    };
+    (0..count).map(&mut payload).collect()
+}
+
+pub(crate) struct TestRecording {
+    pub(crate) root: TempDir,
+    pub(crate) volumes: Vec<TestVolume>,
+    counts: BTreeMap<u32, Count>,
+    next_block: BTreeMap<u32, u64>,
+}
+
+pub(crate) struct TestVolume {
+    pub(crate) dir: PathBuf,
+    pub(crate) journal: Journal,
+    manifest: Manifest,
+    segment: u32,
+    pub(crate) builder: SegmentBuilder,
+}
+
+impl TestRecording {
+    pub(crate) fn new(volumes: u32, placement: Placement, streams: &[u32]) -> TestRecording {
+        let root = tempfile::tempdir().unwrap();
+        let places: Vec<PathBuf> =
+            (0..volumes).map(|index| root.path().join(format!("disk{index}"))).collect();
+        let volumes = (0..volumes).map(|index| {
+            let place = &places[index as usize];
+            fs::create_dir(place).unwrap();
+            let manifest = Manifest {
+                format_version: crate::layout::FORMAT_VERSION,
+                name: "run 7".to_owned(),
+                recording: Id([7; 16]),
+                volume: Id([index as u8; 16]),
+                volume_index: index,
+                volumes: places.clone(),
+                placement,
+                created_unix_ns: 1,
+                tool_version: "0.0.0".to_owned(),
+            };
+            let dir = manifest.create(place).unwrap();
+            let mut journal = Journal::create(&dir, &manifest).unwrap();
+            for &id in streams {
+                journal.append(&JournalRecord::Stream(stream(id))).unwrap();
+            }
+            let builder = SegmentBuilder::new(SegmentIdentity::default());
+            let mut volume = TestVolume { dir, journal, manifest, segment: 0, builder };
+            volume.begin_segment();
+            volume
+        });
+        let volumes = volumes.collect();
+        TestRecording { root, volumes, counts: BTreeMap::new(), next_block: BTreeMap::new() }
+    }
+
+    /// Directories of all volumes.
+    pub(crate) fn dirs(&self) -> Vec<PathBuf> {
+        self.volumes.iter().map(|volume| volume.dir.clone()).collect()
+    }
+
+    /// Adds a block of stream `id` to a volume's segment; returns one past its last sequence number.
+    pub(crate) fn block(
+        &mut self,
+        volume: usize,
+        id: u32,
+        first_sequence: u64,
+        flags: u32,
+        events: &[(u64, Vec<u8>)],
+    ) -> u64 {
+        let events: Vec<(u64, &[u8])> = events.iter().map(|(time, payload)| (*time, &payload[..])).collect();
+        let stream_block = self.next_block.entry(id).or_default();
+        let plan = BlockPlan { stream_block: *stream_block, first_sequence, flags };
+        self.volumes[volume].builder.block(&stream(id), plan, &events).unwrap();
+        *stream_block += 1;
+        let count = self.counts.entry(id).or_default();
+        for (_, payload) in &events {
+            *count += Count::one(payload.len() as u64);
+        }
+        first_sequence + events.len() as u64
+    }
+
+    /// A block that was never written, or not where it is looked for.
+    pub(crate) fn skip_block(&mut self, id: u32) {
+        *self.next_block.entry(id).or_default() += 1;
+    }
+
+    pub(crate) fn gap(&mut self, volume: usize, stream: u32, first_sequence: u64, events: u64) {
+        let gap = Gap { stream, first_sequence, events, cause: LossCause::SequenceGap };
+        self.volumes[volume].journal.append(&JournalRecord::Gap(gap)).unwrap();
+    }
+
+    /// Ends all segments and the run.
+    pub(crate) fn end(&mut self) {
+        let streams: Vec<StreamEnd> = self
+            .counts
+            .iter()
+            .map(|(&id, &count)| StreamEnd { id, received: count, durable: count })
+            .collect();
+        for volume in &mut self.volumes {
+            volume.end_segment();
+            let streams = streams.clone();
+            let end = JournalRecord::End { clean: true, reason: "asked to".to_owned(), streams };
+            volume.journal.append_durable(&end).unwrap();
+        }
+    }
+}
+
+impl TestVolume {
+    pub(crate) fn segment_path(&self) -> PathBuf {
+        self.dir.join(segment_file_name(self.segment))
+    }
+
+    fn begin_segment(&mut self) {
+        let id = Id([self.segment as u8 + 100; 16]);
+        self.builder = SegmentBuilder::new(SegmentIdentity {
+            recording: self.manifest.recording,
+            segment: id,
+            volume_index: self.manifest.volume_index,
+            segment_index: self.segment,
+            created_unix_ns: 5,
+        });
+        let file = segment_file_name(self.segment);
+        let record = JournalRecord::Segment { index: self.segment, id, file, preallocated_bytes: 1 << 20 };
+        self.journal.append(&record).unwrap();
+    }
+
+    /// Writes the blocks so far, with a preallocated tail of zeros, and the watermark behind them.
+    pub(crate) fn watermark(&mut self) {
+        let mut bytes = self.builder.bytes().to_vec();
+        let durable_bytes = bytes.len() as u64;
+        bytes.resize(bytes.len() + (64 << 10), 0);
+        fs::write(self.segment_path(), &bytes).unwrap();
+        let segment = self.segment;
+        let (written_bytes, blocks) = (durable_bytes, self.builder.blocks());
+        let record = JournalRecord::Watermark { segment, written_bytes, durable_bytes, blocks };
+        self.journal.append(&record).unwrap();
+    }
+
+    pub(crate) fn end_segment(&mut self) {
+        let blocks = self.builder.blocks();
+        let bytes = self.builder.clone().finish();
+        fs::write(self.segment_path(), &bytes).unwrap();
+        let record = JournalRecord::SegmentEnd { index: self.segment, bytes: bytes.len() as u64, blocks };
+        self.journal.append(&record).unwrap();
+    }
+
+    /// Ends the segment and begins the next.
+    pub(crate) fn rotate(&mut self) {
+        self.end_segment();
+        self.segment += 1;
+        self.begin_segment();
+    }
+}

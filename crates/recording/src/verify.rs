@@ -1,0 +1,195 @@
+//! Reads every byte of a recording and says whether it is what was recorded, and whether all of it is there.
+//!
+//! Invariants: damage is reported with its place and the scan goes on behind it; a loss that the journal
+//! explains is a loss, one that it does not explain is a fault; the report does not depend on the number of
+//! threads.
+
+mod closing;
+mod coverage;
+mod report;
+mod scan;
+mod window;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use keepup_stream::wire::StreamInfo;
+
+use crate::layout::ChannelBytes;
+use crate::reader::Recording;
+use crate::volume::{Segment, Volume};
+use closing::{check_endings, ending, place_path, settled_blocks};
+use coverage::{Coverage, Ranges};
+use report::Faults;
+use scan::{SegmentScan, scan_segment};
+use window::Window;
+
+pub use report::{Ending, FAULTS_MAX, Fault, Stop, StreamReport, VerifyReport};
+
+/// How to verify.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifyOptions {
+    /// Segments read at the same time; at least 1.
+    pub threads: usize,
+}
+
+/// How far verification has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read.
+    pub done_bytes: u64,
+    /// Bytes to read.
+    pub total_bytes: u64,
+}
+
+/// What all threads share.
+struct Shared<'a> {
+    channels: BTreeMap<u32, ChannelBytes>,
+    jobs: Vec<(&'a Volume, &'a Segment)>,
+    next_job: AtomicUsize,
+    done_bytes: AtomicU64,
+    total_bytes: u64,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    tally: Mutex<Tally>,
+}
+
+/// What the scans add up to, taken in the order of the jobs whatever thread is first.
+struct Tally {
+    next_job: usize,
+    waiting: BTreeMap<usize, SegmentScan>,
+    coverage: BTreeMap<u32, Coverage>,
+    report: VerifyReport,
+}
+
+/// Reads every byte of the recording below its durable watermarks, and checks it. `progress` is called from
+/// several threads, and often.
+///
+/// Faults of reading are part of the report: this function itself cannot fail.
+pub fn verify(
+    recording: &Recording,
+    options: VerifyOptions,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> VerifyReport {
+    let streams = recording.streams();
+    let channel = |(&id, &stream): (&u32, &&StreamInfo)| Some((id, ChannelBytes::new(stream).ok()?));
+    let mut jobs: Vec<_> = recording.volumes().iter().flat_map(segments_of).collect();
+    // Segments of one time lie on all volumes: read together, their streams join up early.
+    jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
+    let shared = Shared {
+        channels: streams.iter().filter_map(channel).collect(),
+        total_bytes: jobs.iter().map(|(_, segment)| segment.readable_bytes()).sum(),
+        jobs,
+        next_job: AtomicUsize::new(0),
+        done_bytes: AtomicU64::new(0),
+        progress,
+        tally: Mutex::new(Tally::new(recording)),
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..options.threads.min(shared.jobs.len()) {
+            scope.spawn(|| work(&shared));
+        }
+        work(&shared);
+    });
+    let tally = shared.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    tally.conclude(recording)
+}
+
+fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
+    volume.segments().iter().map(move |segment| (volume, segment))
+}
+
+/// Scans segments until none is left.
+fn work(shared: &Shared<'_>) {
+    let mut window = Window::new();
+    loop {
+        let job = shared.next_job.fetch_add(1, Ordering::Relaxed);
+        let Some((volume, segment)) = shared.jobs.get(job) else {
+            return;
+        };
+        let scan = scan_segment(volume, segment, &shared.channels, &mut window, &|bytes| {
+            let done_bytes = shared.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            (shared.progress)(Progress { done_bytes, total_bytes: shared.total_bytes });
+        });
+        let mut tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.add(&shared.jobs, job, scan);
+    }
+}
+
+impl Tally {
+    fn new(recording: &Recording) -> Tally {
+        let stream = |(&id, info): (&u32, &&StreamInfo)| {
+            (id, StreamReport { name: info.name.clone(), ..StreamReport::default() })
+        };
+        let report = VerifyReport {
+            name: recording.manifest().name.clone(),
+            recording: recording.manifest().recording,
+            ending: ending(recording),
+            segments: 0,
+            blocks: 0,
+            bytes: 0,
+            streams: recording.streams().iter().map(stream).collect(),
+            faults: Vec::new(),
+            fault_count: 0,
+        };
+        Tally { next_job: 0, waiting: BTreeMap::new(), coverage: BTreeMap::new(), report }
+    }
+
+    fn add(&mut self, jobs: &[(&Volume, &Segment)], job: usize, scan: SegmentScan) {
+        self.waiting.insert(job, scan);
+        while let Some(scan) = self.waiting.remove(&self.next_job) {
+            if let Some((_, segment)) = jobs.get(self.next_job) {
+                self.take(segment, scan);
+            }
+            self.next_job += 1;
+        }
+    }
+
+    fn take(&mut self, segment: &Segment, scan: SegmentScan) {
+        self.report.segments += 1;
+        self.report.blocks += scan.blocks;
+        self.report.bytes += scan.bytes;
+        let mut faults = scan.faults;
+        for (stream, found) in scan.streams {
+            let report = self.report.streams.entry(stream).or_default();
+            report.recorded += found.recorded;
+            report.damaged_events += found.damaged_events;
+            let coverage = self.coverage.entry(stream).or_default();
+            for finding in found.runs.into_iter().filter_map(|run| coverage.insert(run)) {
+                faults.push(finding.fault(stream, &segment.path));
+            }
+        }
+        self.report.take_faults(faults);
+    }
+
+    /// When all segments were taken in: holes, counts, and what should not be there.
+    fn conclude(mut self, recording: &Recording) -> VerifyReport {
+        let mut faults = Faults::default();
+        let mut lost = BTreeMap::new();
+        for gaps in recording.gaps().chunk_by(|a, b| a.stream == b.stream) {
+            let ranges = gaps.iter().map(|gap| gap.first_sequence..gap.first_sequence + gap.events);
+            lost.extend(gaps.first().map(|gap| (gap.stream, Ranges::join(ranges))));
+        }
+        for &stream in lost.keys() {
+            self.report.streams.entry(stream).or_default();
+        }
+        for (&stream, report) in &mut self.report.streams {
+            let lost = lost.remove(&stream).unwrap_or_default();
+            let coverage = self.coverage.remove(&stream).unwrap_or_default();
+            let conclusion = coverage.conclude(&lost, settled_blocks(recording, &coverage));
+            report.lost_events = conclusion.lost_events;
+            report.unsettled_events = conclusion.unsettled_events;
+            for finding in conclusion.findings {
+                let path = place_path(recording, finding.place);
+                faults.push(finding.fault(stream, &path));
+            }
+        }
+        check_endings(recording, &self.report.streams, &mut faults);
+        self.report.take_faults(faults);
+        self.report
+    }
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+//! Compares what was found with what the journals say about the run's end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use super::coverage::{Coverage, Place};
+use super::report::{Ending, Fault, Faults, Stop, StreamReport};
+use crate::journal::JOURNAL_FILE;
+use crate::manifest::Placement;
+use crate::reader::Recording;
+use crate::volume::{Segment, Volume};
+
+/// How the run ended.
+pub(super) fn ending(recording: &Recording) -> Ending {
+    let ends = || recording.volumes().iter().map(Volume::end);
+    if !recording.is_ended() {
+        let open = recording.volumes().iter().flat_map(Volume::segments).filter(|s| !s.is_ended());
+        let stop = |s: &Segment| Stop { file: s.path.clone(), durable_bytes: s.readable_bytes() };
+        return Ending::NotEnded { stops: open.map(stop).collect() };
+    }
+    match ends().flatten().find(|end| !end.clean) {
+        Some(end) => Ending::Unclean { reason: end.reason.clone() },
+        None => Ending::Clean,
+    }
+}
+
+/// Number of a stream's block from which on blocks may have been cut off with a volume, while later ones
+/// are durable on another. `None` when the run has ended wherever the stream's blocks went.
+pub(super) fn settled_blocks(recording: &Recording, coverage: &Coverage) -> Option<u64> {
+    let ends = coverage.block_ends();
+    let is_free = recording.manifest().placement == Placement::Free;
+    let open = recording.volumes().iter().filter(|volume| volume.end().is_none());
+    let open = open.map(|volume| volume.manifest().volume_index);
+    // A pinned stream is on one volume; which one is not known while no block of it is durable.
+    let may_have = open.filter(|volume| is_free || ends.is_empty() || ends.contains_key(volume));
+    may_have.map(|volume| ends.get(&volume).copied().unwrap_or(0)).min()
+}
+
+/// The file of a place; the first journal when a finding has none.
+pub(super) fn place_path(recording: &Recording, place: Option<Place>) -> PathBuf {
+    let volumes = recording.volumes();
+    let segment = place.and_then(|place| {
+        let volume = volumes.get(place.volume as usize)?;
+        volume.segments().get(place.segment as usize)
+    });
+    segment.map_or_else(|| volumes[0].dir().join(JOURNAL_FILE), |segment| segment.path.clone())
+}
+
+/// Checks end records, counts, and files that no journal names.
+pub(super) fn check_endings(
+    recording: &Recording,
+    streams: &BTreeMap<u32, StreamReport>,
+    faults: &mut Faults,
+) {
+    for volume in recording.volumes() {
+        check_files(volume, faults);
+    }
+    let mut segments = recording.volumes().iter().flat_map(Volume::segments);
+    if !recording.is_ended() || !segments.all(Segment::is_ended) {
+        return;
+    }
+    for volume in recording.volumes() {
+        check_counts(volume, streams, faults);
+    }
+}
+
+/// After a clean end every segment has ended and no other file is left.
+fn check_files(volume: &Volume, faults: &mut Faults) {
+    let Some(end) = volume.end() else {
+        return;
+    };
+    let mut fault = |file: PathBuf, what: String| {
+        faults.push(Fault { file, offset: 0, stream: None, event: None, what });
+    };
+    if let Some(tail) = volume.torn_tail() {
+        let what = format!("{} bytes stand behind the end record", tail.bytes);
+        fault(volume.dir().join(JOURNAL_FILE), what);
+    }
+    if !end.clean {
+        return;
+    }
+    for segment in volume.segments().iter().filter(|segment| !segment.is_ended()) {
+        fault(segment.path.clone(), "the run ended cleanly, and the segment did not".to_owned());
+    }
+    let entries = match fs::read_dir(volume.dir()) {
+        Ok(entries) => entries,
+        Err(error) => return fault(volume.dir().to_path_buf(), format!("cannot list it: {error}")),
+    };
+    let mut unknown: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    unknown.retain(|path| {
+        let is_segment = path.extension().is_some_and(|extension| extension == "mcap");
+        is_segment && !volume.segments().iter().any(|segment| segment.path == *path)
+    });
+    unknown.sort();
+    for path in unknown {
+        fault(path, "no journal names this segment".to_owned());
+    }
+}
+
+/// The end record's counts are those of the blocks that were found.
+fn check_counts(volume: &Volume, streams: &BTreeMap<u32, StreamReport>, faults: &mut Faults) {
+    let ends = volume.end().map(|end| &end.streams[..]).unwrap_or_default();
+    let told: BTreeMap<u32, _> = ends.iter().map(|end| (end.id, end.durable)).collect();
+    for &stream in streams.keys().chain(told.keys().filter(|id| !streams.contains_key(id))) {
+        let found = streams.get(&stream).map(|report| report.recorded).unwrap_or_default();
+        let told = told.get(&stream).copied().unwrap_or_default();
+        if found != told {
+            let what = format!(
+                "the journal's end record has {} events, {} bytes; the segments have {} events, {} bytes",
+                told.events, told.bytes, found.events, found.bytes
+            );
+            let file = volume.dir().join(JOURNAL_FILE);
+            faults.push(Fault { file, offset: 0, stream: Some(stream), event: None, what });
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Which events of a stream are in the recording, put together from blocks found in any order.
+//!
+//! Invariant: memory grows with the number of separate runs, not with blocks; runs that touch are one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use super::report::Fault;
+
+/// Blocks of one stream that follow each other without a gap.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    /// Sequence numbers of its events.
+    pub(super) events: Range<u64>,
+    /// Numbers of its blocks within the stream.
+    pub(super) blocks: Range<u64>,
+    /// Its first block says that events are missing before it.
+    pub(super) is_after_gap: bool,
+    /// Where its first block lies.
+    pub(super) place: Place,
+}
+
+/// Where a block lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) volume: u32,
+    pub(super) segment: u32,
+    pub(super) offset: u64,
+}
+
+/// Something wrong with a stream as a whole.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) place: Option<Place>,
+    pub(super) event: u64,
+    pub(super) what: String,
+}
+
+/// What became of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Conclusion {
+    pub(super) findings: Vec<Finding>,
+    pub(super) lost_events: u64,
+    pub(super) unsettled_events: u64,
+}
+
+/// The events of one stream that were found.
+#[derive(Debug, Default)]
+pub(super) struct Coverage {
+    /// By first sequence number; none overlap.
+    runs: BTreeMap<u64, Run>,
+    /// One past the last block found, for each volume that has any.
+    block_ends: BTreeMap<u32, u64>,
+}
+
+impl Finding {
+    /// As a fault of `stream`, in the file that its place is in.
+    pub(super) fn fault(self, stream: u32, file: &Path) -> Fault {
+        Fault {
+            file: file.to_path_buf(),
+            offset: self.place.map_or(0, |place| place.offset),
+            stream: Some(stream),
+            event: Some(self.event),
+            what: self.what,
+        }
+    }
+}
+
+impl Run {
+    /// True when `next` goes on where this run ends.
+    pub(super) fn is_followed_by(&self, next: &Run) -> bool {
+        let touches = self.events.end == next.events.start && self.blocks.end == next.blocks.start;
+        touches && !next.is_after_gap
+    }
+
+    /// Takes in a run that follows.
+    pub(super) fn extend(&mut self, next: &Run) {
+        self.events.end = next.events.end;
+        self.blocks.end = next.blocks.end;
+    }
+}
+
+impl Coverage {
+    /// Takes in a run, unless some of its events are there already.
+    pub(super) fn insert(&mut self, mut run: Run) -> Option<Finding> {
+        let end = self.block_ends.entry(run.place.volume).or_default();
+        *end = run.blocks.end.max(*end);
+        let start = run.events.start;
+        let before = self.runs.range(..=start).next_back().map(|(&key, _)| key);
+        let after = self.runs.range(start..).next().map(|(&key, _)| key);
+        let overlaps = |other: &Run| other.events.start < run.events.end && start < other.events.end;
+        let mut neighbours = [before, after].into_iter().flatten().filter_map(|key| self.runs.get(&key));
+        if let Some(other) = neighbours.find(|other| overlaps(other)) {
+            let event = other.events.start.max(start);
+            let what = format!("event {event} is in the recording twice");
+            return Some(Finding { place: Some(run.place), event, what });
+        }
+        if let Some(next) = self.runs.get(&run.events.end).filter(|next| run.is_followed_by(next)).cloned() {
+            self.runs.remove(&next.events.start);
+            run.extend(&next);
+        }
+        match before.and_then(|key| self.runs.get_mut(&key)) {
+            Some(previous) if previous.is_followed_by(&run) => previous.extend(&run),
+            _ => {
+                self.runs.insert(start, run);
+            }
+        }
+        None
+    }
+
+    /// One past the last block found, for each volume that has any.
+    pub(super) fn block_ends(&self) -> &BTreeMap<u32, u64> {
+        &self.block_ends
+    }
+
+    /// Compares what was found with the losses that the journals tell of.
+    ///
+    /// `settled_blocks`: blocks from this number on may have been cut off by a crash; `None` when the run
+    /// has ended.
+    pub(super) fn conclude(&self, journaled: &Ranges, settled_blocks: Option<u64>) -> Conclusion {
+        let mut conclusion = Conclusion::default();
+        let (mut event, mut block) = (0, 0);
+        for run in self.runs.values() {
+            let hole = event..run.events.start;
+            let may_be_cut_off = settled_blocks.is_some_and(|settled| settled <= block);
+            conclusion.explain(&hole, journaled, may_be_cut_off, Some(run.place));
+            if let Some(what) = misorder(&hole, block, run) {
+                conclusion.add(run.place, run.events.start, what.to_owned());
+            }
+            if let Some(false_loss) = journaled.first_within(&run.events) {
+                let what = format!("the journal says that event {false_loss} is lost, and it is there");
+                conclusion.add(run.place, false_loss, what);
+            }
+            (event, block) = (run.events.end, run.blocks.end);
+        }
+        let tail = event..journaled.end().max(event);
+        conclusion.explain(&tail, journaled, settled_blocks.is_some(), None);
+        conclusion
+    }
+}
+
+/// What is wrong with the numbers and flags of a run behind a hole (perhaps an empty one).
+fn misorder(hole: &Range<u64>, next_block: u64, run: &Run) -> Option<&'static str> {
+    let block = run.blocks.start;
+    if hole.is_empty() && run.is_after_gap {
+        Some("the block says that events are missing before it, and none are")
+    } else if block < next_block || (hole.is_empty() && block > next_block) {
+        Some("the block's number within its stream does not follow the one before")
+    } else if !hole.is_empty() && block == next_block && !run.is_after_gap {
+        Some("events are missing before the block, and it does not say so")
+    } else {
+        None
+    }
+}
+
+impl Conclusion {
+    fn add(&mut self, place: Place, event: u64, what: String) {
+        self.findings.push(Finding { place: Some(place), event, what });
+    }
+
+    fn explain(&mut self, hole: &Range<u64>, journaled: &Ranges, may_be_cut_off: bool, place: Option<Place>) {
+        let lost = journaled.count_within(hole);
+        let unexplained = hole.end - hole.start - lost;
+        self.lost_events += lost;
+        if may_be_cut_off {
+            self.unsettled_events += unexplained;
+        } else if unexplained > 0 {
+            let event = journaled.first_outside(hole);
+            let (start, last) = (hole.start, hole.end - 1);
+            let what = format!(
+                "{unexplained} events between {start} and {last} are missing, and no journal says why"
+            );
+            self.findings.push(Finding { place, event, what });
+        }
+    }
+}
+
+/// Sorted ranges that do not touch.
+#[derive(Debug, Default)]
+pub(super) struct Ranges(Vec<Range<u64>>);
+
+impl Ranges {
+    /// Joins ranges that are sorted by their start.
+    pub(super) fn join(sorted: impl Iterator<Item = Range<u64>>) -> Ranges {
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for range in sorted {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        Ranges(joined)
+    }
+
+    fn end(&self) -> u64 {
+        self.0.last().map_or(0, |range| range.end)
+    }
+
+    /// The parts of the ranges that lie within `span`, in order.
+    fn within(&self, span: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let first = self.0.partition_point(|range| range.end <= span.start);
+        let span = span.clone();
+        let parts = self.0[first..].iter().map(move |r| r.start.max(span.start)..r.end.min(span.end));
+        parts.take_while(|part| !part.is_empty())
+    }
+
+    fn count_within(&self, span: &Range<u64>) -> u64 {
+        self.within(span).map(|part| part.end - part.start).sum()
+    }
+
+    fn first_within(&self, span: &Range<u64>) -> Option<u64> {
+        self.within(span).next().map(|part| part.start)
+    }
+
+    /// The first number of `span` that no range has; its end when all are in a range.
+    fn first_outside(&self, span: &Range<u64>) -> u64 {
+        self.within(span).fold(span.start, |at, part| if part.start == at { part.end } else { at })
+    }
+}
+
+#[cfg(test)]
+#[path = "coverage_tests.rs"]
+mod tests;

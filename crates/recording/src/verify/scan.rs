@@ -1,0 +1,366 @@
+//! Reads one segment from end to end, in one pass, and checks every byte of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+
+use keepup_stream::ledger::Count;
+
+use super::coverage::{Place, Run};
+use super::report::{Fault, Faults};
+use super::window::{FILL_BYTES_MAX, Window};
+use crate::crc::Crc32;
+use crate::files::open_regular;
+use crate::layout::{
+    BlockHeader, BlockSector, CHUNK_START, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR,
+    SUPERBLOCK_ROOM, SegmentIdentity, TRAILER_BYTES, block_bytes, pad_opening, parse_block_sector,
+    parse_preamble, segment_trailer,
+};
+use crate::messages::MessageWalk;
+use crate::volume::{Segment, SegmentState, Volume};
+
+/// The longest pad is one sector and what is less than a record header.
+const _: () = assert!(SECTOR + MESSAGE_HEADER <= FILL_BYTES_MAX);
+
+/// What was found in one segment.
+#[derive(Debug, Default)]
+pub(super) struct SegmentScan {
+    pub(super) blocks: u64,
+    pub(super) bytes: u64,
+    pub(super) streams: BTreeMap<u32, StreamScan>,
+    pub(super) faults: Faults,
+}
+
+/// What was found of one stream in one segment.
+#[derive(Debug, Default)]
+pub(super) struct StreamScan {
+    pub(super) recorded: Count,
+    pub(super) damaged_events: u64,
+    pub(super) runs: Vec<Run>,
+}
+
+/// The scan of one segment under way.
+struct Scanner<'a> {
+    volume: &'a Volume,
+    segment: &'a Segment,
+    channels: &'a BTreeMap<u32, ChannelBytes>,
+    file: File,
+    window: &'a mut Window,
+    /// Told of bytes as they are done with.
+    done: &'a dyn Fn(u64),
+    scan: SegmentScan,
+    /// Number that the next block should have.
+    next_block: u64,
+    /// What the next block should repeat; `None` behind damage.
+    previous_header_crc: Option<u32>,
+}
+
+/// Scans the readable part of a segment. Faults, of reading too, are in the result.
+pub(super) fn scan_segment(
+    volume: &Volume,
+    segment: &Segment,
+    channels: &BTreeMap<u32, ChannelBytes>,
+    window: &mut Window,
+    done: &dyn Fn(u64),
+) -> SegmentScan {
+    let mut scan = SegmentScan::default();
+    let is_empty = segment.readable_bytes() == 0;
+    let (file, size) = match open_sized(segment) {
+        Ok(opened) => opened,
+        // A segment of which nothing is durable may be missing after a crash.
+        Err(error) if is_empty && error.kind() == io::ErrorKind::NotFound => return scan,
+        Err(error) => {
+            scan.faults.push(fault_at(segment, 0, format!("cannot open it: {error}")));
+            return scan;
+        }
+    };
+    if is_empty {
+        return scan;
+    }
+    let end = match segment.state {
+        SegmentState::Ended { bytes, .. } => bytes,
+        SegmentState::Open { durable_bytes, .. } => durable_bytes,
+    };
+    if size < end || (segment.is_ended() && size > end) {
+        let what = format!("the file has {size} bytes, the journal says {end}");
+        scan.faults.push(fault_at(segment, end.min(size), what));
+    }
+    window.begin(end.min(size));
+    let mut scanner = Scanner {
+        volume,
+        segment,
+        channels,
+        file,
+        window,
+        done,
+        scan,
+        next_block: 0,
+        previous_header_crc: Some(0),
+    };
+    let limit = segment.readable_bytes().min(size);
+    if let Err(error) = scanner.run(limit) {
+        let offset = scanner.window.offset();
+        scanner.fault(offset, format!("cannot read it: {error}"));
+    }
+    scanner.scan.bytes = scanner.window.offset();
+    scanner.scan
+}
+
+fn open_sized(segment: &Segment) -> io::Result<(File, u64)> {
+    let file = open_regular(&segment.path)?;
+    let size = file.metadata()?.len();
+    Ok((file, size))
+}
+
+fn fault_at(segment: &Segment, offset: u64, what: String) -> Fault {
+    Fault { file: segment.path.clone(), offset, stream: None, event: None, what }
+}
+
+impl Scanner<'_> {
+    fn run(&mut self, limit: u64) -> io::Result<()> {
+        self.preamble()?;
+        while self.window.offset() < limit {
+            let offset = self.window.offset();
+            let sector = self.window.fill(&self.file, SECTOR)?;
+            let parsed = parse_block_sector(sector).map_err(|error| error.to_string());
+            match parsed.and_then(|parsed| self.check_identity(parsed, limit)) {
+                Ok(sector) => self.block(offset, &sector)?,
+                Err(what) => self.skip_sector(offset, what)?,
+            }
+        }
+        if self.segment.is_ended() {
+            self.trailer()?;
+        }
+        let (found, told) = (self.scan.blocks, self.segment.readable_blocks());
+        // Behind damage the numbers differ anyway.
+        if self.scan.faults.count == 0 && found != told {
+            let offset = self.window.offset();
+            self.fault(offset, format!("there are {found} blocks, the journal says {told}"));
+        }
+        Ok(())
+    }
+
+    fn preamble(&mut self) -> io::Result<()> {
+        let sector = self.window.fill(&self.file, SECTOR)?;
+        let expected = SegmentIdentity {
+            recording: self.volume.manifest().recording,
+            segment: self.segment.id,
+            volume_index: self.volume.manifest().volume_index,
+            segment_index: self.segment.index,
+            created_unix_ns: 0,
+        };
+        let room = sector.get(SUPERBLOCK_ROOM).unwrap_or_default();
+        let is_room_used = room.iter().any(|&byte| byte != 0);
+        let what = match parse_preamble(sector) {
+            Err(error) => Some(error.to_string()),
+            Ok(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) != expected => {
+                Some("it is another segment than the journal says".to_owned())
+            }
+            Ok(_) if is_room_used => Some("there is something in the superblock's room".to_owned()),
+            Ok(_) => None,
+        };
+        let length = sector.len().min(SECTOR);
+        self.consume(length);
+        if let Some(what) = what {
+            self.fault(0, what);
+        }
+        Ok(())
+    }
+
+    /// A whole header counts only when it is of this segment, its stream is declared, and the block fits.
+    fn check_identity(&self, sector: BlockSector, limit: u64) -> Result<BlockSector, String> {
+        let header = &sector.header;
+        let manifest = self.volume.manifest();
+        let ids = (header.recording, header.segment, header.segment_index);
+        if ids != (manifest.recording, self.segment.id, self.segment.index) {
+            return Err("the block is of another segment".to_owned());
+        }
+        if !self.channels.contains_key(&header.stream) {
+            return Err(format!("the block is of stream {}, that no journal declares", header.stream));
+        }
+        if block_bytes(header.chunk_records_bytes) > limit - self.window.offset() {
+            return Err("the block reaches beyond the segment's durable end".to_owned());
+        }
+        Ok(sector)
+    }
+
+    /// What is at `offset` is no block of this segment: goes on to the next sector, where one may begin.
+    /// Only the first sector of such a stretch is a fault.
+    fn skip_sector(&mut self, offset: u64, what: String) -> io::Result<()> {
+        if self.previous_header_crc.take().is_some() {
+            self.fault(offset, what);
+        }
+        let step = self.window.fill(&self.file, SECTOR)?.len().min(SECTOR);
+        if step == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.consume(step);
+        Ok(())
+    }
+
+    fn block(&mut self, offset: u64, sector: &BlockSector) -> io::Result<()> {
+        let header = &sector.header;
+        self.links(offset, sector)?;
+        let damage = self.chunk(offset, header)?;
+        let pad_damage = self.pad(header)?;
+        let stream = self.scan.streams.entry(header.stream).or_default();
+        stream.recorded += Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
+        let run = Run {
+            events: header.first_sequence..header.first_sequence + u64::from(header.event_count),
+            blocks: header.stream_block..header.stream_block.saturating_add(1),
+            is_after_gap: header.flags & FLAG_GAP_BEFORE != 0,
+            place: Place { volume: self.volume.manifest().volume_index, segment: self.segment.index, offset },
+        };
+        match stream.runs.last_mut() {
+            Some(last) if last.is_followed_by(&run) => last.extend(&run),
+            _ => stream.runs.push(run),
+        }
+        self.scan.blocks += 1;
+        if let Some(damage) = damage {
+            stream.damaged_events += u64::from(header.event_count);
+            self.scan.faults.push(damage);
+        }
+        if let Some(at) = pad_damage {
+            self.fault(at, "the pad behind the block is not zero".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The block's place in the segment, and its channel record.
+    fn links(&mut self, offset: u64, sector: &BlockSector) -> io::Result<()> {
+        let header = &sector.header;
+        let channel = self.channels.get(&header.stream).map(ChannelBytes::as_slice);
+        let found = self.window.fill(&self.file, SECTOR)?.get(sector.channel.clone());
+        let what = if found != channel {
+            Some("the block describes its stream otherwise than the journal")
+        } else if let Some(previous) = self.previous_header_crc {
+            let follows = header.segment_block == self.next_block && header.previous_header_crc == previous;
+            (!follows).then_some("the block does not follow the one before in its segment")
+        } else {
+            (header.segment_block < self.next_block).then_some("the block is older than the one before")
+        };
+        self.next_block = header.segment_block.saturating_add(1);
+        self.previous_header_crc = Some(sector.header_crc);
+        if let Some(what) = what {
+            self.block_fault(offset, header, header.first_sequence, what.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Reads the chunk's message records, piece by piece; returns what is wrong with them.
+    fn chunk(&mut self, offset: u64, header: &BlockHeader) -> io::Result<Option<Fault>> {
+        self.consume(CHUNK_START);
+        let mut walk = MessageWalk::new(header);
+        let mut crc = Crc32::new();
+        let mut damage = None;
+        let mut left = header.chunk_records_bytes;
+        // Bytes of a payload that lie in pieces still to come.
+        let mut payload_left = 0;
+        while left > 0 {
+            let want = left.min(MESSAGE_HEADER as u64) as usize;
+            let piece_at = self.window.offset();
+            let piece = self.window.fill(&self.file, want)?;
+            if piece.len() < want {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let length = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let piece = &piece[..length];
+            let walked = match damage {
+                None => walk_piece(&mut walk, piece, &mut payload_left),
+                Some(_) => Ok(length),
+            };
+            let taken = walked.unwrap_or_else(|(at, what)| {
+                damage = Some((piece_at + at as u64, walk.sequence, what));
+                length
+            });
+            crc.update(&piece[..taken]);
+            self.consume(taken);
+            left -= taken as u64;
+        }
+        let (first, last) =
+            (header.first_sequence, header.first_sequence + u64::from(header.event_count) - 1);
+        let fault = |at, event, what| Some(self.fault_in(at, header, event, what));
+        Ok(if crc.value() != header.chunk_crc {
+            // A damaged length shows only at the next message, so its place is a hint and no more.
+            let hint = damage.map(|(at, ..)| format!("; it shows at offset {at}")).unwrap_or_default();
+            let what =
+                format!("the checksum of the block with events {first} to {last} does not match{hint}");
+            fault(offset, first, what)
+        } else if let Some((at, event, what)) = damage {
+            fault(at, event, what.to_owned())
+        } else {
+            walk.finish(header).err().and_then(|what| fault(offset, first, what.to_owned()))
+        })
+    }
+
+    /// Checks the pad behind the chunk; returns the offset of the first wrong byte.
+    fn pad(&mut self, header: &BlockHeader) -> io::Result<Option<u64>> {
+        let chunk_end = CHUNK_START as u64 + header.chunk_records_bytes;
+        let length = (block_bytes(header.chunk_records_bytes) - chunk_end) as usize;
+        if length == 0 {
+            return Ok(None);
+        }
+        let found = self.window.fill(&self.file, length)?;
+        let Some(found) = found.get(..length) else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        let opening = pad_opening(length as u64);
+        let expected = opening.iter().copied().chain(std::iter::repeat(0));
+        let wrong = found.iter().zip(expected).position(|(&found, expected)| found != expected);
+        let at = wrong.map(|index| self.window.offset() + index as u64);
+        self.consume(length);
+        Ok(at)
+    }
+
+    fn trailer(&mut self) -> io::Result<()> {
+        let offset = self.window.offset();
+        let found = self.window.fill(&self.file, TRAILER_BYTES)?;
+        let is_right = found == segment_trailer();
+        let length = found.len();
+        self.consume(length);
+        if !is_right {
+            self.fault(offset, "the trailer is damaged".to_owned());
+        }
+        Ok(())
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.window.consume(bytes);
+        (self.done)(bytes as u64);
+    }
+
+    fn fault(&mut self, offset: u64, what: String) {
+        self.scan.faults.push(fault_at(self.segment, offset, what));
+    }
+
+    fn fault_in(&self, offset: u64, header: &BlockHeader, event: u64, what: String) -> Fault {
+        let place = fault_at(self.segment, offset, what);
+        Fault { stream: Some(header.stream), event: Some(event), ..place }
+    }
+
+    fn block_fault(&mut self, offset: u64, header: &BlockHeader, event: u64, what: String) {
+        let fault = self.fault_in(offset, header, event, what);
+        self.scan.faults.push(fault);
+    }
+}
+
+/// Walks the message headers in `piece`. Returns how many of its bytes are done with: all, but for a header
+/// that is cut by the piece's end. The error says where in the piece the damage is.
+fn walk_piece(
+    walk: &mut MessageWalk,
+    piece: &[u8],
+    payload_left: &mut u64,
+) -> Result<usize, (usize, &'static str)> {
+    let mut at = 0;
+    loop {
+        let payload = usize::try_from(*payload_left).unwrap_or(usize::MAX).min(piece.len() - at);
+        at += payload;
+        *payload_left -= payload as u64;
+        if at == piece.len() || (at > 0 && piece.len() - at < MESSAGE_HEADER) {
+            return Ok(at);
+        }
+        let message = walk.take(&piece[at..]).map_err(|what| (at, what))?;
+        *payload_left = message.payload_bytes;
+        at += MESSAGE_HEADER;
+    }
+}

@@ -1,0 +1,235 @@
+//! One volume's part of a recording, as its manifest and journal tell it.
+//!
+//! Invariant: journal records are taken only when they fit the ones before, so that segments are numbered
+//! without holes and watermarks never go back.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use keepup_stream::ledger::Gap;
+use keepup_stream::wire::StreamInfo;
+
+use crate::error::RecordingError;
+use crate::id::Id;
+use crate::journal::{JournalReader, JournalRecord, StreamEnd, TornTail};
+use crate::layout::{ChannelBytes, SECTOR, TRAILER_BYTES, segment_file_name};
+use crate::manifest::Manifest;
+
+/// What is known of one volume's part of a recording.
+#[derive(Clone, Debug)]
+pub struct Volume {
+    dir: PathBuf,
+    manifest: Manifest,
+    has_begun: bool,
+    segments: Vec<Segment>,
+    streams: BTreeMap<u32, StreamInfo>,
+    gaps: Vec<Gap>,
+    end: Option<End>,
+    torn_tail: Option<TornTail>,
+}
+
+/// A segment that the journal names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Number of the segment on its volume.
+    pub index: u32,
+    /// Its identity.
+    pub id: Id,
+    /// Its file.
+    pub path: PathBuf,
+    /// How far it has got.
+    pub state: SegmentState,
+}
+
+/// How far a segment has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentState {
+    /// It is being written, or was when the recording was cut off.
+    Open {
+        /// Everything below this offset is durable, bytes.
+        durable_bytes: u64,
+        /// Blocks below it.
+        blocks: u64,
+    },
+    /// It is complete.
+    Ended {
+        /// Length of the file with its trailer, bytes.
+        bytes: u64,
+        /// Blocks in it.
+        blocks: u64,
+    },
+}
+
+/// A journal's end record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The run ended as asked and everything received is durable.
+    pub clean: bool,
+    /// What ended the run.
+    pub reason: String,
+    /// Final counts over all volumes.
+    pub streams: Vec<StreamEnd>,
+}
+
+impl Segment {
+    /// Blocks below this offset may be read: they are complete and durable. Bytes.
+    pub fn readable_bytes(&self) -> u64 {
+        match self.state {
+            SegmentState::Open { durable_bytes, .. } => durable_bytes,
+            SegmentState::Ended { bytes, .. } => bytes.saturating_sub(TRAILER_BYTES as u64),
+        }
+    }
+
+    /// Blocks below [`readable_bytes`](Self::readable_bytes).
+    pub fn readable_blocks(&self) -> u64 {
+        match self.state {
+            SegmentState::Open { blocks, .. } | SegmentState::Ended { blocks, .. } => blocks,
+        }
+    }
+
+    /// True when nothing will be added to it.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, SegmentState::Ended { .. })
+    }
+}
+
+impl Volume {
+    /// A volume whose journal was not read yet.
+    pub(crate) fn new(dir: &Path, manifest: Manifest) -> Volume {
+        Volume {
+            dir: dir.to_path_buf(),
+            manifest,
+            has_begun: false,
+            segments: Vec::new(),
+            streams: BTreeMap::new(),
+            gaps: Vec::new(),
+            end: None,
+            torn_tail: None,
+        }
+    }
+
+    /// Directory of the recording on this volume.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The segments, by number.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Streams that this volume's journal declares, by id.
+    pub fn streams(&self) -> &BTreeMap<u32, StreamInfo> {
+        &self.streams
+    }
+
+    /// Gaps that this volume's journal tells of.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// The end record, when the run has ended.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// What a crash left of the journal's last line.
+    pub fn torn_tail(&self) -> Option<TornTail> {
+        self.torn_tail
+    }
+
+    /// Takes in what the journal has gained; returns true when it has.
+    pub(crate) fn catch_up(&mut self, journal: &mut JournalReader) -> Result<bool, RecordingError> {
+        let has_grown = journal.poll(&mut |record| self.apply(record))?;
+        self.torn_tail = journal.torn_tail();
+        Ok(has_grown)
+    }
+
+    /// Takes in one journal record; the error says what it contradicts.
+    fn apply(&mut self, record: JournalRecord) -> Result<(), String> {
+        if self.end.is_some() {
+            return Err("it stands behind the end record".to_owned());
+        } else if !self.has_begun && !matches!(record, JournalRecord::Begin { .. }) {
+            return Err("it stands before the begin record".to_owned());
+        }
+        match record {
+            JournalRecord::Begin { recording, volume, .. } => self.begin(recording, volume),
+            JournalRecord::Stream(stream) => self.add_stream(stream),
+            JournalRecord::Segment { index, id, file, .. } => self.add_segment(index, id, &file),
+            JournalRecord::Watermark { segment, written_bytes, durable_bytes, blocks } => {
+                if durable_bytes > written_bytes || !durable_bytes.is_multiple_of(SECTOR as u64) {
+                    return Err("its durable offset is odd or beyond what was written".to_owned());
+                }
+                self.advance(segment, SegmentState::Open { durable_bytes, blocks })
+            }
+            JournalRecord::SegmentEnd { index, bytes, blocks } => {
+                let blocks_end = bytes.checked_sub(TRAILER_BYTES as u64);
+                if blocks_end.is_none_or(|end| end == 0 || !end.is_multiple_of(SECTOR as u64)) {
+                    return Err("its length is not that of a segment".to_owned());
+                }
+                self.advance(index, SegmentState::Ended { bytes, blocks })
+            }
+            JournalRecord::Gap(gap) => {
+                if gap.events == 0 || gap.first_sequence.checked_add(gap.events).is_none() {
+                    return Err("its gap is empty or overflows".to_owned());
+                }
+                self.gaps.push(gap);
+                Ok(())
+            }
+            JournalRecord::End { clean, reason, streams } => {
+                self.end = Some(End { clean, reason, streams });
+                Ok(())
+            }
+        }
+    }
+
+    fn begin(&mut self, recording: Id, volume: Id) -> Result<(), String> {
+        if self.has_begun {
+            return Err("it is a second begin record".to_owned());
+        } else if (recording, volume) != (self.manifest.recording, self.manifest.volume) {
+            return Err("it is of another recording or volume than the manifest".to_owned());
+        }
+        self.has_begun = true;
+        Ok(())
+    }
+
+    fn add_stream(&mut self, stream: StreamInfo) -> Result<(), String> {
+        ChannelBytes::new(&stream).map_err(|error| error.to_string())?;
+        match self.streams.insert(stream.id, stream) {
+            None => Ok(()),
+            Some(known) => Err(format!("it declares stream {} a second time", known.id)),
+        }
+    }
+
+    fn add_segment(&mut self, index: u32, id: Id, file: &str) -> Result<(), String> {
+        let name = segment_file_name(index);
+        if index as usize != self.segments.len() {
+            return Err(format!("it is segment {index}, the next is {}", self.segments.len()));
+        } else if file != name {
+            return Err(format!("its segment {index} is not called {name}"));
+        }
+        let state = SegmentState::Open { durable_bytes: 0, blocks: 0 };
+        self.segments.push(Segment { index, id, path: self.dir.join(name), state });
+        Ok(())
+    }
+
+    fn advance(&mut self, index: u32, state: SegmentState) -> Result<(), String> {
+        let Some(segment) = self.segments.get_mut(index as usize) else {
+            return Err(format!("it is of segment {index}, that was not begun"));
+        };
+        if segment.is_ended() {
+            return Err(format!("it is of segment {index}, that has ended"));
+        }
+        let before = (segment.readable_bytes(), segment.readable_blocks());
+        segment.state = state;
+        if segment.readable_bytes() < before.0 || segment.readable_blocks() < before.1 {
+            return Err(format!("it takes segment {index} back to an earlier point"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Where events went: one row per stage, and the losses by cause.
+
+use keepup_results::{Count, LedgerSummary};
+
+use crate::format::{NOT_MEASURED, bytes, count, number};
+use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+
+const TITLE: &str = "Where events went";
+
+pub(super) fn block(ledger: &LedgerSummary) -> Block {
+    let due = Count {
+        events: ledger.sent.events.saturating_add(ledger.lost_at_source.events),
+        bytes: ledger.sent.bytes.saturating_add(ledger.lost_at_source.bytes),
+    };
+    if due.events == 0 {
+        let nothing = "No event was sent, so there is nothing to account for.".to_owned();
+        return Block { title: TITLE, items: vec![Item::Text(nothing)] };
+    }
+    let rows = vec![
+        row("due at the source", Some(due), due),
+        row("sent by the source", Some(ledger.sent), due),
+        row("received", Some(ledger.received), due),
+        row("written (kernel confirmed)", Some(ledger.written), due),
+        row("durable (flushed)", Some(ledger.durable), due),
+        row("read back and intact", ledger.verified, due),
+        row("drained", ledger.drained, due),
+    ];
+    let columns = vec![left("stage"), right("events"), right("bytes"), right("missing")];
+    let items = vec![Item::Table(Table { columns, rows }), Item::Text(losses(ledger))];
+    Block { title: TITLE, items }
+}
+
+fn losses(ledger: &LedgerSummary) -> String {
+    if ledger.lost.events == 0 {
+        return "No event was lost at any stage.".to_owned();
+    }
+    let causes: Vec<String> = ledger
+        .lost_by_cause
+        .iter()
+        .map(|(cause, lost)| format!("{} {}", cause.replace('_', " "), count(*lost)))
+        .collect();
+    format!("Lost in all: {}. By cause: {}.", count(ledger.lost), causes.join("; "))
+}
+
+fn row(stage: &str, here: Option<Count>, due: Count) -> Vec<Cell> {
+    let Some(here) = here else {
+        return vec![stage.into(), NOT_MEASURED.into(), "".into(), "".into()];
+    };
+    let missing = due.events.saturating_sub(here.events);
+    let tone = if missing == 0 { Tone::Plain } else { Tone::Bad };
+    vec![
+        stage.into(),
+        number(here.events).into(),
+        bytes(here.bytes).into(),
+        Cell::toned(number(missing), tone),
+    ]
+}

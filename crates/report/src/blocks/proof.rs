@@ -1,0 +1,89 @@
+//! Required against proven: rate, head-room, duration, loss, and how sure the figures are.
+
+use keepup_results::{ResultSummary, Soak};
+
+use crate::format::{NOT_MEASURED, bytes, count, digits, or_not_measured, plural, rate, seconds};
+use crate::page::{Block, Cell, Item, Table, Tone, left};
+
+/// Length of all passes of a soak together.
+pub(super) fn soak_seconds(soak: &Soak) -> f64 {
+    soak.seconds * f64::from(soak.passes)
+}
+
+pub(super) fn block(summary: &ResultSummary) -> Block {
+    let rows = vec![
+        rate_row(summary),
+        headroom_row(summary),
+        knee_row(summary),
+        run_row(summary),
+        loss_row(summary),
+    ];
+    // What can be long stands last, where it may wrap.
+    let columns = vec![left(""), left("required"), left(""), left("proven")];
+    Block { title: "Required and proven", items: vec![Item::Table(Table { columns, rows })] }
+}
+
+fn holds(yes: bool) -> Cell {
+    if yes { Cell::toned("holds", Tone::Good) } else { Cell::toned("does not hold", Tone::Bad) }
+}
+
+fn rate_row(summary: &ResultSummary) -> Vec<Cell> {
+    let required = summary.required_bytes_per_second;
+    let qualified = summary.qualified_bytes_per_second;
+    let mark = qualified.map_or_else(|| "".into(), |proven| holds(proven >= required));
+    vec!["rate".into(), rate(required).into(), mark, or_not_measured(qualified, rate).into()]
+}
+
+fn headroom_row(summary: &ResultSummary) -> Vec<Cell> {
+    let wanted = summary.headroom_wanted;
+    let times = |value: f64| format!("{} times the rate", digits(value));
+    let mark = summary.headroom.map_or_else(|| "".into(), |proven| holds(proven >= wanted));
+    vec!["head-room".into(), times(wanted).into(), mark, or_not_measured(summary.headroom, times).into()]
+}
+
+fn knee_row(summary: &ResultSummary) -> Vec<Cell> {
+    let knee = or_not_measured(summary.knee_bytes_per_second, rate);
+    let bounds = summary.knee_interval.map(|interval| match interval.upper_bytes_per_second {
+        Some(upper) => format!(", {} failed", rate(upper)),
+        None => ", and no rate failed".to_owned(),
+    });
+    let text = format!("{knee}{}", bounds.unwrap_or_default());
+    vec!["highest rate in trials".into(), "".into(), "".into(), text.into()]
+}
+
+fn run_row(summary: &ResultSummary) -> Vec<Cell> {
+    let required = summary.required_run_seconds.map_or_else(|| "not stated".to_owned(), seconds);
+    let Some(soak) = &summary.soak else {
+        return vec!["without a break".into(), required.into(), "".into(), NOT_MEASURED.into()];
+    };
+    let memory = soak.memory_bytes.filter(|memory| *memory > 0).map(|memory| {
+        let times = soak.bytes as f64 / memory as f64;
+        format!(" ({} times the memory)", digits(times))
+    });
+    let proven = format!(
+        "{} of {}, {}{}",
+        plural(u64::from(soak.passes), "pass"),
+        seconds(soak.seconds),
+        bytes(soak.bytes),
+        memory.unwrap_or_default()
+    );
+    let shorter = summary.required_run_seconds.is_some_and(|required| soak.seconds < required);
+    let mark = if shorter { Cell::toned("a sample", Tone::Doubtful) } else { "".into() };
+    vec!["without a break".into(), required.into(), mark, proven.into()]
+}
+
+fn loss_row(summary: &ResultSummary) -> Vec<Cell> {
+    let lost = summary.ledger.lost;
+    let (proven, mark) = if lost.events > 0 {
+        (count(lost), holds(false))
+    } else if summary.ledger.sent.events == 0 {
+        (NOT_MEASURED.to_owned(), "".into())
+    } else {
+        let bound = summary.soak.map(|soak| {
+            let limit = digits(soak.upper_bound_loss_per_second);
+            format!(", below {limit} per second at 95 %")
+        });
+        (format!("none{}", bound.unwrap_or_default()), holds(true))
+    };
+    vec!["loss".into(), "none".into(), mark, proven.into()]
+}

@@ -1,0 +1,70 @@
+//! The rate staircase: one row per trial, with a bar for its rate and the first condition that failed.
+
+use std::collections::BTreeSet;
+
+use keepup_results::TrialResult;
+
+use crate::format::{bar, plural, rate, seconds};
+use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+
+const BAR_CHARACTERS: usize = 16;
+/// Passed trials that stay whatever else is left out: without them nobody could see where the knee lies.
+const PASSED_KEPT: usize = 3;
+
+pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
+    let title = "Trials, in the order they were run";
+    if trials.is_empty() {
+        return Block { title, items: vec![Item::Text("No trial was run.".to_owned())] };
+    }
+    let full = trials.iter().map(|trial| trial.asked_bytes_per_second).fold(0.0, f64::max);
+    let hidden = left_out(trials, trials_max);
+    let rows =
+        (0..).zip(trials).filter(|(index, _)| !hidden.contains(index)).map(|(_, trial)| row(trial, full));
+    let columns =
+        vec![left("phase"), right("length"), right("asked"), right("durable"), left(""), left("outcome")];
+    let mut items = vec![Item::Table(Table { columns, rows: rows.collect() })];
+    if !hidden.is_empty() {
+        let failed = (0..).zip(trials).filter(|(index, t)| hidden.contains(index) && !t.passed).count();
+        let passed = hidden.len() - failed;
+        items.push(Item::Text(format!(
+            "Left out here: {passed} slower that passed, {failed} faster that failed; result.json has all."
+        )));
+    }
+    Block { title, items }
+}
+
+fn row(trial: &TrialResult, full: f64) -> Vec<Cell> {
+    let (outcome, tone) = if trial.passed {
+        ("ok".to_owned(), Tone::Good)
+    } else {
+        let condition = trial.failed_condition.as_deref().unwrap_or("no condition named");
+        let lost = match trial.lost_events {
+            0 => String::new(),
+            lost => format!(" ({} lost)", plural(lost, "event")),
+        };
+        (format!("failed: {condition}{lost}"), Tone::Bad)
+    };
+    vec![
+        trial.phase.as_str().into(),
+        seconds(trial.seconds).into(),
+        rate(trial.asked_bytes_per_second).into(),
+        rate(trial.durable_bytes_per_second).into(),
+        Cell::toned(bar(trial.asked_bytes_per_second, full, BAR_CHARACTERS), tone),
+        Cell::toned(outcome, tone),
+    ]
+}
+
+/// Indices of the trials that tell least about the knee, when there are more than `trials_max`: the passed
+/// ones of the lowest rates first, then the failed ones of the highest.
+fn left_out(trials: &[TrialResult], trials_max: usize) -> BTreeSet<usize> {
+    let by_rate = |a: &usize, b: &usize| {
+        trials[*a].asked_bytes_per_second.total_cmp(&trials[*b].asked_bytes_per_second).then(a.cmp(b))
+    };
+    let (mut passed, mut failed): (Vec<usize>, Vec<usize>) =
+        (0..trials.len()).partition(|index| trials[*index].passed);
+    passed.sort_by(by_rate);
+    failed.sort_by(by_rate);
+    passed.truncate(passed.len().saturating_sub(PASSED_KEPT));
+    let surplus = trials.len().saturating_sub(trials_max);
+    passed.into_iter().chain(failed.into_iter().rev()).take(surplus).collect()
+}

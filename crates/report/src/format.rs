@@ -1,0 +1,122 @@
+//! Figures in words: decimal units, three significant digits, "not measured" for what is missing.
+
+use keepup_results::Count;
+
+/// What stands in place of a figure that is null.
+pub(crate) const NOT_MEASURED: &str = "not measured";
+
+const BYTE_UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+/// Eighths of a bar's height.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A figure in words, or "not measured".
+pub(crate) fn or_not_measured<T>(figure: Option<T>, words: impl FnOnce(T) -> String) -> String {
+    figure.map_or_else(|| NOT_MEASURED.to_owned(), words)
+}
+
+/// Bytes in decimal units, as "7.20 GB".
+pub(crate) fn bytes(bytes: u64) -> String {
+    if bytes < 1000 { format!("{bytes} B") } else { scaled(bytes as f64) }
+}
+
+/// Bytes per second in decimal units, as "80.0 MB/s".
+pub(crate) fn rate(bytes_per_second: f64) -> String {
+    format!("{}/s", scaled(bytes_per_second))
+}
+
+fn scaled(bytes: f64) -> String {
+    let mut value = bytes;
+    let mut unit = 0;
+    // 999.5 would be shown as 1000, which belongs to the next unit.
+    while value >= 999.5 && unit + 1 < BYTE_UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{} {}", digits(value), BYTE_UNITS.get(unit).copied().unwrap_or_default())
+}
+
+/// Three significant digits, as far as they lie behind the point.
+pub(crate) fn digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.0995 || size == 0.0 => format!("{value:.2}"),
+        size if size >= 0.000_95 => format!("{value:.4}").trim_end_matches('0').to_owned(),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// A whole number with its thousands set apart, as "27,466".
+pub(crate) fn number(value: u64) -> String {
+    let plain = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in plain.chars().enumerate() {
+        if index > 0 && (plain.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Events and bytes, as "3 events (786 kB)".
+pub(crate) fn count(count: Count) -> String {
+    format!("{} ({})", plural(count.events, "event"), bytes(count.bytes))
+}
+
+/// A number of things, as "1 pass" or "3 events"; words on -s get -es.
+pub(crate) fn plural(value: u64, one: &str) -> String {
+    let ending = match value {
+        1 => "",
+        _ if one.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {one}{ending}", number(value))
+}
+
+/// A length of time in the unit that suits it, as "60 s" or "8 h".
+pub(crate) fn seconds(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s if s < 600.0 => (s, "s"),
+        s if s < 7200.0 => (s / 60.0, "min"),
+        s if s < 172_800.0 => (s / 3600.0, "h"),
+        s => (s / 86_400.0, "days"),
+    };
+    let text = digits(value);
+    let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{short} {unit}")
+}
+
+/// A share, as "12.0 %".
+pub(crate) fn percent(value: f64) -> String {
+    format!("{value:.1} %")
+}
+
+/// A horizontal bar of at most `width` characters; anything above nothing shows.
+pub(crate) fn bar(value: f64, full: f64, width: usize) -> String {
+    let share = if full > 0.0 { (value / full).clamp(0.0, 1.0) } else { 0.0 };
+    let length = (share * width as f64).round() as usize;
+    "█".repeat(length.max(usize::from(share > 0.0)))
+}
+
+/// One character whose height says a share of 100 %.
+pub(crate) fn height(percent: f64) -> char {
+    let index = (percent.clamp(0.0, 100.0) / 100.0 * 7.0).round() as usize;
+    HEIGHTS.get(index).copied().unwrap_or(' ')
+}
+
+/// A text of at most `width` characters; a longer one loses its middle, as both ends of a path tell most.
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let tail = kept - kept / 2;
+    text.chars().take(kept / 2).chain(['…']).chain(text.chars().skip(length - tail)).collect()
+}
+
+#[cfg(test)]
+#[path = "format_tests.rs"]
+mod tests;

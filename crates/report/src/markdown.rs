@@ -1,0 +1,83 @@
+//! A page drawn as Markdown (GitHub's dialect, for its tables).
+//!
+//! Invariant: text of the summary is shown, never interpreted as markup.
+
+use std::fmt::Write as _;
+
+use crate::page::{Cell, Fact, Item, Page, Table};
+
+/// The page as a document; ends with a line feed.
+pub(crate) fn render(page: &Page) -> String {
+    let headline = &page.headline;
+    let mut text = format!("# {}: {}\n", escape(&headline.verdict), escape(&headline.title));
+    items(&mut text, &headline.items);
+    for block in &page.blocks {
+        text.push_str(&format!("\n## {}\n", block.title));
+        items(&mut text, &block.items);
+    }
+    text
+}
+
+fn items(text: &mut String, items: &[Item]) {
+    for item in items {
+        text.push('\n');
+        match item {
+            Item::Text(words) => text.push_str(&format!("{}\n", escape(words))),
+            Item::List(entries) => {
+                entries.iter().for_each(|entry| text.push_str(&format!("- {}\n", escape(entry))));
+            }
+            Item::Facts(facts) => facts.iter().for_each(|fact| text.push_str(&fact_line(fact))),
+            Item::Table(rows) => table(text, rows),
+        }
+    }
+}
+
+fn fact_line(fact: &Fact) -> String {
+    let words = if fact.literal { code(&fact.text) } else { escape(&fact.text) };
+    format!("- {}: {words}\n", fact.label)
+}
+
+fn table(text: &mut String, table: &Table) {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    text.push_str(&line(table.columns.iter().map(|column| column.title.to_owned()).collect()));
+    let rule = |right: bool| if right { "---:" } else { "---" };
+    text.push_str(&line(table.columns.iter().map(|column| rule(column.right).to_owned()).collect()));
+    for row in &table.rows {
+        text.push_str(&line(row.iter().map(|cell: &Cell| escape(&cell.text)).collect()));
+    }
+}
+
+/// A code span whose fence is longer than any run of back-quotes in the text.
+fn code(text: &str) -> String {
+    let text = one_line(text);
+    let mut fence = "`".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in one_line(text).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~' => {
+                let _ = write!(escaped, "\\{c}");
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

@@ -1,0 +1,100 @@
+//! What a report says, independent of how it is drawn.
+
+/// A report: one headline and blocks below it.
+pub(crate) struct Page {
+    pub(crate) headline: Headline,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// The line that a reader in a hurry reads.
+pub(crate) struct Headline {
+    pub(crate) verdict: String,
+    pub(crate) tone: Tone,
+    pub(crate) title: String,
+    pub(crate) items: Vec<Item>,
+}
+
+/// One titled part of the page.
+pub(crate) struct Block {
+    pub(crate) title: &'static str,
+    pub(crate) items: Vec<Item>,
+}
+
+/// A piece of a block.
+pub(crate) enum Item {
+    /// A sentence or more.
+    Text(String),
+    /// Sentences, each on its own.
+    List(Vec<String>),
+    /// Labels with what there is to say about them.
+    Facts(Vec<Fact>),
+    /// Rows and columns.
+    Table(Table),
+}
+
+/// A label and its text.
+pub(crate) struct Fact {
+    pub(crate) label: &'static str,
+    pub(crate) text: String,
+    /// To be copied by the reader as it stands, so never broken into lines.
+    pub(crate) literal: bool,
+}
+
+impl Fact {
+    pub(crate) fn new(label: &'static str, text: impl Into<String>) -> Self {
+        Self { label, text: text.into(), literal: false }
+    }
+
+    pub(crate) fn literal(label: &'static str, text: impl Into<String>) -> Self {
+        Self { label, text: text.into(), literal: true }
+    }
+}
+
+/// Rows and columns; every row has as many cells as there are columns.
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+/// Title and alignment of a column.
+pub(crate) struct Column {
+    pub(crate) title: &'static str,
+    pub(crate) right: bool,
+}
+
+/// A column of words.
+pub(crate) fn left(title: &'static str) -> Column {
+    Column { title, right: false }
+}
+
+/// A column of figures.
+pub(crate) fn right(title: &'static str) -> Column {
+    Column { title, right: true }
+}
+
+/// One cell.
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
+}
+
+impl Cell {
+    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Self { text: text.into(), tone }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::toned(text, Tone::Plain)
+    }
+}
+
+/// What the words mean for the reader; drawn as colour where there is colour.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Good,
+    Doubtful,
+    Bad,
+}

@@ -1,0 +1,194 @@
+//! A page drawn for a terminal.
+//!
+//! Invariant: no control character of the summary reaches the terminal; a path may hold anything.
+
+use crate::Style;
+use crate::page::{Cell, Fact, Headline, Item, Page, Table, Tone};
+
+/// Tables need this much; on a narrower terminal lines run over.
+const WIDTH_MIN: usize = 60;
+/// Narrowest last column of a table before it runs over the edge.
+const LAST_COLUMN_MIN: usize = 16;
+const INDENT: usize = 2;
+const GAP: &str = "  ";
+
+/// The page as text; ends with a line feed.
+pub(crate) fn render(page: &Page, style: Style) -> String {
+    let width = style.width.max(WIDTH_MIN);
+    let mut pen = Pen { text: String::new(), style: Style { width, ..style } };
+    pen.headline(&page.headline);
+    for block in &page.blocks {
+        pen.line(0, "");
+        let title = pen.strong(block.title);
+        pen.line(0, &title);
+        block.items.iter().for_each(|item| pen.item(item));
+    }
+    pen.text
+}
+
+struct Pen {
+    text: String,
+    style: Style,
+}
+
+impl Pen {
+    fn line(&mut self, indent: usize, text: &str) {
+        let line = format!("{}{text}", " ".repeat(indent));
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn headline(&mut self, headline: &Headline) {
+        let verdict = format!("[ {} ]", headline.verdict);
+        let title = clean(&headline.title);
+        let fits = verdict.chars().count() + GAP.len() + title.chars().count() <= self.style.width;
+        let (verdict, title_drawn) = (self.toned(&verdict, headline.tone), self.strong(&title));
+        if fits {
+            self.line(0, &format!("{verdict}{GAP}{title_drawn}"));
+        } else {
+            self.line(0, &verdict);
+            self.wrapped("", &title);
+        }
+        headline.items.iter().for_each(|item| self.item(item));
+    }
+
+    fn item(&mut self, item: &Item) {
+        match item {
+            Item::Text(text) => self.wrapped("", text),
+            Item::List(texts) => texts.iter().for_each(|text| self.wrapped("- ", text)),
+            Item::Facts(facts) => self.facts(facts),
+            Item::Table(table) => self.table(table),
+        }
+    }
+
+    /// A text broken at spaces; further lines stand below the first one's text.
+    fn wrapped(&mut self, lead: &str, text: &str) {
+        let lead_width = lead.chars().count();
+        let lines = wrap(&clean(text), self.style.width - INDENT - lead_width);
+        for (index, line) in lines.iter().enumerate() {
+            if index == 0 {
+                self.line(INDENT, &format!("{lead}{line}"));
+            } else {
+                self.line(INDENT + lead_width, line);
+            }
+        }
+    }
+
+    fn facts(&mut self, facts: &[Fact]) {
+        let width = facts.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
+        for fact in facts {
+            let lead = format!("{:width$}{GAP}", fact.label);
+            if fact.literal {
+                self.line(INDENT, &format!("{lead}{}", clean(&fact.text)));
+            } else {
+                self.wrapped(&lead, &fact.text);
+            }
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let rows: Vec<Vec<Cell>> = table.rows.iter().map(|row| row.iter().map(cleaned).collect()).collect();
+        let widths = self.widths(table, &rows);
+        if table.columns.iter().any(|column| !column.title.is_empty()) {
+            let titles: Vec<Cell> = table.columns.iter().map(|column| column.title.into()).collect();
+            self.row(table, &widths, &titles);
+        }
+        rows.iter().for_each(|row| self.row(table, &widths, row));
+    }
+
+    /// Every column as wide as its widest cell, but the last one only as wide as there is room.
+    fn widths(&self, table: &Table, rows: &[Vec<Cell>]) -> Vec<usize> {
+        let natural = |(index, title): (usize, &str)| {
+            let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.text.chars().count());
+            cells.chain([title.chars().count()]).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> =
+            table.columns.iter().map(|column| column.title).enumerate().map(natural).collect();
+        let others: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+        let room = self.style.width.saturating_sub(INDENT + others).max(LAST_COLUMN_MIN);
+        if let Some(last) = widths.last_mut() {
+            *last = room.min(*last);
+        }
+        widths
+    }
+
+    fn row(&mut self, table: &Table, widths: &[usize], cells: &[Cell]) {
+        let Some((last, others)) = cells.split_last() else { return };
+        let last_width = widths.last().copied().unwrap_or(0);
+        let mut line = String::new();
+        for ((cell, column), width) in others.iter().zip(&table.columns).zip(widths) {
+            line.push_str(&self.padded(cell, column.right, *width));
+            line.push_str(GAP);
+        }
+        let others_width: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+        let right = table.columns.last().is_some_and(|column| column.right);
+        let parts = wrap(&last.text, last_width);
+        let mut parts = parts.iter().map(|part| Cell::toned(part.as_str(), last.tone));
+        let first = parts.next().unwrap_or_else(|| "".into());
+        let drawn = self.padded(&first, right, last_width);
+        self.line(INDENT, &format!("{line}{drawn}"));
+        for part in parts {
+            let drawn = self.padded(&part, right, last_width);
+            self.line(INDENT + others_width, &drawn);
+        }
+    }
+
+    /// A cell with its padding outside of the colour, so that trailing space can be cut.
+    fn padded(&self, cell: &Cell, right: bool, width: usize) -> String {
+        let padding = " ".repeat(width.saturating_sub(cell.text.chars().count()));
+        let text = self.toned(&cell.text, cell.tone);
+        if right { format!("{padding}{text}") } else { format!("{text}{padding}") }
+    }
+
+    fn toned(&self, text: &str, tone: Tone) -> String {
+        let code = match tone {
+            Tone::Plain => return text.to_owned(),
+            Tone::Good => "32",
+            Tone::Doubtful => "33",
+            Tone::Bad => "31",
+        };
+        self.coded(text, code)
+    }
+
+    fn strong(&self, text: &str) -> String {
+        self.coded(text, "1")
+    }
+
+    fn coded(&self, text: &str, code: &str) -> String {
+        if self.style.colour && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn cleaned(cell: &Cell) -> Cell {
+    Cell::toned(clean(&cell.text), cell.tone)
+}
+
+/// Lines of at most `width` characters, broken at spaces; a longer word gets a line of its own. Spaces within
+/// a line stay as they are.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let needed = line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && needed > width {
+            lines.push(std::mem::take(&mut line).trim_end().to_owned());
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+#[path = "terminal_tests.rs"]
+mod tests;

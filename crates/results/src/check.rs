@@ -1,0 +1,150 @@
+//! Contradictions within a summary: a result that says two things at once must not be published.
+
+use crate::summary::{Count, LedgerSummary, ResultSummary, SCHEMA_VERSION, TrialResult, Verdict};
+
+/// Relative difference allowed between figures derived from one another: they are rounded on the way.
+const TOLERANCE: f64 = 1e-3;
+
+impl ResultSummary {
+    /// Every contradiction found, one sentence each; empty when the summary is consistent.
+    #[must_use]
+    pub fn check(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.schema_version != SCHEMA_VERSION {
+            found.push(format!("schema version is {}, not {SCHEMA_VERSION}", self.schema_version));
+        }
+        self.check_rates(&mut found);
+        self.check_verdict(&mut found);
+        self.check_soak(&mut found);
+        check_ledger(&self.ledger, self.interrupted, &mut found);
+        for (index, trial) in self.trials.iter().enumerate() {
+            check_trial(index + 1, trial, &mut found);
+        }
+        found
+    }
+
+    fn check_rates(&self, found: &mut Vec<String>) {
+        let figures = [
+            ("required rate", Some(self.required_bytes_per_second)),
+            ("wanted head-room", Some(self.headroom_wanted)),
+            ("knee", self.knee_bytes_per_second),
+            ("qualified rate", self.qualified_bytes_per_second),
+            ("head-room", self.headroom),
+        ];
+        for (name, figure) in figures {
+            if let Some(value) = figure.filter(|value| !value.is_finite() || *value <= 0.0) {
+                found.push(format!("{name} is {value}, not a positive number"));
+            }
+        }
+        match (self.qualified_bytes_per_second, self.headroom) {
+            (Some(qualified), Some(headroom)) => {
+                let expected = qualified / self.required_bytes_per_second;
+                if !near(headroom, expected) {
+                    found.push(format!("head-room is {headroom}, but qualified over required is {expected}"));
+                }
+            }
+            (None, None) => {}
+            _ => found.push("head-room and qualified rate must be given together".to_owned()),
+        }
+        let Some(interval) = self.knee_interval else { return };
+        let upper = interval.upper_bytes_per_second.unwrap_or(f64::INFINITY);
+        let below_upper = |value: f64| value <= upper * (1.0 + TOLERANCE);
+        let knee = self.knee_bytes_per_second;
+        if !knee.is_some_and(|k| k >= interval.lower_bytes_per_second * (1.0 - TOLERANCE) && below_upper(k)) {
+            found.push("the knee lies outside its interval".to_owned());
+        }
+        if self.qualified_bytes_per_second.is_some_and(|qualified| !below_upper(qualified)) {
+            found.push("the qualified rate lies above a rate that failed".to_owned());
+        }
+    }
+
+    fn check_verdict(&self, found: &mut Vec<String>) {
+        let verdict = self.verdict;
+        if matches!(verdict, Verdict::Fit | Verdict::FitWithLimits) {
+            if self.ledger.lost.events > 0 {
+                found.push(format!("verdict is {verdict}, but {} events were lost", self.ledger.lost.events));
+            }
+            if self.interrupted {
+                found.push(format!("verdict is {verdict}, but the measurement was interrupted"));
+            }
+            let qualified = self.qualified_bytes_per_second;
+            if !qualified.is_some_and(|rate| rate >= self.required_bytes_per_second * (1.0 - TOLERANCE)) {
+                found.push(format!("verdict is {verdict}, but the required rate was not qualified"));
+            }
+        }
+        if verdict == Verdict::Fit
+            && !self.headroom.is_some_and(|h| h >= self.headroom_wanted * (1.0 - TOLERANCE))
+        {
+            found.push(format!("verdict is {verdict}, but the head-room is not the one that is wanted"));
+        }
+        if verdict != Verdict::Fit && self.verdict_reasons.is_empty() {
+            found.push(format!("verdict is {verdict} without a reason"));
+        }
+    }
+
+    fn check_soak(&self, found: &mut Vec<String>) {
+        if self.soak.is_some() != self.qualified_bytes_per_second.is_some() {
+            found.push("a soak that held and a qualified rate must be given together".to_owned());
+        }
+        let Some(soak) = &self.soak else { return };
+        if soak.passes == 0 {
+            found.push("the soak held, but has no pass".to_owned());
+            return;
+        }
+        let expected = 3.0 / (soak.seconds * f64::from(soak.passes));
+        if !near(soak.upper_bound_loss_per_second, expected) {
+            let given = soak.upper_bound_loss_per_second;
+            found.push(format!("upper bound of loss is {given} per second, but 3 / soak time is {expected}"));
+        }
+    }
+}
+
+fn check_ledger(ledger: &LedgerSummary, interrupted: bool, found: &mut Vec<String>) {
+    let mut descends = |earlier: (&str, Count), later: (&str, Count)| {
+        if later.1.events > earlier.1.events || later.1.bytes > earlier.1.bytes {
+            found.push(format!("ledger: more {} than {}", later.0, earlier.0));
+        }
+    };
+    let durable = ("durable", ledger.durable);
+    descends(("sent", ledger.sent), ("received", ledger.received));
+    descends(("received", ledger.received), ("written", ledger.written));
+    descends(("written", ledger.written), durable);
+    if let Some(verified) = ledger.verified {
+        descends(durable, ("verified", verified));
+    }
+    if let Some(drained) = ledger.drained {
+        descends(durable, ("drained", drained));
+    }
+    descends(("lost", ledger.lost), ("lost at source", ledger.lost_at_source));
+    let by_cause = ledger.lost_by_cause.values().fold(0u64, |sum, count| sum.saturating_add(count.events));
+    if by_cause != ledger.lost.events {
+        found.push(format!("ledger: {} events lost, but {by_cause} by cause", ledger.lost.events));
+    }
+    let due = ledger.sent.events.saturating_add(ledger.lost_at_source.events);
+    let accounted = ledger.durable.events.saturating_add(ledger.lost.events);
+    // An interrupted run leaves events on their way, neither durable nor lost.
+    if accounted > due || (accounted < due && !interrupted) {
+        found.push(format!("ledger: {due} events were due, but {accounted} are durable or lost"));
+    }
+}
+
+fn check_trial(number: usize, trial: &TrialResult, found: &mut Vec<String>) {
+    if trial.passed {
+        if trial.failed_condition.is_some() {
+            found.push(format!("trial {number} passed, but names a condition that failed"));
+        }
+        if trial.lost_events > 0 || trial.backlog_growing {
+            found.push(format!("trial {number} passed, but lost events or had a growing backlog"));
+        }
+    } else if trial.failed_condition.is_none() {
+        found.push(format!("trial {number} failed, but does not say which condition"));
+    }
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= TOLERANCE * a.abs().max(b.abs())
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

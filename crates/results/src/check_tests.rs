@@ -1,0 +1,118 @@
+//! Each contradiction is found, and a consistent summary has none.
+
+use crate::example::fit;
+use crate::summary::{Count, ResultSummary, Verdict};
+
+/// The contradictions after one change to a consistent summary.
+fn after(change: impl FnOnce(&mut ResultSummary)) -> Vec<String> {
+    let mut summary = fit();
+    change(&mut summary);
+    summary.check()
+}
+
+#[track_caller]
+fn assert_found(found: &[String], part: &str) {
+    assert!(found.iter().any(|text| text.contains(part)), "`{part}` not in {found:?}");
+}
+
+#[test]
+fn a_consistent_summary_has_no_contradiction() {
+    assert_eq!(fit().check(), Vec::<String>::new());
+}
+
+#[test]
+fn fit_with_loss_is_found() {
+    let found = after(|s| {
+        s.ledger.lost = Count { events: 3, bytes: 300 };
+        s.ledger.lost_by_cause.insert("sequence gap".into(), Count { events: 3, bytes: 300 });
+        s.ledger.sent.events += 3;
+        s.ledger.sent.bytes += 300;
+    });
+    assert_eq!(found, ["verdict is FIT, but 3 events were lost"]);
+}
+
+#[test]
+fn fit_without_headroom_or_soak_is_found() {
+    assert_found(&after(|s| s.headroom_wanted = 1.6), "not the one that is wanted");
+    assert_found(&after(|s| s.interrupted = true), "interrupted");
+    assert_found(&after(|s| s.soak = None), "given together");
+    assert_found(
+        &after(|s| {
+            s.qualified_bytes_per_second = Some(79e6);
+            s.headroom = Some(79.0 / 80.0);
+            s.verdict = Verdict::FitWithLimits;
+        }),
+        "required rate was not qualified",
+    );
+    assert_found(&after(|s| s.verdict = Verdict::NotFit), "without a reason");
+}
+
+#[test]
+fn headroom_that_is_not_the_quotient_is_found() {
+    assert_found(&after(|s| s.headroom = Some(1.6)), "qualified over required is 1.5");
+    assert_found(&after(|s| s.headroom = None), "given together");
+    assert_found(&after(|s| s.headroom = Some(f64::NAN)), "not a positive number");
+    assert_found(&after(|s| s.required_bytes_per_second = 0.0), "required rate is 0");
+}
+
+#[test]
+fn knee_and_qualified_rate_stay_below_what_failed() {
+    assert_found(&after(|s| s.knee_bytes_per_second = Some(130e6)), "outside its interval");
+    assert_found(&after(|s| s.knee_bytes_per_second = None), "outside its interval");
+    let found = after(|s| {
+        s.qualified_bytes_per_second = Some(140e6);
+        s.headroom = Some(1.75);
+    });
+    assert_found(&found, "above a rate that failed");
+}
+
+#[test]
+fn a_ledger_that_grows_on_its_way_is_found() {
+    assert_found(&after(|s| s.ledger.received.events += 1), "more received than sent");
+    assert_found(&after(|s| s.ledger.written.bytes += 1), "more written than received");
+    assert_found(&after(|s| s.ledger.durable.bytes += 1), "more durable than written");
+    assert_found(&after(|s| s.ledger.verified = Some(Count { events: 1, bytes: u64::MAX })), "more verified");
+    assert_found(&after(|s| s.ledger.drained = Some(Count { events: u64::MAX, bytes: 0 })), "more drained");
+    assert_found(&after(|s| s.ledger.lost_at_source.events = 1), "more lost at source than lost");
+}
+
+#[test]
+fn events_that_are_nowhere_are_found_unless_the_run_was_interrupted() {
+    let missing = |s: &mut ResultSummary| {
+        s.ledger.durable.events -= 1;
+        s.ledger.verified = None;
+    };
+    assert_found(&after(missing), "27466 events were due, but 27465 are durable or lost");
+    let interrupted = after(|s| {
+        missing(s);
+        s.interrupted = true;
+        s.verdict = Verdict::Inconclusive;
+        s.verdict_reasons = vec!["stopped by a signal".into()];
+    });
+    assert_eq!(interrupted, Vec::<String>::new());
+    let cause = |s: &mut ResultSummary| {
+        s.ledger.lost_by_cause.insert("x".into(), Count { events: 2, bytes: 0 });
+    };
+    assert_found(&after(cause), "0 events lost, but 2 by cause");
+}
+
+#[test]
+fn soak_bound_follows_the_rule_of_three() {
+    assert_found(
+        &after(|s| s.soak.as_mut().unwrap().upper_bound_loss_per_second = 0.04),
+        "3 / soak time is 0.05",
+    );
+    assert_found(&after(|s| s.soak.as_mut().unwrap().passes = 0), "no pass");
+}
+
+#[test]
+fn trials_say_why_they_failed_and_only_then() {
+    assert_found(&after(|s| s.trials[0].failed_condition = Some("x".into())), "trial 1 passed, but names");
+    assert_found(&after(|s| s.trials[0].lost_events = 1), "trial 1 passed, but lost");
+    assert_found(&after(|s| s.trials[1].failed_condition = None), "trial 2 failed, but does not say");
+}
+
+#[test]
+fn another_schema_version_is_found() {
+    assert_found(&after(|s| s.schema_version = 2), "schema version is 2");
+}

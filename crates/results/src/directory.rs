@@ -1,0 +1,172 @@
+//! Result directories: a directory of its own per result, told by a marker file.
+//!
+//! Invariants: never writes into a directory that holds anything already; `result.json` is either absent or
+//! whole, on stable storage, and readable by this crate.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::error::ResultsError;
+use crate::log::{EventLog, EventReader};
+use crate::summary::{ResultSummary, SCHEMA_VERSION};
+
+/// File whose presence says that keepup made the directory.
+pub(crate) const MARKER: &str = ".keepup-result";
+const EVENTS: &str = "events.jsonl";
+const SUMMARY: &str = "result.json";
+const SUMMARY_TEMPORARY: &str = ".result.json.new";
+/// Characters of the id in a directory's name: enough to tell two results of one second apart.
+const SHORT_ID_CHARACTERS: usize = 8;
+
+/// RFC 3339 text, UTC, whole seconds, of a time in nanoseconds since the Unix epoch.
+#[must_use]
+pub fn rfc3339(unix_ns: u64) -> String {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(unix_ns)).to_string()
+}
+
+/// Default name of a result directory, `<profile>-<yyyymmddThhmmssZ>-<short id>`: sorts by time per profile.
+///
+/// # Errors
+/// The profile's name or the id is not fit to be part of a file name.
+pub fn default_name(profile: &str, id: &str, created_unix_ns: u64) -> Result<String, ResultsError> {
+    let fit = |text: &str| {
+        !text.is_empty()
+            && !text.starts_with('.')
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    };
+    for (what, text) in [("the profile", profile), ("the id", id)] {
+        if !fit(text) {
+            return Err(ResultsError::BadName { what, text: text.to_owned() });
+        }
+    }
+    let time = rfc3339(created_unix_ns).replace(['-', ':'], "");
+    let short: String = id.chars().take(SHORT_ID_CHARACTERS).collect();
+    Ok(format!("{profile}-{time}-{short}"))
+}
+
+/// A directory that holds one result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultDirectory {
+    path: PathBuf,
+}
+
+impl ResultDirectory {
+    /// Makes the directory, its parents too, and marks it as keepup's. One that exists must be empty.
+    ///
+    /// # Errors
+    /// Something else has this name, the directory is not empty, or the system refuses.
+    pub fn create(path: &Path, id: &str) -> Result<Self, ResultsError> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if !found.is_dir() => {
+                return Err(ResultsError::NotADirectory { path: path.to_path_buf() });
+            }
+            Ok(_) => {
+                let mut entries =
+                    fs::read_dir(path).map_err(ResultsError::io("list the result directory", path))?;
+                if entries.next().is_some() {
+                    return Err(ResultsError::NotEmpty { path: path.to_path_buf() });
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                fs::create_dir_all(path).map_err(ResultsError::io("create the result directory", path))?;
+            }
+            Err(source) => {
+                return Err(ResultsError::Io { what: "look at", path: path.to_path_buf(), source });
+            }
+        }
+        // `create_new` also settles a race: two runs that found the same empty directory.
+        let marker = path.join(MARKER);
+        let text = format!("keepup result {id}, schema version {SCHEMA_VERSION}\n");
+        write_whole(&marker, text.as_bytes(), OpenOptions::new().write(true).create_new(true))?;
+        sync_directory(path)?;
+        Ok(Self { path: path.to_path_buf() })
+    }
+
+    /// Opens a directory that keepup made.
+    ///
+    /// # Errors
+    /// It has no marker file.
+    pub fn open(path: &Path) -> Result<Self, ResultsError> {
+        if !path.join(MARKER).is_file() {
+            return Err(ResultsError::NotAResult { path: path.to_path_buf() });
+        }
+        Ok(Self { path: path.to_path_buf() })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Starts the event log.
+    ///
+    /// # Errors
+    /// There is one already, or the system refuses.
+    pub fn create_log(&self) -> Result<EventLog, ResultsError> {
+        EventLog::create(&self.path.join(EVENTS))
+    }
+
+    /// Reads the event log.
+    ///
+    /// # Errors
+    /// There is none, or the system refuses; damage is reported by the iterator.
+    pub fn events(&self) -> Result<EventReader, ResultsError> {
+        EventReader::open(&self.path.join(EVENTS))
+    }
+
+    /// Writes or replaces `result.json`, all or nothing, and makes it durable.
+    ///
+    /// # Errors
+    /// A figure that must be a number is not finite, or the system refuses.
+    pub fn write_summary(&self, summary: &ResultSummary) -> Result<(), ResultsError> {
+        let path = self.path.join(SUMMARY);
+        let unwritable = |source| ResultsError::Unwritable { path: path.clone(), source };
+        let mut text = serde_json::to_string_pretty(summary).map_err(unwritable)?;
+        serde_json::from_str::<ResultSummary>(&text).map_err(unwritable)?;
+        text.push('\n');
+        let temporary = self.path.join(SUMMARY_TEMPORARY);
+        write_whole(&temporary, text.as_bytes(), OpenOptions::new().write(true).create(true).truncate(true))?;
+        fs::rename(&temporary, &path).map_err(ResultsError::io("put the summary in its place,", &path))?;
+        sync_directory(&self.path)
+    }
+
+    /// Reads `result.json`.
+    ///
+    /// # Errors
+    /// There is none, it is damaged, or its schema version is not known.
+    pub fn read_summary(&self) -> Result<ResultSummary, ResultsError> {
+        let path = self.path.join(SUMMARY);
+        let text = fs::read_to_string(&path).map_err(ResultsError::io("read the summary", &path))?;
+        let damaged = |source| ResultsError::Summary { path: path.clone(), source };
+        // The version comes first: a newer layout should not be reported as damage.
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
+        match value.get("schema_version").and_then(serde_json::Value::as_u64) {
+            Some(found) if found != u64::from(SCHEMA_VERSION) => {
+                Err(ResultsError::SchemaVersion { path: path.clone(), found })
+            }
+            _ => serde_json::from_value(value).map_err(damaged),
+        }
+    }
+}
+
+fn write_whole(path: &Path, bytes: &[u8], options: &OpenOptions) -> Result<(), ResultsError> {
+    options
+        .open(path)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .map_err(ResultsError::io("write", path))
+}
+
+/// Makes names in a directory durable: a file's own flush does not cover the entry that names it.
+fn sync_directory(path: &Path) -> Result<(), ResultsError> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(ResultsError::io("flush", path))
+}
+
+#[cfg(test)]
+#[path = "directory_tests.rs"]
+mod tests;

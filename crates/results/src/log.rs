@@ -1,0 +1,143 @@
+//! The event log: appending while a measurement runs, reading at any later time.
+//!
+//! Invariants: append-only; what matters (everything but samples) has reached the kernel when `append`
+//! returns, so a crash of the process loses at most some samples; a reader accepts a torn last line and no
+//! other damage.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::ResultsError;
+use crate::event::Event;
+
+/// Longest line a reader takes into memory. A histogram of 3 digits over 8 decades stays below 1 MiB.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+
+/// Writes `events.jsonl`.
+#[derive(Debug)]
+pub struct EventLog {
+    path: PathBuf,
+    file: BufWriter<File>,
+    /// After a failed write the end of the file is unknown; a further line could follow half a line.
+    broken: bool,
+}
+
+impl EventLog {
+    /// A new log.
+    ///
+    /// # Errors
+    /// The file exists or cannot be created.
+    pub(crate) fn create(path: &Path) -> Result<Self, ResultsError> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(ResultsError::io("create the event log", path))?;
+        Ok(Self { path: path.to_path_buf(), file: BufWriter::new(file), broken: false })
+    }
+
+    /// Appends one event. A sample may wait in memory; any other event is given to the kernel at once.
+    ///
+    /// # Errors
+    /// The write failed, or an earlier one did.
+    pub fn append(&mut self, event: &Event) -> Result<(), ResultsError> {
+        self.guarded(|file| {
+            let mut line = serde_json::to_vec(event)?;
+            line.push(b'\n');
+            file.write_all(&line)?;
+            if matches!(event, Event::Sample { .. }) { Ok(()) } else { file.flush() }
+        })
+    }
+
+    /// Ends the log: everything is on stable storage afterwards.
+    ///
+    /// # Errors
+    /// The write or the flush failed, or an earlier write did.
+    pub fn finish(mut self) -> Result<(), ResultsError> {
+        self.guarded(|file| {
+            file.flush()?;
+            file.get_ref().sync_all()
+        })
+    }
+
+    fn guarded(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    ) -> Result<(), ResultsError> {
+        if self.broken {
+            return Err(ResultsError::LogBroken { path: self.path.clone() });
+        }
+        write(&mut self.file).map_err(|source| {
+            self.broken = true;
+            ResultsError::Io { what: "append to the event log", path: self.path.clone(), source }
+        })
+    }
+}
+
+/// Reads an event log line by line, so that a log of many hours needs no more memory than one of seconds.
+#[derive(Debug)]
+pub struct EventReader {
+    path: PathBuf,
+    file: BufReader<File>,
+    line: u64,
+    torn: bool,
+    ended: bool,
+}
+
+impl EventReader {
+    pub(crate) fn open(path: &Path) -> Result<Self, ResultsError> {
+        let file = File::open(path).map_err(ResultsError::io("open the event log", path))?;
+        Ok(Self { path: path.to_path_buf(), file: BufReader::new(file), line: 0, torn: false, ended: false })
+    }
+
+    /// Whether the log ended in half a line, as a crash leaves it. Known once the iterator has ended.
+    #[must_use]
+    pub fn is_torn(&self) -> bool {
+        self.torn
+    }
+
+    fn read(&mut self) -> Result<Option<Event>, ResultsError> {
+        let mut text = Vec::new();
+        let count = Read::take(&mut self.file, LINE_BYTES_MAX)
+            .read_until(b'\n', &mut text)
+            .map_err(ResultsError::io("read the event log", &self.path))?;
+        if count == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        if count as u64 == LINE_BYTES_MAX {
+            return Err(self.damage(format!("longer than {LINE_BYTES_MAX} bytes")));
+        }
+        match serde_json::from_slice(&text) {
+            Ok(event) => Ok(Some(event)),
+            // Only the last line can lack its line feed.
+            Err(_) if text.last() != Some(&b'\n') => {
+                self.torn = true;
+                Ok(None)
+            }
+            Err(error) => Err(self.damage(error.to_string())),
+        }
+    }
+
+    fn damage(&self, reason: String) -> ResultsError {
+        ResultsError::Event { path: self.path.clone(), line: self.line, reason }
+    }
+}
+
+impl Iterator for EventReader {
+    type Item = Result<Event, ResultsError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let item = self.read().transpose();
+        self.ended = !matches!(item, Some(Ok(_)));
+        item
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

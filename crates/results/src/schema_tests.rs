@@ -1,0 +1,46 @@
+//! The committed JSON schema of `result.json` is the one that the types generate.
+
+use std::path::Path;
+
+use schemars::generate::SchemaSettings;
+
+use crate::example::fit;
+use crate::summary::ResultSummary;
+
+/// JSON schema (draft 2020-12) of what is written: a figure that was not measured is present and null.
+fn result_schema() -> serde_json::Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<ResultSummary>()
+        .to_value()
+}
+
+#[test]
+fn the_committed_schema_is_the_one_of_the_types() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/result.schema.json");
+    let wanted = format!("{}\n", serde_json::to_string_pretty(&result_schema()).unwrap());
+    if std::env::var_os("KEEPUP_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == wanted,
+        "docs/schema/result.schema.json is not what the types say; if the change is meant: \
+         KEEPUP_BLESS=1 cargo test -p keepup-results"
+    );
+}
+
+#[test]
+fn the_schema_names_every_field_that_is_written() {
+    let schema = result_schema();
+    let summary = serde_json::to_value(fit()).unwrap();
+    let written: Vec<_> = summary.as_object().unwrap().keys().collect();
+    let mut required: Vec<_> =
+        schema["required"].as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
+    required.sort_unstable();
+    assert_eq!(written, required);
+    assert_eq!(schema["additionalProperties"], serde_json::json!(false));
+    assert_eq!(schema["$defs"]["Verdict"]["oneOf"][1]["const"], "NOT FIT");
+}

@@ -1,0 +1,247 @@
+//! The ledger: where each event of each stream went, with every gap and its cause.
+//!
+//! Invariant of a complete ledger, per stream: due = sent + lost at source = received + gaps before receipt;
+//! received = written + gaps after receipt; written = durable. `Ledger::balance` says what does not hold.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+use serde::{Deserialize, Serialize};
+
+/// Most gaps that one stream's ledger lists; later ones only count. A list grows with trouble, and memory
+/// must not.
+pub const MAX_GAPS_KEPT: usize = 1000;
+
+/// A number of events and their payload bytes. Arithmetic saturates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// Events.
+    pub events: u64,
+    /// Their payload, bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// One event of `bytes` payload.
+    pub fn one(bytes: u64) -> Count {
+        Count { events: 1, bytes }
+    }
+}
+
+impl Add for Count {
+    type Output = Count;
+
+    fn add(self, other: Count) -> Count {
+        Count {
+            events: self.events.saturating_add(other.events),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Count) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Count {
+    type Output = Count;
+
+    fn sub(self, other: Count) -> Count {
+        Count {
+            events: self.events.saturating_sub(other.events),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
+/// Why events are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossCause {
+    /// The source itself lost them: its buffer was full.
+    Source,
+    /// Sequence numbers were skipped, and the source did not say why.
+    SequenceGap,
+    /// The connection ended before they arrived.
+    ConnectionLost,
+    /// They arrived damaged.
+    BadChecksum,
+    /// They were received, but the volume they were on failed.
+    VolumeFailed,
+    /// They were received, but no volume had room.
+    SpaceExhausted,
+}
+
+impl LossCause {
+    /// Whether such events had been received (and counted as received) before they were lost.
+    pub fn is_after_receipt(self) -> bool {
+        matches!(self, LossCause::VolumeFailed | LossCause::SpaceExhausted)
+    }
+}
+
+impl fmt::Display for LossCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LossCause::Source => "lost at source",
+            LossCause::SequenceGap => "sequence gap",
+            LossCause::ConnectionLost => "connection lost",
+            LossCause::BadChecksum => "bad checksum",
+            LossCause::VolumeFailed => "volume failed",
+            LossCause::SpaceExhausted => "space exhausted",
+        })
+    }
+}
+
+/// Consecutive events of one stream that are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gap {
+    /// Stream id.
+    pub stream: u32,
+    /// First missing sequence number.
+    pub first_sequence: u64,
+    /// Number of missing events.
+    pub events: u64,
+    /// Why.
+    pub cause: LossCause,
+}
+
+/// Where the events of one stream went.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamLedger {
+    /// Sent by the source.
+    pub sent: Count,
+    /// Due, but lost before they could be sent.
+    pub lost_at_source: Count,
+    /// Received with a correct checksum.
+    pub received: Count,
+    /// Written: the kernel confirmed the write.
+    pub written: Count,
+    /// Durable: flushed to the medium.
+    pub durable: Count,
+    /// The first [`MAX_GAPS_KEPT`] gaps.
+    pub gaps: Vec<Gap>,
+    /// Missing events by cause, of all gaps, listed or not.
+    pub gap_events: BTreeMap<LossCause, u64>,
+}
+
+impl StreamLedger {
+    /// Enters a gap.
+    pub fn add_gap(&mut self, gap: Gap) {
+        let total = self.gap_events.entry(gap.cause).or_default();
+        *total = total.saturating_add(gap.events);
+        if self.gaps.len() < MAX_GAPS_KEPT {
+            self.gaps.push(gap);
+        }
+    }
+
+    fn gap_events_where(&self, chosen: impl Fn(LossCause) -> bool) -> u64 {
+        let chosen = self.gap_events.iter().filter(|(cause, _)| chosen(**cause));
+        chosen.fold(0, |sum, (_, events)| sum.saturating_add(*events))
+    }
+
+    fn add(&mut self, other: &StreamLedger) {
+        self.sent += other.sent;
+        self.lost_at_source += other.lost_at_source;
+        self.received += other.received;
+        self.written += other.written;
+        self.durable += other.durable;
+        for (cause, events) in &other.gap_events {
+            let total = self.gap_events.entry(*cause).or_default();
+            *total = total.saturating_add(*events);
+        }
+        let room = MAX_GAPS_KEPT - self.gaps.len().min(MAX_GAPS_KEPT);
+        self.gaps.extend(other.gaps.iter().take(room));
+    }
+
+    /// The equalities of this module's invariant, in the order in which events travel.
+    fn first_difference(&self) -> Option<Imbalance> {
+        let before = self.gap_events_where(|cause| !cause.is_after_receipt());
+        let after = self.gap_events_where(LossCause::is_after_receipt);
+        let due = self.sent + self.lost_at_source;
+        let received = self.received;
+        let events = [
+            (
+                "events sent or lost at source",
+                due.events,
+                "received or missing",
+                received.events.saturating_add(before),
+            ),
+            (
+                "events received",
+                received.events,
+                "written or lost after receipt",
+                self.written.events.saturating_add(after),
+            ),
+            ("events written", self.written.events, "durable", self.durable.events),
+        ];
+        // Bytes of missing events are not known to the receiver, so bytes are compared where none is missing.
+        let all_arrived = before == self.lost_at_source.events;
+        let bytes = [
+            (all_arrived, "bytes sent", self.sent.bytes, "received", received.bytes),
+            (after == 0, "bytes received", received.bytes, "written", self.written.bytes),
+            (true, "bytes written", self.written.bytes, "durable", self.durable.bytes),
+        ];
+        let bytes = bytes.into_iter().filter(|row| row.0).map(|(_, l, left, r, right)| (l, left, r, right));
+        let (left_is, left, right_is, right) =
+            events.into_iter().chain(bytes).find(|(_, left, _, right)| left != right)?;
+        Some(Imbalance { stream: 0, left_is, left, right_is, right })
+    }
+}
+
+/// The first thing in a ledger that does not add up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("adding up the ledger of stream {stream}: {left_is}: {left}, but {right_is}: {right}")]
+pub struct Imbalance {
+    /// Stream id.
+    pub stream: u32,
+    /// What is on the left.
+    pub left_is: &'static str,
+    /// Its number.
+    pub left: u64,
+    /// What should be the same.
+    pub right_is: &'static str,
+    /// Its number.
+    pub right: u64,
+}
+
+/// The ledger of a run: all streams by id.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    /// One account for each stream.
+    pub streams: BTreeMap<u32, StreamLedger>,
+}
+
+impl Ledger {
+    /// The sum over all streams.
+    pub fn total(&self) -> StreamLedger {
+        let mut total = StreamLedger::default();
+        for stream in self.streams.values() {
+            total.add(stream);
+        }
+        total
+    }
+
+    /// Whether every event of a run that has ended is accounted for.
+    ///
+    /// # Errors
+    /// The first stream, in order of id, whose numbers do not add up. Losses that are entered as gaps add up.
+    pub fn balance(&self) -> Result<(), Imbalance> {
+        for (id, stream) in &self.streams {
+            if let Some(difference) = stream.first_difference() {
+                return Err(Imbalance { stream: *id, ..difference });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -1,0 +1,60 @@
+//! Time for the simulator: one common start, absolute sleeps, CPU time of a thread. The only clock that the
+//! simulator reads.
+
+use std::num::NonZeroU64;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// The start of a schedule on two clocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    monotonic_start_ns: u64,
+    unix_start_ns: u64,
+}
+
+impl Clock {
+    /// A schedule that starts `lead_ns` from now.
+    pub(super) fn starting_in(lead_ns: u64) -> Clock {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock {
+            monotonic_start_ns: clock_ns(ClockId::Monotonic) + lead_ns,
+            unix_start_ns: unix.as_nanos() as u64 + lead_ns,
+        }
+    }
+
+    /// Time since the start, ns; 0 before it.
+    pub(super) fn now_ns(&self) -> u64 {
+        clock_ns(ClockId::Monotonic).saturating_sub(self.monotonic_start_ns)
+    }
+
+    /// The moment `since_start_ns` after the start as ns since the Unix epoch.
+    pub(super) fn unix_ns(&self, since_start_ns: u64) -> u64 {
+        self.unix_start_ns.saturating_add(since_start_ns)
+    }
+
+    /// Sleeps until that moment after the start.
+    pub(super) fn sleep_until(&self, since_start_ns: u64) {
+        let wake_ns = self.monotonic_start_ns.saturating_add(since_start_ns);
+        let wake =
+            Timespec { tv_sec: (wake_ns / 1_000_000_000) as i64, tv_nsec: (wake_ns % 1_000_000_000) as i64 };
+        while clock_nanosleep_absolute(ClockId::Monotonic, &wake) == Err(Errno::INTR) {}
+    }
+}
+
+/// CPU time of the calling thread, ns.
+pub(super) fn thread_cpu_ns() -> u64 {
+    clock_ns(ClockId::ThreadCPUTime)
+}
+
+/// Asks for wake-ups within 1 us instead of Linux's usual 50 us; where that is refused, lateness shows it.
+pub(super) fn want_precise_wakeups() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1_000));
+}
+
+fn clock_ns(id: ClockId) -> u64 {
+    let time = clock_gettime(id);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,164 @@
+//! The bytes of events: slices of a pool of random bytes, stamped every 4 KiB so that no two pages are equal.
+//!
+//! The pool is small enough to stay in a core's second-level cache, so that stamping, checksum and the
+//! kernel's copy all read from there. A stamp is 16 bytes made one-to-one from stream, sequence and page, and
+//! looks random itself: stamps left behind in the pool never make it compressible.
+//! Invariants: slices of one batch do not overlap; nothing is allocated after `new`.
+
+use std::io::IoSlice;
+use std::ops::Range;
+
+use crc_fast::{CrcAlgorithm, Digest};
+
+use super::frontend::Event;
+use super::size::mix;
+use crate::client::SLICES_MAX;
+use crate::wire::{HEADER_BYTES, Header, Kind, crc32};
+
+/// Most events in one system call: each is a header and a payload.
+pub(super) const BATCH_EVENTS_MAX: usize = SLICES_MAX / 2;
+/// Most bytes of several events in one system call.
+const BATCH_BYTES_MAX: u64 = 256 << 10;
+/// Random bytes: what the second-level cache of a common core holds.
+const POOL_BYTES: usize = 512 << 10;
+/// The beginning of a lap through the pool varies below this, in steps of [`ALIGN`].
+const JITTER_BYTES: usize = PAGE_BYTES;
+const PAGE_BYTES: usize = 4096;
+/// Payloads begin on cache lines.
+const ALIGN: usize = 64;
+/// Part of an event that is larger than the pool; whole pages.
+const PIECE_BYTES: usize = 128 << 10;
+/// Pieces that fit the pool side by side.
+const PIECES_IN_POOL: usize = (POOL_BYTES - JITTER_BYTES) / PIECE_BYTES;
+/// Largest event whose payload is one slice.
+pub(super) const WHOLE_BYTES_MAX: u64 = (POOL_BYTES - JITTER_BYTES) as u64;
+
+/// Builds batches of events.
+#[derive(Debug)]
+pub(super) struct Fill {
+    pool: Vec<u8>,
+    /// Where the next payload begins.
+    cursor: usize,
+    rng: fastrand::Rng,
+    salt: u64,
+    headers: Vec<[u8; HEADER_BYTES]>,
+    payloads: Vec<Range<usize>>,
+    batch_bytes: u64,
+}
+
+impl Fill {
+    pub(super) fn new(seed: u64) -> Fill {
+        let mut rng = fastrand::Rng::with_seed(mix(seed));
+        let mut pool = vec![0u8; POOL_BYTES];
+        rng.fill(&mut pool);
+        Fill {
+            pool,
+            cursor: 0,
+            salt: rng.u64(..),
+            rng,
+            headers: Vec::with_capacity(BATCH_EVENTS_MAX),
+            payloads: Vec::with_capacity(BATCH_EVENTS_MAX),
+            batch_bytes: 0,
+        }
+    }
+
+    /// Begins a batch whose first event has `first_bytes` (at most [`WHOLE_BYTES_MAX`]).
+    pub(super) fn begin(&mut self, first_bytes: u64) {
+        self.headers.clear();
+        self.payloads.clear();
+        self.batch_bytes = 0;
+        if first_bytes.max(BATCH_BYTES_MAX) > (self.pool.len() - self.cursor) as u64 {
+            self.new_lap();
+        }
+    }
+
+    /// Whether the batch has room for one more event; it always has for the first.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        let in_pool = bytes <= (self.pool.len() - self.cursor) as u64;
+        let in_batch = self.headers.len() < BATCH_EVENTS_MAX && self.batch_bytes + bytes <= BATCH_BYTES_MAX;
+        in_pool && (in_batch || self.headers.is_empty())
+    }
+
+    /// Adds an event that fits.
+    pub(super) fn add(&mut self, event: &Event, timestamp_ns: u64) {
+        let payload = self.cursor..self.cursor + event.bytes as usize;
+        self.cursor = payload.end.next_multiple_of(ALIGN).min(self.pool.len());
+        self.stamp(payload.clone(), event, 0);
+        let crc = crc32(&self.pool[payload.clone()]);
+        self.headers.push(header(event, timestamp_ns, crc).encode());
+        self.payloads.push(payload);
+        self.batch_bytes += event.occupied_bytes();
+    }
+
+    /// The batch as slices for the kernel; the number of them.
+    pub(super) fn slices<'a>(&'a self, out: &mut [IoSlice<'a>; SLICES_MAX]) -> usize {
+        let parts = self.headers.iter().zip(&self.payloads);
+        for ((header, payload), pair) in parts.zip(out.chunks_exact_mut(2)) {
+            pair[0] = IoSlice::new(header);
+            pair[1] = IoSlice::new(&self.pool[payload.clone()]);
+        }
+        2 * self.headers.len()
+    }
+
+    /// Begins an event that is sent in pieces because the pool is smaller; gives its header. The checksum
+    /// comes first on the wire, so the pieces are stamped once for it and once more for sending.
+    pub(super) fn begin_large(&mut self, event: &Event, timestamp_ns: u64) -> [u8; HEADER_BYTES] {
+        self.new_lap();
+        let mut digest = Digest::new(CrcAlgorithm::Crc32IsoHdlc);
+        for piece in 0..pieces(event) {
+            digest.update(self.piece(event, piece));
+        }
+        header(event, timestamp_ns, digest.finalize() as u32).encode()
+    }
+
+    /// Piece `piece` of the event that was begun last; valid until the next call.
+    pub(super) fn piece(&mut self, event: &Event, piece: u64) -> &[u8] {
+        let from = piece * PIECE_BYTES as u64;
+        let length = (event.bytes - from).min(PIECE_BYTES as u64) as usize;
+        let start = self.cursor + piece as usize % PIECES_IN_POOL * PIECE_BYTES;
+        let payload = start..start + length;
+        self.stamp(payload.clone(), event, from / PAGE_BYTES as u64);
+        &self.pool[payload]
+    }
+
+    fn new_lap(&mut self) {
+        self.cursor = self.rng.usize(..JITTER_BYTES / ALIGN) * ALIGN;
+    }
+
+    /// Stamps each page of `payload`, which begins with page `first_page` of the event.
+    fn stamp(&mut self, payload: Range<usize>, event: &Event, first_page: u64) {
+        let event_word = mix(event.sequence ^ self.salt);
+        let stream_word = u64::from(event.stream) << 32;
+        for (page, bytes) in (first_page..).zip(self.pool[payload].chunks_mut(PAGE_BYTES)) {
+            let first = mix(event_word ^ stream_word ^ page);
+            let second = mix(event.sequence ^ first);
+            let mut stamp = [0u8; 16];
+            stamp[..8].copy_from_slice(&first.to_le_bytes());
+            stamp[8..].copy_from_slice(&second.to_le_bytes());
+            let length = bytes.len().min(stamp.len());
+            bytes[..length].copy_from_slice(&stamp[..length]);
+        }
+    }
+}
+
+/// Number of pieces of an event that is sent in pieces.
+pub(super) fn pieces(event: &Event) -> u64 {
+    event.bytes.div_ceil(PIECE_BYTES as u64)
+}
+
+fn header(event: &Event, timestamp_ns: u64, crc: u32) -> Header {
+    Header {
+        kind: Kind::Event,
+        stream: event.stream,
+        sequence: event.sequence,
+        timestamp_ns,
+        length: event.bytes,
+        crc,
+        a: 0,
+        b: 0,
+    }
+}
+
+#[cfg(test)]
+#[path = "fill_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+//! Data: disjoint within a batch, unique per page, still random after long use, checksums right.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::wire::Kind;
+
+fn event(sequence: u64, bytes: u64) -> Event {
+    Event { slot: 0, stream: 3, sequence, due_ns: 0, bytes }
+}
+
+/// Whether the batch's headers describe its payloads.
+fn check_batch(fill: &Fill) {
+    let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+    let count = fill.slices(&mut slices);
+    for pair in slices[..count].chunks_exact(2) {
+        let header = Header::decode(pair[0].first_chunk().unwrap()).unwrap();
+        assert_eq!((header.kind, header.stream), (Kind::Event, 3));
+        assert_eq!((header.length, header.crc), (pair[1].len() as u64, crc32(&pair[1])));
+    }
+    let mut ends = 0;
+    for payload in &fill.payloads {
+        assert!(payload.start >= ends, "payloads of one batch overlap");
+        ends = payload.end;
+    }
+}
+
+#[test]
+fn batches_hold_small_events_up_to_their_limits() {
+    let mut fill = Fill::new(1);
+    for (bytes, expected) in [(0, 512), (64, 512), (4032, 64), (200 << 10, 1), (WHOLE_BYTES_MAX, 1)] {
+        for lap in 0..20 {
+            fill.begin(bytes);
+            let mut added = 0;
+            while fill.fits(bytes) {
+                fill.add(&event(1000 * lap + added, bytes), 7);
+                added += 1;
+            }
+            assert_eq!(added, expected, "{bytes} bytes");
+            check_batch(&fill);
+        }
+    }
+}
+
+#[test]
+fn no_two_pages_are_equal() {
+    let mut fill = Fill::new(1);
+    let mut pages = BTreeSet::new();
+    for sequence in 0..40 {
+        fill.begin(100_000);
+        fill.add(&event(sequence, 100_000), 0);
+        let payload = fill.payloads[0].clone();
+        for page in fill.pool[payload].chunks(PAGE_BYTES) {
+            assert!(pages.insert(page[..16].to_vec()));
+        }
+    }
+    assert_eq!(pages.len(), 40 * 25);
+}
+
+#[test]
+fn the_pool_stays_random_after_long_use() {
+    let mut fill = Fill::new(1);
+    for sequence in 0..20_000 {
+        fill.begin(5000);
+        fill.add(&event(sequence, 5000), 0);
+    }
+    let words: BTreeSet<&[u8]> = fill.pool.chunks_exact(8).collect();
+    assert!(words.len() > POOL_BYTES / 8 - 10, "{} of {} words differ", words.len(), POOL_BYTES / 8);
+}
+
+#[test]
+fn large_events_come_in_pieces_with_one_checksum() {
+    let mut fill = Fill::new(1);
+    for bytes in [WHOLE_BYTES_MAX + 1, 3_000_000, 4 << 20, (4 << 20) + 7] {
+        let event = event(5, bytes);
+        let header = Header::decode(&fill.begin_large(&event, 9)).unwrap();
+        let mut whole = Vec::new();
+        for piece in 0..pieces(&event) {
+            whole.extend_from_slice(fill.piece(&event, piece));
+        }
+        assert_eq!((header.length, header.timestamp_ns), (whole.len() as u64, 9));
+        assert_eq!(header.crc, crc32(&whole));
+        let body = |at: usize| &whole[at + 16..at + PAGE_BYTES];
+        assert_ne!(body(0), body(PIECE_BYTES), "neighbouring pieces are different data");
+        let stamps: BTreeSet<&[u8]> =
+            whole.chunks(4096).filter(|p| p.len() >= 16).map(|p| &p[..16]).collect();
+        assert_eq!(stamps.len(), whole.chunks(4096).filter(|p| p.len() >= 16).count());
+    }
+}

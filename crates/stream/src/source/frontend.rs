@@ -1,0 +1,305 @@
+//! The detector's front end: a buffer bounded in bytes, and the counts of what was due, sent and lost. Pure.
+//!
+//! Invariants: due = sent + lost + waiting + in flight, per stream, at any time; the buffer never holds more
+//! than its capacity; it holds ranges of event numbers, not data, so its memory does not follow the backlog's
+//! size but the number of its interruptions. An event occupies the buffer until its send has ended.
+
+use std::collections::VecDeque;
+
+use super::StreamReport;
+use super::plan::{EventSize, SourcePlan};
+use super::schedule::{Deal, Schedule, duration_ns};
+use crate::ledger::Count;
+use crate::wire::HEADER_BYTES;
+
+/// First-in first-out buffer of event numbers, bounded by the bytes they stand for.
+#[derive(Debug)]
+pub(super) struct Fifo {
+    ranges: VecDeque<std::ops::Range<u64>>,
+    bytes: u64,
+    bytes_max_seen: u64,
+    capacity_bytes: u64,
+}
+
+impl Fifo {
+    pub(super) fn new(capacity_bytes: u64) -> Fifo {
+        Fifo { ranges: VecDeque::new(), bytes: 0, bytes_max_seen: 0, capacity_bytes }
+    }
+
+    /// An event arrives; numbers must rise. `false`: there was no room, it is lost.
+    pub(super) fn arrive(&mut self, number: u64, bytes: u64) -> bool {
+        if bytes > self.capacity_bytes - self.bytes {
+            return false;
+        }
+        self.bytes += bytes;
+        self.bytes_max_seen = self.bytes_max_seen.max(self.bytes);
+        match self.ranges.back_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => self.ranges.push_back(number..number + 1),
+        }
+        true
+    }
+
+    /// The oldest event.
+    pub(super) fn peek(&self) -> Option<u64> {
+        self.ranges.front().map(|range| range.start)
+    }
+
+    /// Takes the oldest event out of the queue; its bytes stay occupied until they are released.
+    pub(super) fn pop(&mut self) -> Option<u64> {
+        let range = self.ranges.front_mut()?;
+        let number = range.next();
+        if range.is_empty() {
+            self.ranges.pop_front();
+        }
+        number
+    }
+
+    /// Frees the bytes of events that were taken out.
+    pub(super) fn release(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn bytes_max_seen(&self) -> u64 {
+        self.bytes_max_seen
+    }
+}
+
+/// An event on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Position of its stream among the connection's streams.
+    pub(super) slot: usize,
+    pub(super) stream: u32,
+    pub(super) sequence: u64,
+    /// When it was due, ns from the start of the schedule.
+    pub(super) due_ns: u64,
+    /// Payload bytes.
+    pub(super) bytes: u64,
+}
+
+impl Event {
+    /// Bytes it occupies in the front-end buffer.
+    pub(super) fn occupied_bytes(&self) -> u64 {
+        self.bytes.saturating_add(HEADER_BYTES as u64)
+    }
+}
+
+/// Counts of all streams of one connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) due: Count,
+    pub(super) sent: Count,
+    pub(super) lost: Count,
+}
+
+/// The next event to arrive.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    /// Its number among this connection's events.
+    k: u64,
+    /// When it is due, ns; 0 in a closed loop.
+    due_ns: u64,
+}
+
+/// The front end of one connection.
+#[derive(Debug)]
+pub(super) struct FrontEnd {
+    /// `None`: closed loop, an event is due when it is taken.
+    schedule: Option<Schedule>,
+    deal: Deal,
+    size: EventSize,
+    seed: u64,
+    events_end: u64,
+    duration_ns: u64,
+    /// `None` when there will be no more.
+    next: Option<Arrival>,
+    /// The schedule lasts until then, ns, also when its last event has arrived; 0 when it was cut short.
+    open_until_ns: u64,
+    fifo: Fifo,
+    in_flight: Vec<Event>,
+    streams: Vec<StreamReport>,
+    totals: Totals,
+}
+
+impl FrontEnd {
+    /// The front end of one connection; `first_sequences` says where each of its streams goes on.
+    pub(super) fn new(plan: &SourcePlan, connection: u32, first_sequences: &[u64]) -> FrontEnd {
+        let deal = Deal::new(plan.streams, plan.connections, connection);
+        let streams = (0..deal.slots()).zip(first_sequences).map(|(slot, &first_sequence)| StreamReport {
+            id: plan.first_stream + deal.place(slot as u64).number as u32,
+            due: Count::default(),
+            sent: Count::default(),
+            lost: Count::default(),
+            first_sequence,
+            next_sequence: first_sequence,
+        });
+        let mut front = FrontEnd {
+            schedule: Schedule::new(plan.rate, plan.burst),
+            deal,
+            size: plan.size,
+            seed: plan.seed,
+            events_end: plan.events.unwrap_or(u64::MAX),
+            duration_ns: plan.duration.map_or(u64::MAX, duration_ns),
+            next: None,
+            open_until_ns: 0,
+            fifo: Fifo::new(plan.buffer_bytes),
+            in_flight: Vec::with_capacity(super::fill::BATCH_EVENTS_MAX),
+            streams: streams.collect(),
+            totals: Totals::default(),
+        };
+        front.expect(0);
+        front
+    }
+
+    /// Lets every event arrive that is due until `now_ns` (from the start of the schedule); nothing in a
+    /// closed loop, where events are due when they are taken.
+    pub(super) fn advance(&mut self, now_ns: u64) {
+        while let Some(Arrival { k, due_ns }) = self.next
+            && self.schedule.is_some()
+            && due_ns <= now_ns
+        {
+            let event = self.event(k, due_ns);
+            self.count_due(&event);
+            if !self.fifo.arrive(k, event.occupied_bytes()) {
+                self.count_lost(&event);
+            }
+            self.expect(k + 1);
+        }
+    }
+
+    /// When something changes by itself after `now_ns`: the next event is due, or the schedule is over.
+    /// `None` when there is nothing left to wait for.
+    pub(super) fn next_change_ns(&self, now_ns: u64) -> Option<u64> {
+        match self.next {
+            Some(next) => Some(next.due_ns),
+            None => (now_ns < self.open_until_ns).then_some(self.open_until_ns),
+        }
+    }
+
+    /// Until when the schedule lasts, once no more events will arrive; ns.
+    pub(super) fn closed_since_ns(&self) -> Option<u64> {
+        self.next.is_none().then_some(self.open_until_ns)
+    }
+
+    /// No more events arrive.
+    pub(super) fn close(&mut self) {
+        self.next = None;
+        self.open_until_ns = 0;
+    }
+
+    /// The event that is to be sent next.
+    pub(super) fn peek(&mut self, now_ns: u64) -> Option<Event> {
+        if let Some(schedule) = self.schedule {
+            let k = self.fifo.peek()?;
+            return Some(self.event(k, schedule.due_ns(self.deal.place(k).number)));
+        }
+        if now_ns >= self.duration_ns {
+            self.close();
+        }
+        Some(self.event(self.next?.k, now_ns))
+    }
+
+    /// Puts `event`, which `peek` gave, in flight.
+    pub(super) fn take(&mut self, event: Event) {
+        if self.schedule.is_some() {
+            self.fifo.pop();
+        } else if let Some(Arrival { k, .. }) = self.next {
+            self.count_due(&event);
+            self.expect(k + 1);
+        }
+        self.in_flight.push(event);
+    }
+
+    /// Events in flight.
+    pub(super) fn in_flight(&self) -> &[Event] {
+        &self.in_flight
+    }
+
+    /// Everything in flight was handed to the kernel.
+    pub(super) fn confirm(&mut self) {
+        for event in self.in_flight.drain(..) {
+            let one = Count::one(event.bytes);
+            self.streams[event.slot].sent += one;
+            self.totals.sent += one;
+            self.fifo.release(event.occupied_bytes());
+        }
+    }
+
+    /// Everything in flight and waiting is lost, and no more arrives.
+    pub(super) fn discard(&mut self) {
+        self.close();
+        while let Some(event) = self.in_flight.pop() {
+            self.fifo.release(event.occupied_bytes());
+            self.count_lost(&event);
+        }
+        while let Some(k) = self.fifo.pop() {
+            let event = self.event(k, 0);
+            self.fifo.release(event.occupied_bytes());
+            self.count_lost(&event);
+        }
+    }
+
+    /// Whether events are due when they are taken.
+    pub(super) fn is_closed_loop(&self) -> bool {
+        self.schedule.is_none()
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    pub(super) fn backlog_bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    pub(super) fn max_backlog_bytes(&self) -> u64 {
+        self.fifo.bytes_max_seen()
+    }
+
+    pub(super) fn streams(&self) -> &[StreamReport] {
+        &self.streams
+    }
+
+    fn event(&self, k: u64, due_ns: u64) -> Event {
+        let place = self.deal.place(k);
+        let stream = &self.streams[place.slot];
+        let (id, sequence) = (stream.id, stream.first_sequence.saturating_add(place.round));
+        let bytes = self.size.bytes(self.seed, id, sequence);
+        Event { slot: place.slot, stream: id, sequence, due_ns, bytes }
+    }
+
+    fn count_due(&mut self, event: &Event) {
+        let stream = &mut self.streams[event.slot];
+        stream.due += Count::one(event.bytes);
+        stream.next_sequence = event.sequence + 1;
+        self.totals.due += Count::one(event.bytes);
+    }
+
+    fn count_lost(&mut self, event: &Event) {
+        self.streams[event.slot].lost += Count::one(event.bytes);
+        self.totals.lost += Count::one(event.bytes);
+    }
+
+    /// Event `k` comes next, unless it lies beyond the plan's number of events or its duration.
+    fn expect(&mut self, k: u64) {
+        let number = self.deal.place(k).number;
+        let due_ns = self.schedule.map_or(0, |schedule| schedule.due_ns(number));
+        if number >= self.events_end {
+            self.close();
+        } else if due_ns >= self.duration_ns {
+            self.next = None;
+            self.open_until_ns = self.duration_ns;
+        } else {
+            self.next = Some(Arrival { k, due_ns });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "frontend_tests.rs"]
+mod tests;

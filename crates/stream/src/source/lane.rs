@@ -1,0 +1,301 @@
+//! One connection of the source and its thread: waits for what is due, sends it, keeps the counts.
+//!
+//! Invariants: the schedule goes on while the socket is full (events arrive, fill the buffer, are lost) and
+//! is visible in the live counters; the thread sleeps whenever there is nothing to send; after the start it
+//! does not allocate, apart from the growth of the buffer's list of ranges.
+
+use std::io::IoSlice;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::clock::{Clock, thread_cpu_ns};
+use super::fill::{self, Fill};
+use super::frontend::{Event, FrontEnd, Totals};
+use super::{SourceCounters, StreamReport};
+use crate::client::{Client, ClientError, SLICES_MAX, Sent};
+use crate::wire::{ByeStream, End, EndStream};
+
+/// What is still in the buffer when the schedule is over may be sent for so long, ns; then it counts as lost.
+const GRACE_NS: u64 = 5_000_000_000;
+/// An event that is half sent when the grace is over is given so much longer, ns: without its rest the
+/// connection cannot end in good order.
+const HALF_SENT_NS: u64 = 25_000_000_000;
+/// The recorder flushes everything before it says bye.
+const BYE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest sleep without a look at `stop` and at what the recorder says, ns.
+const REST_NS_MAX: u64 = 50_000_000;
+/// The recorder's answers and the thread's CPU time are read this often while sending, ns.
+const HOUSEKEEPING_NS: u64 = 10_000_000;
+
+/// What the lanes of a source share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    /// Set by the user of the source.
+    pub(super) stop: &'a AtomicBool,
+    /// Set when another connection broke.
+    pub(super) abort: &'a AtomicBool,
+    pub(super) live: &'a SourceCounters,
+    /// The schedule holds events back for at most this time so that they share a system call, ns.
+    pub(super) coalesce_ns: u64,
+}
+
+/// One connection, ready to start.
+pub(super) struct Lane<'a> {
+    shared: Shared<'a>,
+    client: Client,
+    fill: Fill,
+    pace: Pace<'a>,
+    lateness_ns: Histogram<u64>,
+    idle_ns: u64,
+}
+
+/// What one connection came to.
+pub(super) struct LaneReport {
+    pub(super) streams: Vec<StreamReport>,
+    pub(super) bye: Vec<ByeStream>,
+    pub(super) durable_events: u64,
+    pub(super) lateness_ns: Histogram<u64>,
+    pub(super) longest_blocked_ns: u64,
+    pub(super) blocked_ns: u64,
+    pub(super) idle_ns: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) ended_ns: u64,
+    pub(super) max_backlog_bytes: u64,
+    pub(super) error: Option<ClientError>,
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(
+        shared: Shared<'a>,
+        client: Client,
+        front: FrontEnd,
+        fill: Fill,
+        lateness_ns: Histogram<u64>,
+    ) -> Lane<'a> {
+        let pace = Pace { shared, front, closed_ns: None, published: Published::default() };
+        Lane { shared, client, fill, pace, lateness_ns, idle_ns: 0 }
+    }
+
+    /// Sends the whole schedule, says end and waits for the bye.
+    pub(super) fn run(mut self, clock: &Clock) -> LaneReport {
+        let sent = self.send_all(clock);
+        if sent.is_err() {
+            self.pace.front.discard();
+        }
+        let ended_ns = clock.now_ns();
+        let Lane { client, mut pace, lateness_ns, idle_ns, .. } = self;
+        let (blocked_ns, longest_blocked_ns) = (client.blocked_ns(), client.longest_blocked_ns());
+        let streams = pace.front.streams().to_vec();
+        let mut durable_events = durable_by_acks(&client, &streams);
+        let bye = sent.and_then(|()| client.finish(&end_message(&streams), BYE_TIMEOUT));
+        pace.published.cpu_ns_at = None;
+        pace.publish(ended_ns, blocked_ns);
+        let (bye, error) = match bye {
+            Ok(bye) => {
+                durable_events = bye.streams.iter().map(|s| s.durable_events).sum();
+                (bye.streams, None)
+            }
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let cpu_ns = pace.published.cpu_ns;
+        LaneReport {
+            streams,
+            bye,
+            durable_events,
+            lateness_ns,
+            longest_blocked_ns,
+            blocked_ns,
+            idle_ns,
+            cpu_ns,
+            ended_ns,
+            max_backlog_bytes: pace.front.max_backlog_bytes(),
+            error,
+        }
+    }
+
+    fn send_all(&mut self, clock: &Clock) -> Result<(), ClientError> {
+        clock.sleep_until(0);
+        let (mut batch_ns, mut housekeeping_ns) = (0, 0);
+        loop {
+            let now_ns = clock.now_ns();
+            self.pace.tick(now_ns);
+            if self.pace.is_closed_for(now_ns, GRACE_NS) {
+                self.pace.front.discard();
+            }
+            if now_ns >= housekeeping_ns {
+                housekeeping_ns = now_ns + HOUSEKEEPING_NS;
+                self.client.poll_acks()?;
+                self.pace.publish(now_ns, self.client.blocked_ns());
+            }
+            if let Some(event) = self.pace.front.peek(now_ns) {
+                batch_ns = now_ns;
+                self.send_batch(event, now_ns, clock)?;
+                continue;
+            }
+            self.pace.publish(now_ns, self.client.blocked_ns());
+            let Some(change_ns) = self.pace.front.next_change_ns(now_ns) else {
+                return Ok(());
+            };
+            let wake_ns = change_ns.max(batch_ns.saturating_add(self.shared.coalesce_ns));
+            clock.sleep_until(wake_ns.min(now_ns + REST_NS_MAX));
+            self.idle_ns += clock.now_ns() - now_ns;
+        }
+    }
+
+    /// Sends `first` and whatever else is waiting and fits one system call.
+    fn send_batch(&mut self, first: Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
+        if first.bytes > fill::WHOLE_BYTES_MAX {
+            return self.send_large(&first, now_ns, clock);
+        }
+        let Lane { fill, pace, .. } = &mut *self;
+        fill.begin(first.bytes);
+        let mut next = Some(first);
+        while let Some(event) = next.filter(|event| fill.fits(event.bytes)) {
+            pace.front.take(event);
+            fill.add(&event, clock.unix_ns(event.due_ns));
+            next = pace.front.peek(now_ns);
+        }
+        self.enter_lateness(clock.now_ns());
+        let Lane { client, fill, pace, .. } = self;
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let count = fill.slices(&mut slices);
+        pace.send(client, clock, &mut slices[..count])?;
+        pace.front.confirm();
+        Ok(())
+    }
+
+    /// Sends an event that is larger than the pool, piece by piece.
+    fn send_large(&mut self, event: &Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
+        self.pace.front.take(*event);
+        self.enter_lateness(now_ns);
+        let Lane { client, fill, pace, .. } = self;
+        let header = fill.begin_large(event, clock.unix_ns(event.due_ns));
+        pace.send(client, clock, &mut [IoSlice::new(&header)])?;
+        for piece in 0..fill::pieces(event) {
+            pace.send(client, clock, &mut [IoSlice::new(fill.piece(event, piece))])?;
+        }
+        pace.front.confirm();
+        Ok(())
+    }
+
+    fn enter_lateness(&mut self, begin_ns: u64) {
+        if self.pace.front.is_closed_loop() {
+            return;
+        }
+        for event in self.pace.front.in_flight() {
+            self.lateness_ns.saturating_record(begin_ns.saturating_sub(event.due_ns));
+        }
+    }
+}
+
+/// The schedule of a lane as it goes on, also while the socket is full.
+struct Pace<'a> {
+    shared: Shared<'a>,
+    front: FrontEnd,
+    /// When no more events were to come, ns.
+    closed_ns: Option<u64>,
+    published: Published,
+}
+
+impl Pace<'_> {
+    /// Lets time pass.
+    fn tick(&mut self, now_ns: u64) {
+        if self.shared.stop.load(Relaxed) || self.shared.abort.load(Relaxed) {
+            self.front.close();
+        }
+        self.front.advance(now_ns);
+        if let Some(until_ns) = self.front.closed_since_ns() {
+            self.closed_ns.get_or_insert(now_ns.max(until_ns));
+        }
+    }
+
+    fn is_closed_for(&self, now_ns: u64, ns: u64) -> bool {
+        self.closed_ns.is_some_and(|closed_ns| now_ns > closed_ns.saturating_add(ns))
+    }
+
+    /// Sends slices; the schedule goes on meanwhile.
+    fn send(
+        &mut self,
+        client: &mut Client,
+        clock: &Clock,
+        mut slices: &mut [IoSlice<'_>],
+    ) -> Result<(), ClientError> {
+        let blocked_before_ns = client.blocked_ns();
+        let mut blocked_from_ns = None;
+        let mut on_blocked = || {
+            let now_ns = clock.now_ns();
+            self.tick(now_ns);
+            let from_ns: u64 = *blocked_from_ns.get_or_insert(now_ns);
+            self.publish(now_ns, blocked_before_ns + (now_ns - from_ns));
+            match self.is_closed_for(now_ns, GRACE_NS + HALF_SENT_NS) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        match client.send(&mut slices, &mut on_blocked)? {
+            Sent::All => Ok(()),
+            Sent::Stopped => {
+                Err(client.timed_out("sending the rest to", Duration::from_nanos(GRACE_NS + HALF_SENT_NS)))
+            }
+        }
+    }
+
+    /// Adds to the live counters what came since the last call.
+    fn publish(&mut self, now_ns: u64, blocked_ns: u64) {
+        let live = self.shared.live;
+        let (old, new) = (&mut self.published, self.front.totals());
+        add(&live.due_events, new.due.events, &mut old.totals.due.events);
+        add(&live.due_bytes, new.due.bytes, &mut old.totals.due.bytes);
+        add(&live.sent_events, new.sent.events, &mut old.totals.sent.events);
+        add(&live.sent_bytes, new.sent.bytes, &mut old.totals.sent.bytes);
+        add(&live.lost_events, new.lost.events, &mut old.totals.lost.events);
+        add(&live.lost_bytes, new.lost.bytes, &mut old.totals.lost.bytes);
+        add(&live.backlog_bytes, self.front.backlog_bytes(), &mut old.backlog_bytes);
+        // While the socket is full the waiting is estimated; the exact sum may be a little smaller.
+        add(&live.blocked_ns, blocked_ns.max(old.blocked_ns), &mut old.blocked_ns);
+        if old.cpu_ns_at.is_none_or(|at_ns| now_ns >= at_ns + HOUSEKEEPING_NS) {
+            old.cpu_ns_at = Some(now_ns);
+            add(&live.cpu_ns, thread_cpu_ns(), &mut old.cpu_ns);
+        }
+    }
+}
+
+/// What this lane has added to the live counters.
+#[derive(Default)]
+struct Published {
+    totals: Totals,
+    backlog_bytes: u64,
+    blocked_ns: u64,
+    cpu_ns: u64,
+    /// When CPU time was read last, ns from the start; `None`: read it next time.
+    cpu_ns_at: Option<u64>,
+}
+
+/// Moves a shared counter by the difference; wrapping, so that a level may also fall.
+fn add(counter: &AtomicU64, new: u64, old: &mut u64) {
+    if new != *old {
+        counter.fetch_add(new.wrapping_sub(*old), Relaxed);
+        *old = new;
+    }
+}
+
+/// Events below the durable watermark, never more than were sent.
+fn durable_by_acks(client: &Client, streams: &[StreamReport]) -> u64 {
+    let pairs = client.acks().iter().zip(streams);
+    pairs.map(|(ack, s)| ack.durable_next.saturating_sub(s.first_sequence).min(s.sent.events)).sum()
+}
+
+fn end_message(streams: &[StreamReport]) -> End {
+    let streams = streams.iter().map(|stream| EndStream {
+        id: stream.id,
+        events: stream.sent.events,
+        bytes: stream.sent.bytes,
+        lost_events: stream.lost.events,
+        lost_bytes: stream.lost.bytes,
+        next_sequence: stream.next_sequence,
+    });
+    End { streams: streams.collect() }
+}

@@ -1,0 +1,179 @@
+//! Runs a source: opens all connections, starts their threads on one common clock, merges what they report.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::clock::{Clock, want_precise_wakeups};
+use super::fill::Fill;
+use super::frontend::FrontEnd;
+use super::lane::{Lane, LaneReport, Shared};
+use super::plan::{Rate, SourcePlan};
+use super::schedule::Schedule;
+use super::{SourceCounters, SourceError, SourceReport};
+use crate::client::{Client, ClientError};
+use crate::wire::Bye;
+
+/// How long a recorder may take to accept a connection and to say welcome, each.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The schedule starts so long after the threads are made that all of them are there, ns.
+const START_LEAD_NS: u64 = 10_000_000;
+/// Lateness above an hour counts as an hour, ns.
+const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
+
+/// Sends what `plan` says to the recorder at `addr` and returns when the recorder has said bye. Setting
+/// `stop` ends the schedule early and in good order. `live` may be read meanwhile.
+///
+/// # Errors
+/// The plan cannot work, the recorder refuses it, a thread cannot be started, or a connection breaks; in the
+/// last case the error carries the counts up to then.
+pub fn run(
+    plan: &SourcePlan,
+    addr: SocketAddr,
+    stop: &AtomicBool,
+    live: &SourceCounters,
+) -> Result<SourceReport, SourceError> {
+    plan.check()?;
+    let abort = AtomicBool::new(false);
+    let coalesce_ns = Schedule::new(plan.rate, plan.burst)
+        .map_or(0, |s| s.coalesce_ns(plan.connections, plan.size.mean_bytes(), plan.buffer_bytes));
+    let shared = Shared { stop, abort: &abort, live, coalesce_ns };
+    let mut lanes = Vec::new();
+    for connection in 0..plan.connections {
+        lanes.push(open_lane(plan, connection, &addr, shared)?);
+    }
+    let clock = Clock::starting_in(START_LEAD_NS);
+    let reports = run_lanes(lanes, &plan.cpus, &clock, &abort)?;
+    merge(plan, &clock, reports)
+}
+
+/// Connects and prepares one lane.
+fn open_lane<'a>(
+    plan: &SourcePlan,
+    connection: u32,
+    addr: &SocketAddr,
+    shared: Shared<'a>,
+) -> Result<Lane<'a>, SourceError> {
+    let (client, welcome) = Client::connect(addr, &plan.hello(connection), CONNECT_TIMEOUT)
+        .map_err(|error| SourceError::Connect { connection, error })?;
+    if plan.size.max_bytes() > welcome.max_event_bytes {
+        let what = format!(
+            "events of up to {} bytes, but the recorder takes at most {}\n\
+             hint: send smaller events, or let the recorder take larger ones",
+            plan.size.max_bytes(),
+            welcome.max_event_bytes
+        );
+        return Err(SourceError::Plan { what });
+    }
+    let first_sequences: Vec<u64> = client.acks().iter().map(|ack| ack.received_next).collect();
+    let front = FrontEnd::new(plan, connection, &first_sequences);
+    let fill = Fill::new(plan.seed ^ u64::from(connection));
+    let lateness_ns = lateness_histogram().map_err(|what| SourceError::Thread { connection, what })?;
+    Ok(Lane::new(shared, client, front, fill, lateness_ns))
+}
+
+/// From 1 ns to an hour, three digits.
+fn lateness_histogram() -> Result<Histogram<u64>, String> {
+    Histogram::new_with_bounds(1, LATENESS_NS_MAX, 3).map_err(|e| e.to_string())
+}
+
+/// One thread for each lane; their reports in order of the connections.
+fn run_lanes(
+    lanes: Vec<Lane<'_>>,
+    cpus: &[usize],
+    clock: &Clock,
+    abort: &AtomicBool,
+) -> Result<Vec<LaneReport>, SourceError> {
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        let mut failed = None;
+        for (connection, lane) in (0u32..).zip(lanes) {
+            let body = move || {
+                let report = prepare_thread(cpus).map(|()| lane.run(clock));
+                if !report.as_ref().is_ok_and(|r| r.error.is_none()) {
+                    abort.store(true, Relaxed);
+                }
+                report
+            };
+            match thread::Builder::new().name(format!("ku-source-{connection}")).spawn_scoped(scope, body) {
+                Ok(thread) => threads.push((connection, thread)),
+                Err(error) => {
+                    abort.store(true, Relaxed);
+                    failed = Some(SourceError::Thread { connection, what: error.to_string() });
+                    break;
+                }
+            }
+        }
+        let mut reports = Vec::new();
+        for (connection, thread) in threads {
+            match thread.join().unwrap_or_else(|_| Err("it panicked".to_owned())) {
+                Ok(report) => reports.push(report),
+                Err(what) => failed = failed.or(Some(SourceError::Thread { connection, what })),
+            }
+        }
+        failed.map_or(Ok(reports), Err)
+    })
+}
+
+/// Binds the calling thread to its cores and asks for precise wake-ups.
+fn prepare_thread(cpus: &[usize]) -> Result<(), String> {
+    want_precise_wakeups();
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu);
+    }
+    sched_setaffinity(None, &set)
+        .map_err(|errno| format!("binding to cores {cpus:?}: {errno}\nhint: `nproc` says how many there are"))
+}
+
+fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<SourceReport, SourceError> {
+    let mut broken: Option<(u32, ClientError)> = None;
+    let lateness_ns = lateness_histogram().map_err(|what| SourceError::Thread { connection: 0, what })?;
+    let mut report = SourceReport {
+        closed_loop: plan.rate == Rate::Max,
+        streams: Vec::new(),
+        bye: Bye { streams: Vec::new() },
+        durable_events: 0,
+        lateness_ns,
+        longest_blocked_ns: 0,
+        blocked_ns: 0,
+        idle_ns: 0,
+        cpu_ns: 0,
+        started_unix_ns: clock.unix_ns(0),
+        ended_unix_ns: 0,
+        elapsed_ns: 0,
+        max_backlog_bytes: 0,
+    };
+    for (connection, lane) in (0u32..).zip(lanes) {
+        report.streams.extend(lane.streams);
+        report.bye.streams.extend(lane.bye);
+        report.durable_events += lane.durable_events;
+        // Both histograms have the same bounds, so nothing can fall outside.
+        let _ = report.lateness_ns.add(&lane.lateness_ns);
+        report.longest_blocked_ns = report.longest_blocked_ns.max(lane.longest_blocked_ns);
+        report.blocked_ns += lane.blocked_ns;
+        report.idle_ns += lane.idle_ns;
+        report.cpu_ns += lane.cpu_ns;
+        report.elapsed_ns = report.elapsed_ns.max(lane.ended_ns);
+        report.max_backlog_bytes += lane.max_backlog_bytes;
+        broken = broken.or(lane.error.map(|error| (connection, error)));
+    }
+    report.streams.sort_by_key(|stream| stream.id);
+    report.bye.streams.sort_by_key(|stream| stream.id);
+    report.ended_unix_ns = clock.unix_ns(report.elapsed_ns);
+    match broken {
+        None => Ok(report),
+        Some((connection, error)) => Err(SourceError::Broken { connection, error, report: Box::new(report) }),
+    }
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

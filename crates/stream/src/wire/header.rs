@@ -1,0 +1,191 @@
+//! The 64-byte header that opens every frame in both directions, little endian.
+//!
+//! Invariant: `decode(encode(h)) == h` for every header with a stream id below 65536, and a header with any
+//! flipped bit is refused (its last four bytes are the CRC-32 of the first sixty).
+
+use super::{STREAM_ID_END, WireError, crc32};
+
+/// Length of a frame header, bytes.
+pub const HEADER_BYTES: usize = 64;
+/// First four bytes of every header: "KUP1".
+pub const MAGIC: u32 = 0x3150_554B;
+/// Version of the protocol that this crate speaks.
+pub const VERSION: u8 = 1;
+
+/// What a frame is; the value is the byte on the wire. Kinds from 0x80 on are sent by the recorder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// First frame of a client: JSON `Hello`.
+    Hello = 1,
+    /// One event.
+    Event = 2,
+    /// Last frame of a client: JSON `End`.
+    End = 3,
+    /// Answer to hello: JSON `Welcome`.
+    Welcome = 0x81,
+    /// Watermarks of one stream, header only.
+    Ack = 0x82,
+    /// Answer to end: JSON `Bye`.
+    Bye = 0x83,
+    /// The recorder gives up on this connection: JSON `ErrorReply`.
+    Error = 0x84,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Kind> {
+        [Kind::Hello, Kind::Event, Kind::End, Kind::Welcome, Kind::Ack, Kind::Bye, Kind::Error]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Hello => "hello",
+            Kind::Event => "event",
+            Kind::End => "end",
+            Kind::Welcome => "welcome",
+            Kind::Ack => "ack",
+            Kind::Bye => "bye",
+            Kind::Error => "error",
+        })
+    }
+}
+
+/// A decoded frame header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What the frame is.
+    pub kind: Kind,
+    /// Stream id, below 65536; 0 in control frames.
+    pub stream: u32,
+    /// Sequence number of the event within its stream.
+    pub sequence: u64,
+    /// When the event was due, ns since the Unix epoch.
+    pub timestamp_ns: u64,
+    /// Bytes of payload that follow the header.
+    pub length: u64,
+    /// CRC-32 ISO-HDLC of the payload.
+    pub crc: u32,
+    /// Meaning depends on the kind; 0 in events.
+    pub a: u64,
+    /// Meaning depends on the kind; 0 in events.
+    pub b: u64,
+}
+
+impl Header {
+    /// Header of a control frame with this payload.
+    pub fn control(kind: Kind, payload: &[u8]) -> Header {
+        Header {
+            kind,
+            stream: 0,
+            sequence: 0,
+            timestamp_ns: 0,
+            length: payload.len() as u64,
+            crc: crc32(payload),
+            a: 0,
+            b: 0,
+        }
+    }
+
+    /// The header's bytes on the wire.
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut out = [0u8; HEADER_BYTES];
+        out[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+        out[4] = self.kind as u8;
+        out[5] = VERSION;
+        out[8..12].copy_from_slice(&self.stream.to_le_bytes());
+        out[12..16].copy_from_slice(&self.crc.to_le_bytes());
+        out[16..24].copy_from_slice(&self.sequence.to_le_bytes());
+        out[24..32].copy_from_slice(&self.timestamp_ns.to_le_bytes());
+        out[32..40].copy_from_slice(&self.length.to_le_bytes());
+        out[40..48].copy_from_slice(&self.a.to_le_bytes());
+        out[48..56].copy_from_slice(&self.b.to_le_bytes());
+        let crc = crc32(&out[..60]);
+        out[60..64].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// Magic, version, checksum, flags, reserved field, kind or stream id do not fit, judged in this order.
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Header, WireError> {
+        if u32_at(bytes, 0) != MAGIC {
+            return Err(WireError::NotKeepup { looks_like: looks_like(bytes) });
+        }
+        if bytes[5] != VERSION {
+            return Err(WireError::Version { found: u32::from(bytes[5]) });
+        }
+        let (computed, stated) = (crc32(&bytes[..60]), u32_at(bytes, 60));
+        if computed != stated {
+            return Err(WireError::HeaderChecksum { computed, stated });
+        }
+        let flags = u64::from(bytes[6]) | u64::from(bytes[7]) << 8;
+        if flags != 0 {
+            return Err(WireError::Field { field: "flags", value: flags, allowed: "0" });
+        }
+        let reserved = u32_at(bytes, 56);
+        if reserved != 0 {
+            return Err(WireError::Field { field: "reserved", value: u64::from(reserved), allowed: "0" });
+        }
+        let Some(kind) = Kind::from_byte(bytes[4]) else {
+            return Err(WireError::Field {
+                field: "kind",
+                value: u64::from(bytes[4]),
+                allowed: "1 to 3 and 129 to 132",
+            });
+        };
+        let stream = u32_at(bytes, 8);
+        if stream >= STREAM_ID_END {
+            return Err(WireError::Field {
+                field: "stream",
+                value: u64::from(stream),
+                allowed: "0 to 65535",
+            });
+        }
+        Ok(Header {
+            kind,
+            stream,
+            crc: u32_at(bytes, 12),
+            sequence: u64_at(bytes, 16),
+            timestamp_ns: u64_at(bytes, 24),
+            length: u64_at(bytes, 32),
+            a: u64_at(bytes, 40),
+            b: u64_at(bytes, 48),
+        })
+    }
+}
+
+fn u32_at(bytes: &[u8; HEADER_BYTES], at: usize) -> u32 {
+    let mut field = [0u8; 4];
+    field.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(field)
+}
+
+fn u64_at(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
+    let mut field = [0u8; 8];
+    field.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(field)
+}
+
+/// A guess for the error message: people point browsers, probes and TLS clients at a port.
+fn looks_like(bytes: &[u8; HEADER_BYTES]) -> &'static str {
+    const HTTP: [&[u8]; 8] =
+        [b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ", b"CONNECT ", b"PRI * HTTP", b"HTTP/"];
+    if HTTP.iter().any(|start| bytes.starts_with(start)) {
+        "these bytes look like HTTP"
+    } else if bytes[0] == 0x16 && bytes[1] == 0x03 {
+        "these bytes look like TLS"
+    } else if bytes.starts_with(b"SSH-") {
+        "these bytes look like SSH"
+    } else {
+        "the first four bytes are not \"KUP1\""
+    }
+}
+
+#[cfg(test)]
+#[path = "header_tests.rs"]
+mod tests;

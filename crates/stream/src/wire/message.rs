@@ -1,0 +1,399 @@
+//! Control messages: JSON payloads of hello, end, welcome, bye and error frames, and the header-only ack.
+//!
+//! Invariant: a message that came through `ControlMessage::from_payload` has passed `check`.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{
+    Header, Kind, MAX_CONTROL_BYTES, MAX_STREAMS, STREAM_ID_END, VERSION, WireError, is_printable_name,
+};
+
+/// Type of one element of an event's array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names are those of Rust's own types")]
+pub enum ElementType {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    F32,
+    F64,
+}
+
+impl ElementType {
+    const ALL: [ElementType; 10] = [
+        ElementType::U8,
+        ElementType::U16,
+        ElementType::U32,
+        ElementType::U64,
+        ElementType::I8,
+        ElementType::I16,
+        ElementType::I32,
+        ElementType::I64,
+        ElementType::F32,
+        ElementType::F64,
+    ];
+
+    /// Name on the wire and in files: "u16".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ElementType::U8 => "u8",
+            ElementType::U16 => "u16",
+            ElementType::U32 => "u32",
+            ElementType::U64 => "u64",
+            ElementType::I8 => "i8",
+            ElementType::I16 => "i16",
+            ElementType::I32 => "i32",
+            ElementType::I64 => "i64",
+            ElementType::F32 => "f32",
+            ElementType::F64 => "f64",
+        }
+    }
+
+    /// Size of one element, bytes.
+    pub fn bytes(self) -> u64 {
+        match self {
+            ElementType::U8 | ElementType::I8 => 1,
+            ElementType::U16 | ElementType::I16 => 2,
+            ElementType::U32 | ElementType::I32 | ElementType::F32 => 4,
+            ElementType::U64 | ElementType::I64 | ElementType::F64 => 8,
+        }
+    }
+}
+
+impl std::fmt::Display for ElementType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for ElementType {
+    type Err = UnknownElement;
+
+    fn from_str(text: &str) -> Result<ElementType, UnknownElement> {
+        let found = ElementType::ALL.into_iter().find(|e| e.as_str() == text);
+        found.ok_or_else(|| UnknownElement { text: text.to_owned() })
+    }
+}
+
+/// The text names no element type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("reading element type \"{text}\": not known\nhint: one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64")]
+pub struct UnknownElement {
+    text: String,
+}
+
+/// One stream, as declared in hello.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamInfo {
+    /// Stream id, below 65536; it becomes the channel id in the recording.
+    pub id: u32,
+    /// Name, 1 to 256 bytes of visible characters.
+    pub name: String,
+    /// Type of the elements.
+    pub element: ElementType,
+    /// Elements of one event along each dimension, at most 8; empty: opaque bytes of variable size.
+    pub shape: Vec<u64>,
+}
+
+impl StreamInfo {
+    /// Bytes of one event as the shape says, `None` when the shape is empty or the product overflows.
+    pub fn event_bytes(&self) -> Option<u64> {
+        if self.shape.is_empty() {
+            return None;
+        }
+        self.shape.iter().try_fold(self.element.bytes(), |product, &n| product.checked_mul(n))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.id >= STREAM_ID_END {
+            return Err(format!("stream id {} is above 65535", self.id));
+        }
+        if !is_printable_name(&self.name) {
+            return Err(format!("stream {}: the name must be 1 to 256 bytes of visible characters", self.id));
+        }
+        if self.shape.len() > 8 {
+            return Err(format!("stream {}: shape has {} dimensions, at most 8", self.id, self.shape.len()));
+        }
+        if self.shape.contains(&0) || (!self.shape.is_empty() && self.event_bytes().is_none()) {
+            return Err(format!("stream {}: shape {:?} is empty or overflows", self.id, self.shape));
+        }
+        Ok(())
+    }
+}
+
+/// A control message: JSON in a frame of its own kind.
+pub trait ControlMessage: Serialize + DeserializeOwned {
+    /// Kind of the frame that carries it.
+    const KIND: Kind;
+
+    /// Checks what the types cannot: ranges, counts and duplicates. The error says what is wrong.
+    fn check(&self) -> Result<(), String>;
+
+    /// The whole frame, header and payload.
+    ///
+    /// # Errors
+    /// The message is invalid or longer than [`MAX_CONTROL_BYTES`].
+    fn to_frame(&self) -> Result<Vec<u8>, WireError> {
+        self.check().map_err(|what| WireError::Invalid { kind: Self::KIND, what })?;
+        let payload = serde_json::to_vec(self)
+            .map_err(|e| WireError::Invalid { kind: Self::KIND, what: e.to_string() })?;
+        let header = Header::control(Self::KIND, &payload);
+        if header.length > MAX_CONTROL_BYTES {
+            let (kind, bytes) = (Self::KIND, header.length);
+            return Err(WireError::TooLong { kind, bytes, bytes_max: MAX_CONTROL_BYTES });
+        }
+        let mut frame = header.encode().to_vec();
+        frame.extend_from_slice(&payload);
+        Ok(frame)
+    }
+
+    /// Reads and checks a payload.
+    ///
+    /// # Errors
+    /// Not the JSON of this message, or not valid.
+    fn from_payload(payload: &[u8]) -> Result<Self, WireError> {
+        let message: Self = serde_json::from_slice(payload)
+            .map_err(|e| WireError::ControlPayload { kind: Self::KIND, what: e.to_string() })?;
+        message.check().map_err(|what| WireError::Invalid { kind: Self::KIND, what })?;
+        Ok(message)
+    }
+}
+
+/// First message of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    /// Version of the protocol, 1.
+    pub protocol: u32,
+    /// Who speaks, for logs and reports; 1 to 256 bytes of visible characters.
+    pub client: String,
+    /// Every stream that this connection will send.
+    pub streams: Vec<StreamInfo>,
+}
+
+impl Hello {
+    /// A hello of this version of the protocol.
+    pub fn new(client: &str, streams: Vec<StreamInfo>) -> Hello {
+        Hello { protocol: u32::from(VERSION), client: client.to_owned(), streams }
+    }
+}
+
+impl ControlMessage for Hello {
+    const KIND: Kind = Kind::Hello;
+
+    fn check(&self) -> Result<(), String> {
+        if self.protocol != u32::from(VERSION) {
+            return Err(format!(
+                "the peer speaks protocol version {}, this keepup speaks version {VERSION}\n\
+                 hint: use the same release of keepup on both ends",
+                self.protocol
+            ));
+        }
+        if !is_printable_name(&self.client) {
+            return Err("client must be 1 to 256 bytes of visible characters".to_owned());
+        }
+        if self.streams.is_empty() || self.streams.len() > MAX_STREAMS {
+            return Err(format!("{} streams declared, allowed are 1 to {MAX_STREAMS}", self.streams.len()));
+        }
+        let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for stream in &self.streams {
+            stream.check()?;
+            if !ids.insert(stream.id) {
+                return Err(format!("stream id {} is declared twice", stream.id));
+            }
+            if !names.insert(stream.name.as_str()) {
+                return Err(format!("stream name \"{}\" is declared twice", stream.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where one stream goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WelcomeStream {
+    /// Stream id.
+    pub id: u32,
+    /// Sequence number that the recorder expects next; 0 for a stream it has not seen.
+    pub next_sequence: u64,
+}
+
+/// The recorder's answer to hello.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Welcome {
+    /// Name of the recording.
+    pub recording: String,
+    /// One entry for each declared stream.
+    pub streams: Vec<WelcomeStream>,
+    /// Largest event that is accepted, bytes.
+    pub max_event_bytes: u64,
+    /// Room in the recorder's pool, bytes; advisory.
+    pub credit_bytes: u64,
+}
+
+impl ControlMessage for Welcome {
+    const KIND: Kind = Kind::Welcome;
+
+    fn check(&self) -> Result<(), String> {
+        check_ids(self.streams.iter().map(|s| s.id))
+    }
+}
+
+/// Final counts of one stream on this connection, as the client saw them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndStream {
+    /// Stream id.
+    pub id: u32,
+    /// Events sent.
+    pub events: u64,
+    /// Payload bytes sent.
+    pub bytes: u64,
+    /// Events lost before they could be sent.
+    pub lost_events: u64,
+    /// Payload bytes of those.
+    pub lost_bytes: u64,
+    /// One past the last sequence number assigned, so that a lost tail shows.
+    pub next_sequence: u64,
+}
+
+/// Last message of a client; it lists every declared stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// One entry for each declared stream.
+    pub streams: Vec<EndStream>,
+}
+
+impl ControlMessage for End {
+    const KIND: Kind = Kind::End;
+
+    fn check(&self) -> Result<(), String> {
+        check_ids(self.streams.iter().map(|s| s.id))
+    }
+}
+
+/// Final counts of one stream on this connection, as the recorder saw them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByeStream {
+    /// Stream id.
+    pub id: u32,
+    /// Events received with a correct checksum.
+    pub received_events: u64,
+    /// Payload bytes of those.
+    pub received_bytes: u64,
+    /// Events that survive a power cut.
+    pub durable_events: u64,
+    /// Payload bytes of those.
+    pub durable_bytes: u64,
+    /// Events missing by sequence number, wherever they were lost.
+    pub lost_events: u64,
+}
+
+/// The recorder's answer to end, sent when everything received is durable or known to be lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bye {
+    /// One entry for each declared stream.
+    pub streams: Vec<ByeStream>,
+}
+
+impl ControlMessage for Bye {
+    const KIND: Kind = Kind::Bye;
+
+    fn check(&self) -> Result<(), String> {
+        check_ids(self.streams.iter().map(|s| s.id))
+    }
+}
+
+/// The recorder refuses or gives up; it closes the connection afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorReply {
+    /// What went wrong.
+    pub error: String,
+    /// What would help, may be empty.
+    pub hint: String,
+}
+
+impl ErrorReply {
+    /// Splits an error text of this project at its `hint:` line.
+    pub fn from_text(text: &str) -> ErrorReply {
+        let (error, hint) = text.split_once("\nhint: ").unwrap_or((text, ""));
+        ErrorReply { error: error.to_owned(), hint: hint.to_owned() }
+    }
+}
+
+impl ControlMessage for ErrorReply {
+    const KIND: Kind = Kind::Error;
+
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Watermarks of one stream: a header without payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ack {
+    /// Stream id.
+    pub stream: u32,
+    /// First sequence number that is not yet durable; all below are durable or recorded as lost.
+    pub durable_next: u64,
+    /// Sequence number that the recorder expects to receive next.
+    pub received_next: u64,
+    /// Room in the recorder's pool, bytes; advisory.
+    pub credit_bytes: u64,
+}
+
+impl Ack {
+    /// The header that carries this ack.
+    pub fn to_header(self) -> Header {
+        Header {
+            stream: self.stream,
+            sequence: self.durable_next,
+            a: self.received_next,
+            b: self.credit_bytes,
+            ..Header::control(Kind::Ack, &[])
+        }
+    }
+
+    /// The ack in a header of kind [`Kind::Ack`].
+    pub fn from_header(header: &Header) -> Ack {
+        Ack {
+            stream: header.stream,
+            durable_next: header.sequence,
+            received_next: header.a,
+            credit_bytes: header.b,
+        }
+    }
+}
+
+/// Tables in messages name each stream at most once, with an id that exists.
+fn check_ids(ids: impl Iterator<Item = u32>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for id in ids {
+        if id >= STREAM_ID_END {
+            return Err(format!("stream id {id} is above 65535"));
+        }
+        if !seen.insert(id) {
+            return Err(format!("stream id {id} is listed twice"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! Validation of messages, their JSON, and the error reply.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn stream(id: u32, name: &str) -> StreamInfo {
+    StreamInfo { id, name: name.to_owned(), element: ElementType::U16, shape: vec![4, 2] }
+}
+
+fn fault(streams: Vec<StreamInfo>) -> String {
+    Hello::new("test", streams).check().unwrap_err()
+}
+
+#[test]
+fn hello_has_the_documented_json() {
+    let frame = Hello::new("cam", vec![stream(7, "left")]).to_frame().unwrap();
+    let json = std::str::from_utf8(&frame[64..]).unwrap();
+    assert_eq!(
+        json,
+        r#"{"protocol":1,"client":"cam","streams":[{"id":7,"name":"left","element":"u16","shape":[4,2]}]}"#
+    );
+    assert_eq!(Hello::from_payload(&frame[64..]).unwrap().streams[0].event_bytes(), Some(16));
+}
+
+#[test]
+fn impossible_hellos_are_refused() {
+    assert!(fault(vec![]).contains("0 streams"));
+    assert!(fault(vec![stream(65_536, "a")]).contains("above 65535"));
+    assert!(fault(vec![stream(1, "a"), stream(1, "b")]).contains("id 1 is declared twice"));
+    assert!(fault(vec![stream(1, "a"), stream(2, "a")]).contains("\"a\" is declared twice"));
+    for name in ["", "a\nb", "\u{1b}[2J", "a\u{202e}b", &"x".repeat(257)] {
+        assert!(fault(vec![stream(1, name)]).contains("name"), "{name:?}");
+    }
+    assert!(
+        Hello::new("test", vec![stream(1, &"x".repeat(256)), stream(65_535, "Detektor Süd")]).check().is_ok()
+    );
+    for shape in [vec![0], vec![1; 9], vec![u64::MAX, 2], vec![u64::MAX]] {
+        assert!(fault(vec![StreamInfo { shape, ..stream(1, "a") }]).contains("shape"));
+    }
+    let newer = Hello { protocol: 2, ..Hello::new("test", vec![stream(1, "a")]) };
+    assert!(newer.check().unwrap_err().contains("version 2"));
+    assert!(Hello::new("", vec![stream(1, "a")]).check().unwrap_err().contains("client"));
+}
+
+#[test]
+fn unknown_keys_and_elements_are_refused() {
+    let with = |text: &str| Hello::from_payload(text.as_bytes()).unwrap_err().to_string();
+    let error = with(r#"{"protocol":1,"client":"c","streams":[],"extra":1}"#);
+    assert!(error.contains("unknown field `extra`"), "{error}");
+    let error =
+        with(r#"{"protocol":1,"client":"c","streams":[{"id":1,"name":"a","element":"u128","shape":[]}]}"#);
+    assert!(error.contains("u128"), "{error}");
+    assert!(with("not json").contains("hello"));
+}
+
+#[test]
+fn a_message_above_the_limit_is_not_sent() {
+    let reply = ErrorReply { error: "x".repeat(9 << 20), hint: String::new() };
+    assert!(matches!(reply.to_frame(), Err(WireError::TooLong { bytes_max: MAX_CONTROL_BYTES, .. })));
+}
+
+#[test]
+fn an_error_text_splits_at_its_hint() {
+    let reply = ErrorReply::from_text("what failed\nhint: do this");
+    assert_eq!((reply.error.as_str(), reply.hint.as_str()), ("what failed", "do this"));
+    assert_eq!(ErrorReply::from_text("no help").hint, "");
+}
+
+#[test]
+fn tables_name_a_stream_once() {
+    let entry = WelcomeStream { id: 3, next_sequence: 0 };
+    let welcome = Welcome {
+        recording: "r".to_owned(),
+        streams: vec![entry, entry],
+        max_event_bytes: 1,
+        credit_bytes: 1,
+    };
+    assert!(welcome.check().unwrap_err().contains("twice"));
+}
+
+#[test]
+fn element_types_have_one_name_each() {
+    for element in ElementType::ALL {
+        assert_eq!(element.as_str().parse::<ElementType>(), Ok(element));
+        assert_eq!(serde_json::to_string(&element).unwrap(), format!("\"{element}\""));
+        assert_eq!(element.bytes() * 8, element.as_str()[1..].parse::<u64>().unwrap());
+    }
+    assert!("u12".parse::<ElementType>().unwrap_err().to_string().contains("hint: one of"));
+}
+
+proptest! {
+    #[test]
+    fn acks_survive_their_header(stream in 0u32..65_536, numbers in any::<[u64; 3]>()) {
+        let [durable_next, received_next, credit_bytes] = numbers;
+        let ack = Ack { stream, durable_next, received_next, credit_bytes };
+        let header = Header::decode(&ack.to_header().encode()).unwrap();
+        prop_assert_eq!((header.kind, header.length), (Kind::Ack, 0));
+        prop_assert_eq!(Ack::from_header(&header), ack);
+    }
+
+    #[test]
+    fn hellos_survive_their_frame(
+        ids in prop::collection::btree_set(0u32..65_536, 1..50),
+        dims in prop::collection::vec(1u64..200, 0..8),
+    ) {
+        let streams = ids.iter().map(|id| StreamInfo {
+            id: *id, name: format!("s {id} ✓"), element: ElementType::F64, shape: dims.clone()
+        }).collect();
+        let hello = Hello::new("prop", streams);
+        let frame = hello.to_frame().unwrap();
+        prop_assert_eq!(Hello::from_payload(&frame[64..]), Ok(hello));
+    }
+
+    #[test]
+    fn arbitrary_payloads_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = Hello::from_payload(&bytes);
+        let _ = End::from_payload(&bytes);
+        let _ = Welcome::from_payload(&bytes);
+    }
+}

@@ -1,0 +1,174 @@
+//! The receiver's state machine: the legal conversation, every refusal, arbitrary bytes.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::wire::{ElementType, EndStream};
+
+const LIMITS: Limits = Limits { max_event_bytes: 1000, max_control_bytes: 4096, max_streams: 3 };
+
+fn streams(ids: &[u32]) -> Vec<StreamInfo> {
+    let stream = |id: &u32| StreamInfo {
+        id: *id,
+        name: format!("s{id}"),
+        element: ElementType::U8,
+        shape: Vec::new(),
+    };
+    ids.iter().map(stream).collect()
+}
+
+fn event(stream: u32, length: u64) -> [u8; 64] {
+    let header =
+        Header { kind: Kind::Event, stream, sequence: 5, length, ..Header::control(Kind::Event, &[]) };
+    header.encode()
+}
+
+fn end(ids: &[u32]) -> Vec<u8> {
+    let entry = |id: &u32| EndStream {
+        id: *id,
+        events: 1,
+        bytes: 1,
+        lost_events: 0,
+        lost_bytes: 0,
+        next_sequence: 6,
+    };
+    End { streams: ids.iter().map(entry).collect() }.to_frame().unwrap()
+}
+
+fn hello(ids: &[u32]) -> Vec<u8> {
+    Hello::new("test", streams(ids)).to_frame().unwrap()
+}
+
+/// Hands over a whole control frame.
+fn give(session: &mut Session, frame: &[u8]) -> Result<Control, WireError> {
+    let (head, payload) = frame.split_first_chunk().unwrap();
+    let next = session.header(head)?;
+    assert_eq!(next, Next::Control { length: payload.len() });
+    session.control(payload)
+}
+
+fn opened(ids: &[u32]) -> Session {
+    let mut session = Session::new(LIMITS);
+    assert!(session.expects_hello());
+    assert!(matches!(give(&mut session, &hello(ids)), Ok(Control::Hello(_))));
+    assert!(!session.expects_hello());
+    session
+}
+
+fn why(result: Result<impl std::fmt::Debug, WireError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn a_whole_conversation() {
+    let mut session = opened(&[9, 65_535, 0]);
+    assert_eq!(session.streams().len(), 3);
+    for (index, stream) in [(0, 9), (1, 65_535), (2, 0)] {
+        let Ok(Next::Event(head)) = session.header(&event(stream, 1000)) else { panic!() };
+        assert_eq!((head.index, head.stream, head.sequence, head.length), (index, stream, 5, 1000));
+    }
+    assert!(matches!(session.header(&event(9, 0)), Ok(Next::Event(_))), "an empty event is legal");
+    assert!(!session.is_ended());
+    assert!(matches!(give(&mut session, &end(&[0, 9, 65_535])), Ok(Control::End(_))));
+    assert!(session.is_ended());
+    assert!(why(session.header(&event(9, 1))).contains("nothing may follow end"));
+}
+
+#[test]
+fn order_is_kept() {
+    assert!(why(Session::new(LIMITS).header(&event(1, 1))).contains("the first frame must be hello"));
+    assert!(why(give(&mut Session::new(LIMITS), &end(&[1]))).contains("the first frame must be hello"));
+    assert!(why(give(&mut opened(&[1]), &hello(&[1]))).contains("hello was already said"));
+    for kind in [Kind::Welcome, Kind::Ack, Kind::Bye, Kind::Error] {
+        let header = Header::control(kind, &[]).encode();
+        assert!(why(opened(&[1]).header(&header)).contains("only a recorder sends this kind"));
+    }
+    let mut session = Session::new(LIMITS);
+    let frame = hello(&[1]);
+    session.header(frame.first_chunk().unwrap()).unwrap();
+    assert!(
+        why(session.header(frame.first_chunk().unwrap())).contains("a control payload was to come first")
+    );
+    assert!(why(Session::new(LIMITS).control(b"{}")).contains("no control payload was announced"));
+}
+
+#[test]
+fn limits_hold() {
+    assert!(why(opened(&[1]).header(&event(1, 1001))).contains("1001 bytes, the limit is 1000"));
+    assert!(why(opened(&[1]).header(&event(2, 1))).contains("stream 2 was not declared"));
+    assert!(why(opened(&[5]).header(&event(4, 1))).contains("stream 4 was not declared"));
+    let long = Header { length: 4097, ..Header::control(Kind::Hello, &[]) }.encode();
+    assert!(why(Session::new(LIMITS).header(&long)).contains("4097 bytes, the limit is 4096"));
+    let boundless = Limits { max_control_bytes: u64::MAX, ..LIMITS };
+    let absurd = Header { length: u64::MAX, ..Header::control(Kind::Hello, &[]) }.encode();
+    assert!(why(Session::new(boundless).header(&absurd)).contains("the limit is 8388608"));
+    assert!(why(give(&mut Session::new(LIMITS), &hello(&[1, 2, 3, 4]))).contains("4 streams declared"));
+}
+
+#[test]
+fn end_accounts_for_every_stream() {
+    assert!(why(give(&mut opened(&[1, 2]), &end(&[1]))).contains("1 streams listed, 2 were declared"));
+    assert!(why(give(&mut opened(&[1, 2]), &end(&[1, 3]))).contains("stream 3 was not declared"));
+}
+
+#[test]
+fn damaged_control_payloads_are_refused() {
+    let mut frame = hello(&[1]);
+    let (head, payload) = frame.split_first_chunk_mut::<64>().unwrap();
+    payload[20] ^= 1;
+    let mut session = Session::new(LIMITS);
+    session.header(head).unwrap();
+    assert!(why(session.control(payload)).contains("checksum"));
+    let mut session = Session::new(LIMITS);
+    session.header(head).unwrap();
+    assert!(why(session.control(&payload[1..])).contains("the header said"));
+}
+
+#[test]
+fn nothing_is_accepted_after_an_error() {
+    let mut session = opened(&[1]);
+    assert!(session.header(&event(2, 1)).is_err());
+    assert!(why(session.header(&event(1, 1))).contains("this connection was refused"));
+}
+
+proptest! {
+    #[test]
+    fn headers_of_any_content_ask_for_no_more_than_the_limits(
+        kind in prop_oneof![Just(Kind::Hello), Just(Kind::Event), Just(Kind::End)],
+        numbers in any::<(u32, u64, u64)>(),
+        length in prop_oneof![any::<u64>(), 0u64..6000],
+        open in any::<bool>(),
+    ) {
+        let mut session = if open { opened(&[1, 2]) } else { Session::new(LIMITS) };
+        let (stream, sequence, a) = numbers;
+        let header = Header { stream: stream % 4, sequence, length, a, ..Header::control(kind, &[]) };
+        match session.header(&header.encode()) {
+            Ok(Next::Control { length }) => prop_assert!(length as u64 <= LIMITS.max_control_bytes),
+            Ok(Next::Event(head)) => prop_assert!(head.length <= LIMITS.max_event_bytes && head.index < 2),
+            Err(_) => {}
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(
+        bytes in prop::collection::vec(any::<u8>(), 64..400),
+        sealed in any::<bool>(),
+    ) {
+        let mut session = opened(&[1]);
+        for chunk in bytes.chunks_exact(64) {
+            let mut head = [0u8; 64];
+            head.copy_from_slice(chunk);
+            if sealed {
+                head[..8].copy_from_slice(b"KUP1\x03\x01\0\0");
+                head[34..40].fill(0);
+                head[56..60].fill(0);
+                let crc = crc32(&head[..60]);
+                head[60..].copy_from_slice(&crc.to_le_bytes());
+            }
+            if let Ok(Next::Control { length }) = session.header(&head) {
+                prop_assert!(length as u64 <= LIMITS.max_control_bytes);
+                let _ = session.control(&bytes[..length.min(bytes.len())]);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How blocks reach files: one contract, one file per way of doing it.
+//!
+//! Invariants: an engine owns a block from `write` until the [`Completion`] that returns it; a completion of a write
+//! means that every byte of it was confirmed by the kernel (short writes are continued inside).
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::SysError;
+use crate::pool::{Block, PageKind, PoolMemory};
+use crate::waker::Waker;
+
+mod null;
+mod plain;
+mod ring;
+
+pub use null::NullEngine;
+pub use plain::PlainEngine;
+pub use ring::RingEngine;
+
+/// A file known to an engine, valid until it is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSlot(pub u32);
+
+/// A request that ended.
+#[derive(Debug)]
+pub struct Completion {
+    /// The number given with the request.
+    pub token: u64,
+    /// The block of a write, back with its owner; nothing for a sync.
+    pub block: Option<Block>,
+    /// The kernel's verdict.
+    pub result: std::io::Result<()>,
+}
+
+/// Writes blocks to files, several at a time, on behalf of one thread.
+pub trait WriteEngine: Send {
+    /// What this engine is, for the report: "io_uring", "pwrite" or "null".
+    fn name(&self) -> &'static str;
+
+    /// What memory it writes from, for the report.
+    fn buffers(&self) -> String;
+
+    /// Makes `file` known. At most [`FILES_MAX`] at a time.
+    fn add_file(&mut self, file: Arc<OwnedFd>) -> Result<FileSlot, SysError>;
+
+    /// Forgets a file that has no request under way.
+    fn remove_file(&mut self, slot: FileSlot);
+
+    /// Starts writing the first `bytes` of `block` at `offset`.
+    fn write(&mut self, slot: FileSlot, offset: u64, block: Block, bytes: usize, token: u64);
+
+    /// Starts bringing everything that was completed before to stable storage.
+    fn sync(&mut self, slot: FileSlot, token: u64);
+
+    /// Requests under way.
+    fn in_flight(&self) -> usize;
+
+    /// Submits what was started, then waits until something ended, the waker was signalled or `timeout` passed,
+    /// and moves what ended to `ended`. A zero timeout only looks.
+    fn wait(&mut self, timeout: Duration, ended: &mut Vec<Completion>) -> Result<(), SysError>;
+}
+
+/// Files that one engine can know at a time: the segment being written, the next, and those that finish.
+pub const FILES_MAX: usize = 16;
+
+/// Which engine to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The ring where the kernel allows it, else plain calls.
+    #[default]
+    Auto,
+    /// io_uring, or an error.
+    Ring,
+    /// `pwrite` and `fdatasync`, one at a time.
+    Plain,
+}
+
+/// Opens an engine that is woken by `waker` and keeps up to `depth` writes under way.
+///
+/// With [`EngineChoice::Auto`] the second value says why the ring was not taken, if it was not.
+pub fn open(
+    choice: EngineChoice,
+    memory: &PoolMemory,
+    waker: &Waker,
+    depth: usize,
+) -> Result<(Box<dyn WriteEngine>, Option<String>), SysError> {
+    if choice == EngineChoice::Plain {
+        return Ok((Box::new(PlainEngine::new(memory, waker)), None));
+    }
+    match RingEngine::new(memory, waker, depth) {
+        Ok(ring) => {
+            let note = ring.note().map(str::to_owned);
+            Ok((Box::new(ring), note))
+        }
+        Err(error) if choice == EngineChoice::Auto => {
+            let note = format!("{error}; writing with plain calls, one block at a time");
+            Ok((Box::new(PlainEngine::new(memory, waker)), Some(note)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn describe(kind: PageKind, registered: bool) -> String {
+    format!("{kind}, {}", if registered { "registered" } else { "not registered" })
+}
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

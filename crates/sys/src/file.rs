@@ -1,0 +1,82 @@
+//! Files of the data path: opened for direct I/O where the file system can, preallocated, never through links.
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, fdatasync, fsync, openat};
+
+use crate::SysError;
+
+/// How the bytes of a file reach the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Past the page cache (`O_DIRECT`).
+    Direct,
+    /// Through the page cache, because this file system refuses direct I/O.
+    Buffered,
+}
+
+/// A new file of a fixed size, opened for writing.
+#[derive(Debug)]
+pub struct NewFile {
+    /// The open file.
+    pub file: OwnedFd,
+    /// Whether direct I/O holds.
+    pub access: Access,
+}
+
+/// Creates `path`, which must not exist, with `bytes` of space reserved on the device.
+///
+/// Fails with the kernel's error: `ENOSPC` when the space is not there (nothing is left behind), `EEXIST` when
+/// the file exists. Where the file system knows no reservation the file is only extended.
+pub fn create_preallocated(path: &Path, bytes: u64) -> Result<NewFile, SysError> {
+    let (file, access) = create(path)?;
+    let reserved = match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
+        Err(rustix::io::Errno::OPNOTSUPP) => rustix::fs::ftruncate(&file, bytes),
+        other => other,
+    };
+    if let Err(e) = reserved {
+        drop(file);
+        // The first error is the one to report; a file that cannot be removed shows in the listing.
+        let _ = std::fs::remove_file(path);
+        return Err(SysError::File { action: "reserve space for", path: path.into(), source: e.into() });
+    }
+    Ok(NewFile { file, access })
+}
+
+fn create(path: &Path) -> Result<(OwnedFd, Access), SysError> {
+    let base = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mode = Mode::from_raw_mode(0o644);
+    match openat(CWD, path, base | OFlags::DIRECT, mode) {
+        Ok(file) => Ok((file, Access::Direct)),
+        // tmpfs before 6.6, some FUSE and network file systems answer EINVAL after creating the file.
+        Err(rustix::io::Errno::INVAL) => {
+            let buffered = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            openat(CWD, path, buffered, mode).map(|f| (f, Access::Buffered)).map_err(|e| SysError::File {
+                action: "create",
+                path: path.into(),
+                source: e.into(),
+            })
+        }
+        Err(e) => Err(SysError::File { action: "create", path: path.into(), source: e.into() }),
+    }
+}
+
+/// Makes a new or removed name in `directory` survive a power cut.
+pub fn sync_directory(directory: &Path) -> Result<(), SysError> {
+    let file = File::open(directory).map_err(|source| SysError::File {
+        action: "open directory",
+        path: directory.into(),
+        source,
+    })?;
+    fsync(&file).map_err(|e| SysError::File {
+        action: "sync directory",
+        path: directory.into(),
+        source: e.into(),
+    })
+}
+
+/// Waits until what was written to `file` is on stable storage.
+pub fn sync_data(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
+    fdatasync(file).map_err(|e| SysError::File { action: "sync", path: path.into(), source: e.into() })
+}

@@ -1,0 +1,284 @@
+//! The block pool: one mapping of a fixed size from which blocks are lent, so that memory is bounded by
+//! configuration whatever the number of streams.
+//!
+//! Invariants: a grain belongs to at most one [`Block`]; a block is contiguous; only the [`Pool`] that lent a block
+//! takes it back; the mapping lives as long as any block of it.
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::SysError;
+
+/// Unit of allocation, in bytes.
+pub const GRAIN_BYTES: usize = 16 << 10;
+/// The kernel registers at most this much as one fixed buffer; a block never crosses such a border.
+pub const REGION_BYTES: usize = 1 << 30;
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// What the pool's memory is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageKind {
+    /// Huge pages reserved by the administrator.
+    Huge,
+    /// Transparent huge pages, as far as the kernel had them.
+    TransparentHuge,
+    /// Plain pages.
+    Plain,
+}
+
+impl std::fmt::Display for PageKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Huge => "huge pages",
+            Self::TransparentHuge => "transparent huge pages",
+            Self::Plain => "plain pages",
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    bytes: usize,
+    kind: PageKind,
+}
+
+// SAFETY: the mapping is plain memory; access to its parts is handed out through `Block`, each part to one owner.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; `Mapping` itself only tells where it lies.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(bytes: usize) -> Result<Self, SysError> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice aliases nothing.
+        let huge = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                bytes,
+                protection,
+                MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE,
+            )
+        };
+        if let Some(base) = huge.ok().and_then(|p| NonNull::new(p.cast())) {
+            return Ok(Self { base, bytes, kind: PageKind::Huge });
+        }
+        // SAFETY: as above.
+        let plain = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) }
+            .map_err(|e| SysError::Map { bytes, source: e.into() })?;
+        let Some(base) = NonNull::new(plain.cast::<u8>()) else {
+            return Err(SysError::Map { bytes, source: std::io::Error::other("mapped at address zero") });
+        };
+        // SAFETY: the range is the mapping just made; the advice changes no contents.
+        let advised = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        let kind = if advised.is_ok() { PageKind::TransparentHuge } else { PageKind::Plain };
+        let mapping = Self { base, bytes, kind };
+        mapping.populate()?;
+        Ok(mapping)
+    }
+
+    /// Takes the memory now, so that the data path never waits for the kernel to find and clear a page.
+    pub(crate) fn kind(&self) -> PageKind {
+        self.kind
+    }
+
+    fn populate(&self) -> Result<(), SysError> {
+        // SAFETY: the range is our own mapping; populating changes no contents.
+        let answer = unsafe { madvise(self.base.as_ptr().cast(), self.bytes, Advice::LinuxPopulateWrite) };
+        match answer {
+            // Kernels before 5.14 do not know the advice: pages then come on first use.
+            Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
+            Err(e) => Err(SysError::Map { bytes: self.bytes, source: e.into() }),
+        }
+    }
+
+    pub(crate) fn regions(&self) -> impl Iterator<Item = (*mut u8, usize)> + '_ {
+        (0..self.bytes).step_by(REGION_BYTES).map(|start| {
+            // SAFETY: `start` is below the mapping's length.
+            (unsafe { self.base.as_ptr().add(start) }, REGION_BYTES.min(self.bytes - start))
+        })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: no block can exist any more: each holds a reference to this mapping.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A contiguous piece of the pool, owned by whoever holds it; its address is a multiple of 4096.
+///
+/// A block that is dropped instead of given back stays taken until the pool is gone.
+#[derive(Debug)]
+pub struct Block {
+    mapping: Arc<Mapping>,
+    start: usize,
+    bytes: usize,
+}
+
+impl Block {
+    /// Index of the registered buffer that holds this block.
+    pub(crate) fn region(&self) -> u16 {
+        // A pool has at most 65,535 regions (checked when it is made).
+        (self.start / REGION_BYTES) as u16
+    }
+
+    pub(crate) fn pointer(&self) -> *const u8 {
+        // SAFETY: `start` lies inside the mapping.
+        unsafe { self.mapping.base.as_ptr().add(self.start) }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the range lies inside the mapping, is initialised (zero pages) and belongs to this block alone.
+        unsafe { std::slice::from_raw_parts(self.pointer(), self.bytes) }
+    }
+}
+
+impl DerefMut for Block {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.base.as_ptr().add(self.start), self.bytes) }
+    }
+}
+
+/// Handle on the pool's memory for registering it with a ring.
+#[derive(Clone, Debug)]
+pub struct PoolMemory {
+    pub(crate) mapping: Arc<Mapping>,
+}
+
+impl PoolMemory {
+    /// Size of the pool in bytes.
+    pub fn bytes(&self) -> usize {
+        self.mapping.bytes
+    }
+}
+
+/// Lends blocks; owned by one thread, so it needs no lock.
+#[derive(Debug)]
+pub struct Pool {
+    mapping: Arc<Mapping>,
+    taken: Vec<u64>,
+    grains: usize,
+    grains_free: usize,
+    next: usize,
+}
+
+impl Pool {
+    /// Maps a pool of at least `bytes` (rounded up to huge pages).
+    pub fn new(bytes: usize) -> Result<Self, SysError> {
+        let rounded = bytes.max(HUGE_PAGE_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
+        if rounded / REGION_BYTES > usize::from(u16::MAX) {
+            return Err(SysError::Invalid {
+                what: format!("a pool of {bytes} bytes is beyond what a ring can register"),
+            });
+        }
+        let mapping = Arc::new(Mapping::new(rounded)?);
+        let grains = rounded / GRAIN_BYTES;
+        Ok(Self { mapping, taken: vec![0; grains.div_ceil(64)], grains, grains_free: grains, next: 0 })
+    }
+
+    /// What the memory is made of.
+    pub fn page_kind(&self) -> PageKind {
+        self.mapping.kind
+    }
+
+    /// Size of the whole pool in bytes.
+    pub fn bytes(&self) -> usize {
+        self.grains * GRAIN_BYTES
+    }
+
+    /// Bytes not lent at present.
+    pub fn bytes_free(&self) -> usize {
+        self.grains_free * GRAIN_BYTES
+    }
+
+    /// Largest block that an empty pool can lend.
+    pub fn block_bytes_max(&self) -> usize {
+        self.bytes().min(REGION_BYTES)
+    }
+
+    /// The memory, to be registered with rings.
+    pub fn memory(&self) -> PoolMemory {
+        PoolMemory { mapping: Arc::clone(&self.mapping) }
+    }
+
+    /// Lends a block of at least `bytes`, or nothing when no contiguous room is left.
+    pub fn take(&mut self, bytes: usize) -> Option<Block> {
+        let want = bytes.max(1).div_ceil(GRAIN_BYTES);
+        if want > self.grains_free {
+            return None;
+        }
+        let start =
+            self.find(self.next, self.grains, want).or_else(|| self.find(0, self.next + want, want))?;
+        self.mark(start, want, true);
+        self.grains_free -= want;
+        self.next = start + want;
+        Some(Block {
+            mapping: Arc::clone(&self.mapping),
+            start: start * GRAIN_BYTES,
+            bytes: want * GRAIN_BYTES,
+        })
+    }
+
+    /// Takes a block back. A block of another pool is refused and dropped (a bug of the caller).
+    pub fn give_back(&mut self, block: Block) {
+        debug_assert!(Arc::ptr_eq(&self.mapping, &block.mapping), "block of another pool");
+        if Arc::ptr_eq(&self.mapping, &block.mapping) {
+            let grains = block.bytes / GRAIN_BYTES;
+            self.mark(block.start / GRAIN_BYTES, grains, false);
+            self.grains_free += grains;
+        }
+    }
+
+    /// First run of `want` free grains in `from..to` that crosses no region border.
+    fn find(&self, from: usize, to: usize, want: usize) -> Option<usize> {
+        const REGION_GRAINS: usize = REGION_BYTES / GRAIN_BYTES;
+        let to = to.min(self.grains);
+        let (mut start, mut length) = (from, 0);
+        let mut at = from;
+        while at < to {
+            if at.is_multiple_of(REGION_GRAINS) {
+                (start, length) = (at, 0);
+            }
+            let word = self.taken[at / 64] >> (at % 64);
+            if word & 1 == 0 {
+                length += 1;
+                if length == want {
+                    return Some(start);
+                }
+                at += 1;
+            } else {
+                at += word.trailing_ones().min(64 - (at % 64) as u32) as usize;
+                (start, length) = (at, 0);
+            }
+        }
+        None
+    }
+
+    fn mark(&mut self, start: usize, grains: usize, taken: bool) {
+        for grain in start..start + grains {
+            let bit = 1u64 << (grain % 64);
+            debug_assert_eq!(
+                self.taken[grain / 64] & bit == 0,
+                taken,
+                "grain {grain} is not in the state expected"
+            );
+            if taken {
+                self.taken[grain / 64] |= bit;
+            } else {
+                self.taken[grain / 64] &= !bit;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;

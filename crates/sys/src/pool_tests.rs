@@ -1,0 +1,60 @@
+//! The pool lends disjoint blocks, all of its memory, and takes every grain back.
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn lends_everything_and_no_more() {
+    let mut pool = Pool::new(4 << 20).unwrap();
+    let blocks: Vec<_> = std::iter::from_fn(|| pool.take(1 << 20)).collect();
+    assert_eq!(blocks.len(), 4);
+    assert_eq!(pool.bytes_free(), 0);
+    for block in blocks {
+        pool.give_back(block);
+    }
+    assert_eq!(pool.bytes_free(), 4 << 20);
+    assert!(pool.take(4 << 20).is_some());
+}
+
+#[test]
+fn a_block_larger_than_the_pool_is_refused() {
+    let mut pool = Pool::new(2 << 20).unwrap();
+    assert!(pool.take((2 << 20) + 1).is_none());
+}
+
+#[test]
+fn blocks_are_page_aligned_and_writable_to_the_last_byte() {
+    let mut pool = Pool::new(2 << 20).unwrap();
+    let mut block = pool.take(5000).unwrap();
+    assert_eq!(block.as_ptr() as usize % crate::PAGE_BYTES, 0);
+    let last = block.len() - 1;
+    block[last] = 7;
+    assert_eq!(block[last], 7);
+}
+
+proptest! {
+    #[test]
+    fn blocks_never_overlap(sizes in proptest::collection::vec((1usize..600_000, any::<bool>()), 1..80)) {
+        let mut pool = Pool::new(4 << 20).unwrap();
+        let mut held: Vec<(Block, u8)> = Vec::new();
+        for (turn, (bytes, give)) in sizes.into_iter().enumerate() {
+            if give && !held.is_empty() {
+                let (block, mark) = held.swap_remove(turn % held.len());
+                prop_assert!(block.iter().all(|&b| b == mark));
+                pool.give_back(block);
+            } else if let Some(mut block) = pool.take(bytes) {
+                prop_assert!(block.len() >= bytes);
+                block.fill(turn as u8);
+                held.push((block, turn as u8));
+            }
+        }
+        let lent: usize = held.iter().map(|(b, _)| b.len()).sum();
+        prop_assert_eq!(pool.bytes_free() + lent, pool.bytes());
+        for (block, mark) in held {
+            prop_assert!(block.iter().all(|&b| b == mark));
+            pool.give_back(block);
+        }
+        prop_assert_eq!(pool.bytes_free(), pool.bytes());
+        prop_assert!(pool.take(4 << 20).is_some());
+    }
+}

@@ -1,0 +1,124 @@
+//! The source alone: the generator of the trials, sending as fast as it can to a receiver that only answers the protocol
+//! and discards, so that no trial is ever judged by a generator that was the limit itself.
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use keepup_stream::source::{Rate, SourceCounters, SourceError, SourcePlan, run};
+use keepup_stream::wire::{
+    Control, ControlMessage, HEADER_BYTES, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Next, Session, Welcome,
+    WelcomeStream,
+};
+
+use super::{discard, join, loopback, system};
+use crate::{Context, Footprint, Workload, WorkloadError};
+
+/// Closed loop to null.
+#[derive(Debug)]
+pub struct SourceCeiling {
+    plan: SourcePlan,
+    time: Duration,
+    bytes_per_second: f64,
+}
+
+impl SourceCeiling {
+    /// Sends events as `plan` has them, for `time`, without a schedule.
+    pub fn new(plan: &SourcePlan, time: Duration) -> Self {
+        let plan =
+            SourcePlan { rate: Rate::Max, burst: None, events: None, duration: Some(time), ..plan.clone() };
+        Self { plan, time, bytes_per_second: 0.0 }
+    }
+}
+
+/// Answers hello and discards the rest.
+fn welcome_and_discard(mut stream: TcpStream) -> std::io::Result<u64> {
+    use std::io::Read;
+    let invalid = |e: String| std::io::Error::new(std::io::ErrorKind::InvalidData, e);
+    let mut session = Session::new(Limits {
+        max_event_bytes: u64::MAX / 2,
+        max_control_bytes: MAX_CONTROL_BYTES,
+        max_streams: MAX_STREAMS,
+    });
+    let mut header = [0; HEADER_BYTES];
+    stream.read_exact(&mut header)?;
+    let Next::Control { length } = session.header(&header).map_err(|e| invalid(e.to_string()))? else {
+        return Err(invalid("an event before hello".into()));
+    };
+    let mut payload = vec![0; length];
+    stream.read_exact(&mut payload)?;
+    if let Control::Hello(hello) = session.control(&payload).map_err(|e| invalid(e.to_string()))? {
+        let welcome = Welcome {
+            recording: "none".into(),
+            streams: hello.streams.iter().map(|s| WelcomeStream { id: s.id, next_sequence: 0 }).collect(),
+            max_event_bytes: u64::MAX / 2,
+            credit_bytes: 0,
+        };
+        stream.write_all(&welcome.to_frame().map_err(|e| invalid(e.to_string()))?)?;
+    }
+    // The end message is discarded with the rest: the source is cut off, its figures stand by then.
+    discard(stream)
+}
+
+impl Workload for SourceCeiling {
+    type Measured = f64;
+
+    fn name(&self) -> &'static str {
+        "source"
+    }
+
+    fn plan(&self) -> Footprint {
+        Footprint { time: self.time, ..Footprint::default() }
+    }
+
+    fn prepare(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
+        Ok(())
+    }
+
+    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        let (listener, address) = loopback()?;
+        let connections = self.plan.connections;
+        let receivers = std::thread::spawn(move || -> std::io::Result<u64> {
+            let mut threads = Vec::new();
+            for _ in 0..connections {
+                let (stream, _) = listener.accept()?;
+                threads.push(std::thread::spawn(move || welcome_and_discard(stream)));
+            }
+            let mut bytes = 0;
+            for thread in threads {
+                bytes += thread.join().unwrap_or(Ok(0))?;
+            }
+            Ok(bytes)
+        });
+        let live = SourceCounters::default();
+        let (plan, stop) = (self.plan.clone(), AtomicBool::new(false));
+        let begin_ns = context.clock.now_ns();
+        let limit_ns = begin_ns + self.time.as_nanos() as u64;
+        let (mut sent, mut at_ns) = (0, begin_ns);
+        std::thread::scope(|scope| -> Result<(), WorkloadError> {
+            let source = scope.spawn(|| run(&plan, address, &stop, &live));
+            while context.clock.now_ns() < limit_ns && !source.is_finished() {
+                context.clock.sleep_until_ns(context.clock.now_ns() + 10_000_000);
+                (sent, at_ns) = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
+            }
+            stop.store(true, Ordering::Release);
+            match source.join() {
+                // Nobody says bye here, so an ending connection is what we expect.
+                Ok(Ok(_) | Err(SourceError::Broken { .. })) => Ok(()),
+                Ok(Err(e)) => Err(e.into()),
+                Err(_) => Err(WorkloadError::Thread { name: "source" }),
+            }
+        })?;
+        join("source receiver", receivers)?.map_err(system("receive over loopback"))?;
+        self.bytes_per_second = sent as f64 / ((at_ns - begin_ns).max(1) as f64 / 1e9);
+        Ok(())
+    }
+
+    fn clean_up(&mut self) -> Result<(), WorkloadError> {
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<f64, WorkloadError> {
+        Ok(self.bytes_per_second)
+    }
+}

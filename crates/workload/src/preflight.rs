@@ -1,0 +1,92 @@
+//! Looks at volumes before the first byte: may they be written to, is there room, and what should the user know.
+use std::path::{Path, PathBuf};
+
+use keepup_measure::space::{Space, is_memory_backed};
+
+use crate::WorkloadError;
+use crate::error::VolumeTrouble;
+
+/// Space left alone on every volume: this share of it, at most [`RESERVE_BYTES_MAX`].
+const RESERVE_SHARE: f64 = 0.05;
+const RESERVE_BYTES_MAX: u64 = 10 << 30;
+/// Directories that belong to the system; a volume is never one of them.
+const SYSTEM: [&str; 9] = ["/", "/bin", "/boot", "/dev", "/etc", "/lib", "/proc", "/sys", "/usr"];
+
+/// A volume that may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The directory.
+    pub path: PathBuf,
+    /// What may be written to it, in bytes: free space less the reserve.
+    pub usable_bytes: u64,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Refuses volumes that are missing, unsafe, not writable, or have less than `bytes_needed` beyond the reserve.
+pub fn check(volumes: &[PathBuf], bytes_needed: u64) -> Result<Vec<Checked>, WorkloadError> {
+    let checked: Vec<Checked> =
+        volumes.iter().map(|v| check_one(v, bytes_needed)).collect::<Result<_, _>>()?;
+    let mut seen = std::collections::BTreeSet::new();
+    for volume in volumes {
+        let real = std::fs::canonicalize(volume).unwrap_or_else(|_| volume.clone());
+        if !seen.insert(real) {
+            return Err(refuse(volume, VolumeTrouble::Missing, "it is given twice".into()));
+        }
+    }
+    Ok(checked)
+}
+
+fn refuse(path: &Path, trouble: VolumeTrouble, why: String) -> WorkloadError {
+    WorkloadError::Volume { path: path.into(), why, trouble }
+}
+
+fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
+    let real = std::fs::canonicalize(path).map_err(|e| {
+        refuse(path, VolumeTrouble::Missing, format!("{e}\nhint: mkdir -p {}", path.display()))
+    })?;
+    if !real.is_dir() {
+        return Err(refuse(path, VolumeTrouble::Missing, "it is not a directory".into()));
+    }
+    let text = real.to_string_lossy();
+    let beneath = |system: &&str| **system != *"/" && text.starts_with(&format!("{system}/"));
+    if SYSTEM.iter().any(|system| *text == **system || beneath(system)) {
+        let why = "it belongs to the system\nhint: choose a directory of your own, --volume DIR".into();
+        return Err(refuse(path, VolumeTrouble::Unsafe, why));
+    }
+    probe(&real).map_err(|e| refuse(path, VolumeTrouble::Unable, format!("it cannot be written to: {e}")))?;
+    let space = Space::of(&real)?;
+    let reserve = ((space.total_bytes as f64 * RESERVE_SHARE) as u64).min(RESERVE_BYTES_MAX);
+    let usable_bytes = space.free_bytes.saturating_sub(reserve);
+    if usable_bytes < bytes_needed {
+        let mb = |bytes: u64| bytes / 1_000_000;
+        let why = format!(
+            "{} MB are needed and {} MB may be used ({} MB free, {} MB left alone)\n\
+             hint: free space there, or another --volume",
+            mb(bytes_needed),
+            mb(usable_bytes),
+            mb(space.free_bytes),
+            mb(reserve)
+        );
+        return Err(refuse(path, VolumeTrouble::Unable, why));
+    }
+    if space.free_inodes.is_some_and(|free| free < 64) {
+        return Err(refuse(path, VolumeTrouble::Unable, "it has fewer than 64 free inodes".into()));
+    }
+    let mut warnings = Vec::new();
+    if is_memory_backed(Path::new("/"), &real)? {
+        warnings.push(format!("{} is in memory, not on a disk ({})", path.display(), space.fs_type));
+    }
+    Ok(Checked { path: path.into(), usable_bytes, warnings })
+}
+
+/// Makes and removes a file, which says more than permission bits do.
+fn probe(directory: &Path) -> std::io::Result<()> {
+    let path = directory.join(format!(".keepup-probe-{}", std::process::id()));
+    std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)
+}
+
+#[cfg(test)]
+#[path = "preflight_tests.rs"]
+mod tests;

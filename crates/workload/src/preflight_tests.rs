@@ -1,0 +1,31 @@
+//! Volumes are refused for the reasons that the exit codes tell apart.
+use super::*;
+
+fn trouble(path: &Path, bytes: u64) -> VolumeTrouble {
+    match check(&[path.to_path_buf()], bytes) {
+        Err(WorkloadError::Volume { trouble, .. }) => trouble,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[test]
+fn refuses_what_is_missing_unsafe_or_full() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    assert_eq!(trouble(&directory.path().join("no"), 0), VolumeTrouble::Missing);
+    assert_eq!(trouble(&file, 0), VolumeTrouble::Missing);
+    assert_eq!(trouble(Path::new("/"), 0), VolumeTrouble::Unsafe);
+    assert_eq!(trouble(Path::new("/etc"), 0), VolumeTrouble::Unsafe);
+    assert_eq!(trouble(directory.path(), u64::MAX), VolumeTrouble::Unable);
+}
+
+#[test]
+fn takes_a_directory_once_and_leaves_nothing_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let volume = directory.path().to_path_buf();
+    let checked = check(std::slice::from_ref(&volume), 0).unwrap();
+    assert!(checked[0].usable_bytes > 0);
+    assert_eq!(std::fs::read_dir(&volume).unwrap().count(), 0);
+    assert!(check(&[volume.clone(), volume.join(".")], 0).is_err());
+}

@@ -1,0 +1,322 @@
+//! One trial of the path that records: source, recorder and drain as they run in earnest, at one rate, for one time.
+mod occupancy;
+mod sampling;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage};
+use keepup_measure::sampler::Sampler;
+use keepup_recorder::counters::Counters;
+use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
+use keepup_recorder::report::RecordReport;
+use keepup_recorder::{Recorder, RecorderConfig, RecorderError, Target};
+use keepup_recording::id::Id;
+use keepup_recording::reader::Recording;
+use keepup_recording::remove::remove;
+use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
+use keepup_stream::source::{Rate, SourceCounters, SourcePlan, SourceReport, run as run_source};
+
+pub use self::occupancy::{Occupancy, VolumeOccupancy};
+pub use self::sampling::Sample;
+use self::sampling::{Feeds, record_sample};
+use crate::{Context, Footprint, Workload, WorkloadError};
+
+const ROOT: &str = "/";
+
+/// The drain that runs beside the recording.
+#[derive(Clone, Debug)]
+pub struct DrainSpec {
+    /// Payload bytes per second.
+    pub rate: f64,
+    /// A sink elsewhere; without one, a sink of this process takes the events and drops them.
+    pub to: Option<SocketAddr>,
+}
+
+/// One trial.
+#[derive(Clone, Debug)]
+pub struct TrialSpec {
+    /// What the source sends; its rate and duration are those of the trial.
+    pub source: SourcePlan,
+    /// How it is recorded. The listening address is replaced by a free port of loopback.
+    pub recorder: RecorderConfig,
+    /// Identity of the trial's recording: random.
+    pub recording: Id,
+    /// Concurrent read-out, if any.
+    pub drain: Option<DrainSpec>,
+    /// Read everything back afterwards and check it.
+    pub verify: bool,
+    /// Pause between two samples.
+    pub sample_every: Duration,
+}
+
+/// What a trial measured.
+#[derive(Clone, Debug)]
+pub struct TrialMeasured {
+    /// The source's account.
+    pub source: SourceReport,
+    /// The recorder's account.
+    pub record: RecordReport,
+    /// The drain's account, if there was one.
+    pub drain: Option<DrainReport>,
+    /// What reading back found, if asked for.
+    pub verify: Option<VerifyReport>,
+    /// Rates and backlogs over time.
+    pub samples: Vec<Sample>,
+    /// How busy every stage was.
+    pub occupancy: Occupancy,
+    /// CPU of the recorder with its kernel workers and the drain, in nanoseconds.
+    pub recorder_cpu_ns: u64,
+    /// CPU of the source, in nanoseconds.
+    pub source_cpu_ns: u64,
+    /// Every core while the trial ran.
+    pub cores: Vec<CoreUsage>,
+    /// From the start of the source to the last durable event, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+struct Sink {
+    recorder: Recorder,
+}
+
+struct Drain {
+    thread: JoinHandle<Result<DrainReport, RecorderError>>,
+    counters: Arc<DrainCounters>,
+    stop: Arc<AtomicBool>,
+}
+
+struct Running {
+    recorder: Recorder,
+    counters: Arc<Counters>,
+    sink: Option<Sink>,
+    drain: Option<Drain>,
+}
+
+/// The workload `record`.
+pub struct RecordTrial {
+    spec: TrialSpec,
+    running: Option<Running>,
+    directories: Vec<PathBuf>,
+    source: Option<SourceReport>,
+    samples: Vec<Sample>,
+    cpu_ns: u64,
+    sink_cpu_ns: u64,
+    cores: Vec<CoreUsage>,
+    elapsed_ns: u64,
+    record: Option<RecordReport>,
+    drained: Option<DrainReport>,
+    verified: Option<VerifyReport>,
+    occupancy: Option<Occupancy>,
+}
+
+impl RecordTrial {
+    /// A trial that has not begun.
+    pub fn new(spec: TrialSpec) -> Self {
+        Self {
+            spec,
+            running: None,
+            directories: Vec::new(),
+            source: None,
+            samples: Vec::new(),
+            cpu_ns: 0,
+            sink_cpu_ns: 0,
+            cores: Vec::new(),
+            elapsed_ns: 0,
+            record: None,
+            drained: None,
+            verified: None,
+            occupancy: None,
+        }
+    }
+
+    fn start_drain(
+        &self,
+        context: &Context,
+        recorder: &Recorder,
+    ) -> Result<(Option<Sink>, Option<Drain>), WorkloadError> {
+        let Some(spec) = &self.spec.drain else { return Ok((None, None)) };
+        if recorder.directories().is_empty() {
+            return Ok((None, None));
+        }
+        let (sink, to) = match spec.to {
+            Some(address) => (None, address),
+            None => {
+                let mut config = RecorderConfig::new(self.spec.recorder.listen, Target::Null, "sink");
+                config.pool_bytes = (64 << 20).max(4 * self.spec.recorder.event_bytes_max() as usize / 2);
+                config.pool_bytes = config.pool_bytes.min(self.spec.recorder.pool_bytes);
+                let recorder = Recorder::start(config, self.spec.recording, Arc::clone(&context.clock))?;
+                let address = recorder.address();
+                (Some(Sink { recorder }), address)
+            }
+        };
+        let plan = DrainPlan {
+            recording: recorder.directories(),
+            to,
+            rate: Some(spec.rate),
+            follow: true,
+            finish_timeout: Duration::from_secs(10),
+        };
+        let (counters, stop) = (Arc::new(DrainCounters::default()), Arc::new(AtomicBool::new(false)));
+        let (live, switch, clock) = (Arc::clone(&counters), Arc::clone(&stop), Arc::clone(&context.clock));
+        let thread = std::thread::Builder::new()
+            .name("ku-drain".into())
+            .spawn(move || drain(&plan, clock.as_ref(), &switch, &live))
+            .map_err(super::ceiling::system("start the drain"))?;
+        Ok((sink, Some(Drain { thread, counters, stop })))
+    }
+}
+
+impl Workload for RecordTrial {
+    type Measured = TrialMeasured;
+
+    fn name(&self) -> &'static str {
+        "record"
+    }
+
+    fn plan(&self) -> Footprint {
+        let time = self.spec.source.duration.unwrap_or_default();
+        let mut footprint = Footprint { time, ..Footprint::default() };
+        let Target::Volumes(volumes) = &self.spec.recorder.target else { return footprint };
+        let rate = match self.spec.source.rate {
+            Rate::EventsPerSecond(events) => events * self.spec.source.size.max_bytes() as f64,
+            Rate::Max => 0.0,
+        };
+        let share = (rate * time.as_secs_f64() / volumes.len() as f64) as u64;
+        for volume in volumes {
+            footprint.bytes_written.insert(volume.clone(), share);
+            footprint.space_bytes.insert(volume.clone(), share + 2 * self.spec.recorder.segment_bytes);
+        }
+        footprint
+    }
+
+    fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        self.spec.recorder.listen.set_port(0);
+        let recorder =
+            Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
+        self.directories = recorder.directories();
+        let (sink, drain) = self.start_drain(context, &recorder)?;
+        self.running = Some(Running { counters: recorder.counters(), recorder, sink, drain });
+        Ok(())
+    }
+
+    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        let Some(running) = &self.running else { return Ok(()) };
+        let root = std::path::Path::new(ROOT);
+        let source_counters = Arc::new(SourceCounters::default());
+        let feeds = Feeds {
+            source: Arc::clone(&source_counters),
+            recorder: Arc::clone(&running.counters),
+            drain: running.drain.as_ref().map(|d| Arc::clone(&d.counters)),
+        };
+        let (begin_ns, cpu) = (context.clock.now_ns(), ProcessCpu::now());
+        let cores = CoreTimes::read_all(root)?;
+        let sampler = Sampler::start(self.spec.sample_every, move |now_ns| feeds.read(now_ns, begin_ns))?;
+        let outcome =
+            run_source(&self.spec.source, running.recorder.address(), &context.stop, &source_counters);
+        self.samples = sampler.stop();
+        self.elapsed_ns = context.clock.now_ns() - begin_ns;
+        self.cpu_ns = ProcessCpu::now().since_ns(cpu);
+        self.cores = core_usage(&cores, &CoreTimes::read_all(root)?);
+        self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
+        for sample in &self.samples {
+            record_sample(context, sample);
+        }
+        self.source = Some(outcome?);
+        Ok(())
+    }
+
+    fn drain(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
+        let Some(running) = self.running.take() else { return Ok(()) };
+        running.recorder.stopper().stop();
+        self.record = Some(running.recorder.join()?);
+        if let Some(drain) = running.drain {
+            // A drain slower than the recording is no fault of the recording: it is stopped, and its figures show it.
+            drain.stop.store(true, Ordering::Release);
+            self.drained = drain.thread.join().map_err(|_| WorkloadError::Thread { name: "drain" })?.ok();
+        }
+        if let Some(sink) = running.sink {
+            sink.recorder.stopper().stop();
+            let report = sink.recorder.join()?;
+            self.sink_cpu_ns =
+                report.intake_cpu.cpu_ns + report.volumes.iter().map(|v| v.cpu.cpu_ns).sum::<u64>();
+        }
+        Ok(())
+    }
+
+    fn verify(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
+        if self.spec.verify && !self.directories.is_empty() {
+            let recording = Recording::open(&self.directories)?;
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            self.verified = Some(verify(&recording, VerifyOptions { threads }, &|_| {}));
+        }
+        Ok(())
+    }
+
+    fn clean_up(&mut self) -> Result<(), WorkloadError> {
+        if let Some(running) = self.running.take() {
+            running.recorder.stopper().stop();
+            if let Some(drain) = running.drain {
+                drain.stop.store(true, Ordering::Release);
+                // Its account is not wanted any more.
+                let _ = drain.thread.join();
+            }
+            if let Some(sink) = running.sink {
+                sink.recorder.stopper().stop();
+                let _ = sink.recorder.join();
+            }
+            let _ = running.recorder.join();
+        }
+        for directory in self.directories.drain(..) {
+            remove(&directory)?;
+        }
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<TrialMeasured, WorkloadError> {
+        let missing = WorkloadError::Thread { name: "recorder" };
+        let (Some(source), Some(record), Some(occupancy)) =
+            (self.source.take(), self.record.take(), self.occupancy.take())
+        else {
+            return Err(missing);
+        };
+        Ok(TrialMeasured {
+            source_cpu_ns: source.cpu_ns,
+            recorder_cpu_ns: self.cpu_ns.saturating_sub(source.cpu_ns + self.sink_cpu_ns),
+            source,
+            record,
+            drain: self.drained.take(),
+            verify: self.verified.take(),
+            samples: std::mem::take(&mut self.samples),
+            occupancy,
+            cores: std::mem::take(&mut self.cores),
+            elapsed_ns: self.elapsed_ns,
+        })
+    }
+}
+
+impl TrialMeasured {
+    /// Backlog over time, in seconds and bytes: due and not lost, but not yet written.
+    pub fn backlog(&self) -> Vec<(f64, f64)> {
+        self.samples.iter().map(|s| (s.t_s, s.backlog_bytes() as f64)).collect()
+    }
+
+    /// Largest backlog, in bytes.
+    pub fn backlog_bytes_max(&self) -> u64 {
+        self.samples.iter().map(Sample::backlog_bytes).max().unwrap_or(0)
+    }
+
+    /// Payload bytes per second that got into the recorder.
+    pub fn received_bytes_per_second(&self) -> f64 {
+        let source_s = self.source.elapsed_ns.max(1) as f64 / 1e9;
+        self.record.ledger.total().received.bytes as f64 / source_s
+    }
+
+    /// Payload bytes per second that became durable, the last flush inside the time.
+    pub fn durable_bytes_per_second(&self) -> f64 {
+        self.record.ledger.total().durable.bytes as f64 / (self.elapsed_ns.max(1) as f64 / 1e9)
+    }
+}

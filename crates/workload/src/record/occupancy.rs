@@ -1,0 +1,51 @@
+//! How busy every stage of the recorder was: what the bottleneck is read from.
+use std::sync::atomic::Ordering::Relaxed;
+
+use keepup_recorder::counters::{Counters, VolumeCounters};
+
+/// Shares of a trial's time, 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Occupancy {
+    /// The intake had nothing to do.
+    pub intake_idle: f64,
+    /// Some connection waited for a free block.
+    pub pool_wait: f64,
+    /// Most of the pool in use, as a share of it, is in the record report; this is in bytes.
+    pub pool_bytes_used_max: u64,
+    /// Every volume.
+    pub volumes: Vec<VolumeOccupancy>,
+}
+
+/// One volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VolumeOccupancy {
+    /// At least one write was under way, as a share of the time.
+    pub busy: f64,
+    /// As many writes as allowed were under way, as a share of the time.
+    pub full: f64,
+    /// Blocks waited for the next segment, as a share of the time.
+    pub segment_wait: f64,
+    /// Longest write, in nanoseconds.
+    pub write_ns_max: u64,
+    /// Longest flush, in nanoseconds.
+    pub sync_ns_max: u64,
+}
+
+impl Occupancy {
+    pub(super) fn of(counters: &Counters, elapsed_ns: u64) -> Self {
+        let share = |ns: u64| (ns as f64 / elapsed_ns.max(1) as f64).min(1.0);
+        let volume = |v: &VolumeCounters| VolumeOccupancy {
+            busy: share(v.busy_ns.load(Relaxed)),
+            full: share(v.full_ns.load(Relaxed)),
+            segment_wait: share(v.segment_wait_ns.load(Relaxed)),
+            write_ns_max: v.write_ns_max.load(Relaxed),
+            sync_ns_max: v.sync_ns_max.load(Relaxed),
+        };
+        Self {
+            intake_idle: share(counters.intake.idle_ns.load(Relaxed)),
+            pool_wait: share(counters.intake.pool_wait_ns.load(Relaxed)),
+            pool_bytes_used_max: counters.intake.pool_bytes_used_max.load(Relaxed),
+            volumes: counters.volumes.iter().map(volume).collect(),
+        }
+    }
+}

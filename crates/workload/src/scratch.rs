@@ -1,0 +1,43 @@
+//! A directory of a workload's own on a volume: marked, and removed with exactly the files made in it.
+use std::path::{Path, PathBuf};
+
+use crate::WorkloadError;
+
+const MARKER: &str = "keepup-scratch";
+
+/// The directory; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    directory: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Scratch {
+    /// Makes `volume/name`, which must not exist.
+    pub(crate) fn create(volume: &Path, name: &str) -> Result<Self, WorkloadError> {
+        let directory = volume.join(name);
+        let fail = |source| WorkloadError::System { action: format!("make {}", directory.display()), source };
+        std::fs::create_dir(&directory).map_err(fail)?;
+        let marker = directory.join(MARKER);
+        let scratch = Self { directory: directory.clone(), files: vec![marker.clone()] };
+        std::fs::write(marker, "files here belong to a running measurement of keepup\n").map_err(fail)?;
+        Ok(scratch)
+    }
+
+    /// A path for a new file that will be removed with the directory.
+    pub(crate) fn file(&mut self, name: &str) -> PathBuf {
+        let path = self.directory.join(name);
+        self.files.push(path.clone());
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for file in &self.files {
+            // A file that was never made need not be removed.
+            let _ = std::fs::remove_file(file);
+        }
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+}

@@ -1,0 +1,139 @@
+//! Rules on code: where `unsafe`, the clock and I/O may stand, how long a function may be, where tests live.
+
+use crate::source::SourceFile;
+use crate::tidy::Violation;
+
+/// A function outside of tests stays below this many lines.
+const FUNCTION_LINES_MAX: usize = 70;
+/// Files that may read the clock, each with its reason; everything else is given the time.
+const CLOCK_ALLOWED: [(&str, &str); 5] = [
+    ("crates/measure/src/clock.rs", "the clock that others are given"),
+    ("crates/cli/", "where the real clock is passed in"),
+    (
+        "crates/stream/src/source/clock.rs",
+        "a simulated detector is outside of the recorder and has its own clock",
+    ),
+    ("crates/stream/src/client.rs", "time limits of a blocking socket"),
+    ("xtask/", "how long each check took"),
+];
+/// Pure code, and what it must not name.
+const PURE: [&str; 2] = ["crates/qualify/src/search", "crates/model/"];
+const IMPURE_MODULES: [&str; 5] = ["fs", "net", "thread", "process", "env"];
+
+pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
+    if !file.is_rust() {
+        return Vec::new();
+    }
+    let mut found = unsafe_outside_sys(file);
+    found.extend(test_bodies(file));
+    if !file.is_test() {
+        found.extend(clock(file));
+        found.extend(pure(file));
+        found.extend(functions(file));
+    }
+    found
+}
+
+fn violation(file: &SourceFile, at: usize, rule: &'static str, advice: impl Into<String>) -> Violation {
+    let line = 1 + file.code[..at].matches('\n').count();
+    Violation { file: file.path.clone(), line, rule, advice: advice.into() }
+}
+
+/// Where a word stands, not as a part of another.
+fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(word)
+        .map(|(at, _)| at)
+        .filter(move |at| !code[..*at].ends_with(part) && !code[at + word.len()..].starts_with(part))
+}
+
+fn unsafe_outside_sys(file: &SourceFile) -> Vec<Violation> {
+    if file.path.starts_with("crates/sys/") {
+        return Vec::new();
+    }
+    let advice = "unsafe code belongs into `crates/sys`, behind a safe function";
+    let found = words(&file.code, "unsafe").chain(words(&file.code, "unsafe_code"));
+    found.map(|at| violation(file, at, "unsafe-only-in-sys", advice)).collect()
+}
+
+fn test_bodies(file: &SourceFile) -> Vec<Violation> {
+    let advice = "move the tests to a sibling: `#[cfg(test)] #[path = \"foo_tests.rs\"] mod tests;`";
+    words(&file.code, "mod")
+        .filter(|at| {
+            let rest = file.code[at + 3..].trim_start();
+            let name_end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            ["test", "tests"].contains(&&rest[..name_end]) && rest[name_end..].trim_start().starts_with('{')
+        })
+        .map(|at| violation(file, at, "tests-in-sibling-files", advice))
+        .collect()
+}
+
+fn clock(file: &SourceFile) -> Vec<Violation> {
+    if CLOCK_ALLOWED.iter().any(|(path, _)| file.path.starts_with(path)) {
+        return Vec::new();
+    }
+    let advice = "take the time as an argument or a `Clock`; reading it is for `measure` and `cli`";
+    let found = ["Instant::now", "SystemTime::now"].into_iter().flat_map(|call| words(&file.code, call));
+    found.map(|at| violation(file, at, "clock-is-injected", advice)).collect()
+}
+
+fn pure(file: &SourceFile) -> Vec<Violation> {
+    if !PURE.iter().any(|path| file.path.starts_with(path)) {
+        return Vec::new();
+    }
+    let modules = IMPURE_MODULES.into_iter().flat_map(|module| std_uses(&file.code, module));
+    let clocks = ["Instant", "SystemTime"].into_iter().flat_map(|name| words(&file.code, name));
+    let advice = "this code is pure: take what it needs as an argument";
+    modules.chain(clocks).map(|at| violation(file, at, "pure", advice)).collect()
+}
+
+/// Where `std::module` is named, also within `std::{...}`.
+fn std_uses<'a>(code: &'a str, module: &'a str) -> impl Iterator<Item = usize> + 'a {
+    words(code, "std").filter(move |at| {
+        let Some(rest) = code[at + 3..].trim_start().strip_prefix("::") else { return false };
+        match rest.trim_start().strip_prefix('{') {
+            Some(group) => words(group.split(';').next().unwrap_or_default(), module).next().is_some(),
+            None => words(rest.trim_start(), module).next() == Some(0),
+        }
+    })
+}
+
+fn functions(file: &SourceFile) -> Vec<Violation> {
+    let long = words(&file.code, "fn").filter_map(|at| {
+        let body = &file.code[at..=function_end(&file.code, at)?];
+        let lines = body.lines().count();
+        (lines >= FUNCTION_LINES_MAX).then_some((at, lines))
+    });
+    long.map(|(at, lines)| {
+        let advice = format!("{lines} lines; split it into functions below {FUNCTION_LINES_MAX}");
+        violation(file, at, "function-length", advice)
+    })
+    .collect()
+}
+
+/// Where the body of the function at `start` closes; none without a body, or for a function's type.
+fn function_end(code: &str, start: usize) -> Option<usize> {
+    let signature = code[start + 2..].trim_start();
+    if !signature.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        return None;
+    }
+    // A semicolon or brace within brackets belongs to a type: `[u8; N]`.
+    let mut brackets = 0usize;
+    let mut braces = 0usize;
+    for (at, c) in code[start..].char_indices() {
+        match c {
+            '(' | '[' => brackets += 1,
+            ')' | ']' => brackets = brackets.saturating_sub(1),
+            ';' if brackets == 0 && braces == 0 => return None,
+            '{' => braces += 1,
+            '}' if braces == 1 => return Some(start + at),
+            '}' => braces = braces.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "code_tests.rs"]
+mod tests;

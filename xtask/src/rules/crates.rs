@@ -1,0 +1,136 @@
+//! Rules on the graph of crates, read from cargo's metadata.
+//!
+//! The order is the design's table: data flows down, a crate may use those above it, never those below.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::tidy::Violation;
+
+/// The crates in the order of the design's table.
+const ORDER: [&str; 15] = [
+    "plan",
+    "measure",
+    "sys",
+    "results",
+    "stream",
+    "recording",
+    "recorder",
+    "workload",
+    "qualify",
+    "campaign",
+    "model",
+    "report",
+    "live",
+    "fleet",
+    "cli",
+];
+/// Tests only: any crate's tests may use it, and it may use any crate but `cli`.
+const TESTKIT: &str = "testkit";
+/// Crates that only look at results.
+const READERS: [&str; 2] = ["report", "live"];
+const READERS_SEE: [&str; 2] = ["results", "measure"];
+/// The only rooms for the asynchronous runtime.
+const ASYNCHRONOUS: [&str; 2] = ["live", "fleet"];
+const PREFIX: &str = "keepup-";
+
+pub(crate) fn check(metadata: &Value) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let members: BTreeSet<&str> = array(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
+    for package in array(&metadata["packages"]).filter(|package| members.contains(text(&package["id"]))) {
+        let Some(folder) = text(&package["name"]).strip_prefix(PREFIX) else { continue };
+        let mut broken = |rule, advice| {
+            found.push(Violation { file: format!("crates/{folder}/Cargo.toml"), line: 1, rule, advice });
+        };
+        if folder != TESTKIT && !ORDER.contains(&folder) {
+            broken("crate-order", "give the crate its place in the design's table and in xtask".to_owned());
+            continue;
+        }
+        for dependency in array(&package["dependencies"]) {
+            let Some(used) = text(&dependency["name"]).strip_prefix(PREFIX) else { continue };
+            if let Some((rule, advice)) = edge(folder, used, text(&dependency["kind"]) == "dev") {
+                broken(rule, advice);
+            }
+        }
+    }
+    found.extend(asynchronous(metadata, &members));
+    found
+}
+
+/// What is wrong with one crate using another, if anything.
+fn edge(folder: &str, used: &str, dev: bool) -> Option<(&'static str, String)> {
+    if used == "cli" {
+        return Some(("cli-is-the-top", "nothing depends on `cli`; move what is needed below it".to_owned()));
+    }
+    if folder == TESTKIT || (dev && used == TESTKIT) {
+        return None;
+    }
+    if used == TESTKIT {
+        return Some(("testkit-is-for-tests", "make `testkit` a dev-dependency".to_owned()));
+    }
+    if READERS.contains(&folder) && !READERS_SEE.contains(&used) {
+        let advice =
+            format!("`{folder}` sees only {}; put what it needs into a result", READERS_SEE.join(" and "));
+        return Some(("readers-see-results", advice));
+    }
+    let place = |name: &str| ORDER.iter().position(|other| *other == name);
+    (place(used) >= place(folder)).then(|| {
+        (
+            "crate-order",
+            format!("`{folder}` stands above `{used}`; turn the dependency round or move the code"),
+        )
+    })
+}
+
+/// Crates that reach tokio by another way than through the rooms meant for it.
+fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
+    let names: BTreeMap<&str, &str> =
+        array(&metadata["packages"]).map(|package| (text(&package["id"]), text(&package["name"]))).collect();
+    let edges: BTreeMap<&str, Vec<&str>> = array(&metadata["resolve"]["nodes"])
+        .map(|node| (text(&node["id"]), shipped(node).collect()))
+        .collect();
+    let room = |id: &str| {
+        let folder = names.get(id).and_then(|name| name.strip_prefix(PREFIX));
+        folder.is_some_and(|folder| ASYNCHRONOUS.contains(&folder))
+    };
+    let mut found = Vec::new();
+    for member in members.iter().copied().filter(|member| !room(member)) {
+        let mut seen = BTreeSet::from([member]);
+        let mut waiting = vec![member];
+        while let Some(id) = waiting.pop() {
+            let next = edges.get(id).into_iter().flatten().copied().filter(|id| !room(id));
+            waiting.extend(next.filter(|id| seen.insert(id)));
+        }
+        if seen.iter().any(|id| names.get(id) == Some(&"tokio")) {
+            let name = names.get(member).copied().unwrap_or_default();
+            let folder =
+                name.strip_prefix(PREFIX).map_or(name.to_owned(), |folder| format!("crates/{folder}"));
+            let advice = format!(
+                "tokio is for {} only; `cargo tree -i tokio` shows the way",
+                ASYNCHRONOUS.join(" and ")
+            );
+            found.push(Violation { file: format!("{folder}/Cargo.toml"), line: 1, rule: "tokio", advice });
+        }
+    }
+    found
+}
+
+/// Packages that a node ships with: not those of its tests.
+fn shipped(node: &Value) -> impl Iterator<Item = &str> {
+    array(&node["deps"])
+        .filter(|dependency| array(&dependency["dep_kinds"]).any(|kind| text(&kind["kind"]) != "dev"))
+        .map(|dependency| text(&dependency["pkg"]))
+}
+
+fn array(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "crates_tests.rs"]
+mod tests;

@@ -1,0 +1,81 @@
+//! Rules on the text of a file: its length, its opening, its name, and words that do not belong into it.
+
+use crate::source::SourceFile;
+use crate::tidy::Violation;
+
+/// A shipping file stays below this many lines.
+const FILE_LINES_MAX: usize = 600;
+/// A test file stays below this many.
+const TEST_FILE_LINES_MAX: usize = 900;
+const LINE_CHARACTERS_MAX: usize = 110;
+/// Directories of one developer's machine. Written in two parts: this file is checked too.
+const MACHINE_PATHS: [&str; 2] = [concat!("/ro", "ot/"), concat!("/wo", "rk/")];
+
+pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
+    let mut found = machine_paths(file);
+    if file.is_rust() {
+        found.extend(length(file));
+        found.extend(long_lines(file));
+        found.extend(opening(file));
+    }
+    found
+}
+
+fn violation(file: &SourceFile, line: usize, rule: &'static str, advice: impl Into<String>) -> Violation {
+    Violation { file: file.path.clone(), line, rule, advice: advice.into() }
+}
+
+fn length(file: &SourceFile) -> Option<Violation> {
+    let limit = if file.is_test() { TEST_FILE_LINES_MAX } else { FILE_LINES_MAX };
+    let lines = file.text.lines().count();
+    (lines >= limit).then(|| {
+        violation(
+            file,
+            lines,
+            "file-length",
+            format!("{lines} lines; split it so that each file has below {limit}"),
+        )
+    })
+}
+
+fn long_lines(file: &SourceFile) -> Vec<Violation> {
+    let advice = format!("break the line: at most {LINE_CHARACTERS_MAX} characters");
+    (1..)
+        .zip(file.text.lines())
+        .filter(|(_, line)| line.chars().count() > LINE_CHARACTERS_MAX)
+        .map(|(number, _)| violation(file, number, "line-length", advice.clone()))
+        .collect()
+}
+
+fn opening(file: &SourceFile) -> Vec<Violation> {
+    let mut found = Vec::new();
+    if !file.text.starts_with("//!") {
+        found.push(violation(file, 1, "file-purpose", "open the file with `//!` and its purpose"));
+    }
+    if file.path.ends_with("/mod.rs") {
+        found.push(violation(file, 1, "mod-rs", "name it after its module: `foo.rs` beside `foo/`"));
+    }
+    found
+}
+
+fn machine_paths(file: &SourceFile) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(file.text.lines()) {
+        for path in MACHINE_PATHS {
+            if line.match_indices(path).any(|(at, _)| starts_a_path(&line[..at])) {
+                let advice = format!("do not speak of `{path}`: no other machine has it");
+                found.push(violation(file, number, "machine-path", advice));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a path could begin after this text; after "/proc/1" the match is an inner part of one.
+fn starts_a_path(before: &str) -> bool {
+    !before.ends_with(|c: char| c.is_alphanumeric() || "_-.*}>".contains(c))
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

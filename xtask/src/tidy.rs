@@ -1,0 +1,59 @@
+//! Gathers the workspace and applies every rule to it.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::rules::{code, crates, links, text};
+use crate::source::{self, SourceFile};
+
+/// One breach of a rule, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Violation {
+    /// Path within the workspace.
+    pub(crate) file: String,
+    /// Line, from 1.
+    pub(crate) line: usize,
+    /// Name of the rule.
+    pub(crate) rule: &'static str,
+    /// What to do.
+    pub(crate) advice: String,
+}
+
+/// Prints every violation as `file:line: rule: what to do`. True when there is none.
+pub(crate) fn run() -> Result<bool> {
+    let metadata = cargo_metadata()?;
+    let root = metadata["workspace_root"].as_str().context("cargo metadata names no workspace root")?;
+    let files = source::read_all(Path::new(root))?;
+    let mut violations = crates::check(&metadata);
+    violations.extend(files.iter().flat_map(check_file));
+    violations.extend(links::check(Path::new(root), &files));
+    violations.sort();
+    for violation in &violations {
+        println!("{}:{}: {}: {}", violation.file, violation.line, violation.rule, violation.advice);
+    }
+    println!("tidy: {} files, {} violations", files.len(), violations.len());
+    Ok(violations.is_empty())
+}
+
+fn check_file(file: &SourceFile) -> Vec<Violation> {
+    let mut found = text::check(file);
+    found.extend(code::check(file));
+    found
+}
+
+fn cargo_metadata() -> Result<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1"])
+        .output()
+        .context("run cargo metadata")?;
+    ensure!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    serde_json::from_slice(&output.stdout).context("read the output of cargo metadata")
+}
