@@ -367,7 +367,7 @@ impl Writer {
             }
             let done = self.finishing.remove(0);
             self.parts.engine.remove_file(done.slot);
-            let (end_offset, blocks) = self.order.written_end(done.index);
+            let (end_offset, blocks) = self.order.written_end(done.index, done.next_offset, done.blocks);
             let message = ToKeeper::Finish { index: done.index, end_offset, blocks };
             if self.parts.to_keeper.send(message).is_ok() {
                 self.with_keeper += 1;

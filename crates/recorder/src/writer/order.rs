@@ -99,10 +99,14 @@ impl Order {
         news.then_some(self.written)
     }
 
-    /// End of what is written of `segment` without a hole, in bytes, and the number of its blocks.
-    pub(super) fn written_end(&self, segment: u32) -> (u64, u64) {
-        let known = self.written.segment == segment;
-        if known { (self.written.end_offset, self.written.blocks) } else { (SECTOR as u64, 0) }
+    /// End of what is written of `segment` without a hole, in bytes, and the number of its blocks, when `end_offset`
+    /// and `blocks` is all that it was given.
+    pub(super) fn written_end(&self, segment: u32, end_offset: u64, blocks: u64) -> (u64, u64) {
+        match segment.cmp(&self.written.segment) {
+            std::cmp::Ordering::Less => (end_offset, blocks),
+            std::cmp::Ordering::Equal => (self.written.end_offset, self.written.blocks),
+            std::cmp::Ordering::Greater => (SECTOR as u64, 0),
+        }
     }
 
     /// A flush succeeded.

@@ -46,7 +46,11 @@ proptest! {
         if hole > 0 {
             let segment = ((hole - 1) / per_segment) as u32;
             let in_segment = (hole - 1) % per_segment + 1;
-            prop_assert_eq!(blocks.written_end(segment), ((in_segment + 1) * SECTOR as u64, in_segment));
+            prop_assert_eq!(blocks.written_end(segment, 0, 0), ((in_segment + 1) * SECTOR as u64, in_segment));
+            if segment > 0 {
+                prop_assert_eq!(blocks.written_end(segment - 1, 77, 7), (77, 7));
+            }
+            prop_assert_eq!(blocks.written_end(segment + 1, 77, 7), (SECTOR as u64, 0));
         }
         let returned: Vec<_> = blocks.take_unwritten();
         prop_assert_eq!(numbers(returned.iter().map(|s| s.meta.clone())), (hole..20).collect::<Vec<_>>());

@@ -1,0 +1,94 @@
+//! A stream's account and its blocks, event by event.
+use keepup_recording::layout::parse_block_sector;
+use keepup_stream::wire::ElementType;
+use keepup_sys::pool::Pool;
+
+use super::*;
+
+fn stream() -> Stream {
+    let info = StreamInfo { id: 3, name: "cam".into(), element: ElementType::U8, shape: vec![] };
+    let channel = ChannelBytes::new(&info).unwrap();
+    Stream::new(info, channel)
+}
+
+fn put(stream: &mut Stream, pool: &mut Pool, sequence: u64, payload: &[u8]) -> Option<Gap> {
+    let head = EventHead {
+        index: 0,
+        stream: 3,
+        sequence,
+        timestamp_ns: 1000 + sequence,
+        length: payload.len() as u64,
+        crc: crc32(payload),
+    };
+    assert!(stream.open.is_none() || stream.open_takes(&head));
+    if stream.open.is_none() {
+        stream.open = pool.take(64 << 10).map(OpenBlock::new);
+    }
+    stream.begin(&head);
+    stream.open.as_mut().unwrap().payload(payload.len()).copy_from_slice(payload);
+    stream.complete(&head, &mut Checksums::default(), 7)
+}
+
+#[test]
+fn a_sealed_block_holds_its_events_and_their_checksum() {
+    let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
+    for sequence in 0..10 {
+        assert_eq!(put(&mut stream, &mut pool, sequence, &vec![sequence as u8; 100 + sequence as usize]), None);
+    }
+    let sealed = stream.seal(5).unwrap();
+    let header = sealed.meta.header;
+    assert_eq!((header.first_sequence, header.event_count, header.stream_block), (0, 10, 0));
+    assert_eq!(header.payload_bytes, (0..10).map(|n| 100 + n).sum::<u64>());
+    let records = &sealed.block[MESSAGES_START..MESSAGES_START + header.chunk_records_bytes as usize];
+    assert_eq!(crc32(records), header.chunk_crc);
+    assert_eq!(sealed.meta.bytes % SECTOR, 0);
+    assert!(parse_block_sector(&sealed.block).is_err(), "the writer has not filled in the sector yet");
+    assert!(!stream.is_settled());
+    stream.block_durable(0, 10, header.payload_bytes);
+    assert!(stream.is_settled() && stream.durable_sequence == 10 && stream.dirty);
+}
+
+#[test]
+fn a_gap_ends_the_block_and_is_entered_once() {
+    let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
+    put(&mut stream, &mut pool, 0, b"a");
+    let next = EventHead { index: 0, stream: 3, sequence: 5, timestamp_ns: 0, length: 1, crc: 0 };
+    assert!(!stream.open_takes(&next));
+    stream.seal(0).unwrap();
+    let gap = put(&mut stream, &mut pool, 5, b"b").unwrap();
+    assert_eq!((gap.first_sequence, gap.events, gap.cause), (1, 4, LossCause::SequenceGap));
+    assert_eq!(put(&mut stream, &mut pool, 6, b"c"), None);
+    let header = stream.seal(0).unwrap().meta.header;
+    assert_eq!((header.flags, header.first_sequence, header.event_count), (FLAG_GAP_BEFORE, 5, 2));
+}
+
+#[test]
+fn what_the_source_declares_lost_is_its_loss() {
+    let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
+    put(&mut stream, &mut pool, 0, b"a");
+    stream.seal(0);
+    put(&mut stream, &mut pool, 3, b"b");
+    let last = EndStream { id: 3, events: 2, bytes: 2, lost_events: 4, lost_bytes: 4, next_sequence: 6 };
+    assert_eq!(stream.conclude(&last).unwrap().events, 2);
+    assert_eq!(stream.ledger.gap_events.get(&LossCause::Source), Some(&4));
+    assert_eq!(stream.ledger.gap_events.get(&LossCause::SequenceGap), None);
+    assert!(stream.ledger.gaps.iter().all(|gap| gap.cause == LossCause::Source));
+}
+
+#[test]
+fn the_watermark_waits_for_blocks_in_order_and_stops_at_a_loss() {
+    let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
+    for sequence in 0..4 {
+        put(&mut stream, &mut pool, sequence, b"x");
+        stream.seal(0).unwrap();
+    }
+    stream.block_durable(1, 1, 1);
+    assert_eq!(stream.durable_sequence, 0);
+    stream.block_durable(0, 1, 1);
+    assert_eq!(stream.durable_sequence, 2);
+    stream.block_lost(Gap { stream: 3, first_sequence: 2, events: 1, cause: LossCause::VolumeFailed });
+    stream.block_durable(3, 1, 1);
+    assert_eq!(stream.durable_sequence, 2);
+    assert!(stream.is_settled());
+    assert_eq!(stream.ledger.durable.events, 3);
+}

@@ -1,0 +1,137 @@
+//! The pipeline as a whole: real sockets, real files, and a ledger that must add up.
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use keepup_measure::clock::SystemClock;
+use keepup_recorder::drain::{DrainCounters, DrainPlan, drain};
+use keepup_recorder::report::{Ended, RecordReport};
+use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, Target};
+use keepup_recording::id::Id;
+use keepup_recording::reader::Recording;
+use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
+use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
+use keepup_stream::wire::ElementType;
+
+fn plan(streams: u32, connections: u32, size: EventSize, events: u64) -> SourcePlan {
+    SourcePlan {
+        size,
+        rate: Rate::Max,
+        streams,
+        connections,
+        burst: None,
+        duration: None,
+        events: Some(events),
+        buffer_bytes: 64 << 20,
+        seed: 1,
+        element: ElementType::U8,
+        shape: vec![],
+        first_stream: 0,
+        cpus: vec![],
+    }
+}
+
+fn config(target: Target) -> RecorderConfig {
+    let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
+    config.pool_bytes = 64 << 20;
+    config.segment_bytes = 24 << 20;
+    config
+}
+
+fn send(recorder: &Recorder, plan: &SourcePlan) -> SourceReport {
+    run(plan, recorder.address(), &AtomicBool::new(false), &SourceCounters::default()).unwrap()
+}
+
+fn record(config: RecorderConfig, plan: &SourcePlan) -> (SourceReport, RecordReport, Vec<PathBuf>) {
+    let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
+    let directories = recorder.directories();
+    let source = send(&recorder, plan);
+    (source, recorder.join().unwrap(), directories)
+}
+
+fn check(directories: &[PathBuf]) -> VerifyReport {
+    let report = verify(&Recording::open(&directories[..1]).unwrap(), VerifyOptions { threads: 1 }, &|_| {});
+    assert!(report.is_intact(), "{report:#?}");
+    report
+}
+
+fn agree(source: &SourceReport, record: &RecordReport, verified: &VerifyReport) {
+    let sent = source.total(|s| s.sent);
+    let total = record.ledger.total();
+    assert_eq!(sent, total.received);
+    assert_eq!(sent, total.written);
+    assert_eq!(sent, total.durable);
+    record.ledger.balance().unwrap();
+    for stream in &source.streams {
+        assert_eq!(verified.streams[&stream.id].recorded, stream.sent);
+    }
+    assert_eq!(record.ended, Ended::EndOfRun);
+    assert_eq!(record.incidents.total, 0, "{:?}", record.incidents);
+}
+
+#[test]
+fn large_events_over_two_volumes_and_many_segments() {
+    for placement in [PlacementKind::Free, PlacementKind::Pinned] {
+        let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let target = Target::Volumes(volumes.iter().map(|v| v.path().to_path_buf()).collect());
+        let config = RecorderConfig { placement, ..config(target) };
+        let (source, report, directories) = record(config, &plan(4, 2, EventSize::Fixed(256 << 10), 800));
+        agree(&source, &report, &check(&directories));
+        assert!(report.volumes.iter().all(|v| v.write_latency.summary().count > 0), "both volumes were used");
+    }
+}
+
+#[test]
+fn small_events_of_all_sizes_and_many_streams() {
+    let volume = tempfile::tempdir().unwrap();
+    let target = Target::Volumes(vec![volume.path().into()]);
+    let size = EventSize::Uniform { min: 0, max: 9000 };
+    let (source, report, directories) = record(config(target), &plan(150, 3, size, 60_000));
+    agree(&source, &report, &check(&directories));
+}
+
+#[test]
+fn events_larger_than_a_block_and_than_the_socket() {
+    let volume = tempfile::tempdir().unwrap();
+    let target = Target::Volumes(vec![volume.path().into()]);
+    let size = EventSize::Uniform { min: 1, max: 9 << 20 };
+    let (source, report, directories) = record(config(target), &plan(2, 1, size, 60));
+    agree(&source, &report, &check(&directories));
+}
+
+#[test]
+fn the_null_target_counts_and_keeps_nothing() {
+    let (source, report, directories) = record(config(Target::Null), &plan(1, 1, EventSize::Fixed(100_000), 2000));
+    assert!(directories.is_empty());
+    assert_eq!(source.total(|s| s.sent), report.ledger.total().durable);
+}
+
+#[test]
+fn a_drain_follows_and_every_ledger_agrees() {
+    let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let path = |n: usize| volumes[n].path().to_path_buf();
+    let tape = Recorder::start(config(Target::Volumes(vec![path(2)])), Id([9; 16]), Arc::new(SystemClock)).unwrap();
+    let target = Target::Volumes(vec![path(0), path(1)]);
+    let recorder = Recorder::start(config(target), Id([7; 16]), Arc::new(SystemClock)).unwrap();
+    let plan_ = DrainPlan {
+        recording: recorder.directories(),
+        to: tape.address(),
+        rate: None,
+        follow: true,
+        finish_timeout: Duration::from_secs(30),
+    };
+    let counters = Arc::new(DrainCounters::default());
+    let live = Arc::clone(&counters);
+    let drainer = std::thread::spawn(move || drain(&plan_, &SystemClock, &AtomicBool::new(false), &live).unwrap());
+    let source = send(&recorder, &plan(5, 2, EventSize::Uniform { min: 1, max: 300_000 }, 2000));
+    let directories = recorder.directories();
+    let report = recorder.join().unwrap();
+    agree(&source, &report, &check(&directories));
+    let drained = drainer.join().unwrap();
+    assert!(drained.is_complete);
+    assert_eq!(drained.sent, source.total(|s| s.sent));
+    assert_eq!(drained.durable, drained.sent);
+    let tape_directories = tape.directories();
+    agree(&source, &tape.join().unwrap(), &check(&tape_directories));
+}
