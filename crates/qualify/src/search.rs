@@ -256,7 +256,7 @@ impl Search {
         }
     }
 
-    fn after_soak(&self, soaked: Soaked) -> Pending {
+    fn after_soak(&mut self, soaked: Soaked) -> Pending {
         let search_end = self.search_end.unwrap_or(End::Interrupted);
         if soaked == Soaked::Held {
             return Pending::End(search_end);
@@ -264,9 +264,17 @@ impl Search {
         let last = self.trials.last();
         let by_stall = last.is_some_and(|soak| soak.outcome.stall_exceeds_buffer());
         let stalls = self.knee().and_then(|knee| soak::stalls_exceed_buffer(&self.trials, knee.lower));
-        match (stalls, soaked, &self.soaks) {
-            (Some(end), _, _) if by_stall => Pending::End(end),
-            (_, Soaked::Again, Some(soaks)) => Pending::Soak { rate: soaks.rate },
+        if let (Some(end), true) = (stalls, by_stall) {
+            return match (soaked, self.target_that_outlasts(&end), &mut self.soaks) {
+                (Soaked::Again, Some(target), Some(soaks)) => {
+                    soaks.rate = target;
+                    Pending::Soak { rate: target }
+                }
+                _ => Pending::End(end),
+            };
+        }
+        match (soaked, &self.soaks) {
+            (Soaked::Again, Some(soaks)) => Pending::Soak { rate: soaks.rate },
             _ => Pending::End(match self.generator_limit {
                 Some(rate) if last.is_some_and(|soak| soak.outcome.generator_limited) => {
                     End::GeneratorLimited { rate }
@@ -274,6 +282,16 @@ impl Search {
                 _ => End::SoakFails,
             }),
         }
+    }
+
+    /// The rate asked for, if it was not soaked yet and the same buffer bridges the longest stall there: it holds for
+    /// longer the slower it fills.
+    fn target_that_outlasts(&self, end: &End) -> Option<f64> {
+        let End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } = end else { return None };
+        let stall_s = longest_stall.as_secs_f64();
+        let buffer_bytes = buffer.as_secs_f64() * buffer_needed_bytes / stall_s.max(1e-9);
+        let soaked_rate = self.trials.last()?.rate;
+        self.plan.target_rate.filter(|&target| target < soaked_rate && buffer_bytes / target > stall_s)
     }
 
     fn knee(&self) -> Option<Interval> {

@@ -41,7 +41,11 @@ impl Recorder {
     ///
     /// `recording` must be unique (random). Fails before anything is written when the address or the memory cannot be
     /// had; when a volume cannot be used, directories made until then are left with their manifests.
-    pub fn start(config: RecorderConfig, recording: Id, clock: Arc<dyn Clock>) -> Result<Self, RecorderError> {
+    pub fn start(
+        config: RecorderConfig,
+        recording: Id,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, RecorderError> {
         config.validate()?;
         let (listener, address) = listen(config.listen)?;
         let pool = Pool::new(config.pool_bytes)?;
@@ -193,7 +197,11 @@ fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), RecorderError> {
 }
 
 /// Makes the recording's directory on every volume.
-fn places(config: &RecorderConfig, recording: Id, clock: &dyn Clock) -> Result<Vec<Option<Place>>, RecorderError> {
+fn places(
+    config: &RecorderConfig,
+    recording: Id,
+    clock: &dyn Clock,
+) -> Result<Vec<Option<Place>>, RecorderError> {
     let Target::Volumes(volumes) = &config.target else { return Ok(vec![None]) };
     let mut places = Vec::new();
     for (index, volume) in volumes.iter().enumerate() {

@@ -66,7 +66,10 @@ pub struct Counters {
 
 impl Counters {
     pub(crate) fn new(volumes: usize) -> Self {
-        Self { intake: IntakeCounters::default(), volumes: (0..volumes).map(|_| VolumeCounters::default()).collect() }
+        Self {
+            intake: IntakeCounters::default(),
+            volumes: (0..volumes).map(|_| VolumeCounters::default()).collect(),
+        }
     }
 
     /// Payload bytes confirmed by the kernel, over all volumes.

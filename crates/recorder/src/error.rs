@@ -14,7 +14,9 @@ pub enum RecorderError {
         what: String,
     },
     /// The address could not be listened on.
-    #[error("cannot listen on {address}: {source}\nhint: another --listen ADDR:PORT, or end the program that holds the port")]
+    #[error(
+        "cannot listen on {address}: {source}\nhint: another --listen ADDR:PORT, or end the program that holds the port"
+    )]
     Listen {
         /// The address.
         address: SocketAddr,

@@ -231,7 +231,8 @@ impl Intake {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
         let was_waiting = std::mem::take(&mut connection.waiting);
         loop {
-            let (bytes, pause) = receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);
+            let (bytes, pause) =
+                receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);
             self.allowance_bytes -= bytes as f64;
             if bytes > 0 && !connection.session.expects_hello() {
                 self.first_event_ns.get_or_insert(now_ns);
@@ -269,7 +270,10 @@ impl Intake {
                 for last in &end.streams {
                     let place = connection.session.streams().iter().position(|s| s.id == last.id);
                     let Some(&slot) = place.and_then(|at| connection.slots.get(at)) else {
-                        return Err(format!("the end message counts stream {}, which was not declared", last.id));
+                        return Err(format!(
+                            "the end message counts stream {}, which was not declared",
+                            last.id
+                        ));
                     };
                     self.store.conclude(slot, last);
                 }
@@ -300,7 +304,12 @@ impl Intake {
                 Ended::Stopped => "stopped".into(),
                 Ended::VolumesFailed(why) => why.clone(),
             },
-            streams: self.store.streams.iter().map(|s| (s.info.id, s.ledger.received, s.ledger.durable)).collect(),
+            streams: self
+                .store
+                .streams
+                .iter()
+                .map(|s| (s.info.id, s.ledger.received, s.ledger.durable))
+                .collect(),
         };
         self.store.volumes.conclude(&conclusion);
         self.store.volumes.close();

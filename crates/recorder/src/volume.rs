@@ -94,7 +94,11 @@ impl VolumeStart {
         Ok((link, VolumeThreads { directory, facts, writer, keeper }))
     }
 
-    fn writer(self, ends: WriterEnds, null: bool) -> Result<(EngineFacts, Threaded<WriterOutcome>), RecorderError> {
+    fn writer(
+        self,
+        ends: WriterEnds,
+        null: bool,
+    ) -> Result<(EngineFacts, Threaded<WriterOutcome>), RecorderError> {
         let (tell, told) = channel();
         let name = format!("ku-writer-{}", self.index);
         let cpus = self.config.cpus.clone();
@@ -103,7 +107,8 @@ impl VolumeStart {
             let (engine, note): (Box<dyn WriteEngine>, _) = if null {
                 (Box::new(NullEngine::new(&ends.waker)), None)
             } else {
-                open(self.config.engine, &self.memory, &ends.waker, self.config.depth).map_err(|e| e.to_string())?
+                open(self.config.engine, &self.memory, &ends.waker, self.config.depth)
+                    .map_err(|e| e.to_string())?
             };
             let facts = EngineFacts { name: engine.name(), buffers: engine.buffers(), note };
             tell.send(facts).map_err(|_| "nobody waits for the writer".to_owned())?;

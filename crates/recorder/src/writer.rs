@@ -324,7 +324,13 @@ impl Writer {
             add(&counters.written_events, events);
             add(&counters.written_payload_bytes, payload_bytes);
             let (slot, bytes) = (sealed.meta.slot, sealed.meta.bytes);
-            self.outgoing.push_back(FromWriter::Written { block: sealed.block, slot, events, payload_bytes, bytes });
+            self.outgoing.push_back(FromWriter::Written {
+                block: sealed.block,
+                slot,
+                events,
+                payload_bytes,
+                bytes,
+            });
         }
     }
 

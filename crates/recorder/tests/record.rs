@@ -102,7 +102,8 @@ fn events_larger_than_a_block_and_than_the_socket() {
 
 #[test]
 fn the_null_target_counts_and_keeps_nothing() {
-    let (source, report, directories) = record(config(Target::Null), &plan(1, 1, EventSize::Fixed(100_000), 2000));
+    let (source, report, directories) =
+        record(config(Target::Null), &plan(1, 1, EventSize::Fixed(100_000), 2000));
     assert!(directories.is_empty());
     assert_eq!(source.total(|s| s.sent), report.ledger.total().durable);
 }
@@ -111,7 +112,8 @@ fn the_null_target_counts_and_keeps_nothing() {
 fn a_drain_follows_and_every_ledger_agrees() {
     let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let path = |n: usize| volumes[n].path().to_path_buf();
-    let tape = Recorder::start(config(Target::Volumes(vec![path(2)])), Id([9; 16]), Arc::new(SystemClock)).unwrap();
+    let tape =
+        Recorder::start(config(Target::Volumes(vec![path(2)])), Id([9; 16]), Arc::new(SystemClock)).unwrap();
     let target = Target::Volumes(vec![path(0), path(1)]);
     let recorder = Recorder::start(config(target), Id([7; 16]), Arc::new(SystemClock)).unwrap();
     let plan_ = DrainPlan {
@@ -123,7 +125,8 @@ fn a_drain_follows_and_every_ledger_agrees() {
     };
     let counters = Arc::new(DrainCounters::default());
     let live = Arc::clone(&counters);
-    let drainer = std::thread::spawn(move || drain(&plan_, &SystemClock, &AtomicBool::new(false), &live).unwrap());
+    let drainer =
+        std::thread::spawn(move || drain(&plan_, &SystemClock, &AtomicBool::new(false), &live).unwrap());
     let source = send(&recorder, &plan(5, 2, EventSize::Uniform { min: 1, max: 300_000 }, 2000));
     let directories = recorder.directories();
     let report = recorder.join().unwrap();

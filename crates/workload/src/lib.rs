@@ -4,10 +4,11 @@
 //! other. Clock, stop switch and the place where its samples go are handed in; nothing here decides what a figure means.
 pub mod ceiling;
 mod contract;
+pub mod detector;
 mod error;
 pub mod preflight;
 pub mod record;
 mod scratch;
 
 pub use contract::{Context, Footprint, Workload, run};
-pub use error::WorkloadError;
+pub use error::{VolumeTrouble, WorkloadError};

@@ -19,7 +19,7 @@ use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove::remove;
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
-use keepup_stream::source::{Rate, SourceCounters, SourcePlan, SourceReport, run as run_source};
+use keepup_stream::source::{Rate, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 
 pub use self::occupancy::{Occupancy, VolumeOccupancy};
 pub use self::sampling::Sample;
@@ -77,6 +77,12 @@ pub struct TrialMeasured {
     pub cores: Vec<CoreUsage>,
     /// From the start of the source to the last durable event, in nanoseconds.
     pub elapsed_ns: u64,
+    /// Front-end buffer of the source, in bytes.
+    pub source_buffer_bytes: u64,
+    /// Sending threads of the source.
+    pub source_threads: u32,
+    /// Why the source was cut off, if it was.
+    pub broken: Option<String>,
 }
 
 struct Sink {
@@ -111,6 +117,7 @@ pub struct RecordTrial {
     drained: Option<DrainReport>,
     verified: Option<VerifyReport>,
     occupancy: Option<Occupancy>,
+    broken: Option<String>,
 }
 
 impl RecordTrial {
@@ -130,6 +137,7 @@ impl RecordTrial {
             drained: None,
             verified: None,
             occupancy: None,
+            broken: None,
         }
     }
 
@@ -225,7 +233,14 @@ impl Workload for RecordTrial {
         for sample in &self.samples {
             record_sample(context, sample);
         }
-        self.source = Some(outcome?);
+        self.source = Some(match outcome {
+            // The recorder's own account, which follows, says why.
+            Err(SourceError::Broken { error, report, .. }) => {
+                self.broken = Some(error.to_string());
+                *report
+            }
+            outcome => outcome?,
+        });
         Ok(())
     }
 
@@ -248,7 +263,13 @@ impl Workload for RecordTrial {
     }
 
     fn verify(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
-        if self.spec.verify && !self.directories.is_empty() {
+        // What was lost already decides; reading the rest back would only take time.
+        let whole = self
+            .source
+            .as_ref()
+            .zip(self.record.as_ref())
+            .is_some_and(|(source, record)| source.total(|s| s.due) == record.ledger.total().durable);
+        if self.spec.verify && whole && !self.directories.is_empty() {
             let recording = Recording::open(&self.directories)?;
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             self.verified = Some(verify(&recording, VerifyOptions { threads }, &|_| {}));
@@ -294,6 +315,9 @@ impl Workload for RecordTrial {
             occupancy,
             cores: std::mem::take(&mut self.cores),
             elapsed_ns: self.elapsed_ns,
+            source_buffer_bytes: self.spec.source.buffer_bytes,
+            source_threads: self.spec.source.connections,
+            broken: self.broken.take(),
         })
     }
 }

@@ -49,7 +49,9 @@ impl Soaks {
         if failed {
             (record.passes, record.seconds) = (0, 0.0);
             let lower = self.rate * (1.0 - plan.soak_step);
-            let target = plan.target_rate.filter(|&target| lower < target && target < self.rate);
+            // The last attempt answers the question asked, however far below that rate lies.
+            let last = record.attempts + 1 >= plan.soak_attempts_max;
+            let target = plan.target_rate.filter(|&target| (lower < target || last) && target < self.rate);
             self.rate = target.unwrap_or(lower);
         } else if outcome.duration_s >= COMPLETE_SHARE * plan.soak.as_secs_f64() {
             record.passes += 1;

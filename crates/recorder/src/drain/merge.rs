@@ -78,7 +78,8 @@ impl Merge {
         let volumes = self.follower.volumes().iter().zip(&self.cursors);
         volumes
             .map(|(volume, cursor)| {
-                let ahead = volume.segments().iter().skip(cursor.segment).map(|s| s.readable_bytes()).sum::<u64>();
+                let ahead =
+                    volume.segments().iter().skip(cursor.segment).map(|s| s.readable_bytes()).sum::<u64>();
                 ahead.saturating_sub(cursor.offset)
             })
             .sum()

@@ -17,6 +17,8 @@ use super::DrainCounters;
 use crate::RecorderError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Looks at a full socket, 50 ms apart, before a stop gives up on a block.
+const STOP_PATIENCE: u32 = 40;
 /// Events handed to the kernel at once.
 const BATCH: usize = 256;
 
@@ -79,17 +81,23 @@ impl Outlet {
             if batch.is_empty() {
                 break;
             }
-            let mut slices: Vec<IoSlice<'_>> =
-                batch.iter().flat_map(|(head, payload)| [IoSlice::new(head), IoSlice::new(payload)]).collect();
+            let mut slices: Vec<IoSlice<'_>> = batch
+                .iter()
+                .flat_map(|(head, payload)| [IoSlice::new(head), IoSlice::new(payload)])
+                .collect();
             let blocked_before_ns = client.blocked_ns();
-            let mut go_on = || match stop.load(Ordering::Acquire) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            // A stop waits for the block under way, unless the other side takes nothing for too long.
+            let mut patience = STOP_PATIENCE;
+            let mut go_on = || {
+                patience -= u32::from(stop.load(Ordering::Acquire));
+                if patience == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let outcome = client.send(&mut &mut slices[..], &mut go_on)?;
             live.blocked_ns.fetch_add(client.blocked_ns() - blocked_before_ns, Ordering::Relaxed);
             if outcome == Sent::Stopped {
-                return Err(RecorderError::Config { what: "the drain was stopped in the middle of a block".into() });
+                return Err(RecorderError::Config {
+                    what: "the drain was stopped in the middle of a block".into(),
+                });
             }
         }
         account.sent += Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
@@ -98,14 +106,19 @@ impl Outlet {
     }
 
     /// Connects for those of `streams` that have no connection yet, if any.
-    pub(super) fn declare<'a>(&mut self, streams: impl Iterator<Item = &'a StreamInfo>) -> Result<(), ClientError> {
+    pub(super) fn declare<'a>(
+        &mut self,
+        streams: impl Iterator<Item = &'a StreamInfo>,
+    ) -> Result<(), ClientError> {
         let is_new = |info: &&StreamInfo| !self.accounts.contains_key(&info.id);
-        let new: BTreeMap<u32, StreamInfo> = streams.filter(is_new).map(|info| (info.id, info.clone())).collect();
+        let new: BTreeMap<u32, StreamInfo> =
+            streams.filter(is_new).map(|info| (info.id, info.clone())).collect();
         if new.is_empty() {
             return Ok(());
         }
         let ids: Vec<u32> = new.keys().copied().collect();
-        let hello = Hello::new(concat!("keepup drain ", env!("CARGO_PKG_VERSION")), new.into_values().collect());
+        let hello =
+            Hello::new(concat!("keepup drain ", env!("CARGO_PKG_VERSION")), new.into_values().collect());
         let (client, _) = Client::connect(&self.to, &hello, CONNECT_TIMEOUT)?;
         let connection = self.connections.len();
         self.accounts.extend(ids.iter().map(|id| (*id, Account { connection, ..Account::default() })));

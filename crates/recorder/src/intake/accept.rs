@@ -70,7 +70,8 @@ impl Intake {
             flags |= epoll::EventFlags::OUT;
         }
         // Fails only for a socket that is gone, which the next read shows.
-        let _ = epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(index as u64), flags);
+        let _ =
+            epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(index as u64), flags);
     }
 
     /// Sends what waits in a connection's outbox.

@@ -17,7 +17,8 @@ impl Intake {
     pub(super) fn welcome(&mut self, connection: &mut Connection) {
         let slots = connection.slots.iter().map(|&slot| &self.store.streams[slot]);
         connection.before = slots.clone().map(account).collect();
-        let streams = slots.map(|s| WelcomeStream { id: s.info.id, next_sequence: s.next_sequence }).collect();
+        let streams =
+            slots.map(|s| WelcomeStream { id: s.info.id, next_sequence: s.next_sequence }).collect();
         connection.push_message(&Welcome {
             recording: self.recording.clone(),
             streams,
@@ -31,7 +32,9 @@ impl Intake {
     /// Acknowledges what became durable and says the last word to those that wait for nothing else.
     pub(super) fn answer(&mut self) {
         for index in 0..self.connections.len() {
-            let Some(mut connection) = self.connections[index].take_if(|c| !c.slots.is_empty()) else { continue };
+            let Some(mut connection) = self.connections[index].take_if(|c| !c.slots.is_empty()) else {
+                continue;
+            };
             self.acknowledge(&mut connection);
             let settled = connection.slots.iter().all(|&slot| self.store.streams[slot].is_settled());
             if connection.phase == Phase::Ending && settled {

@@ -71,7 +71,11 @@ struct Read {
 }
 
 /// One system call: the rest of the event under way goes to its block, what follows to `staging`.
-fn read_some(connection: &Connection, store: &mut Store, staging: &mut [u8]) -> Result<Read, rustix::io::Errno> {
+fn read_some(
+    connection: &Connection,
+    store: &mut Store,
+    staging: &mut [u8],
+) -> Result<Read, rustix::io::Errno> {
     // After a large event exactly one header is taken, so that the next payload again arrives in place.
     let staged_max = match connection.last_event_bytes >= IN_PLACE_BYTES {
         true => HEADER_BYTES - connection.header_bytes,
@@ -81,14 +85,20 @@ fn read_some(connection: &Connection, store: &mut Store, staging: &mut [u8]) -> 
     if let Expect::Event(partial) = &connection.expect {
         let room = &mut store.payload(partial.slot, partial.head.length)[partial.received..];
         let wanted = room.len();
-        let read = rustix::io::readv(&connection.socket, &mut [IoSliceMut::new(room), IoSliceMut::new(staging)])?;
+        let read =
+            rustix::io::readv(&connection.socket, &mut [IoSliceMut::new(room), IoSliceMut::new(staging)])?;
         return Ok(Read { in_place: read.min(wanted), staged: read.saturating_sub(wanted) });
     }
     let staged = rustix::io::read(&connection.socket, staging)?;
     Ok(Read { in_place: 0, staged })
 }
 
-fn finish_in_place(connection: &mut Connection, store: &mut Store, bytes: usize, now_ns: u64) -> Result<(), Pause> {
+fn finish_in_place(
+    connection: &mut Connection,
+    store: &mut Store,
+    bytes: usize,
+    now_ns: u64,
+) -> Result<(), Pause> {
     if let (Expect::Event(partial), true) = (&mut connection.expect, bytes > 0) {
         let payload = store.payload(partial.slot, partial.head.length);
         partial.crc.update(&payload[partial.received..partial.received + bytes]);

@@ -44,7 +44,12 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn new(config: &RecorderConfig, pool: Pool, volumes: Volumes, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(
+        config: &RecorderConfig,
+        pool: Pool,
+        volumes: Volumes,
+        counters: Arc<Counters>,
+    ) -> Self {
         Self {
             pool,
             streams: Vec::new(),
@@ -68,7 +73,10 @@ impl Store {
                     return Err(format!("stream {} is fed by another connection", info.id));
                 }
                 if stream.info != *info {
-                    return Err(format!("stream {} was declared before with another name, type or shape", info.id));
+                    return Err(format!(
+                        "stream {} was declared before with another name, type or shape",
+                        info.id
+                    ));
                 }
             }
         }
@@ -84,7 +92,8 @@ impl Store {
             self.by_id.insert(stream.info.id, self.streams.len());
             self.streams.push(stream);
         }
-        let slots: Vec<usize> = declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
+        let slots: Vec<usize> =
+            declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
         for &slot in &slots {
             self.streams[slot].owner = Some(owner);
             self.streams[slot].dirty = false;
@@ -147,7 +156,13 @@ impl Store {
     }
 
     /// Takes an event whose payload arrived whole and has the checksum `crc`.
-    pub(super) fn complete(&mut self, slot: usize, head: &EventHead, crc: u32, now_ns: u64) -> Result<(), Gap> {
+    pub(super) fn complete(
+        &mut self,
+        slot: usize,
+        head: &EventHead,
+        crc: u32,
+        now_ns: u64,
+    ) -> Result<(), Gap> {
         let stream = &mut self.streams[slot];
         if crc != head.crc {
             let missing = stream.note_gap(head.sequence, LossCause::SequenceGap);

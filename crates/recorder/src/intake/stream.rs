@@ -235,7 +235,11 @@ impl Stream {
         self.unsettled += 1;
         if !self.frozen {
             let end_sequence = open.first_sequence + u64::from(open.events);
-            self.pending.push_back(Pending { stream_block: header.stream_block, end_sequence, durable: false });
+            self.pending.push_back(Pending {
+                stream_block: header.stream_block,
+                end_sequence,
+                durable: false,
+            });
         }
         let meta = SealedMeta { header, bytes, channel: Arc::clone(&self.channel), slot };
         Some(Sealed { block: open.block, meta })

@@ -33,7 +33,10 @@ fn put(stream: &mut Stream, pool: &mut Pool, sequence: u64, payload: &[u8]) -> O
 fn a_sealed_block_holds_its_events_and_their_checksum() {
     let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
     for sequence in 0..10 {
-        assert_eq!(put(&mut stream, &mut pool, sequence, &vec![sequence as u8; 100 + sequence as usize]), None);
+        assert_eq!(
+            put(&mut stream, &mut pool, sequence, &vec![sequence as u8; 100 + sequence as usize]),
+            None
+        );
     }
     let sealed = stream.seal(5).unwrap();
     let header = sealed.meta.header;

@@ -31,7 +31,11 @@ pub(super) struct Volumes {
 }
 
 impl Volumes {
-    pub(super) fn new(links: Vec<VolumeLink>, placement: Box<dyn Placement>, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(
+        links: Vec<VolumeLink>,
+        placement: Box<dyn Placement>,
+        counters: Arc<Counters>,
+    ) -> Self {
         let loads = vec![VolumeLoad { usable: true, bytes_waiting: 0 }; links.len()];
         Self { links, loads, placement, counters, failures: Vec::new() }
     }

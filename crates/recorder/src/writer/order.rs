@@ -15,7 +15,10 @@ use crate::link::{Sealed, SealedMeta};
 enum Stage {
     UnderWay,
     /// The kernel confirmed it, or refused it.
-    Landed { block: Block, confirmed: bool },
+    Landed {
+        block: Block,
+        confirmed: bool,
+    },
     Written,
     Durable,
 }
@@ -59,7 +62,13 @@ impl Order {
 
     /// Takes a block that is about to be written; returns its token.
     pub(super) fn begin(&mut self, meta: SealedMeta, segment: u32, end_offset: u64, now_ns: u64) -> u64 {
-        self.entries.push_back(Entry { meta, segment, end_offset, started_ns: now_ns, stage: Stage::UnderWay });
+        self.entries.push_back(Entry {
+            meta,
+            segment,
+            end_offset,
+            started_ns: now_ns,
+            stage: Stage::UnderWay,
+        });
         self.first_token + self.entries.len() as u64 - 1
     }
 
@@ -82,7 +91,9 @@ impl Order {
         if !matches!(entry.stage, Stage::Landed { confirmed: true, .. }) {
             return None;
         }
-        let Stage::Landed { block, .. } = std::mem::replace(&mut entry.stage, Stage::Written) else { return None };
+        let Stage::Landed { block, .. } = std::mem::replace(&mut entry.stage, Stage::Written) else {
+            return None;
+        };
         let blocks = if entry.segment == self.written.segment { self.written.blocks } else { 0 };
         self.written = Covered {
             segment: entry.segment,

@@ -1,0 +1,250 @@
+//! What limited a trial, read from how busy every stage was, and what would limit next. Pure.
+use keepup_results::{Bottleneck, Ceilings, NextLimit};
+use keepup_workload::record::TrialMeasured;
+
+/// A volume is at its limit when this share of the time as many writes as allowed were under way.
+const FULL: f64 = 0.5;
+/// The pool is what holds the source back when it was empty for this share of the time.
+const POOL_EMPTY: f64 = 0.3;
+/// A thread is starved when it was ready and had no processor for this share of the time.
+const STARVED: f64 = 0.25;
+/// A thread is saturated when it had something to do for this share of the time.
+const SATURATED: f64 = 0.85;
+/// A source is held back when it waited for the network for this share of the time.
+const HELD_BACK: f64 = 0.2;
+/// Below this share of its mark a stage is not named even when nothing else is.
+const SUSPICIOUS: f64 = 0.2;
+/// What the null target is called.
+const NULL: &str = "null";
+
+/// Where the limit lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The generator, not the machine that is to record.
+    Source,
+    /// The path between source and recorder.
+    Network,
+    /// The recorder's own thread is busy all the time.
+    Recorder,
+    /// The recorder's threads wait for a processor.
+    Processor,
+    /// A volume.
+    Volume(String),
+    /// The concurrent read-out.
+    Drain,
+}
+
+impl std::fmt::Display for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Source => f.write_str("source"),
+            Self::Network => f.write_str("network"),
+            Self::Recorder => f.write_str("recorder CPU"),
+            Self::Processor => f.write_str("processor"),
+            Self::Volume(path) => write!(f, "volume {path}"),
+            Self::Drain => f.write_str("drain"),
+        }
+    }
+}
+
+/// How busy one volume was; shares of the time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VolumeEvidence {
+    /// The volume.
+    pub path: String,
+    /// As many writes as allowed were under way.
+    pub full: f64,
+    /// Blocks waited for the next segment to be prepared.
+    pub segment_wait: f64,
+    /// Its writer was ready and had no processor.
+    pub writer_starved: f64,
+    /// Longest write, in milliseconds.
+    pub write_ms_max: f64,
+}
+
+/// How busy every stage was in one trial; shares of the time, 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// What came through, in bytes per second.
+    pub rate: f64,
+    /// The source waited for room in its connections.
+    pub source_blocked: f64,
+    /// The intake had something to do.
+    pub intake_busy: f64,
+    /// The intake was ready and had no processor.
+    pub intake_starved: f64,
+    /// The intake was on a processor.
+    pub intake_cpu: f64,
+    /// Some connection waited for a free block.
+    pub pool_empty: f64,
+    /// Every volume.
+    pub volumes: Vec<VolumeEvidence>,
+    /// What the drain failed at, if it did.
+    pub drain_behind: Option<String>,
+    /// The source kept its schedule and the trial failed all the same.
+    pub failed: bool,
+}
+
+impl Evidence {
+    /// Reads the evidence of a trial; `drain_behind` is the condition that failed, if it was that; `failed` says that the
+    /// trial failed and the source is not to blame.
+    pub fn of(measured: &TrialMeasured, drain_behind: Option<String>, failed: bool) -> Self {
+        let elapsed_ns = measured.elapsed_ns.max(1) as f64;
+        let share = |ns: u64| (ns as f64 / elapsed_ns).min(1.0);
+        let record = &measured.record;
+        let volumes =
+            record.volumes.iter().zip(&measured.occupancy.volumes).map(|(report, busy)| VolumeEvidence {
+                path: report
+                    .directory
+                    .as_ref()
+                    .and_then(|d| d.parent())
+                    .map_or(NULL.into(), |p| p.display().to_string()),
+                full: busy.full,
+                segment_wait: busy.segment_wait,
+                writer_starved: share(report.cpu.run_delay_ns.unwrap_or(0)),
+                write_ms_max: busy.write_ns_max as f64 / 1e6,
+            });
+        Self {
+            rate: measured.received_bytes_per_second(),
+            source_blocked: share(measured.source.blocked_ns) / f64::from(measured.source_threads.max(1)),
+            intake_busy: 1.0 - measured.occupancy.intake_idle,
+            intake_starved: share(record.intake_cpu.run_delay_ns.unwrap_or(0)),
+            intake_cpu: share(record.intake_cpu.cpu_ns),
+            pool_empty: measured.occupancy.pool_wait,
+            volumes: volumes.collect(),
+            drain_behind,
+            failed,
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// Names the stage that limited the trial, with the figures that show it.
+///
+/// Each stage has the share of the time that speaks against it, over the share from which on it is the limit. Stages are
+/// asked from the far end of the path: what is full there fills everything before it. When none is over its mark and
+/// the trial failed all the same, the highest is named.
+pub fn limiting(evidence: &Evidence) -> (Stage, String) {
+    if let Some(behind) = &evidence.drain_behind {
+        return (
+            Stage::Drain,
+            format!("{behind}; recording itself went on at {:.0} MB/s", evidence.rate / 1e6),
+        );
+    }
+    let suspects = [volume(evidence), processor(evidence), recorder(evidence), network(evidence)];
+    let over = suspects.iter().flatten().find(|suspect| suspect.score >= 1.0);
+    let highest = || {
+        let charged =
+            suspects.iter().flatten().filter(|suspect| evidence.failed && suspect.score >= SUSPICIOUS);
+        charged.max_by(|a, b| a.score.total_cmp(&b.score))
+    };
+    if let Some(suspect) = over.or_else(highest) {
+        return (suspect.stage.clone(), suspect.text.clone());
+    }
+    let text = format!(
+        "the source was held back only {} of the time; every stage after it had room",
+        percent(evidence.source_blocked)
+    );
+    (Stage::Source, text)
+}
+
+struct Suspect {
+    stage: Stage,
+    score: f64,
+    text: String,
+}
+
+fn starved(evidence: &Evidence) -> f64 {
+    evidence.volumes.iter().map(|v| v.writer_starved).fold(evidence.intake_starved, f64::max)
+}
+
+fn volume(evidence: &Evidence) -> Option<Suspect> {
+    let volume = evidence.volumes.iter().max_by(|a, b| a.full.total_cmp(&b.full))?;
+    if volume.path == NULL || volume.writer_starved >= STARVED || evidence.intake_starved >= 2.0 * STARVED {
+        return None;
+    }
+    let score = (volume.full / FULL).max(volume.segment_wait / FULL).max(evidence.pool_empty / POOL_EMPTY);
+    let text = format!(
+        "its queue was full {} of the time and the pool empty {}; longest write {:.0} ms",
+        percent(volume.full),
+        percent(evidence.pool_empty),
+        volume.write_ms_max
+    );
+    Some(Suspect { stage: Stage::Volume(volume.path.clone()), score, text })
+}
+
+fn processor(evidence: &Evidence) -> Option<Suspect> {
+    let starved = starved(evidence);
+    let text = format!(
+        "the recorder's threads were ready and waited for a processor {} of the time",
+        percent(starved)
+    );
+    Some(Suspect { stage: Stage::Processor, score: starved / STARVED, text })
+}
+
+fn recorder(evidence: &Evidence) -> Option<Suspect> {
+    let text = format!(
+        "the intake thread was busy {} of the time, {} on its processor, with the volumes' queues not full",
+        percent(evidence.intake_busy),
+        percent(evidence.intake_cpu)
+    );
+    Some(Suspect { stage: Stage::Recorder, score: evidence.intake_busy / SATURATED, text })
+}
+
+fn network(evidence: &Evidence) -> Option<Suspect> {
+    let text = format!(
+        "the source was held back {} of the time while the intake was idle {}",
+        percent(evidence.source_blocked),
+        percent(1.0 - evidence.intake_busy)
+    );
+    Some(Suspect { stage: Stage::Network, score: evidence.source_blocked / HELD_BACK, text })
+}
+
+/// The limit after `stage`: from the trial that relieved it, or from the ceilings of the others.
+pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> Option<NextLimit> {
+    if let (Stage::Volume(_), Some(relieved)) = (stage, relieved) {
+        let (stage, evidence) = limiting(relieved);
+        return Some(NextLimit {
+            stage: stage.to_string(),
+            bytes_per_second: Some(relieved.rate),
+            evidence: format!(
+                "with blocks dropped instead of written the same path ran at {:.0} MB/s; there {evidence}",
+                relieved.rate / 1e6
+            ),
+        });
+    }
+    let volumes: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
+    let others = [
+        (Stage::Network, ceilings.network_bytes_per_second),
+        (Stage::Source, ceilings.source_bytes_per_second),
+        (Stage::Volume("sum".into()), Some(volumes).filter(|&sum| sum > 0.0)),
+    ];
+    let lowest = others
+        .into_iter()
+        .filter(|(other, _)| other != stage)
+        .filter_map(|(other, rate)| rate.map(|rate| (other, rate)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let name = match lowest.0 {
+        Stage::Volume(_) if ceilings.volumes.len() == 1 => format!("volume {}", ceilings.volumes[0].path),
+        Stage::Volume(_) => "volumes together".into(),
+        other => other.to_string(),
+    };
+    Some(NextLimit {
+        evidence: format!("measured alone, {name} did {:.0} MB/s", lowest.1 / 1e6),
+        stage: name,
+        bytes_per_second: Some(lowest.1),
+    })
+}
+
+/// The verdict's bottleneck from the trial that shows it best.
+pub fn bottleneck(evidence: &Evidence, ceilings: &Ceilings, relieved: Option<&Evidence>) -> Bottleneck {
+    let (stage, text) = limiting(evidence);
+    Bottleneck { next: next(&stage, ceilings, relieved), stage: stage.to_string(), evidence: text }
+}
+
+#[cfg(test)]
+#[path = "bottleneck_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! Every stage is named when, and only when, its figures say so.
+use super::*;
+
+fn quiet() -> Evidence {
+    let volume = VolumeEvidence { path: "/a".into(), full: 0.05, ..VolumeEvidence::default() };
+    Evidence { rate: 1e9, intake_busy: 0.3, volumes: vec![volume], ..Evidence::default() }
+}
+
+fn stage(change: impl FnOnce(&mut Evidence)) -> Stage {
+    let mut evidence = quiet();
+    change(&mut evidence);
+    limiting(&evidence).0
+}
+
+#[test]
+fn names_each_stage_by_its_own_figures() {
+    assert_eq!(stage(|_| {}), Stage::Source);
+    assert_eq!(stage(|e| e.source_blocked = 0.8), Stage::Network);
+    assert_eq!(stage(|e| e.intake_busy = 0.97), Stage::Recorder);
+    assert_eq!(stage(|e| e.intake_starved = 0.6), Stage::Processor);
+    assert_eq!(stage(|e| e.volumes[0].full = 0.9), Stage::Volume("/a".into()));
+    assert_eq!(stage(|e| e.drain_behind = Some("slow".into())), Stage::Drain);
+}
+
+#[test]
+fn a_failed_trial_names_the_stage_nearest_its_mark() {
+    let near = |failed: bool| {
+        stage(|e| (e.failed, e.volumes[0].full, e.source_blocked, e.intake_busy) = (failed, 0.3, 0.04, 0.2))
+    };
+    assert_eq!(near(true), Stage::Volume("/a".into()));
+    assert_eq!(near(false), Stage::Source);
+}
+
+#[test]
+fn a_full_queue_wins_over_what_follows_from_it() {
+    let held = |e: &mut Evidence| {
+        (e.volumes[0].full, e.pool_empty, e.source_blocked, e.intake_busy) = (0.95, 0.9, 0.9, 0.9);
+    };
+    assert_eq!(stage(held), Stage::Volume("/a".into()));
+}
+
+#[test]
+fn a_starved_writer_is_not_blamed_on_its_volume() {
+    assert_eq!(stage(|e| (e.volumes[0].full, e.volumes[0].writer_starved) = (0.9, 0.7)), Stage::Processor);
+}
+
+#[test]
+fn the_fullest_of_several_volumes_is_named() {
+    let slow = VolumeEvidence { path: "/slow".into(), full: 0.8, ..VolumeEvidence::default() };
+    assert_eq!(stage(|e| e.volumes.push(slow)), Stage::Volume("/slow".into()));
+}
+
+#[test]
+fn the_next_limit_is_proven_or_the_lowest_ceiling() {
+    let ceilings = Ceilings {
+        source_bytes_per_second: Some(3e9),
+        network_bytes_per_second: Some(2e9),
+        volumes: vec![keepup_results::VolumeCeiling { path: "/a".into(), bytes_per_second: Some(1e9) }],
+        ..Ceilings::default()
+    };
+    let relieved = Evidence { rate: 1.9e9, source_blocked: 0.9, ..quiet() };
+    let after_volume = next(&Stage::Volume("/a".into()), &ceilings, Some(&relieved)).unwrap();
+    assert_eq!((after_volume.stage.as_str(), after_volume.bytes_per_second), ("network", Some(1.9e9)));
+    let after_network = next(&Stage::Network, &ceilings, None).unwrap();
+    assert_eq!((after_network.stage.as_str(), after_network.bytes_per_second), ("volume /a", Some(1e9)));
+}

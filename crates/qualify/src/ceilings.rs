@@ -1,0 +1,57 @@
+//! What each component alone can do, measured before any trial is judged.
+use std::time::Duration;
+
+use keepup_results::{Ceilings, VolumeCeiling as VolumeFigure};
+use keepup_workload::ceiling::{MemoryCeiling, NetworkCeiling, SourceCeiling, VolumeCeiling, VolumeSpec};
+use keepup_workload::detector::SourceRate;
+use keepup_workload::preflight::Checked;
+use keepup_workload::run;
+
+use crate::QualifyError;
+use crate::progress::Progress;
+use crate::session::Session;
+
+/// Share of a volume's usable space that its ceiling may fill.
+const SPACE_SHARE: f64 = 0.25;
+
+impl Session<'_> {
+    /// Memory, network, source and every volume, each alone.
+    pub(crate) fn measure_ceilings(&mut self, volumes: &[Checked]) -> Result<Ceilings, QualifyError> {
+        let time = self.settings.lengths().ceiling;
+        let mut ceilings = Ceilings::default();
+        let memory = run(&mut MemoryCeiling::new(time.min(Duration::from_millis(500))), &mut self.context())?;
+        ceilings.memory_bytes_per_second = Some(memory);
+        self.ceiling_done("memory copy, one core", memory);
+        let network = run(&mut NetworkCeiling::new(time), &mut self.context())?;
+        ceilings.network_bytes_per_second = Some(network);
+        self.ceiling_done("network alone (loopback)", network);
+        let plan = self.settings.source(SourceRate::Max, time);
+        let source = run(&mut SourceCeiling::new(&plan, time), &mut self.context())?;
+        ceilings.source_bytes_per_second = Some(source);
+        self.ceiling_done("source alone", source);
+        for volume in volumes {
+            let config = self.settings.recorder(String::new());
+            let allowed = self.settings.write_bytes_max / 20 / volumes.len() as u64;
+            let spec = VolumeSpec {
+                volume: volume.path.clone(),
+                block_bytes: config.block_bytes.next_multiple_of(4096),
+                depth: config.depth,
+                segment_bytes: config.segment_bytes,
+                bytes_max: allowed.min((volume.usable_bytes as f64 * SPACE_SHARE) as u64),
+                engine: config.engine,
+                time,
+            };
+            let name = self.fresh_name();
+            let measured = run(&mut VolumeCeiling::new(spec, name), &mut self.context())?;
+            self.bytes_written += measured.bytes;
+            let path = volume.path.display().to_string();
+            self.ceiling_done(&format!("volume {path} alone"), measured.bytes_per_second);
+            ceilings.volumes.push(VolumeFigure { path, bytes_per_second: Some(measured.bytes_per_second) });
+        }
+        Ok(ceilings)
+    }
+
+    fn ceiling_done(&mut self, what: &str, bytes_per_second: f64) {
+        self.tell(Progress::Done { text: format!("{what}: {:.0} MB/s", bytes_per_second / 1e6) });
+    }
+}

@@ -1,0 +1,159 @@
+//! Did a trial hold? Schedule, loss, backlog, durable in time, drained in time: the first that fails is named. Pure.
+use std::time::Duration;
+
+use keepup_results::TrialResult;
+use keepup_workload::record::{Sample, TrialMeasured};
+
+use crate::search::{Phase, TrialOutcome, backlog_grows};
+
+/// The source is called too slow below this share of the rate asked for.
+const SCHEDULE_SHARE: f64 = 0.98;
+/// A source that waited longer than this share of the time was held back; it did not fail by itself.
+const BLOCKED_SHARE: f64 = 0.1;
+/// Everything must be durable this long after the source ended.
+const DURABLE_WITHIN: Duration = Duration::from_secs(5);
+/// A drain must reach this share of its rate.
+const DRAIN_SHARE: f64 = 0.9;
+/// The first of a trial in which a drain cannot have anything yet, in seconds: a flush and a look at the journal.
+const DRAIN_START_S: f64 = 1.0;
+
+/// What a trial was asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    /// Rate in bytes per second; nothing for as fast as it goes.
+    pub rate: Option<f64>,
+    /// Length.
+    pub duration: Duration,
+    /// Rate asked of the drain.
+    pub drain_rate: Option<f64>,
+}
+
+/// Turns what was measured into what the search wants to know.
+pub fn outcome(asked: &Asked, measured: &TrialMeasured, elapsed_s: f64) -> TrialOutcome {
+    let duration_s = measured.source.elapsed_ns as f64 / 1e9;
+    let due = measured.source.total(|s| s.due);
+    let sent = measured.source.total(|s| s.sent);
+    let rate = asked.rate.unwrap_or(f64::INFINITY);
+    let offered_rate = due.bytes as f64 / asked.duration.as_secs_f64().min(duration_s).max(1e-9);
+    let buffer_bytes = buffer_bytes(measured);
+    TrialOutcome {
+        duration_s: duration_s.min(asked.duration.as_secs_f64()),
+        elapsed_s,
+        offered_events: due.events,
+        lost_events: lost_events(measured),
+        backlog_growing: asked.rate.is_some() && grows(asked, measured),
+        longest_stall: longest_stall(&measured.samples),
+        buffer: asked.rate.map(|rate| Duration::from_secs_f64((buffer_bytes / rate.max(1.0)).min(1e6))),
+        achieved_rate: measured.received_bytes_per_second(),
+        offered_rate,
+        failed: late(measured).or_else(|| drain_behind(asked, measured)).or_else(|| damaged(measured)),
+        generator_limited: generator_limited(rate, duration_s, sent.bytes as f64, measured),
+    }
+}
+
+/// Events lost at the source or after it.
+pub fn lost_events(measured: &TrialMeasured) -> u64 {
+    let total = measured.record.ledger.total();
+    let due = measured.source.total(|s| s.due);
+    due.events.saturating_sub(total.durable.events)
+}
+
+fn grows(asked: &Asked, measured: &TrialMeasured) -> bool {
+    let end_s = asked.duration.as_secs_f64();
+    let offered: Vec<(f64, f64)> = measured.backlog().into_iter().filter(|(t, _)| *t <= end_s).collect();
+    backlog_grows(&offered, asked.rate.unwrap_or(0.0))
+}
+
+/// Bytes that a stall can fill: the source's own buffer is known to the source, the pool to the recorder.
+fn buffer_bytes(measured: &TrialMeasured) -> f64 {
+    measured.record.pool_bytes as f64 + measured.source_buffer_bytes as f64
+}
+
+/// The longest time in which something was due and nothing was written.
+pub fn longest_stall(samples: &[Sample]) -> Option<Duration> {
+    let first = samples.first()?;
+    let (mut longest_s, mut since_s, mut written) = (0.0f64, first.t_s, first.written_bytes);
+    for sample in samples {
+        if sample.written_bytes != written || sample.backlog_bytes() == 0 {
+            (since_s, written) = (sample.t_s, sample.written_bytes);
+        }
+        longest_s = longest_s.max(sample.t_s - since_s);
+    }
+    Some(Duration::from_secs_f64(longest_s))
+}
+
+/// Whether the source itself was too slow: it fell short though nothing held it back.
+fn generator_limited(rate: f64, duration_s: f64, sent_bytes: f64, measured: &TrialMeasured) -> bool {
+    if !rate.is_finite() {
+        return false;
+    }
+    let blocked = measured.source.blocked_ns as f64 / (measured.source.elapsed_ns.max(1) as f64);
+    let short = sent_bytes < SCHEDULE_SHARE * rate * duration_s;
+    short && blocked / measured.source_threads.max(1) as f64 <= BLOCKED_SHARE
+}
+
+fn late(measured: &TrialMeasured) -> Option<String> {
+    let after_ns = measured.elapsed_ns.saturating_sub(measured.source.elapsed_ns);
+    (u128::from(after_ns) > DURABLE_WITHIN.as_nanos())
+        .then(|| format!("durable only {:.1} s after the last event", after_ns as f64 / 1e9))
+}
+
+/// What the concurrent read-out failed at, if it did.
+pub fn drain_behind(asked: &Asked, measured: &TrialMeasured) -> Option<String> {
+    let rate = asked.drain_rate?;
+    let last = measured.samples.last()?;
+    let time_s = last.t_s - DRAIN_START_S;
+    let owed = (rate * time_s).min(last.durable_bytes as f64 - rate * DRAIN_START_S);
+    // What one block more or less makes, and the first second, prove nothing in a short trial.
+    let judged = time_s >= 2.0 && owed > 0.0;
+    (judged && (last.drained_bytes as f64) < DRAIN_SHARE * owed - 2e6).then(|| {
+        format!(
+            "the drain fell behind: {:.1} MB/s of {:.1} MB/s",
+            last.drained_bytes as f64 / time_s / 1e6,
+            rate / 1e6
+        )
+    })
+}
+
+fn damaged(measured: &TrialMeasured) -> Option<String> {
+    let report = measured.verify.as_ref()?;
+    (!report.is_intact()).then(|| {
+        let first = report.faults.first().map_or_else(String::new, |f| format!(", first: {}", f.what));
+        format!("{} faults on reading back{first}", report.fault_count)
+    })
+}
+
+/// The trial as the result keeps it.
+pub fn result(phase: Phase, asked: &Asked, measured: &TrialMeasured, outcome: &TrialOutcome) -> TrialResult {
+    let failed = first_failed(outcome);
+    let gb = measured.record.ledger.total().received.bytes as f64 / 1e9;
+    TrialResult {
+        phase: phase.to_string(),
+        asked_bytes_per_second: asked.rate.unwrap_or(outcome.achieved_rate),
+        seconds: asked.duration.as_secs_f64(),
+        achieved_bytes_per_second: outcome.achieved_rate,
+        durable_bytes_per_second: measured.durable_bytes_per_second(),
+        lost_events: outcome.lost_events,
+        backlog_growing: outcome.backlog_growing,
+        passed: failed.is_none(),
+        failed_condition: failed,
+        backlog_bytes_max: Some(measured.backlog_bytes_max()),
+        stall_ms_max: outcome.longest_stall.map(|s| s.as_secs_f64() * 1e3),
+        buffer_seconds: outcome.buffer.map(|b| b.as_secs_f64()),
+        cpu_seconds_per_gb: (gb > 0.0).then(|| measured.recorder_cpu_ns as f64 / 1e9 / gb),
+    }
+}
+
+/// The first condition that failed, in words.
+pub fn first_failed(outcome: &TrialOutcome) -> Option<String> {
+    if outcome.generator_limited {
+        return Some("the source did not keep its schedule".into());
+    }
+    if outcome.lost_events > 0 {
+        return Some(format!("{} of {} events lost", outcome.lost_events, outcome.offered_events));
+    }
+    if outcome.backlog_growing {
+        return Some("the backlog grew".into());
+    }
+    outcome.failed.clone()
+}

@@ -1,0 +1,391 @@
+//! One qualification from the first look at the machine to the verdict: ceilings, search, proof, soak, reading back.
+//!
+//! Everything that is decided is decided elsewhere, by pure functions; this runs the trials, keeps every event, and keeps
+//! what it has when it is interrupted.
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use keepup_measure::clock::Clock;
+use keepup_measure::environment::Environment;
+use keepup_recorder::Target;
+use keepup_recording::id::Id;
+use keepup_results::{
+    Ceilings, Event, EventLog, Kind, ResultDirectory, ResultSummary, TrialResult, default_name,
+};
+use keepup_workload::detector::SourceRate;
+use keepup_workload::preflight::Checked;
+use keepup_workload::record::{DrainSpec, RecordTrial, TrialMeasured, TrialSpec};
+use keepup_workload::{Context, run};
+
+use crate::QualifyError;
+use crate::bottleneck::Evidence;
+use crate::judge::{self, Asked};
+use crate::progress::Progress;
+use crate::search::{Outcome, Phase, Search, Step, TrialOutcome};
+use crate::settings::{Bounds, Settings};
+use crate::summary::{Findings, summarise};
+
+/// Pause between two trials, so that one does not pay for the other's deletions.
+const SETTLE: Duration = Duration::from_millis(200);
+/// Samples of a trial; the backlog's trend is read from them.
+const SAMPLES: u32 = 100;
+/// No sample more often than this.
+const SAMPLE_EVERY_MIN: Duration = Duration::from_millis(10);
+/// The highest rate tried, as a share of what the source alone can do: nearer to it the source would be judged.
+const SOURCE_SHARE: f64 = 0.8;
+/// How far above the rate without a schedule the search begins: a closed loop leaves room unused between its turns.
+const ABOVE_SATURATED: f64 = 2.0;
+/// How far above the sum of the volumes alone the search begins.
+const ABOVE_VOLUMES: f64 = 1.1;
+
+type Samples = (u64, std::collections::BTreeMap<String, f64>);
+
+/// A run under way.
+pub struct Session<'a> {
+    pub(crate) settings: &'a Settings,
+    clock: Arc<dyn Clock>,
+    stop: Arc<AtomicBool>,
+    watch: &'a mut dyn FnMut(Progress),
+    log: EventLog,
+    samples: (Sender<Samples>, Receiver<Samples>),
+    identity: Id,
+    names: u32,
+    begin_ns: u64,
+    estimate_s: f64,
+    pub(crate) bytes_written: u64,
+    trials: Vec<TrialResult>,
+}
+
+/// One trial with everything known of it.
+pub(crate) struct Tried {
+    pub(crate) measured: TrialMeasured,
+    pub(crate) outcome: TrialOutcome,
+    /// What the drain failed at, if it did.
+    drain_behind: Option<String>,
+}
+
+/// What a trial is to be.
+struct Request {
+    phase: Phase,
+    label: &'static str,
+    rate: Option<f64>,
+    duration: Duration,
+    null: bool,
+    verify: bool,
+}
+
+/// Qualifies this machine for `settings`, telling `watch` how it goes. `identity` is random.
+///
+/// # Errors
+/// Settings, volumes or the result's directory that cannot work; a recorder that cannot start. An interruption is not an
+/// error: the summary says what is known so far.
+pub fn qualify(
+    settings: &Settings,
+    identity: Id,
+    clock: Arc<dyn Clock>,
+    stop: Arc<AtomicBool>,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<(ResultSummary, bool), QualifyError> {
+    settings.profile.validate()?;
+    let volumes = settings.preflight()?;
+    let environment = Environment::collect(&settings.volumes, Path::new("/"));
+    let created_unix_ns = clock.unix_ns();
+    let id = identity.to_string()[..8].to_owned();
+    let name = default_name(&settings.profile.name, &id, created_unix_ns)?;
+    std::fs::create_dir_all(&settings.results).map_err(|e| QualifyError::Settings {
+        what: format!("cannot make the directory for results {}: {e}", settings.results.display()),
+        environment: true,
+    })?;
+    let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
+    let log = directory.create_log()?;
+    let usable = volumes.iter().map(|v| v.usable_bytes).sum();
+    let mut session = Session {
+        settings,
+        begin_ns: clock.now_ns(),
+        clock,
+        stop,
+        watch,
+        log,
+        samples: channel(),
+        identity,
+        names: 0,
+        estimate_s: settings.cost(usable).seconds,
+        bytes_written: 0,
+        trials: Vec::new(),
+    };
+    let plan = summary_plan(settings);
+    session.keep(Event::Started {
+        t_unix_ns: created_unix_ns,
+        schema_version: keepup_results::SCHEMA_VERSION,
+        tool_version: settings.tool_version.clone(),
+        id: id.clone(),
+        kind: Kind::Qualify,
+        command: settings.command.clone(),
+        profile: settings.profile.name.clone(),
+        plan: plan.clone(),
+        environment: serde_json::to_value(&environment).unwrap_or_default(),
+    })?;
+    let findings = session.investigate(&volumes)?;
+    let written = session.bytes_written;
+    let trials = std::mem::take(&mut session.trials);
+    let (summary, generator_limited) = summarise(Summing {
+        settings,
+        environment: &environment,
+        findings: &findings,
+        trials,
+        bytes_written: written,
+        usable_bytes: usable,
+        id,
+        created_unix_ns,
+        plan,
+        directory: directory.path(),
+        volumes: &volumes,
+    });
+    session.keep(Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: summary.verdict })?;
+    session.log.finish()?;
+    directory.write_summary(&summary)?;
+    Ok((summary, generator_limited))
+}
+
+/// What the summary is made from.
+pub(crate) struct Summing<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) environment: &'a Environment,
+    pub(crate) findings: &'a Findings,
+    pub(crate) trials: Vec<TrialResult>,
+    pub(crate) bytes_written: u64,
+    pub(crate) usable_bytes: u64,
+    pub(crate) id: String,
+    pub(crate) created_unix_ns: u64,
+    pub(crate) plan: serde_json::Value,
+    pub(crate) directory: &'a Path,
+    pub(crate) volumes: &'a [Checked],
+}
+
+fn summary_plan(settings: &Settings) -> serde_json::Value {
+    let recorder = settings.recorder(String::new());
+    serde_json::json!({
+        "profile": settings.profile.to_toml(),
+        "volumes": settings.volumes,
+        "quick": settings.quick,
+        "soak_seconds": settings.soak.map(|s| s.as_secs_f64()),
+        "write_bytes_max": settings.write_bytes_max,
+        "pool_bytes": recorder.pool_bytes,
+        "block_bytes": recorder.block_bytes,
+        "segment_bytes": recorder.segment_bytes,
+        "depth": recorder.depth,
+    })
+}
+
+impl Session<'_> {
+    pub(crate) fn tell(&mut self, progress: Progress) {
+        (self.watch)(progress);
+    }
+
+    fn keep(&mut self, event: Event) -> Result<(), QualifyError> {
+        Ok(self.log.append(&event)?)
+    }
+
+    /// A name that no other directory of this run has.
+    pub(crate) fn fresh_name(&mut self) -> String {
+        self.names += 1;
+        format!("keepup-qualify-{}-{:03}", &self.identity.to_string()[..8], self.names)
+    }
+
+    /// Unique for every recording of this run.
+    fn fresh_id(&self) -> Id {
+        let mixed = u128::from(self.names).wrapping_mul(0xda94_2042_e4dd_58b5_2545_f491_4f6c_dd1d);
+        Id((u128::from_be_bytes(self.identity.0) ^ mixed).to_be_bytes())
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        let samples = self.samples.0.clone();
+        Context {
+            clock: Arc::clone(&self.clock),
+            stop: Arc::clone(&self.stop),
+            // Nobody listens only when the session is gone.
+            sample: Box::new(move |t_ms, values| drop(samples.send((t_ms, values)))),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn phase(&mut self, name: &str) -> Result<(), QualifyError> {
+        let elapsed_s = self.clock.now_ns().saturating_sub(self.begin_ns) as f64 / 1e9;
+        let estimate_s = (self.estimate_s - elapsed_s).max(0.0);
+        self.tell(Progress::Phase { name: name.into(), estimate_s });
+        self.keep(Event::Phase { t_unix_ns: self.clock.unix_ns(), name: name.into() })
+    }
+
+    fn investigate(&mut self, volumes: &[Checked]) -> Result<Findings, QualifyError> {
+        for warning in volumes.iter().flat_map(|v| &v.warnings) {
+            self.tell(Progress::Warning { text: warning.clone() });
+        }
+        self.phase("each component alone")?;
+        let ceilings = self.measure_ceilings(volumes)?;
+        self.phase("the whole path, as fast as it goes")?;
+        let lengths = self.settings.lengths();
+        let saturated = self.trial(&Request {
+            phase: Phase::Narrow,
+            label: "saturated",
+            rate: None,
+            duration: lengths.saturated,
+            null: false,
+            verify: false,
+        })?;
+        let bounds = self.bounds(&ceilings, &saturated, volumes);
+        let mut findings = Findings::new(ceilings, saturated, bounds.max_rate);
+        if let Some(fault) = findings.saturated.broken() {
+            findings.fault = Some(fault);
+            return Ok(findings);
+        }
+        let plan = self.settings.search(&bounds)?;
+        if plan.soak < Duration::from_secs(if self.settings.quick { 5 } else { 30 })
+            && self.settings.soak.is_none()
+        {
+            let text = format!(
+                "the soak is shortened to {:.0} s by the bytes or the space allowed",
+                plan.soak.as_secs_f64()
+            );
+            self.tell(Progress::Warning { text: text.clone() });
+            findings.notes.push(text);
+        }
+        findings.soak_asked = plan.soak;
+        self.phase("search for the highest rate without loss")?;
+        self.search(Search::new(plan)?, &mut findings)?;
+        if findings.fault.is_none() && !self.is_stopped() {
+            self.phase("the limit after this one")?;
+            findings.relieved = Some(self.trial(&Request {
+                phase: Phase::Narrow,
+                label: "without disks",
+                rate: None,
+                duration: lengths.saturated,
+                null: true,
+                verify: false,
+            })?);
+        }
+        Ok(findings)
+    }
+
+    fn bounds(&self, ceilings: &Ceilings, saturated: &Tried, volumes: &[Checked]) -> Bounds {
+        let source = ceilings.source_bytes_per_second.unwrap_or(f64::INFINITY) * SOURCE_SHARE;
+        let through = saturated.measured.durable_bytes_per_second().max(1.0);
+        let volumes_alone: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
+        let max_rate =
+            (through * ABOVE_SATURATED).min(volumes_alone * ABOVE_VOLUMES).max(through).min(source);
+        Bounds {
+            min_rate: (max_rate / 20.0).min(self.settings.required() / 4.0),
+            max_rate,
+            write_rate: through,
+            usable_bytes: volumes.iter().map(|v| v.usable_bytes).min().unwrap_or(0) * volumes.len() as u64,
+            bytes_written: self.bytes_written,
+        }
+    }
+
+    fn search(&mut self, mut search: Search, findings: &mut Findings) -> Result<(), QualifyError> {
+        let outcome: Outcome = loop {
+            if self.is_stopped() {
+                break search.finish_now();
+            }
+            let (phase, rate, duration) = match search.next() {
+                Step::Trial { rate, duration, phase } => (phase, rate, duration),
+                Step::Soak { rate, duration } => {
+                    self.phase("soak")?;
+                    (Phase::Soak, rate, duration)
+                }
+                Step::Done(outcome) => break outcome,
+            };
+            let verify = phase == Phase::Soak;
+            let request = Request { phase, label: "", rate: Some(rate), duration, null: false, verify };
+            let tried = self.trial(&request)?;
+            if self.is_stopped() {
+                break search.finish_now();
+            }
+            search.record(tried.outcome.clone());
+            findings.fault = findings.fault.take().or_else(|| tried.broken());
+            findings.take(phase, rate, tried);
+            if findings.fault.is_some() {
+                break search.finish_now();
+            }
+        };
+        findings.outcome = outcome;
+        Ok(())
+    }
+
+    fn trial(&mut self, request: &Request) -> Result<Tried, QualifyError> {
+        let seconds = request.duration.as_secs_f64();
+        let label =
+            if request.label.is_empty() { request.phase.to_string() } else { request.label.to_owned() };
+        self.tell(Progress::Trial { phase: label.clone(), rate: request.rate, seconds });
+        self.clock.sleep_until_ns(self.clock.now_ns() + SETTLE.as_nanos() as u64);
+        let rate = request.rate.map_or(SourceRate::Max, SourceRate::Bytes);
+        let name = self.fresh_name();
+        let mut recorder = self.settings.recorder(name);
+        if request.null {
+            recorder.target = Target::Null;
+        }
+        let drain_rate = self.settings.profile.drain.filter(|_| !request.null).map(|r| r.bytes_per_second());
+        let spec = TrialSpec {
+            source: self.settings.source(rate, request.duration),
+            recorder,
+            recording: self.fresh_id(),
+            drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to }),
+            verify: request.verify,
+            sample_every: (request.duration / SAMPLES).clamp(SAMPLE_EVERY_MIN, Duration::from_millis(500)),
+        };
+        let begin_ns = self.clock.now_ns();
+        let mut context = self.context();
+        let measured = run(&mut RecordTrial::new(spec), &mut context)?;
+        let elapsed_s = self.clock.now_ns().saturating_sub(begin_ns) as f64 / 1e9;
+        self.keep_samples(begin_ns)?;
+        if !request.null {
+            self.bytes_written += measured.record.ledger.total().written.bytes;
+        }
+        let asked = Asked { rate: request.rate, duration: request.duration, drain_rate };
+        let outcome = judge::outcome(&asked, &measured, elapsed_s);
+        let mut trial = judge::result(request.phase, &asked, &measured, &outcome);
+        trial.phase = label;
+        self.tell(Progress::Done { text: one_line(&trial) });
+        self.keep(Event::Trial { t_unix_ns: self.clock.unix_ns(), trial: Box::new(trial.clone()) })?;
+        self.trials.push(trial);
+        let drain_behind = judge::drain_behind(&asked, &measured);
+        Ok(Tried { measured, outcome, drain_behind })
+    }
+
+    fn keep_samples(&mut self, begin_ns: u64) -> Result<(), QualifyError> {
+        let offset_ms = begin_ns.saturating_sub(self.begin_ns) / 1_000_000;
+        while let Ok((t_ms, values)) = self.samples.1.try_recv() {
+            let t_unix_ns = self.clock.unix_ns();
+            self.keep(Event::Sample { t_unix_ns, t_ms: offset_ms + t_ms, values })?;
+        }
+        Ok(())
+    }
+}
+
+fn one_line(trial: &TrialResult) -> String {
+    let verdict = trial.failed_condition.as_deref().unwrap_or("held");
+    let rate = trial.achieved_bytes_per_second / 1e6;
+    let cpu = trial.cpu_seconds_per_gb.map_or_else(String::new, |cpu| format!(", {cpu:.2} CPU s/GB"));
+    format!("{rate:.0} MB/s through: {verdict}{cpu}")
+}
+
+impl Tried {
+    /// What broke the recording off, if something did.
+    pub(crate) fn broken(&self) -> Option<String> {
+        match &self.measured.record.ended {
+            keepup_recorder::report::Ended::VolumesFailed(why) => Some(format!("recording broke off: {why}")),
+            _ => self.measured.broken.clone(),
+        }
+    }
+
+    /// How busy every stage was.
+    pub(crate) fn evidence(&self) -> Evidence {
+        let failed = judge::first_failed(&self.outcome).is_some() && !self.outcome.generator_limited;
+        Evidence::of(&self.measured, self.drain_behind.clone(), failed)
+    }
+}

@@ -1,0 +1,115 @@
+//! From what held to the answer: FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
+use keepup_results::Verdict;
+
+use crate::search::{End, Outcome};
+
+/// What the verdict is made of.
+#[derive(Clone, Debug)]
+pub struct Basis<'a> {
+    /// Rate required, in bytes per second.
+    pub required: f64,
+    /// Head-room wanted.
+    pub headroom_wanted: f64,
+    /// Share of the processors that must stay free.
+    pub cpu_free_wanted: f64,
+    /// Share of all processors that recording at the required rate takes, if it was measured.
+    pub cpu_share_at_required: Option<f64>,
+    /// How the search ended.
+    pub outcome: &'a Outcome,
+    /// A volume that failed, or damage found on reading back.
+    pub fault: Option<&'a str>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, most important first.
+    pub reasons: Vec<String>,
+    /// The generator was the limit: another machine for the source would tell more.
+    pub generator_limited: bool,
+}
+
+fn mb(rate: f64) -> String {
+    format!("{:.0} MB/s", rate / 1e6)
+}
+
+/// Judges.
+pub fn judge(basis: &Basis<'_>) -> Judgement {
+    let end = &basis.outcome.end;
+    let answer = |verdict, reasons| Judgement { verdict, reasons, generator_limited: false };
+    if let Some(fault) = basis.fault {
+        return answer(Verdict::NotFit, vec![fault.to_owned()]);
+    }
+    if *end == End::Interrupted {
+        return answer(Verdict::Inconclusive, vec!["the run was interrupted before its end".into()]);
+    }
+    let Some(qualified) = basis.outcome.qualified_rate else { return nothing_held(basis) };
+    let headroom = qualified / basis.required;
+    let mut reasons = vec![format!(
+        "{} held for the whole soak without loss: {headroom:.2} times the {} required ({:.2} wanted)",
+        mb(qualified),
+        mb(basis.required),
+        basis.headroom_wanted
+    )];
+    if headroom < 1.0 {
+        if let End::GeneratorLimited { rate } = end {
+            reasons.push(generator(*rate));
+            return Judgement { verdict: Verdict::Inconclusive, reasons, generator_limited: true };
+        }
+        return answer(Verdict::NotFit, reasons);
+    }
+    let mut limited = headroom < basis.headroom_wanted;
+    if limited {
+        reasons.push("the head-room is smaller than wanted".into());
+    }
+    let free = basis.cpu_share_at_required.map(|share| 1.0 - share);
+    if let Some(free) = free.filter(|&free| free < basis.cpu_free_wanted) {
+        limited = true;
+        reasons.push(format!(
+            "only {:.0} % of the processors stay free at the required rate, {:.0} % are wanted",
+            free * 100.0,
+            basis.cpu_free_wanted * 100.0
+        ));
+    }
+    if let End::GeneratorLimited { rate } = end {
+        reasons.push(generator(*rate));
+    }
+    answer(if limited { Verdict::FitWithLimits } else { Verdict::Fit }, reasons)
+}
+
+fn generator(rate: f64) -> String {
+    format!("the source on this machine cannot offer {}, so the machine's own limit was not found", mb(rate))
+}
+
+fn nothing_held(basis: &Basis<'_>) -> Judgement {
+    let answer =
+        |verdict, reason: String| Judgement { verdict, reasons: vec![reason], generator_limited: false };
+    match &basis.outcome.end {
+        End::GeneratorLimited { rate } => {
+            Judgement { generator_limited: true, ..answer(Verdict::Inconclusive, generator(*rate)) }
+        }
+        End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => answer(
+            Verdict::NotFit,
+            format!(
+                "the buffer is too small for the stalls seen: the longest took {:.0} ms, the buffer bridges {:.0} ms; \
+                 {:.0} MB of buffer would do",
+                longest_stall.as_secs_f64() * 1e3,
+                buffer.as_secs_f64() * 1e3,
+                buffer_needed_bytes / 1e6
+            ),
+        ),
+        End::MinRateFails => {
+            answer(Verdict::NotFit, "not even the lowest rate tried was without loss".into())
+        }
+        End::SoakFails => answer(Verdict::NotFit, "no rate held for the whole soak".into()),
+        End::Converged | End::MaxRateHolds | End::TimeCap | End::Interrupted => {
+            answer(Verdict::Inconclusive, "time ran out before a rate was soaked".into())
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;

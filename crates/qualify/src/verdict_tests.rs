@@ -1,0 +1,81 @@
+//! The verdict follows from what held, and from nothing else.
+use std::time::Duration;
+
+use super::*;
+
+fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
+    Outcome {
+        knee: None,
+        second_knee: None,
+        qualified_rate,
+        soak: None,
+        end,
+        trials: vec![],
+        upper_bound_loss_per_s: None,
+    }
+}
+
+fn verdict(outcome: &Outcome, change: impl FnOnce(&mut Basis<'_>)) -> Judgement {
+    let mut basis = Basis {
+        required: 80e6,
+        headroom_wanted: 1.3,
+        cpu_free_wanted: 0.2,
+        cpu_share_at_required: Some(0.1),
+        outcome,
+        fault: None,
+    };
+    change(&mut basis);
+    judge(&basis)
+}
+
+#[test]
+fn head_room_decides() {
+    for (rate, expected) in [
+        (200e6, Verdict::Fit),
+        (104e6, Verdict::Fit),
+        (100e6, Verdict::FitWithLimits),
+        (79e6, Verdict::NotFit),
+    ] {
+        assert_eq!(verdict(&outcome(Some(rate), End::Converged), |_| {}).verdict, expected, "{rate}");
+    }
+}
+
+#[test]
+fn processors_that_must_stay_free_limit() {
+    let holds = outcome(Some(200e6), End::Converged);
+    assert_eq!(verdict(&holds, |b| b.cpu_share_at_required = Some(0.9)).verdict, Verdict::FitWithLimits);
+}
+
+#[test]
+fn a_fault_is_never_fit() {
+    let holds = outcome(Some(200e6), End::Converged);
+    assert_eq!(verdict(&holds, |b| b.fault = Some("damage")).verdict, Verdict::NotFit);
+}
+
+#[test]
+fn a_slow_generator_proves_nothing_about_the_machine() {
+    let judgement = verdict(&outcome(None, End::GeneratorLimited { rate: 50e6 }), |_| {});
+    assert!(judgement.generator_limited && judgement.verdict == Verdict::Inconclusive);
+    let enough = verdict(&outcome(Some(200e6), End::GeneratorLimited { rate: 300e6 }), |_| {});
+    assert_eq!((enough.verdict, enough.generator_limited), (Verdict::Fit, false));
+}
+
+#[test]
+fn stalls_beyond_the_buffer_say_what_would_do() {
+    let end = End::StallsExceedBuffer {
+        longest_stall: Duration::from_millis(700),
+        buffer: Duration::from_millis(200),
+        buffer_needed_bytes: 56e6,
+    };
+    let judgement = verdict(&outcome(None, end), |_| {});
+    assert_eq!(judgement.verdict, Verdict::NotFit);
+    assert!(
+        judgement.reasons[0].contains("700 ms") && judgement.reasons[0].contains("56 MB"),
+        "{judgement:?}"
+    );
+}
+
+#[test]
+fn an_interrupted_run_is_inconclusive() {
+    assert_eq!(verdict(&outcome(Some(200e6), End::Interrupted), |_| {}).verdict, Verdict::Inconclusive);
+}

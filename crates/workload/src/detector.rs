@@ -1,0 +1,92 @@
+//! From a detector's profile to what the source sends and how it is recorded.
+use std::time::Duration;
+
+use keepup_plan::{Element, EventSize as ProfileSize, Placement, Profile};
+use keepup_recorder::{PlacementKind, RecorderConfig};
+use keepup_stream::source::{Burst, EventSize, Rate, SourcePlan};
+use keepup_stream::wire::ElementType;
+
+/// Seed of the simulator's data and sizes, so that two runs send the same.
+const SEED: u64 = 0x6b65_6570;
+
+/// How fast a source sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SourceRate {
+    /// As the profile has it.
+    Profile,
+    /// Bytes per second, mean over time, bursts included.
+    Bytes(f64),
+    /// Events per second of all streams together, within bursts.
+    Events(f64),
+    /// As fast as the connection takes it: closed loop, without bursts.
+    Max,
+}
+
+/// What the simulated source of `profile` sends at `rate`, for `duration` (the profile's own when not given).
+pub fn source_plan(profile: &Profile, rate: SourceRate, duration: Option<Duration>) -> SourcePlan {
+    let burst = profile.burst.map(|burst| Burst { on: burst.on.0, off: burst.off.0 });
+    let events = profile.rate.events_per_second();
+    let rate = match rate {
+        SourceRate::Profile => Rate::EventsPerSecond(events),
+        SourceRate::Bytes(bytes) => {
+            Rate::EventsPerSecond(events * bytes / profile.required_bytes_per_second())
+        }
+        SourceRate::Events(events) => Rate::EventsPerSecond(events),
+        SourceRate::Max => Rate::Max,
+    };
+    SourcePlan {
+        size: match profile.event {
+            ProfileSize::Fixed(bytes) => EventSize::Fixed(bytes.0),
+            ProfileSize::Uniform { min, max } => EventSize::Uniform { min: min.0, max: max.0 },
+            ProfileSize::LogNormal { median, sigma, max } => {
+                EventSize::LogNormal { median: median.0, sigma, max: max.0 }
+            }
+        },
+        rate,
+        streams: profile.streams,
+        connections: profile.connections,
+        burst: if rate == Rate::Max { None } else { burst },
+        duration: Some(duration.unwrap_or(profile.duration.0)),
+        events: None,
+        buffer_bytes: profile.buffer.0,
+        seed: SEED,
+        element: element(profile.element),
+        shape: profile.shape.clone(),
+        first_stream: 0,
+        cpus: Vec::new(),
+    }
+}
+
+fn element(element: Option<Element>) -> ElementType {
+    match element {
+        None | Some(Element::U8) => ElementType::U8,
+        Some(Element::U16) => ElementType::U16,
+        Some(Element::U32) => ElementType::U32,
+        Some(Element::U64) => ElementType::U64,
+        Some(Element::I8) => ElementType::I8,
+        Some(Element::I16) => ElementType::I16,
+        Some(Element::I32) => ElementType::I32,
+        Some(Element::I64) => ElementType::I64,
+        Some(Element::F32) => ElementType::F32,
+        Some(Element::F64) => ElementType::F64,
+    }
+}
+
+/// `base` with what `profile` says about recording: placement, block, segment, largest event, pool.
+pub fn recorder_config(profile: &Profile, base: &RecorderConfig) -> RecorderConfig {
+    let event_bytes = profile.event.max().0;
+    let mut config = base.clone();
+    config.placement = match profile.placement {
+        Placement::Free => PlacementKind::Free,
+        Placement::Pinned => PlacementKind::Pinned,
+    };
+    config.block_bytes = profile.block.0 as usize;
+    // A segment holds at least eight of the largest blocks, a pool eight of the largest events.
+    config.segment_bytes = profile.segment.0.max(8 * event_bytes.max(profile.block.0)).next_multiple_of(4096);
+    config.pool_bytes = config.pool_bytes.max(8 * event_bytes as usize);
+    config
+}
+
+#[cfg(test)]
+#[path = "detector_tests.rs"]
+mod tests;

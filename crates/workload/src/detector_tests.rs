@@ -1,0 +1,27 @@
+//! Every built-in profile becomes a source and a recorder that can run.
+use keepup_plan::{builtin, builtin_names};
+use keepup_recorder::Target;
+
+use super::*;
+
+#[test]
+fn every_profile_can_be_driven_and_recorded() {
+    for name in builtin_names() {
+        let profile = builtin(name).unwrap();
+        let plan = source_plan(&profile, SourceRate::Profile, None);
+        assert_eq!(plan.duration, Some(profile.duration.0), "{name}");
+        let base = RecorderConfig::new(([127, 0, 0, 1], 0).into(), Target::Null, "run");
+        let config = recorder_config(&profile, &base);
+        config.validate().unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(config.event_bytes_max() >= profile.event.max().0, "{name}: events do not fit");
+    }
+}
+
+#[test]
+fn a_byte_rate_scales_the_event_rate() {
+    let profile = builtin("csl").unwrap();
+    let plan = source_plan(&profile, SourceRate::Bytes(2.0 * profile.required_bytes_per_second()), None);
+    let Rate::EventsPerSecond(rate) = plan.rate else { panic!("closed loop") };
+    assert!((rate / profile.rate.events_per_second() - 2.0).abs() < 1e-9);
+    assert_eq!(source_plan(&profile, SourceRate::Max, None).rate, Rate::Max);
+}
