@@ -1,2 +1,53 @@
-//! The command line: one file per verb, terminal output, exit codes, no logic.
-fn main() {}
+//! keepup: can this machine keep up with this detector? The command line, one file per verb, no logic.
+mod args;
+mod exit;
+mod output;
+mod progress;
+mod signals;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+
+/// Can this machine keep up with this detector?
+///
+/// keepup records a detector's events from the network to disks without losing a byte, measures the highest rate at
+/// which that holds, and names what limits it.
+#[derive(Parser)]
+#[command(name = "keepup", version, after_help = exit::HELP)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Qualify(verbs::qualify::Args),
+    Record(verbs::record::Args),
+    Source(verbs::source::Args),
+    Drain(verbs::drain::Args),
+    Sink(verbs::sink::Args),
+    Verify(verbs::verify::Args),
+    Profile(verbs::profile::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match &cli.verb {
+        Verb::Qualify(args) => verbs::qualify::run(args),
+        Verb::Record(args) => verbs::record::run(args),
+        Verb::Source(args) => verbs::source::run(args),
+        Verb::Drain(args) => verbs::drain::run(args),
+        Verb::Sink(args) => verbs::sink::run(args),
+        Verb::Verify(args) => verbs::verify::run(args),
+        Verb::Profile(args) => verbs::profile::run(args),
+    };
+    let exit = outcome.unwrap_or_else(|error| {
+        output::report_error(&error);
+        Exit::of(&error)
+    });
+    exit.into()
+}

@@ -369,9 +369,12 @@ impl Session<'_> {
 
 fn one_line(trial: &TrialResult) -> String {
     let verdict = trial.failed_condition.as_deref().unwrap_or("held");
-    let rate = trial.achieved_bytes_per_second / 1e6;
+    let (asked, through) = (trial.asked_bytes_per_second / 1e6, trial.achieved_bytes_per_second / 1e6);
     let cpu = trial.cpu_seconds_per_gb.map_or_else(String::new, |cpu| format!(", {cpu:.2} CPU s/GB"));
-    format!("{rate:.0} MB/s through: {verdict}{cpu}")
+    format!(
+        "{:<13} {asked:>6.0} MB/s asked, {through:>6.0} came through in {:.0} s{cpu}: {verdict}",
+        trial.phase, trial.seconds
+    )
 }
 
 impl Tried {

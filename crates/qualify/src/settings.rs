@@ -6,7 +6,7 @@ use std::time::Duration;
 use keepup_plan::Profile;
 use keepup_recorder::{PlacementKind, RecorderConfig, Target};
 use keepup_stream::source::SourcePlan;
-use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
+use keepup_workload::detector::{SourceRate, source_plan};
 use keepup_workload::preflight::{Checked, check};
 
 use crate::QualifyError;
@@ -36,7 +36,7 @@ pub struct Settings {
     pub write_bytes_max: u64,
     /// A sink elsewhere for the concurrent read-out.
     pub drain_to: Option<SocketAddr>,
-    /// How the recorder is set up; address, target and name are replaced.
+    /// How the recorder is set up, profile and flags included; target and name are replaced.
     pub recorder: RecorderConfig,
     /// Processors of the source's threads.
     pub source_cpus: Vec<usize>,
@@ -97,7 +97,7 @@ impl Settings {
 
     /// The recorder of every trial.
     pub fn recorder(&self, name: String) -> RecorderConfig {
-        let mut config = recorder_config(&self.profile, &self.recorder);
+        let mut config = self.recorder.clone();
         config.target = Target::Volumes(self.volumes.clone());
         config.name = name;
         if self.volumes.len() == 1 {

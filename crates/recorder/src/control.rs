@@ -1,7 +1,7 @@
 //! Run control: starts the threads of a recording, stops them, and puts their reports together.
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -117,6 +117,11 @@ impl Recorder {
         self.volumes.first().map_or_else(String::new, |v| format!("{} ({})", v.facts.name, v.facts.buffers))
     }
 
+    /// Size of the block pool, in bytes.
+    pub fn pool_bytes(&self) -> u64 {
+        self.pool_bytes
+    }
+
     /// A switch that ends the recording cleanly, usable from other threads.
     pub fn stopper(&self) -> Stopper {
         Stopper { stop: Arc::clone(&self.stop), waker: self.waker.clone() }
@@ -219,9 +224,8 @@ fn places(
             created_unix_ns: clock.unix_ns(),
             tool_version: env!("CARGO_PKG_VERSION").into(),
         };
-        let refuse = |why: String| RecorderError::Volume { path: volume.clone(), why, space: false };
-        let directory = manifest.create(Path::new(volume)).map_err(|e| refuse(e.to_string()))?;
-        let journal = Journal::create(&directory, &manifest).map_err(|e| refuse(e.to_string()))?;
+        let directory = manifest.create(volume)?;
+        let journal = Journal::create(&directory, &manifest)?;
         places.push(Some(Place { directory, journal }));
     }
     Ok(places)

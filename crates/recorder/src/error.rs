@@ -1,6 +1,5 @@
 //! Why a recording could not start or go on.
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use keepup_sys::SysError;
 
@@ -22,16 +21,6 @@ pub enum RecorderError {
         address: SocketAddr,
         /// The kernel's answer.
         source: std::io::Error,
-    },
-    /// A volume cannot be used.
-    #[error("cannot record to {}: {why}", path.display())]
-    Volume {
-        /// The volume.
-        path: PathBuf,
-        /// What failed and what helps.
-        why: String,
-        /// Whether it is for lack of space.
-        space: bool,
     },
     /// A call to the kernel failed.
     #[error(transparent)]

@@ -1,6 +1,7 @@
 //! 16-byte identities of recordings, volumes and segments, written as 32 hex digits in text files.
 
 use std::fmt;
+use std::io::Read;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,6 +15,18 @@ pub struct Id(pub [u8; 16]);
 #[error("cannot read `{text}` as an identity: it is not 32 lower-case hex digits")]
 pub struct IdError {
     text: String,
+}
+
+impl Id {
+    /// A new identity from the system's source of randomness.
+    ///
+    /// # Errors
+    /// When `/dev/urandom` cannot be read.
+    pub fn random() -> std::io::Result<Id> {
+        let mut bytes = [0; 16];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(Id(bytes))
+    }
 }
 
 impl fmt::Display for Id {

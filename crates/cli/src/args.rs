@@ -1,0 +1,132 @@
+//! Values on the command line, and the flags that several verbs share.
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use keepup_plan::units::{ByteRate, Bytes, EventRate, Span};
+use keepup_recorder::config::EngineChoice;
+use keepup_recorder::{PlacementKind, RecorderConfig};
+use keepup_workload::detector::SourceRate;
+
+/// A size such as `1 GiB`, in bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    text.parse::<Bytes>().map(|bytes| bytes.0).map_err(|e| e.to_string())
+}
+
+/// A rate such as `80 MB/s`, in bytes per second.
+pub(crate) fn byte_rate(text: &str) -> Result<f64, String> {
+    text.parse::<ByteRate>().map(|rate| rate.bytes_per_second()).map_err(|e| e.to_string())
+}
+
+/// A length of time such as `8 h`.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    text.parse::<Span>().map(|span| span.0).map_err(|e| e.to_string())
+}
+
+/// `max`, a rate in bytes, or one in events.
+pub(crate) fn source_rate(text: &str) -> Result<SourceRate, String> {
+    if text == "max" {
+        return Ok(SourceRate::Max);
+    }
+    if let Ok(rate) = text.parse::<EventRate>() {
+        return Ok(SourceRate::Events(rate.events_per_second()));
+    }
+    byte_rate(text)
+        .map(SourceRate::Bytes)
+        .map_err(|e| format!("{e}; or a rate of events as in \"305 /s\", or \"max\""))
+}
+
+/// Processors such as `0,2-3`.
+pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |n: &str| {
+            n.trim().parse::<usize>().map_err(|_| format!("{part:?} is not a processor or a range"))
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last || last > 4095 {
+            return Err(format!("{part:?} is not a range of processors"));
+        }
+        list.extend(first..=last);
+    }
+    Ok(Cpus(list))
+}
+
+/// A list of processors.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cpus(pub(crate) Vec<usize>);
+
+/// Placement, as users write it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PlacementArg {
+    /// The volume with the least waiting
+    Free,
+    /// Every stream on its own volume
+    Pinned,
+}
+
+/// Engine, as users write it.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum EngineArg {
+    /// io_uring where the kernel allows it, else plain calls
+    #[default]
+    Auto,
+    /// io_uring or nothing
+    Ring,
+    /// Plain calls
+    Plain,
+}
+
+/// Flags of everything that records.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Recording {
+    /// Memory for blocks, the bound on all event memory, as in "512 MiB" [default: 512 MiB]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) pool: Option<u64>,
+    /// Events are packed into blocks of about this size [default: 1 MiB, or the profile's]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
+    /// Size of a segment file [default: 1 GiB, or the profile's]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) segment: Option<u64>,
+    /// Blocks under way per volume
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    pub(crate) depth: usize,
+    /// How blocks are written
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) engine: EngineArg,
+    /// Which volume a stream's next block goes to [default: free, or the profile's]
+    #[arg(long, value_enum)]
+    pub(crate) placement: Option<PlacementArg>,
+    /// Processors of the recorder's threads, as in "0,2-3" [default: any]
+    #[arg(long, value_parser = cpus, value_name = "LIST")]
+    pub(crate) cpus: Option<Cpus>,
+}
+
+impl Recording {
+    /// Puts the flags that were given over `config`.
+    pub(crate) fn apply(&self, config: &mut RecorderConfig) {
+        let as_size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        config.pool_bytes = self.pool.map_or(config.pool_bytes, as_size);
+        config.block_bytes = self.block.map_or(config.block_bytes, as_size);
+        config.segment_bytes = self.segment.unwrap_or(config.segment_bytes);
+        config.depth = self.depth;
+        config.engine = match self.engine {
+            EngineArg::Auto => EngineChoice::Auto,
+            EngineArg::Ring => EngineChoice::Ring,
+            EngineArg::Plain => EngineChoice::Plain,
+        };
+        config.placement = match self.placement {
+            None => config.placement,
+            Some(PlacementArg::Free) => PlacementKind::Free,
+            Some(PlacementArg::Pinned) => PlacementKind::Pinned,
+        };
+        config.cpus = self.cpus.clone().unwrap_or_default().0;
+    }
+}
+
+/// Where results and recordings go unless told otherwise.
+pub(crate) fn default_volume() -> PathBuf {
+    PathBuf::from("keepup-data")
+}

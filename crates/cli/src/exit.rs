@@ -1,0 +1,136 @@
+//! Exit codes, and which error ends in which.
+use std::process::ExitCode;
+
+use keepup_plan::ProfileError;
+use keepup_qualify::QualifyError;
+use keepup_recorder::RecorderError;
+use keepup_recording::error::RecordingError;
+use keepup_results::ResultsError;
+use keepup_stream::source::SourceError;
+use keepup_workload::{VolumeTrouble, WorkloadError};
+
+/// What `--help` says about exit codes.
+pub(crate) const HELP: &str = "\
+Exit codes: 0 fit or done; 1 not fit, or data lost or corrupt; 2 usage; 3 refused for safety;
+4 this environment cannot test it (no space, no permission, generator too slow); 5 inconclusive; 130 interrupted";
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Fit, or done.
+    Done,
+    /// Not fit, or data lost or corrupt.
+    Failed,
+    /// A slip in the command or in a file it names.
+    Usage,
+    /// Refused because it would not be safe.
+    Unsafe,
+    /// This environment cannot do it.
+    Environment,
+    /// The measurement cannot tell.
+    Inconclusive,
+    /// Interrupted by the user; what was known is kept.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Unsafe => 3,
+            Exit::Environment => 4,
+            Exit::Inconclusive => 5,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+impl Exit {
+    /// The code for an error, by the first of its causes that is known here.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        error.chain().find_map(|cause| Self::of_cause(cause)).unwrap_or(Self::Environment)
+    }
+
+    fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        if let Some(e) = cause.downcast_ref::<QualifyError>() {
+            return Some(Self::of_qualify(e));
+        }
+        if let Some(e) = cause.downcast_ref::<WorkloadError>() {
+            return Some(Self::of_workload(e));
+        }
+        if let Some(e) = cause.downcast_ref::<RecorderError>() {
+            return Some(Self::of_recorder(e));
+        }
+        if let Some(e) = cause.downcast_ref::<SourceError>() {
+            return Some(Self::of_source(e));
+        }
+        if let Some(e) = cause.downcast_ref::<RecordingError>() {
+            return Some(Self::of_recording(e));
+        }
+        let usage = cause.is::<ProfileError>() || cause.is::<UsageError>();
+        usage.then_some(Self::Usage)
+    }
+
+    fn of_qualify(error: &QualifyError) -> Self {
+        match error {
+            QualifyError::Workload(e) => Self::of_workload(e),
+            QualifyError::Settings { environment: true, .. }
+            | QualifyError::Measure(_)
+            | QualifyError::Results(ResultsError::Io { .. }) => Self::Environment,
+            QualifyError::Results(_) => Self::Unsafe,
+            QualifyError::Settings { .. } | QualifyError::Profile(_) | QualifyError::Search(_) => Self::Usage,
+        }
+    }
+
+    fn of_workload(error: &WorkloadError) -> Self {
+        match error {
+            WorkloadError::Volume { trouble: VolumeTrouble::Missing, .. } => Self::Usage,
+            WorkloadError::Volume { trouble: VolumeTrouble::Unsafe, .. } => Self::Unsafe,
+            WorkloadError::Recorder(e) => Self::of_recorder(e),
+            WorkloadError::Source(e) => Self::of_source(e),
+            WorkloadError::Recording(e) => Self::of_recording(e),
+            _ => Self::Environment,
+        }
+    }
+
+    fn of_recorder(error: &RecorderError) -> Self {
+        match error {
+            RecorderError::Config { .. } => Self::Usage,
+            RecorderError::Recording(e) => Self::of_recording(e),
+            RecorderError::Client(_) => Self::Failed,
+            RecorderError::Listen { .. } | RecorderError::Sys(_) | RecorderError::Thread { .. } => {
+                Self::Environment
+            }
+        }
+    }
+
+    fn of_source(error: &SourceError) -> Self {
+        match error {
+            SourceError::Plan { .. } => Self::Usage,
+            SourceError::Broken { .. } => Self::Failed,
+            SourceError::Connect { .. } | SourceError::Thread { .. } => Self::Environment,
+        }
+    }
+
+    fn of_recording(error: &RecordingError) -> Self {
+        match error {
+            RecordingError::Exists { .. } | RecordingError::Foreign { .. } => Self::Unsafe,
+            RecordingError::NotARecording { .. }
+            | RecordingError::Name { .. }
+            | RecordingError::VolumeMissing { .. } => Self::Usage,
+            RecordingError::Io { .. } => Self::Environment,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// A slip in the command that the argument parser cannot see.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+#[cfg(test)]
+#[path = "exit_tests.rs"]
+mod tests;

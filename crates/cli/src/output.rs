@@ -1,0 +1,53 @@
+//! What is printed where: results on stdout, everything else on stderr; a closed pipe is no reason to fail.
+use std::io::{IsTerminal, Write};
+
+/// Prints a result. A reader that went away has seen what it wanted.
+pub(crate) fn result(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+}
+
+/// Prints one JSON object as the result.
+pub(crate) fn json(value: &serde_json::Value) {
+    result(&serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}")));
+}
+
+/// Prints a line for people on stderr.
+pub(crate) fn say(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = writeln!(out, "{text}");
+}
+
+/// Prints an error with its causes, then its hints.
+pub(crate) fn report_error(error: &anyhow::Error) {
+    let (mut text, mut hints) = (String::new(), Vec::new());
+    let mut said = String::new();
+    for cause in error.chain() {
+        let whole = cause.to_string();
+        let mut lines = whole.split("\nhint: ");
+        let what = lines.next().unwrap_or_default().to_owned();
+        hints.extend(lines.map(str::to_owned));
+        // A transparent error repeats its cause.
+        if !said.ends_with(&what) {
+            text.push_str(if text.is_empty() { "error: " } else { "\n  because: " });
+            text.push_str(&what);
+        }
+        said = what;
+    }
+    hints.dedup();
+    for hint in hints {
+        text.push_str("\nhint: ");
+        text.push_str(&hint);
+    }
+    say(&text);
+}
+
+/// Whether colours belong on stdout.
+pub(crate) fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Width of the page on stdout: that of the terminal where `COLUMNS` says so, at most 100.
+pub(crate) fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100).clamp(60, 100)
+}

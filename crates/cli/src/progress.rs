@@ -1,0 +1,59 @@
+//! A line on stderr that tells how it goes: redrawn on a terminal, a new one every ten seconds elsewhere.
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::say;
+
+/// Pause between two lines where nothing can be redrawn.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// The line.
+pub(crate) struct Status {
+    bar: Option<ProgressBar>,
+    since_last: Duration,
+}
+
+impl Status {
+    pub(crate) fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(
+                ProgressStyle::with_template("{spinner} {msg}").unwrap_or(ProgressStyle::default_spinner()),
+            );
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self { bar, since_last: Duration::ZERO }
+    }
+
+    /// Shows `text`; `passed` is the time since the last call.
+    pub(crate) fn show(&mut self, text: &str, passed: Duration) {
+        self.since_last += passed;
+        match &self.bar {
+            Some(bar) => bar.set_message(text.to_owned()),
+            None if self.since_last >= PLAIN_EVERY => {
+                self.since_last = Duration::ZERO;
+                say(text);
+            }
+            None => {}
+        }
+    }
+
+    /// Prints a line that stays.
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| say(text)),
+            None => say(text),
+        }
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

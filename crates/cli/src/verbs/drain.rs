@@ -1,0 +1,148 @@
+//! `keepup drain`: moves durable data elsewhere while recording goes on.
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::Context;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
+use keepup_recorder::{Recorder, RecorderConfig, Target};
+use keepup_recording::id::Id;
+use keepup_workload::preflight::check;
+
+use super::record::{name, usage};
+use crate::args::byte_rate;
+use crate::exit::Exit;
+use crate::output::{json, result, say};
+use crate::progress::Status;
+use crate::signals::stop_flag;
+
+/// Send a recording elsewhere, also while it is being made
+///
+/// Follows what is durable, checks every checksum on the way, paces itself and lets the writers go first.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup drain keepup-data/run1 --to tcp://127.0.0.1:7612 --follow --rate '20 MB/s'
+  keepup drain keepup-data/run1 --to /tape")]
+pub(crate) struct Args {
+    /// The recording's directory; one is enough when it has several volumes and none was moved
+    #[arg(required = true, value_name = "RECORDING")]
+    recording: Vec<PathBuf>,
+    /// tcp://ADDR:PORT of a sink or recorder, or a directory to record to
+    #[arg(long, value_name = "WHERE")]
+    to: String,
+    /// Payload per second, at most, as in "20 MB/s" [default: as fast as it goes]
+    #[arg(long, value_parser = byte_rate, value_name = "RATE")]
+    rate: Option<f64>,
+    /// Go on until the recording has ended
+    #[arg(long)]
+    follow: bool,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `tcp://ADDR:PORT`, or the address alone.
+pub(super) fn tcp_address(text: &str) -> Result<SocketAddr, String> {
+    let address = text.strip_prefix("tcp://").unwrap_or(text);
+    address.parse().map_err(|_| format!("{text:?} is not tcp://ADDR:PORT, as in tcp://127.0.0.1:7612"))
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.to.starts_with("tcp://") {
+        let to = tcp_address(&args.to).map_err(usage)?;
+        return drain_to(args, to);
+    }
+    let volume = PathBuf::from(&args.to);
+    for checked in check(std::slice::from_ref(&volume), 2 << 30)? {
+        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    }
+    let id = Id::random().context("cannot read random bytes")?;
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), name(None, id));
+    let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
+    for directory in recorder.directories() {
+        say(&format!("writing to {}", directory.display()));
+    }
+    let outcome = drain_to(args, recorder.address());
+    recorder.stopper().stop();
+    recorder.join()?;
+    outcome
+}
+
+fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
+    let stop = stop_flag()?;
+    let plan = DrainPlan {
+        recording: args.recording.clone(),
+        to,
+        rate: args.rate,
+        follow: args.follow,
+        finish_timeout: Duration::from_secs(60),
+    };
+    let live = DrainCounters::default();
+    let outcome = std::thread::scope(|scope| {
+        let running = scope.spawn(|| drain(&plan, &SystemClock, &stop, &live));
+        watch(&live, &|| running.is_finished());
+        running.join()
+    });
+    let report = outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))??;
+    match args.json {
+        true => json(&account_json(&report)),
+        false => result(&account(&report)),
+    }
+    let whole = report.is_complete && report.durable == report.sent && report.missing_events == 0;
+    Ok(if whole { Exit::Done } else { Exit::Failed })
+}
+
+fn watch(live: &DrainCounters, is_ended: &dyn Fn() -> bool) {
+    const LOOK_NS: u64 = 50_000_000;
+    let clock = SystemClock;
+    let mut status = Status::new();
+    let (mut last_ns, mut sent_before) = (clock.now_ns(), 0);
+    while !is_ended() {
+        let now_ns = clock.now_ns();
+        let passed = Duration::from_nanos(now_ns - last_ns);
+        if passed >= Duration::from_secs(1) {
+            let sent = live.sent_bytes.load(Ordering::Relaxed);
+            let text = format!(
+                "drained {:.1} MB/s, {:.2} GB so far, {:.1} MB behind",
+                (sent - sent_before) as f64 / passed.as_secs_f64() / 1e6,
+                sent as f64 / 1e9,
+                live.behind_bytes.load(Ordering::Relaxed) as f64 / 1e6
+            );
+            status.show(&text, passed);
+            (last_ns, sent_before) = (now_ns, sent);
+        }
+        clock.sleep_until_ns(now_ns + LOOK_NS);
+    }
+}
+
+fn account(report: &DrainReport) -> String {
+    let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
+    let complete = match (report.is_complete, report.missing_events) {
+        (true, 0) => "complete".to_owned(),
+        (true, missing) => format!("complete, but {missing} events are missing in the recording itself"),
+        (false, _) => "stopped before the end".to_owned(),
+    };
+    format!(
+        "sent     {:>12} events {:>16} bytes  {:.1} MB/s\ndurable  {:>12} events {:>16} bytes  on the other side\n{complete}",
+        report.sent.events,
+        report.sent.bytes,
+        report.sent.bytes as f64 / seconds / 1e6,
+        report.durable.events,
+        report.durable.bytes
+    )
+}
+
+fn account_json(report: &DrainReport) -> serde_json::Value {
+    serde_json::json!({
+        "sent": report.sent,
+        "durable": report.durable,
+        "missing_events": report.missing_events,
+        "complete": report.is_complete,
+        "seconds": report.elapsed_ns as f64 / 1e9,
+        "cpu_seconds": report.cpu_ns as f64 / 1e9,
+    })
+}

@@ -1,0 +1,165 @@
+//! `keepup qualify`: can this machine keep up with this detector?
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use keepup_measure::clock::SystemClock;
+use keepup_qualify::progress::Progress;
+use keepup_qualify::qualify;
+use keepup_qualify::settings::{Settings, WRITE_BYTES_MAX};
+use keepup_recorder::{RecorderConfig, Target};
+use keepup_recording::id::Id;
+use keepup_report::{Style, terminal};
+use keepup_results::{ResultSummary, Verdict};
+use keepup_workload::preflight::check;
+
+use crate::args::{Cpus, Recording, cpus, default_volume, size, span};
+use crate::exit::Exit;
+use crate::output::{colour, json, result, say, width};
+use crate::progress::Status;
+use crate::signals::stop_flag;
+
+/// Measure the highest rate that this machine records without loss, and what limits it
+///
+/// Runs source, recorder and drain as they run in earnest, over loopback, onto the volumes given, and removes its
+/// recordings afterwards. Nothing is written outside a directory of its own on each volume.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup qualify csl                        the CDF event logger, recording below ./keepup-data
+  keepup qualify csl --quick                a first look, within a minute
+  keepup qualify eiger2-4m-16bit --volume /data/a --volume /data/b
+  keepup qualify csl --soak 10m --max-write '500 GB' --json > result.json")]
+pub(crate) struct Args {
+    /// A built-in profile (see `keepup profile list`) or the path of a profile file
+    profile: String,
+    /// Directory on the disk to record to; once for each disk [default: ./keepup-data]
+    #[arg(long, value_name = "DIR")]
+    volume: Vec<PathBuf>,
+    /// A first look: short trials and a short soak
+    #[arg(long)]
+    quick: bool,
+    /// Length of the soak, as in "10m"
+    #[arg(long, value_parser = span, value_name = "TIME")]
+    soak: Option<Duration>,
+    /// Bytes written at most, over all trials
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    max_write: Option<u64>,
+    /// Directory for results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+    /// A sink elsewhere for the concurrent read-out (see `keepup sink`), as in tcp://ADDR:PORT
+    #[arg(long, value_name = "ADDR", value_parser = super::drain::tcp_address)]
+    drain_to: Option<SocketAddr>,
+    /// Processors of the source's threads, as in "1" [default: any]
+    #[arg(long, value_parser = cpus, value_name = "LIST")]
+    source_cpus: Option<Cpus>,
+    /// Say what would be written, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let settings = settings(args)?;
+    settings.profile.validate().map_err(keepup_qualify::QualifyError::from)?;
+    let checked = check(&settings.volumes, 0)?;
+    let usable: u64 = checked.iter().map(|v| v.usable_bytes).sum();
+    let cost = settings.cost(usable);
+    let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
+    let plan = format!(
+        "qualify {} on {}: at most {:.0} GB written (set with --max-write), about {:.0} s, all of it removed afterwards",
+        settings.profile.name,
+        volumes.join(", "),
+        cost.bytes_written as f64 / 1e9,
+        cost.seconds
+    );
+    if args.dry_run {
+        result(&plan);
+        return Ok(Exit::Done);
+    }
+    say(&plan);
+    let stop = stop_flag()?;
+    let mut status = Status::new();
+    let identity = Id::random().context("cannot read random bytes")?;
+    let clock = Arc::new(SystemClock);
+    let outcome = qualify(&settings, identity, clock, stop, &mut |progress| show(&mut status, &progress));
+    drop(status);
+    let (summary, generator_limited) = outcome?;
+    match args.json {
+        true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
+        false => result(&terminal(&summary, Style { colour: colour(), width: width() })),
+    }
+    Ok(exit(&summary, generator_limited))
+}
+
+fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {
+    match summary.verdict {
+        _ if summary.interrupted => Exit::Interrupted,
+        Verdict::Fit | Verdict::FitWithLimits => Exit::Done,
+        Verdict::NotFit => Exit::Failed,
+        Verdict::Inconclusive if generator_limited => Exit::Environment,
+        Verdict::Inconclusive => Exit::Inconclusive,
+    }
+}
+
+fn settings(args: &Args) -> anyhow::Result<Settings> {
+    let mut profile = keepup_plan::load(&args.profile)?;
+    let mut volumes = args.volume.clone();
+    if volumes.is_empty() {
+        let volume = default_volume();
+        std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
+        volumes.push(volume);
+    }
+    profile.volumes = u32::try_from(volumes.len()).unwrap_or(u32::MAX);
+    if profile.volumes > profile.streams {
+        profile.placement = keepup_plan::Placement::Free;
+    }
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let base = RecorderConfig::new(listen, Target::Null, "base");
+    let mut recorder = keepup_workload::detector::recorder_config(&profile, &base);
+    args.recording.apply(&mut recorder);
+    Ok(Settings {
+        profile,
+        volumes,
+        quick: args.quick,
+        soak: args.soak,
+        write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+        drain_to: args.drain_to,
+        recorder,
+        source_cpus: args.source_cpus.clone().unwrap_or_default().0,
+        command: command(),
+        results: args.out.clone(),
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+    })
+}
+
+/// The command as it was typed, quoted where a shell would need it.
+fn command() -> String {
+    let quote = |arg: String| match arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c))
+    {
+        true => arg,
+        false => format!("'{}'", arg.replace('\'', "'\\''")),
+    };
+    let arguments = std::env::args_os().skip(1).map(|a| quote(a.to_string_lossy().into_owned()));
+    std::iter::once("keepup".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+fn show(status: &mut Status, progress: &Progress) {
+    match progress {
+        Progress::Phase { name, estimate_s } => {
+            status.line(&format!("{name} (at most {estimate_s:.0} s to the end)"))
+        }
+        Progress::Trial { phase, rate, seconds } => {
+            let rate = rate.map_or("as fast as it goes".into(), |rate| format!("{:.0} MB/s", rate / 1e6));
+            status.show(&format!("{phase}: {rate} for {seconds:.0} s"), Duration::ZERO);
+        }
+        Progress::Done { text } => status.line(&format!("  {text}")),
+        Progress::Warning { text } => status.line(&format!("warning: {text}")),
+    }
+}

@@ -1,0 +1,198 @@
+//! `keepup source`: a simulated detector.
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
+use keepup_workload::detector::{SourceRate, source_plan};
+
+use crate::args::{Cpus, cpus, size, source_rate, span};
+use crate::exit::Exit;
+use crate::output::{json, report_error, result, say};
+use crate::progress::Status;
+use crate::signals::stop_flag;
+
+/// Send what a detector would send, on the detector's own clock
+///
+/// Open loop: an event is due when the detector would have it, whether or not the recorder keeps up; what overflows
+/// the front-end buffer is lost at the source and counted. `--rate max` sends as fast as it is taken instead.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup source csl --to 127.0.0.1:7611
+  keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --duration 60s
+  keepup source romanis --to 127.0.0.1:7611 --rate max")]
+pub(crate) struct Args {
+    /// A built-in profile (see `keepup profile list`) or the path of a profile file
+    profile: String,
+    /// The recorder's address
+    #[arg(long, value_name = "ADDR")]
+    to: SocketAddr,
+    /// "80 MB/s", "305 /s" or "max" [default: the profile's]
+    #[arg(long, value_parser = source_rate, value_name = "RATE")]
+    rate: Option<SourceRate>,
+    /// How long to send [default: 10s, or until --events]
+    #[arg(long, value_parser = span, value_name = "TIME")]
+    duration: Option<Duration>,
+    /// How many events to send, of all streams together
+    #[arg(long, value_name = "N")]
+    events: Option<u64>,
+    /// Number of streams [default: the profile's]
+    #[arg(long, value_name = "N")]
+    streams: Option<u32>,
+    /// Connections the streams are dealt over [default: the profile's]
+    #[arg(long, value_name = "N")]
+    connections: Option<u32>,
+    /// Front-end buffer [default: the profile's]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    buffer: Option<u64>,
+    /// Id of the first stream
+    #[arg(long, value_name = "ID", default_value_t = 0)]
+    first_stream: u32,
+    /// Seed of sizes and data
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Processors of the sending threads, as in "0,2-3" [default: any]
+    #[arg(long, value_parser = cpus, value_name = "LIST")]
+    cpus: Option<Cpus>,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn plan(args: &Args) -> anyhow::Result<SourcePlan> {
+    let profile = keepup_plan::load(&args.profile)?;
+    let mut plan = source_plan(&profile, args.rate.unwrap_or(SourceRate::Profile), None);
+    plan.duration = match (args.duration, args.events) {
+        (None, Some(_)) => None,
+        (duration, _) => Some(duration.unwrap_or(Duration::from_secs(10))),
+    };
+    plan.events = args.events;
+    plan.streams = args.streams.unwrap_or(plan.streams);
+    plan.connections = args.connections.unwrap_or(plan.connections).min(plan.streams.max(1));
+    plan.buffer_bytes = args.buffer.unwrap_or(plan.buffer_bytes);
+    plan.first_stream = args.first_stream;
+    plan.seed = args.seed.unwrap_or(plan.seed);
+    plan.cpus = args.cpus.clone().unwrap_or_default().0;
+    Ok(plan)
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let plan = plan(args)?;
+    let stop = stop_flag()?;
+    let live = SourceCounters::default();
+    say(&format!(
+        "sending {} as {} streams over {} connections to {}",
+        args.profile, plan.streams, plan.connections, args.to
+    ));
+    let outcome = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run_source(&plan, args.to, &stop, &live));
+        watch(&live, &|| running.is_finished());
+        running.join()
+    });
+    let Ok(outcome) = outcome else { return Err(anyhow::anyhow!("the source's thread panicked")) };
+    match outcome {
+        Ok(report) => {
+            print(&report, args.json);
+            let lost = report.total(|s| s.lost).events;
+            let sent = report.total(|s| s.sent).events;
+            Ok(if lost == 0 && report.durable_events >= sent { Exit::Done } else { Exit::Failed })
+        }
+        Err(SourceError::Broken { connection, error, report }) => {
+            print(&report, args.json);
+            let error =
+                anyhow::Error::new(error).context(format!("connection {connection} of the source broke"));
+            report_error(&error);
+            Ok(Exit::Failed)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn watch(live: &SourceCounters, is_ended: &dyn Fn() -> bool) {
+    const LOOK_NS: u64 = 50_000_000;
+    let clock = SystemClock;
+    let mut status = Status::new();
+    let (mut last_ns, mut sent_before) = (clock.now_ns(), 0);
+    while !is_ended() {
+        let now_ns = clock.now_ns();
+        let passed = Duration::from_nanos(now_ns - last_ns);
+        if passed >= Duration::from_secs(1) {
+            let sent = live.sent_bytes.load(Ordering::Relaxed);
+            let text = format!(
+                "sent {:.0} MB/s, {:.2} GB so far, {:.1} MB waiting, {} events lost",
+                (sent - sent_before) as f64 / passed.as_secs_f64() / 1e6,
+                sent as f64 / 1e9,
+                live.backlog_bytes.load(Ordering::Relaxed) as f64 / 1e6,
+                live.lost_events.load(Ordering::Relaxed)
+            );
+            status.show(&text, passed);
+            (last_ns, sent_before) = (now_ns, sent);
+        }
+        clock.sleep_until_ns(now_ns + LOOK_NS);
+    }
+}
+
+fn print(report: &SourceReport, as_json: bool) {
+    let (due, sent, lost) = (report.total(|s| s.due), report.total(|s| s.sent), report.total(|s| s.lost));
+    let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
+    let gb = sent.bytes as f64 / 1e9;
+    let lateness = |quantile: f64| report.lateness_ns.value_at_quantile(quantile);
+    let bye = report.bye.streams.iter();
+    let durable_bytes: u64 = bye.map(|s| s.durable_bytes).sum();
+    if as_json {
+        return json(&serde_json::json!({
+            "closed_loop": report.closed_loop,
+            "due": due, "sent": sent, "lost_at_source": lost,
+            "durable": {"events": report.durable_events, "bytes": durable_bytes},
+            "seconds": seconds,
+            "bytes_per_second": sent.bytes as f64 / seconds,
+            "lateness_ns": {"p50": lateness(0.5), "p99": lateness(0.99), "p99_9": lateness(0.999), "max": report.lateness_ns.max()},
+            "blocked_seconds": report.blocked_ns as f64 / 1e9,
+            "longest_blocked_ns": report.longest_blocked_ns,
+            "backlog_bytes_max": report.max_backlog_bytes,
+            "cpu_seconds": report.cpu_ns as f64 / 1e9,
+            "streams": report.streams.iter().map(|s| serde_json::json!({
+                "id": s.id, "due": s.due, "sent": s.sent, "lost": s.lost,
+                "first_sequence": s.first_sequence, "next_sequence": s.next_sequence,
+            })).collect::<Vec<_>>(),
+        }));
+    }
+    let mut lines = Vec::new();
+    if report.closed_loop {
+        lines.push("closed loop: sent as fast as it was taken, not on a detector's clock".to_owned());
+    }
+    lines.push(format!("due      {:>12} events {:>16} bytes", due.events, due.bytes));
+    lines.push(format!(
+        "sent     {:>12} events {:>16} bytes  {:.1} MB/s",
+        sent.events,
+        sent.bytes,
+        sent.bytes as f64 / seconds / 1e6
+    ));
+    lines.push(format!(
+        "lost     {:>12} events {:>16} bytes  at the source, its buffer was full",
+        lost.events, lost.bytes
+    ));
+    lines.push(format!(
+        "durable  {:>12} events {durable_bytes:>16} bytes  acknowledged by the recorder",
+        report.durable_events
+    ));
+    if !report.closed_loop {
+        let us = |quantile| lateness(quantile) as f64 / 1e3;
+        lines.push(format!(
+            "lateness: median {:.0} us, 99 % {:.0} us, most {:.0} us; at most {:.1} MB waited",
+            us(0.5),
+            us(0.99),
+            report.lateness_ns.max() as f64 / 1e3,
+            report.max_backlog_bytes as f64 / 1e6
+        ));
+    }
+    if gb > 0.0 {
+        lines.push(format!(
+            "CPU: {:.3} s/GB; waited for the network {:.1} s in {seconds:.1} s",
+            report.cpu_ns as f64 / 1e9 / gb,
+            report.blocked_ns as f64 / 1e9
+        ));
+    }
+    result(&lines.join("\n"));
+}

@@ -1,0 +1,124 @@
+//! `keepup verify`: reads a recording back and checks all of it.
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_recording::reader::Recording;
+use keepup_recording::verify::{Ending, Progress, VerifyOptions, VerifyReport, verify};
+
+use crate::exit::Exit;
+use crate::output::{json, result};
+use crate::progress::Status;
+
+/// Read a recording back: every checksum, every sequence number, every gap
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The recording's directory; one is enough when it has several volumes and none was moved
+    #[arg(required = true, value_name = "RECORDING")]
+    recording: Vec<PathBuf>,
+    /// Segments read at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let recording = Recording::open(&args.recording)?;
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.map_or_else(available, usize::from);
+    let clock = SystemClock;
+    let begin_ns = clock.now_ns();
+    let status = Mutex::new(Status::new());
+    let last_ns = AtomicU64::new(begin_ns);
+    let report = verify(&recording, VerifyOptions { threads }, &|progress: Progress| {
+        let (now_ns, before_ns) = (clock.now_ns(), last_ns.load(Ordering::Relaxed));
+        // One thread a second shows how far it is; the others go on.
+        if now_ns.saturating_sub(before_ns) < 1_000_000_000 {
+            return;
+        }
+        if let (Ok(_), Ok(mut status)) = (
+            last_ns.compare_exchange(before_ns, now_ns, Ordering::Relaxed, Ordering::Relaxed),
+            status.try_lock(),
+        ) {
+            let (done, total) = (progress.done_bytes as f64 / 1e9, progress.total_bytes as f64 / 1e9);
+            status.show(&format!("read {done:.1} of {total:.1} GB"), std::time::Duration::from_secs(1));
+        }
+    });
+    drop(status);
+    let seconds = clock.now_ns().saturating_sub(begin_ns).max(1) as f64 / 1e9;
+    match args.json {
+        true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
+        false => result(&account(&report, seconds)),
+    }
+    let whole = report.is_intact() && report.ending == Ending::Clean && report.lost_events() == 0;
+    Ok(if whole { Exit::Done } else { Exit::Failed })
+}
+
+fn account(report: &VerifyReport, seconds: f64) -> String {
+    const STREAMS_SHOWN: usize = 20;
+    const FAULTS_SHOWN: usize = 20;
+    let mut lines = vec![format!("recording {} ({})", report.name, report.recording)];
+    for (id, stream) in report.streams.iter().take(STREAMS_SHOWN) {
+        let mut line = format!(
+            "stream {id} {:?}: {} events, {} bytes",
+            stream.name, stream.recorded.events, stream.recorded.bytes
+        );
+        for (count, what) in [
+            (stream.damaged_events, "damaged"),
+            (stream.lost_events, "lost, with a cause in the journal"),
+            (stream.unsettled_events, "not settled before recovery"),
+        ] {
+            if count > 0 {
+                line.push_str(&format!(", {count} {what}"));
+            }
+        }
+        lines.push(line);
+    }
+    if report.streams.len() > STREAMS_SHOWN {
+        lines.push(format!("… and {} more streams", report.streams.len() - STREAMS_SHOWN));
+    }
+    let total =
+        report.streams.values().fold((0, 0), |sum, s| (sum.0 + s.recorded.events, sum.1 + s.recorded.bytes));
+    lines.push(format!(
+        "total: {} events, {} bytes, {} blocks, {} segments; read {:.2} GB in {seconds:.2} s, {:.2} GB/s",
+        total.0,
+        total.1,
+        report.blocks,
+        report.segments,
+        report.bytes as f64 / 1e9,
+        report.bytes as f64 / 1e9 / seconds
+    ));
+    match &report.ending {
+        Ending::Clean => lines.push("the run ended cleanly".into()),
+        Ending::Unclean { reason } => lines.push(format!("the run did not end cleanly: {reason}")),
+        Ending::NotEnded { stops } => {
+            lines.push("the run was cut off, or goes on; checked up to what is durable:".into());
+            lines.extend(
+                stops.iter().map(|s| format!("  {} up to byte {}", s.file.display(), s.durable_bytes)),
+            );
+        }
+    }
+    for fault in report.faults.iter().take(FAULTS_SHOWN) {
+        let stream = fault.stream.map_or(String::new(), |s| format!(", stream {s}"));
+        let event = fault.event.map_or(String::new(), |e| format!(", event {e}"));
+        lines.push(format!(
+            "FAULT {} at byte {}{stream}{event}: {}",
+            fault.file.display(),
+            fault.offset,
+            fault.what
+        ));
+    }
+    if report.fault_count > FAULTS_SHOWN as u64 {
+        lines.push(format!("… {} faults in all (--json lists the first thousand)", report.fault_count));
+    }
+    lines.push(if report.is_intact() {
+        "no faults".into()
+    } else {
+        format!("{} FAULTS", report.fault_count)
+    });
+    lines.join("\n")
+}

@@ -1,0 +1,1 @@
+//! End to end: the real program, real sockets, real files.
