@@ -12,7 +12,8 @@ use keepup_workload::{VolumeTrouble, WorkloadError};
 /// What `--help` says about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes: 0 fit or done; 1 not fit, or data lost or corrupt; 2 usage; 3 refused for safety;
-4 this environment cannot test it (no space, no permission, generator too slow); 5 inconclusive; 130 interrupted";
+4 this environment cannot test it (no space, no permission, generator too slow); 5 inconclusive;
+130 interrupted";
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl From<Exit> for ExitCode {
 impl Exit {
     /// The code for an error, by the first of its causes that is known here.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
-        error.chain().find_map(|cause| Self::of_cause(cause)).unwrap_or(Self::Environment)
+        error.chain().find_map(Self::of_cause).unwrap_or(Self::Environment)
     }
 
     fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {

@@ -14,8 +14,8 @@ use crate::exit::Exit;
 
 /// Can this machine keep up with this detector?
 ///
-/// keepup records a detector's events from the network to disks without losing a byte, measures the highest rate at
-/// which that holds, and names what limits it.
+/// keepup records a detector's events from the network to disks without losing a byte, measures the highest
+/// rate at which that holds, and names what limits it.
 #[derive(Parser)]
 #[command(name = "keepup", version, after_help = exit::HELP)]
 struct Cli {

@@ -86,8 +86,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Reads the evidence of a trial; `drain_behind` is the condition that failed, if it was that; `failed` says that the
-    /// trial failed and the source is not to blame.
+    /// Reads the evidence of a trial; `drain_behind` is the condition that failed, if it was that; `failed`
+    /// says that the trial failed and the source is not to blame.
     pub fn of(measured: &TrialMeasured, drain_behind: Option<String>, failed: bool) -> Self {
         let elapsed_ns = measured.elapsed_ns.max(1) as f64;
         let share = |ns: u64| (ns as f64 / elapsed_ns).min(1.0);
@@ -124,9 +124,9 @@ fn percent(share: f64) -> String {
 
 /// Names the stage that limited the trial, with the figures that show it.
 ///
-/// Each stage has the share of the time that speaks against it, over the share from which on it is the limit. Stages are
-/// asked from the far end of the path: what is full there fills everything before it. When none is over its mark and
-/// the trial failed all the same, the highest is named.
+/// Each stage has the share of the time that speaks against it, over the share from which on it is the
+/// limit. Stages are asked from the far end of the path: what is full there fills everything before it.
+/// When none is over its mark and the trial failed all the same, the highest is named.
 pub fn limiting(evidence: &Evidence) -> (Stage, String) {
     if let Some(behind) = &evidence.drain_behind {
         return (

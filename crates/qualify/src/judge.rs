@@ -1,4 +1,5 @@
-//! Did a trial hold? Schedule, loss, backlog, durable in time, drained in time: the first that fails is named. Pure.
+//! Did a trial hold? Schedule, loss, backlog, durable in time, drained in time: the first that fails is
+//! named. Pure.
 use std::time::Duration;
 
 use keepup_results::TrialResult;
@@ -14,7 +15,8 @@ const BLOCKED_SHARE: f64 = 0.1;
 const DURABLE_WITHIN: Duration = Duration::from_secs(5);
 /// A drain must reach this share of its rate.
 const DRAIN_SHARE: f64 = 0.9;
-/// The first of a trial in which a drain cannot have anything yet, in seconds: a flush and a look at the journal.
+/// The first of a trial in which a drain cannot have anything yet, in seconds: a flush and a look at the
+/// journal.
 const DRAIN_START_S: f64 = 1.0;
 
 /// What a trial was asked.

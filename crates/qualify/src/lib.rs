@@ -1,7 +1,8 @@
 //! Can this machine keep up with this detector? Trials, rate search, ceilings, bottleneck and verdict.
 //!
-//! `session` runs it all; what it decides with is pure and beside it: `search` (which rate next), `judge` (did a trial
-//! hold), `bottleneck` (what limits, and what would next), `verdict` (what that means for the requirement).
+//! `session` runs it all; what it decides with is pure and beside it: `search` (which rate next), `judge`
+//! (did a trial hold), `bottleneck` (what limits, and what would next), `verdict` (what that means for the
+//! requirement).
 pub mod bottleneck;
 mod ceilings;
 mod error;

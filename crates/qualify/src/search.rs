@@ -284,8 +284,8 @@ impl Search {
         }
     }
 
-    /// The rate asked for, if it was not soaked yet and the same buffer bridges the longest stall there: it holds for
-    /// longer the slower it fills.
+    /// The rate asked for, if it was not soaked yet and the same buffer bridges the longest stall there: it
+    /// holds for longer the slower it fills.
     fn target_that_outlasts(&self, end: &End) -> Option<f64> {
         let End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } = end else { return None };
         let stall_s = longest_stall.as_secs_f64();

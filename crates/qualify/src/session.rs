@@ -1,7 +1,8 @@
-//! One qualification from the first look at the machine to the verdict: ceilings, search, proof, soak, reading back.
+//! One qualification from the first look at the machine to the verdict: ceilings, search, proof, soak,
+//! reading back.
 //!
-//! Everything that is decided is decided elsewhere, by pure functions; this runs the trials, keeps every event, and keeps
-//! what it has when it is interrupted.
+//! Everything that is decided is decided elsewhere, by pure functions; this runs the trials, keeps every
+//! event, and keeps what it has when it is interrupted.
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,9 +35,11 @@ const SETTLE: Duration = Duration::from_millis(200);
 const SAMPLES: u32 = 100;
 /// No sample more often than this.
 const SAMPLE_EVERY_MIN: Duration = Duration::from_millis(10);
-/// The highest rate tried, as a share of what the source alone can do: nearer to it the source would be judged.
+/// The highest rate tried, as a share of what the source alone can do: nearer to it the source would be
+/// judged.
 const SOURCE_SHARE: f64 = 0.8;
-/// How far above the rate without a schedule the search begins: a closed loop leaves room unused between its turns.
+/// How far above the rate without a schedule the search begins: a closed loop leaves room unused between
+/// its turns.
 const ABOVE_SATURATED: f64 = 2.0;
 /// How far above the sum of the volumes alone the search begins.
 const ABOVE_VOLUMES: f64 = 1.1;
@@ -79,9 +82,8 @@ struct Request {
 
 /// Qualifies this machine for `settings`, telling `watch` how it goes. `identity` is random.
 ///
-/// # Errors
-/// Settings, volumes or the result's directory that cannot work; a recorder that cannot start. An interruption is not an
-/// error: the summary says what is known so far.
+/// # Errors Settings, volumes or the result's directory that cannot work; a recorder that cannot start. An
+/// interruption is not an error: the summary says what is known so far.
 pub fn qualify(
     settings: &Settings,
     identity: Id,

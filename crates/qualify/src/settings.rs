@@ -120,8 +120,9 @@ impl Settings {
 
     /// Settings of the search, once it is known how fast the volumes and the source are.
     ///
-    /// `write_rate` is the most that the volumes take, `usable_bytes` what they may hold, `written` what was written
-    /// already. The soak is shortened so that bytes and space suffice; a soak that the user asked for is not.
+    /// `write_rate` is the most that the volumes take, `usable_bytes` what they may hold, `written` what
+    /// was written already. The soak is shortened so that bytes and space suffice; a soak that the user
+    /// asked for is not.
     pub fn search(&self, bounds: &Bounds) -> Result<SearchPlan, QualifyError> {
         let mut plan = match self.quick {
             true => SearchPlan::quick(bounds.min_rate, bounds.max_rate),

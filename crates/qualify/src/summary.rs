@@ -250,7 +250,8 @@ fn engine(shown: &Tried) -> Engine {
 fn limits(parts: &Summing<'_>) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
     let mut limits = vec![
-        "source and recorder shared this machine and talked over loopback: no network card, cable or switch was tested"
+        "source and recorder shared this machine and talked over loopback: \
+         no network card, cable or switch was tested"
             .to_owned(),
     ];
     if settings.profile.transport != keepup_plan::Transport::Tcp {
@@ -262,7 +263,11 @@ fn limits(parts: &Summing<'_>) -> Vec<String> {
         settings.profile.duration
     ));
     if memory_bytes(parts).is_some_and(|memory| findings.soaked_bytes < memory) {
-        limits.push("less was written in the soak than the machine has memory; writes were direct, a controller's cache was not excluded".into());
+        limits.push(
+            "less was written in the soak than the machine has memory; writes were direct, \
+             a controller's cache was not excluded"
+                .into(),
+        );
     }
     if findings.outcome.knee.is_some_and(|knee| knee.upper.is_none()) {
         limits.push(format!(

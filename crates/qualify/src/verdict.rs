@@ -93,7 +93,8 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
         End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => answer(
             Verdict::NotFit,
             format!(
-                "the buffer is too small for the stalls seen: the longest took {:.0} ms, the buffer bridges {:.0} ms; \
+                "the buffer is too small for the stalls seen: the longest took {:.0} ms, \
+                 the buffer bridges {:.0} ms; \
                  {:.0} MB of buffer would do",
                 longest_stall.as_secs_f64() * 1e3,
                 buffer.as_secs_f64() * 1e3,

@@ -103,10 +103,7 @@ impl RecorderConfig {
             return refuse("no volume given\nhint: --volume DIR, once for each disk".into());
         }
         if self.name.is_empty() || self.name.starts_with('.') || self.name.contains(['/', '\0', '\n']) {
-            return refuse(format!(
-                "{:?} cannot be the name of a recording: it becomes a directory",
-                self.name
-            ));
+            return refuse(format!("{:?} cannot name a recording: it becomes a directory", self.name));
         }
         if self.block_bytes < SECTOR || self.pool_bytes < 4 * block_room(self.block_bytes) {
             return refuse(format!(

@@ -39,8 +39,9 @@ pub struct Recorder {
 impl Recorder {
     /// Checks the settings, listens, makes the recording's directories, and starts the threads.
     ///
-    /// `recording` must be unique (random). Fails before anything is written when the address or the memory cannot be
-    /// had; when a volume cannot be used, directories made until then are left with their manifests.
+    /// `recording` must be unique (random). Fails before anything is written when the address or the memory
+    /// cannot be had; when a volume cannot be used, directories made until then are left with their
+    /// manifests.
     pub fn start(
         config: RecorderConfig,
         recording: Id,

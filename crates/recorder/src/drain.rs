@@ -1,8 +1,8 @@
 //! Moves durable data elsewhere while recording goes on: the paper's second connection, towards tape.
 //!
-//! A drain reads what the journals say is durable, checks every checksum, puts the blocks of each stream back into
-//! order, and sends their events over the wire protocol to any recorder or sink. It paces itself and lets the writers
-//! go first. Nothing is removed from the recording.
+//! A drain reads what the journals say is durable, checks every checksum, puts the blocks of each stream
+//! back into order, and sends their events over the wire protocol to any recorder or sink. It paces itself
+//! and lets the writers go first. Nothing is removed from the recording.
 mod merge;
 mod outlet;
 
@@ -71,8 +71,8 @@ pub struct DrainReport {
 
 /// Drains until the end of the recording (`follow`), of what is durable now, or until `stop`.
 ///
-/// Fails when the recording cannot be read, a checksum does not hold, or the other side breaks the connection; what was
-/// delivered until then is durable there.
+/// Fails when the recording cannot be read, a checksum does not hold, or the other side breaks the
+/// connection; what was delivered until then is durable there.
 pub fn drain(
     plan: &DrainPlan,
     clock: &dyn Clock,

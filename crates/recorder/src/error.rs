@@ -14,7 +14,8 @@ pub enum RecorderError {
     },
     /// The address could not be listened on.
     #[error(
-        "cannot listen on {address}: {source}\nhint: another --listen ADDR:PORT, or end the program that holds the port"
+        "cannot listen on {address}: {source}\n\
+         hint: another --listen ADDR:PORT, or end the program that holds the port"
     )]
     Listen {
         /// The address.

@@ -1,8 +1,8 @@
 //! The intake thread: one loop that owns every connection, every stream and the pool.
 //!
-//! Each turn it takes back what the writers finished, serves whoever has sent something, seals what waited long
-//! enough, and answers. A connection for whose event no block is free is left alone until one is: the sender is held
-//! back by TCP, and nobody else is hurt.
+//! Each turn it takes back what the writers finished, serves whoever has sent something, seals what waited
+//! long enough, and answers. A connection for whose event no block is free is left alone until one is: the
+//! sender is held back by TCP, and nobody else is hurt.
 mod accept;
 mod answer;
 mod connection;

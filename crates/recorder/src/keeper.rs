@@ -1,5 +1,5 @@
-//! One keeper per volume: prepares the next segment ahead of time, finishes full ones, and writes the journal, so that
-//! the writer never waits for metadata.
+//! One keeper per volume: prepares the next segment ahead of time, finishes full ones, and writes the
+//! journal, so that the writer never waits for metadata.
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
@@ -135,7 +135,8 @@ impl Keeper {
     fn note(&mut self, record: impl Fn(&Self) -> Option<JournalRecord>) {
         let Some(record) = record(self) else { return };
         let Some(place) = &mut self.place else { return };
-        // Watermarks are lower bounds: losing one in a crash costs nothing. The rest must be there afterwards.
+        // Watermarks are lower bounds: losing one in a crash costs nothing. The rest must be there
+        // afterwards.
         let outcome = match record {
             JournalRecord::Watermark { .. } => place.journal.append(&record),
             _ => place.journal.append_durable(&record),
@@ -199,10 +200,9 @@ impl Keeper {
     }
 
     fn discard(&mut self, index: u32) {
-        if let Some(path) = self.path(index) {
-            if let Err(e) = std::fs::remove_file(&path) {
-                self.trouble.get_or_insert(format!("cannot remove the unused {}: {e}", path.display()));
-            }
+        let Some(path) = self.path(index) else { return };
+        if let Err(e) = std::fs::remove_file(&path) {
+            self.trouble.get_or_insert(format!("cannot remove the unused {}: {e}", path.display()));
         }
     }
 

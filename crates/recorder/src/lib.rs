@@ -1,8 +1,9 @@
 //! The pipeline from socket to durable segment, run control and drains.
 //!
-//! One intake thread owns every connection, every stream and the block pool; one writer thread per volume owns that
-//! volume's segments; one keeper thread per volume prepares and finishes segments and writes the journal. They share
-//! nothing but rings of blocks and counters: events in, actions out, one owner of each piece of state.
+//! One intake thread owns every connection, every stream and the block pool; one writer thread per volume
+//! owns that volume's segments; one keeper thread per volume prepares and finishes segments and writes the
+//! journal. They share nothing but rings of blocks and counters: events in, actions out, one owner of each
+//! piece of state.
 
 pub mod config;
 mod control;

@@ -1,8 +1,8 @@
-//! One writer per volume: takes sealed blocks, gives them their place in a segment, writes them several at a time and
-//! makes them durable.
+//! One writer per volume: takes sealed blocks, gives them their place in a segment, writes them several at
+//! a time and makes them durable.
 //!
-//! It owns the volume's segments and the order of its blocks. When anything on the volume fails it stops writing there,
-//! saves what it can, and gives every other block back for another volume.
+//! It owns the volume's segments and the order of its blocks. When anything on the volume fails it stops
+//! writing there, saves what it can, and gives every other block back for another volume.
 mod order;
 
 use std::collections::VecDeque;

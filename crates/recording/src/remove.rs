@@ -1,4 +1,5 @@
-//! Removes a recording from one volume: exactly the files that a recorder makes, and only below its own marker.
+//! Removes a recording from one volume: exactly the files that a recorder makes, and only below its own
+//! marker.
 use std::fs;
 use std::path::Path;
 
@@ -9,9 +10,8 @@ use crate::manifest::{MANIFEST_FILE, Manifest};
 
 /// Removes the recording in `dir`: its segments, journal and manifest, then the directory.
 ///
-/// # Errors
-/// When `dir` has no manifest of a recording, or the system refuses. Files of others are left, and with them the
-/// directory, which is then an error too.
+/// # Errors When `dir` has no manifest of a recording, or the system refuses. Files of others are left, and
+/// with them the directory, which is then an error too.
 pub fn remove(dir: &Path) -> Result<(), RecordingError> {
     Manifest::read(dir)?;
     let entries = fs::read_dir(dir).map_err(RecordingError::io("list", dir))?;

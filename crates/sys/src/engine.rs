@@ -1,7 +1,7 @@
 //! How blocks reach files: one contract, one file per way of doing it.
 //!
-//! Invariants: an engine owns a block from `write` until the [`Completion`] that returns it; a completion of a write
-//! means that every byte of it was confirmed by the kernel (short writes are continued inside).
+//! Invariants: an engine owns a block from `write` until the [`Completion`] that returns it; a completion
+//! of a write means that every byte of it was confirmed by the kernel (short writes are continued inside).
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,8 +56,8 @@ pub trait WriteEngine: Send {
     /// Requests under way.
     fn in_flight(&self) -> usize;
 
-    /// Submits what was started, then waits until something ended, the waker was signalled or `timeout` passed,
-    /// and moves what ended to `ended`. A zero timeout only looks.
+    /// Submits what was started, then waits until something ended, the waker was signalled or `timeout`
+    /// passed, and moves what ended to `ended`. A zero timeout only looks.
     fn wait(&mut self, timeout: Duration, ended: &mut Vec<Completion>) -> Result<(), SysError>;
 }
 

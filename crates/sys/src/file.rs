@@ -1,4 +1,5 @@
-//! Files of the data path: opened for direct I/O where the file system can, preallocated, never through links.
+//! Files of the data path: opened for direct I/O where the file system can, preallocated, never through
+//! links.
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -27,8 +28,8 @@ pub struct NewFile {
 
 /// Creates `path`, which must not exist, with `bytes` of space reserved on the device.
 ///
-/// Fails with the kernel's error: `ENOSPC` when the space is not there (nothing is left behind), `EEXIST` when
-/// the file exists. Where the file system knows no reservation the file is only extended.
+/// Fails with the kernel's error: `ENOSPC` when the space is not there (nothing is left behind), `EEXIST`
+/// when the file exists. Where the file system knows no reservation the file is only extended.
 pub fn create_preallocated(path: &Path, bytes: u64) -> Result<NewFile, SysError> {
     let (file, access) = create(path)?;
     let reserved = match fallocate(&file, FallocateFlags::empty(), 0, bytes) {

@@ -1,8 +1,8 @@
 //! The block pool: one mapping of a fixed size from which blocks are lent, so that memory is bounded by
 //! configuration whatever the number of streams.
 //!
-//! Invariants: a grain belongs to at most one [`Block`]; a block is contiguous; only the [`Pool`] that lent a block
-//! takes it back; the mapping lives as long as any block of it.
+//! Invariants: a grain belongs to at most one [`Block`]; a block is contiguous; only the [`Pool`] that lent
+//! a block takes it back; the mapping lives as long as any block of it.
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -45,7 +45,8 @@ pub(crate) struct Mapping {
     kind: PageKind,
 }
 
-// SAFETY: the mapping is plain memory; access to its parts is handed out through `Block`, each part to one owner.
+// SAFETY: the mapping is plain memory; access to its parts is handed out through `Block`, each part to one
+// owner.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; `Mapping` itself only tells where it lies.
 unsafe impl Sync for Mapping {}
@@ -135,7 +136,8 @@ impl Block {
 impl Deref for Block {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range lies inside the mapping, is initialised (zero pages) and belongs to this block alone.
+        // SAFETY: the range lies inside the mapping, is initialised (zero pages) and belongs to this block
+        // alone.
         unsafe { std::slice::from_raw_parts(self.pointer(), self.bytes) }
     }
 }

@@ -1,7 +1,8 @@
 //! What can be measured: one contract, one room per kind.
 //!
-//! A workload says what it will write before anything is touched, and is then driven through the same steps as every
-//! other. Clock, stop switch and the place where its samples go are handed in; nothing here decides what a figure means.
+//! A workload says what it will write before anything is touched, and is then driven through the same steps
+//! as every other. Clock, stop switch and the place where its samples go are handed in; nothing here
+//! decides what a figure means.
 pub mod ceiling;
 mod contract;
 pub mod detector;

@@ -1,4 +1,5 @@
-//! Looks at volumes before the first byte: may they be written to, is there room, and what should the user know.
+//! Looks at volumes before the first byte: may they be written to, is there room, and what should the user
+//! know.
 use std::path::{Path, PathBuf};
 
 use keepup_measure::space::{Space, is_memory_backed};
@@ -23,7 +24,8 @@ pub struct Checked {
     pub warnings: Vec<String>,
 }
 
-/// Refuses volumes that are missing, unsafe, not writable, or have less than `bytes_needed` beyond the reserve.
+/// Refuses volumes that are missing, unsafe, not writable, or have less than `bytes_needed` beyond the
+/// reserve.
 pub fn check(volumes: &[PathBuf], bytes_needed: u64) -> Result<Vec<Checked>, WorkloadError> {
     let checked: Vec<Checked> =
         volumes.iter().map(|v| check_one(v, bytes_needed)).collect::<Result<_, _>>()?;

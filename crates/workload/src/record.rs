@@ -1,4 +1,5 @@
-//! One trial of the path that records: source, recorder and drain as they run in earnest, at one rate, for one time.
+//! One trial of the path that records: source, recorder and drain as they run in earnest, at one rate, for
+//! one time.
 mod occupancy;
 mod sampling;
 
@@ -249,7 +250,8 @@ impl Workload for RecordTrial {
         running.recorder.stopper().stop();
         self.record = Some(running.recorder.join()?);
         if let Some(drain) = running.drain {
-            // A drain slower than the recording is no fault of the recording: it is stopped, and its figures show it.
+            // A drain slower than the recording is no fault of the recording: it is stopped, and its
+            // figures show it.
             drain.stop.store(true, Ordering::Release);
             self.drained = drain.thread.join().map_err(|_| WorkloadError::Thread { name: "drain" })?.ok();
         }

@@ -127,7 +127,8 @@ fn account(report: &DrainReport) -> String {
         (false, _) => "stopped before the end".to_owned(),
     };
     format!(
-        "sent     {:>12} events {:>16} bytes  {:.1} MB/s\ndurable  {:>12} events {:>16} bytes  on the other side\n{complete}",
+        "sent     {:>12} events {:>16} bytes  {:.1} MB/s\n\
+         durable  {:>12} events {:>16} bytes  on the other side\n{complete}",
         report.sent.events,
         report.sent.bytes,
         report.sent.bytes as f64 / seconds / 1e6,

@@ -23,8 +23,8 @@ use crate::signals::stop_flag;
 
 /// Measure the highest rate that this machine records without loss, and what limits it
 ///
-/// Runs source, recorder and drain as they run in earnest, over loopback, onto the volumes given, and removes its
-/// recordings afterwards. Nothing is written outside a directory of its own on each volume.
+/// Runs source, recorder and drain as they run in earnest, over loopback, onto the volumes given, and
+/// removes its recordings afterwards. Nothing is written outside a directory of its own on each volume.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup qualify csl                        the CDF event logger, recording below ./keepup-data
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cost = settings.cost(usable);
     let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
     let plan = format!(
-        "qualify {} on {}: at most {:.0} GB written (set with --max-write), about {:.0} s, all of it removed afterwards",
+        "qualify {} on {}: at most {:.0} GB written (set with --max-write), about {:.0} s, \
+         all of it removed afterwards",
         settings.profile.name,
         volumes.join(", "),
         cost.bytes_written as f64 / 1e9,

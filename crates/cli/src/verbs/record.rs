@@ -21,8 +21,8 @@ use crate::signals::stop_flag;
 
 /// Record what detectors send, until they say end
 ///
-/// Listens for the wire protocol of docs/wire-protocol.md. Ctrl-C and SIGTERM end it cleanly: everything received
-/// becomes durable.
+/// Listens for the wire protocol of docs/wire-protocol.md. Ctrl-C and SIGTERM end it cleanly: everything
+/// received becomes durable.
 #[derive(clap::Args)]
 #[command(after_help = "Example, in three terminals:
   keepup record --volume /data/a --volume /data/b
@@ -148,7 +148,8 @@ fn watch(counters: &Counters, stop: &AtomicBool, pool_bytes: u64, is_ended: &dyn
             let now = figures(counters);
             let rate = |at: usize| (now[at] - before[at]) as f64 / passed.as_secs_f64() / 1e6;
             let text = format!(
-                "in {:.0} MB/s, written {:.0} MB/s, durable {:.0} MB/s, {:.2} GB so far, pool {:.0} % full, {} connections",
+                "in {:.0} MB/s, written {:.0} MB/s, durable {:.0} MB/s, {:.2} GB so far, \
+                 pool {:.0} % full, {} connections",
                 rate(0),
                 rate(1),
                 rate(2),
@@ -232,7 +233,8 @@ fn account(report: &RecordReport) -> String {
     }
     let rate = total.received.bytes as f64 / seconds.max(1e-9);
     lines.push(format!(
-        "pool: at most {:.0} of {:.0} MB in use; the whole of it bridges {:.1} s at this rate; waited {:.0} ms for room",
+        "pool: at most {:.0} of {:.0} MB in use; the whole of it bridges {:.1} s at this rate; \
+         waited {:.0} ms for room",
         report.pool_bytes_used_max as f64 / 1e6,
         report.pool_bytes as f64 / 1e6,
         report.pool_bytes as f64 / rate.max(1.0),

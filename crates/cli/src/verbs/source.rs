@@ -15,8 +15,9 @@ use crate::signals::stop_flag;
 
 /// Send what a detector would send, on the detector's own clock
 ///
-/// Open loop: an event is due when the detector would have it, whether or not the recorder keeps up; what overflows
-/// the front-end buffer is lost at the source and counted. `--rate max` sends as fast as it is taken instead.
+/// Open loop: an event is due when the detector would have it, whether or not the recorder keeps up; what
+/// overflows the front-end buffer is lost at the source and counted. `--rate max` sends as fast as it is
+/// taken instead.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup source csl --to 127.0.0.1:7611
@@ -147,7 +148,10 @@ fn print(report: &SourceReport, as_json: bool) {
             "durable": {"events": report.durable_events, "bytes": durable_bytes},
             "seconds": seconds,
             "bytes_per_second": sent.bytes as f64 / seconds,
-            "lateness_ns": {"p50": lateness(0.5), "p99": lateness(0.99), "p99_9": lateness(0.999), "max": report.lateness_ns.max()},
+            "lateness_ns": {
+                "p50": lateness(0.5), "p99": lateness(0.99), "p99_9": lateness(0.999),
+                "max": report.lateness_ns.max(),
+            },
             "blocked_seconds": report.blocked_ns as f64 / 1e9,
             "longest_blocked_ns": report.longest_blocked_ns,
             "backlog_bytes_max": report.max_backlog_bytes,

@@ -1,7 +1,8 @@
 //! Blocks of a recording in an order in which every stream's come one after the other, from several volumes.
 //!
-//! A volume's blocks of one stream are in order but for those that were placed again after another volume failed; these
-//! few are set aside until it is their turn. Memory is bounded by [`ASIDE_MAX`] blocks and one per volume.
+//! A volume's blocks of one stream are in order but for those that were placed again after another volume
+//! failed; these few are set aside until it is their turn. Memory is bounded by [`ASIDE_MAX`] blocks and
+//! one per volume.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -108,7 +109,8 @@ impl Merge {
         self.skip_or_end(heads, deliver)
     }
 
-    /// Every volume shows a block out of turn or has nothing more: look further, or take what is missing as lost.
+    /// Every volume shows a block out of turn or has nothing more: look further, or take what is missing as
+    /// lost.
     fn skip_or_end(&mut self, heads: usize, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
         if heads > 0 && self.aside.len() < ASIDE_MAX {
             for cursor in &mut self.cursors {

@@ -1,4 +1,5 @@
-//! The sending end of a drain: one connection for the streams known when it is made, another for those that come later.
+//! The sending end of a drain: one connection for the streams known when it is made, another for those that
+//! come later.
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! One connection: where it is in the protocol, and what still has to be sent to it.
 //!
-//! Invariant: what a connection can make us remember is bounded: one control message, one staging buffer of bytes
-//! that arrived before there was room, one outbox.
+//! Invariant: what a connection can make us remember is bounded: one control message, one staging buffer of
+//! bytes that arrived before there was room, one outbox.
 use std::os::fd::OwnedFd;
 
 use keepup_recording::crc::Crc32;
@@ -14,6 +14,10 @@ const OUTBOX_BYTES: usize = 64 << 10;
 pub(super) const IN_PLACE_BYTES: u64 = 32 << 10;
 
 /// What the next bytes of a connection are.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one per connection, and boxing would allocate for every event"
+)]
 pub(super) enum Expect {
     /// A frame's header.
     Header,

@@ -29,7 +29,8 @@ pub(super) enum Pause {
     Broken(String),
 }
 
-/// Reads and takes apart what has arrived on `connection`, for one turn. Returns bytes read and why it paused.
+/// Reads and takes apart what has arrived on `connection`, for one turn. Returns bytes read and why it
+/// paused.
 pub(super) fn receive(
     connection: &mut Connection,
     store: &mut Store,
@@ -168,7 +169,7 @@ fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) ->
             if head.sequence < expected {
                 let (stream, sequence) = (head.stream, head.sequence);
                 return Err(Pause::Broken(format!(
-                    "the sequence of stream {stream} went backwards: {sequence} came where {expected} was next\n\
+                    "the sequence of stream {stream} went backwards: {sequence} came, not {expected}\n\
                      hint: after a reconnection go on from the next_sequence of the welcome message"
                 )));
             }
@@ -217,13 +218,12 @@ fn feed_event(connection: &mut Connection, store: &mut Store, bytes: &mut &[u8],
 }
 
 fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) {
-    if let Expect::Event(partial) = std::mem::replace(&mut connection.expect, Expect::Header) {
-        if let Err(gap) = store.complete(partial.slot, &partial.head, partial.crc.value(), now_ns) {
-            let (stream, sequence) = (gap.stream, gap.first_sequence);
-            store.incidents.push(format!(
-                "{}: event {sequence} of stream {stream} arrived with a wrong checksum and was left out",
-                connection.peer
-            ));
-        }
+    let Expect::Event(partial) = std::mem::replace(&mut connection.expect, Expect::Header) else { return };
+    if let Err(gap) = store.complete(partial.slot, &partial.head, partial.crc.value(), now_ns) {
+        let (stream, sequence) = (gap.stream, gap.first_sequence);
+        store.incidents.push(format!(
+            "{}: event {sequence} of stream {stream} arrived with a wrong checksum and was left out",
+            connection.peer
+        ));
     }
 }

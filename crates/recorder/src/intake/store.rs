@@ -1,7 +1,7 @@
 //! Streams, blocks and volumes of the intake: everything but the sockets.
 //!
-//! Owned by the intake thread alone. Events come in (begin, complete, abort), blocks go out to writers, and what
-//! writers report is absorbed; after warm-up nothing here allocates or locks.
+//! Owned by the intake thread alone. Events come in (begin, complete, abort), blocks go out to writers, and
+//! what writers report is absorbed; after warm-up nothing here allocates or locks.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -73,10 +73,8 @@ impl Store {
                     return Err(format!("stream {} is fed by another connection", info.id));
                 }
                 if stream.info != *info {
-                    return Err(format!(
-                        "stream {} was declared before with another name, type or shape",
-                        info.id
-                    ));
+                    let id = info.id;
+                    return Err(format!("stream {id} was declared before, with another name or shape"));
                 }
             }
         }

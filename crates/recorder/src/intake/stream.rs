@@ -1,7 +1,8 @@
 //! One stream inside the intake: its open block, what is on its way to disk, and its account.
 //!
-//! Invariants: the events of a block have consecutive sequence numbers; the durable watermark never passes an event
-//! that is not durable; an event counts as received only when it arrived whole with a correct checksum.
+//! Invariants: the events of a block have consecutive sequence numbers; the durable watermark never passes
+//! an event that is not durable; an event counts as received only when it arrived whole with a correct
+//! checksum.
 use std::collections::VecDeque;
 use std::sync::Arc;
 

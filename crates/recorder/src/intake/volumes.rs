@@ -61,6 +61,7 @@ impl Volumes {
         self.failures.iter().map(|(why, _)| why.as_str()).collect::<Vec<_>>().join("; ")
     }
 
+    #[expect(clippy::result_large_err, reason = "the block goes back to its owner; boxing would allocate")]
     /// Hands a block to the volume that placement chooses, or back with the cause when none takes it.
     pub(super) fn place(&mut self, sealed: Sealed) -> Result<(), (Sealed, LossCause)> {
         let cause = self.failures.last().map_or(LossCause::VolumeFailed, |(_, cause)| *cause);

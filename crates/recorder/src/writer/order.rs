@@ -1,8 +1,9 @@
 //! The blocks of one volume in the order in which they were taken, and how far each has come. Pure.
 //!
-//! Invariants: a block counts as written only when every block before it is, so that a reader never meets a hole; until
-//! then its memory is kept, so that it can go to another volume when this one fails. A block is reported durable only
-//! after it was written before the flush (or the finish of its segment) that covers it was asked for.
+//! Invariants: a block counts as written only when every block before it is, so that a reader never meets a
+//! hole; until then its memory is kept, so that it can go to another volume when this one fails. A block is
+//! reported durable only after it was written before the flush (or the finish of its segment) that covers
+//! it was asked for.
 use std::collections::VecDeque;
 
 use keepup_recording::layout::SECTOR;
@@ -110,8 +111,8 @@ impl Order {
         news.then_some(self.written)
     }
 
-    /// End of what is written of `segment` without a hole, in bytes, and the number of its blocks, when `end_offset`
-    /// and `blocks` is all that it was given.
+    /// End of what is written of `segment` without a hole, in bytes, and the number of its blocks, when
+    /// `end_offset` and `blocks` is all that it was given.
     pub(super) fn written_end(&self, segment: u32, end_offset: u64, blocks: u64) -> (u64, u64) {
         match segment.cmp(&self.written.segment) {
             std::cmp::Ordering::Less => (end_offset, blocks),

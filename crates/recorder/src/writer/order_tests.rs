@@ -19,8 +19,9 @@ fn numbers(metas: impl IntoIterator<Item = SealedMeta>) -> Vec<u64> {
 }
 
 proptest! {
-    /// Whatever the order of completions and wherever one fails: written blocks are the ones before the first hole,
-    /// every other block comes back with its memory, durable ones are reported once and in order.
+    /// Whatever the order of completions and wherever one fails: written blocks are the ones before the
+    /// first hole, every other block comes back with its memory, durable ones are reported once and in
+    /// order.
     #[test]
     fn nothing_behind_a_hole_counts_as_written(
         order in Just((0..20u64).collect::<Vec<_>>()).prop_shuffle(),
@@ -46,7 +47,8 @@ proptest! {
         if hole > 0 {
             let segment = ((hole - 1) / per_segment) as u32;
             let in_segment = (hole - 1) % per_segment + 1;
-            prop_assert_eq!(blocks.written_end(segment, 0, 0), ((in_segment + 1) * SECTOR as u64, in_segment));
+            let end = (in_segment + 1) * SECTOR as u64;
+            prop_assert_eq!(blocks.written_end(segment, 0, 0), (end, in_segment));
             if segment > 0 {
                 prop_assert_eq!(blocks.written_end(segment - 1, 77, 7), (77, 7));
             }
@@ -60,7 +62,8 @@ proptest! {
         for segment in 0..20 {
             blocks.finished(segment);
         }
-        prop_assert_eq!(numbers(std::iter::from_fn(|| blocks.next_durable())), (0..hole).collect::<Vec<_>>());
+        let durable = numbers(std::iter::from_fn(|| blocks.next_durable()));
+        prop_assert_eq!(durable, (0..hole).collect::<Vec<_>>());
         prop_assert!(blocks.is_empty());
         prop_assert_eq!(pool.bytes_free(), pool.bytes());
     }

@@ -229,7 +229,8 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// The events in `records`, of a block that was read and checked before; its first event is `first_sequence`.
+    /// The events in `records`, of a block that was read and checked before; its first event is
+    /// `first_sequence`.
     pub fn new(first_sequence: u64, records: &'a [u8]) -> Events<'a> {
         Events { sequence: first_sequence, records }
     }

@@ -40,8 +40,8 @@ pub struct RingEngine {
 impl RingEngine {
     /// Opens a ring for `depth` writes (and the syncs beside them) from `memory`, woken by `waker`.
     ///
-    /// Memory or files that cannot be registered are used unregistered, and [`RingEngine::note`] says what would
-    /// help. Fails when the kernel or a policy forbids the ring.
+    /// Memory or files that cannot be registered are used unregistered, and [`RingEngine::note`] says what
+    /// would help. Fails when the kernel or a policy forbids the ring.
     pub fn new(memory: &PoolMemory, waker: &Waker, depth: usize) -> Result<Self, SysError> {
         let requests = depth + FILES_MAX + 1;
         let entries = u32::try_from(requests.next_power_of_two())
@@ -99,8 +99,8 @@ impl RingEngine {
     }
 
     fn push(&mut self, entry: squeue::Entry) {
-        // SAFETY: buffers and descriptors of the entry are owned by `self.requests`, `self.files` or `self.waker`
-        // until its completion was seen.
+        // SAFETY: buffers and descriptors of the entry are owned by `self.requests`, `self.files` or
+        // `self.waker` until its completion was seen.
         if unsafe { self.ring.submission().push(&entry) }.is_err() {
             self.backlog.push(entry);
         }

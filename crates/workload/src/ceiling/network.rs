@@ -1,4 +1,5 @@
-//! The network path alone: one TCP connection that carries nothing but bytes, as netperf and iperf3 measure it.
+//! The network path alone: one TCP connection that carries nothing but bytes, as netperf and iperf3 measure
+//! it.
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
-//! The source alone: the generator of the trials, sending as fast as it can to a receiver that only answers the protocol
-//! and discards, so that no trial is ever judged by a generator that was the limit itself.
+//! The source alone: the generator of the trials, sending as fast as it can to a receiver that only answers
+//! the protocol and discards, so that no trial is ever judged by a generator that was the limit itself.
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};

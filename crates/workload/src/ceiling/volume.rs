@@ -1,4 +1,5 @@
-//! One volume alone: blocks from memory through the recorder's own engine into preallocated segments, durable at the end.
+//! One volume alone: blocks from memory through the recorder's own engine into preallocated segments,
+//! durable at the end.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
