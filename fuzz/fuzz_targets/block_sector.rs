@@ -1,4 +1,5 @@
-//! The parsers of a segment's parts on arbitrary bytes, and on the same bytes with their checksums made right.
+//! The parsers of a segment's parts on arbitrary bytes, and on the same bytes with their checksums made
+//! right.
 #![no_main]
 
 use keepup_recording::crc::crc32;
@@ -21,7 +22,8 @@ fuzz_target!(|data: &[u8]| {
     let _ = parse_preamble(&correct(&sector, PREAMBLE_CRC, SECTOR, SUPERBLOCK_ROOM));
 });
 
-/// The sector with the right checksum of its first `covered` bytes at `at`; that field and `blank` count as zero.
+/// The sector with the right checksum of its first `covered` bytes at `at`; that field and `blank` count as
+/// zero.
 fn correct(sector: &[u8], at: usize, covered: usize, blank: std::ops::Range<usize>) -> Vec<u8> {
     let mut zeroed = sector.to_vec();
     zeroed[at..at + 4].fill(0);

@@ -1,7 +1,8 @@
 //! A segment file of arbitrary bytes, or a good one with arbitrary edits, read block by block.
 //!
-//! The first byte chooses: even, the rest is the file; odd, each following 5 bytes change one byte of a good
-//! segment (offset, exclusive or). A block that is handed out must be whole: its events must add up to its header.
+//! The first byte chooses: even, the rest is the file; odd, each following 5 bytes change one byte of a
+//! good segment (offset, exclusive or). A block that is handed out must be whole: its events must add up to
+//! its header.
 #![no_main]
 
 use std::fs;

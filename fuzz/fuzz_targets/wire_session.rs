@@ -1,7 +1,7 @@
 //! What a client may send, through the receiver's state machine, cut into reads at arbitrary places.
 //!
-//! The first byte says how long a read is and whether header and control checksums are made right, so that what
-//! lies behind them is reached too. The outcome must not depend on where the reads were cut.
+//! The first byte says how long a read is and whether header and control checksums are made right, so that
+//! what lies behind them is reached too. The outcome must not depend on where the reads were cut.
 #![no_main]
 
 use keepup_stream::wire::{Control, HEADER_BYTES, Limits, Next, Session, crc32};

@@ -107,7 +107,8 @@ impl RecorderConfig {
         }
         if self.block_bytes < SECTOR || self.pool_bytes < 4 * block_room(self.block_bytes) {
             return refuse(format!(
-                "a pool of {} bytes cannot hold four blocks of {} bytes\nhint: a larger --pool or a smaller --block",
+                "a pool of {} bytes cannot hold four blocks of {} bytes\n\
+                 hint: a larger --pool or a smaller --block",
                 self.pool_bytes, self.block_bytes
             ));
         }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_recording::error::RecordingError;
 use keepup_stream::ledger::Count;
 
 use self::merge::{Merge, Step};
@@ -21,6 +22,8 @@ use crate::counters::add;
 
 /// Pause between two looks at the journals, in nanoseconds.
 const POLL_NS: u64 = 50_000_000;
+/// How long a drain that follows waits for its recording to begin, in nanoseconds.
+const PATIENCE_NS: u64 = 10_000_000_000;
 /// A drain that fell behind its pace catches up for at most this long, in nanoseconds.
 const CATCH_UP_NS: u64 = 1_000_000_000;
 
@@ -83,7 +86,7 @@ pub fn drain(
     let _ = keepup_sys::thread::yield_disk();
     let cpu_before_ns = keepup_measure::cpu::thread_cpu_ns();
     let begin_ns = clock.now_ns();
-    let mut merge = Merge::open(&plan.recording)?;
+    let mut merge = open(plan, clock, stop)?;
     let mut outlet = Outlet::new(plan.to);
     let mut pace = Pace::new(plan.rate, begin_ns);
     let mut next_poll_ns = 0;
@@ -129,6 +132,21 @@ pub fn drain(
         elapsed_ns: clock.now_ns().saturating_sub(begin_ns),
         cpu_ns: keepup_measure::cpu::thread_cpu_ns().saturating_sub(cpu_before_ns),
     })
+}
+
+/// Opens the recording; one that is to be followed may be a moment away from its manifest.
+fn open(plan: &DrainPlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Merge, RecordingError> {
+    let deadline_ns = clock.now_ns() + PATIENCE_NS;
+    loop {
+        match Merge::open(&plan.recording) {
+            Err(RecordingError::NotARecording { .. } | RecordingError::VolumeMissing { .. })
+                if plan.follow && clock.now_ns() < deadline_ns && !stop.load(Ordering::Acquire) =>
+            {
+                clock.sleep_until_ns(clock.now_ns() + POLL_NS);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 fn sleep_until(clock: &dyn Clock, until_ns: u64, stop: &AtomicBool) {

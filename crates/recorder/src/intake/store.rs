@@ -105,7 +105,8 @@ impl Store {
         let smallest = BLOCK_BYTES_MIN.min(self.block_bytes_wanted);
         if share < block_room(smallest) {
             return Err(format!(
-                "{streams} streams need a pool of {} MiB, this one has {} MiB\nhint: keepup record --pool {}MiB",
+                "{streams} streams need a pool of {} MiB, this one has {} MiB\n\
+                 hint: keepup record --pool {}MiB",
                 (4 * streams * block_room(smallest)) >> 20,
                 self.pool.bytes() >> 20,
                 ((4 * streams * block_room(smallest)) >> 20) + 1

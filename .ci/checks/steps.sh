@@ -1,0 +1,47 @@
+# The steps of .ci/run that are more than one command. Sourced with `set -euo pipefail`.
+
+# Records three seconds of the csl profile, verifies it, and counts its messages with the official Python reader.
+round_trip() {
+    local scratch="$1" keepup=target/release/keepup recorder address
+    mkdir -p "$scratch/disk"
+    "$keepup" record --listen 127.0.0.1:0 --volume "$scratch/disk" --name trip --segment '128 MiB' \
+        --json >"$scratch/record.json" 2>"$scratch/record.log" &
+    recorder=$!
+    trap 'kill "$recorder" 2>/dev/null || true' EXIT
+    for _ in $(seq 100); do
+        address="$(grep -oE '127\.0\.0\.1:[0-9]+' "$scratch/record.log" | head -n 1 || true)"
+        [ -n "$address" ] && break
+        sleep 0.1
+    done
+    [ -n "$address" ] || { cat "$scratch/record.log"; return 1; }
+    timeout 60 "$keepup" source csl --to "$address" --duration 3s --json >"$scratch/source.json"
+    wait "$recorder"
+    trap - EXIT
+    timeout 120 "$keepup" verify "$scratch/disk/trip" --json >"$scratch/verify.json"
+    "$CI_PYTHON" .ci/checks/messages.py "$scratch/source.json" "$scratch/record.json" "$scratch/disk/trip"
+}
+
+# The machine may be shared, so the verdict may be any; what the result says must hold together all the same.
+qualify_csl() {
+    local scratch="$1" code=0 out
+    out="$(mktemp -d)"
+    timeout 480 cargo run --release --quiet -- qualify csl --quick --max-write 40GB --volume "$scratch/qualify" \
+        --out "$out" --json >"$scratch/result.json" || code=$?
+    case "$code" in
+        0 | 1 | 5) ;;
+        *) echo "qualify ended with exit code $code"; return 1 ;;
+    esac
+    "$CI_PYTHON" .ci/checks/result.py "$scratch/result.json" "$code"
+    rm -rf "$out"
+}
+
+fuzz_short() {
+    local corpus="fuzz/corpus/$1"
+    mkdir -p "$corpus"
+    cargo +nightly fuzz run "$1" "$corpus" "fuzz/seeds/$1" -- -max_total_time=15 -timeout=10 -rss_limit_mb=2048 \
+        -verbosity=0 -print_final_stats=1
+}
+
+fuzz_compiles() {
+    CARGO_TARGET_DIR=target/fuzz cargo check --quiet --manifest-path fuzz/Cargo.toml
+}
