@@ -1,1 +1,16 @@
-//! End to end: the real program, real sockets, real files.
+//! End to end: the real program, real sockets, real files, and relations that must hold between what it says.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
+#[path = "bad_clients.rs"]
+mod bad_clients;
+#[path = "bottlenecks.rs"]
+mod bottlenecks;
+#[path = "common.rs"]
+mod common;
+#[path = "profiles.rs"]
+mod profiles;
+#[path = "qualify.rs"]
+mod qualify;
+#[path = "recording.rs"]
+mod recording;
+#[path = "volumes.rs"]
+mod volumes;

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 /// keepup records a detector's events from the network to disks without losing a byte, measures the highest
 /// rate at which that holds, and names what limits it.
 #[derive(Parser)]
-#[command(name = "keepup", version, after_help = exit::HELP)]
+#[command(name = "keepup", version, after_help = exit::HELP, args_override_self = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

@@ -273,3 +273,19 @@ proptest! {
         prop_assert_eq!((found.timestamp_ns, found.payload_bytes), (timestamp_ns, payload));
     }
 }
+
+/// A sector may carry a right checksum and still lie: found by fuzzing.
+#[test]
+fn an_absurd_record_length_is_refused() {
+    let info = StreamInfo { id: 0, name: "s".into(), element: ElementType::U8, shape: vec![] };
+    let header = BlockHeader { event_count: 1, chunk_records_bytes: 31, ..BlockHeader::default() };
+    for length in [u64::MAX, u64::MAX - 9, u64::MAX - 18, (SECTOR - 80) as u64, 0] {
+        let mut sector = [0; SECTOR];
+        put_block_sector(&mut sector, &header, &ChannelBytes::new(&info).unwrap());
+        sector[1..9].copy_from_slice(&length.to_le_bytes());
+        sector[128..132].fill(0);
+        let crc = crate::crc::crc32(&sector[..SECTOR - MESSAGE_HEADER]);
+        sector[128..132].copy_from_slice(&crc.to_le_bytes());
+        assert!(matches!(parse_block_sector(&sector), Err(LayoutError::Inconsistent { .. })), "{length}");
+    }
+}

@@ -29,7 +29,7 @@ use crate::signals::stop_flag;
 #[command(after_help = "Examples:
   keepup qualify csl                        the CDF event logger, recording below ./keepup-data
   keepup qualify csl --quick                a first look, within a minute
-  keepup qualify eiger2-4m-16bit --volume /data/a --volume /data/b
+  keepup qualify eiger2-4m --volume /data/a --volume /data/b
   keepup qualify csl --soak 10m --max-write '500 GB' --json > result.json")]
 pub(crate) struct Args {
     /// A built-in profile (see `keepup profile list`) or the path of a profile file

@@ -138,6 +138,8 @@ impl Intake {
         for &slot in &connection.slots {
             let stream = &mut self.store.streams[slot];
             stream.owner = None;
+            // What had arrived of an event is overwritten by the next one.
+            stream.under_way = None;
             if connection.phase == Phase::Open {
                 stream.gap_cause = LossCause::ConnectionLost;
             }

@@ -141,7 +141,9 @@ impl Store {
     fn relieve(&mut self) {
         if self.volumes.bytes_waiting() == 0 {
             for slot in 0..self.streams.len() {
-                self.seal(slot);
+                if self.streams[slot].under_way.is_none() {
+                    self.seal(slot);
+                }
             }
         }
     }
@@ -163,6 +165,7 @@ impl Store {
         now_ns: u64,
     ) -> Result<(), Gap> {
         let stream = &mut self.streams[slot];
+        stream.under_way = None;
         if crc != head.crc {
             let missing = stream.note_gap(head.sequence, LossCause::SequenceGap);
             let damaged = stream.note_gap(head.sequence + 1, LossCause::BadChecksum);
@@ -201,9 +204,22 @@ impl Store {
     pub(super) fn seal_aged(&mut self, now_ns: u64, age_ns: u64) {
         for slot in 0..self.streams.len() {
             let aged = |open: &OpenBlock| !open.is_empty() && now_ns.saturating_sub(open.opened_ns) >= age_ns;
-            if self.streams[slot].open.as_ref().is_some_and(aged) {
-                self.seal(slot);
+            let stream = &self.streams[slot];
+            if !stream.open.as_ref().is_some_and(aged) {
+                continue;
             }
+            match stream.under_way {
+                None => self.seal(slot),
+                Some(length) => self.part(slot, length),
+            }
+        }
+    }
+
+    /// Sends the complete events of a block into which another is just being received. Without room they wait.
+    fn part(&mut self, slot: usize, length: u64) {
+        let Some(fresh) = self.pool.take(block_room(self.block_bytes.max(length as usize))) else { return };
+        if let Some(sealed) = self.streams[slot].part(slot, fresh) {
+            self.place(sealed);
         }
     }
 

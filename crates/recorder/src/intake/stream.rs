@@ -96,6 +96,8 @@ pub(super) struct Stream {
     channel_id: u16,
     pub(super) next_sequence: u64,
     pub(super) open: Option<OpenBlock>,
+    /// Payload length of the event that is being received into the open block.
+    pub(super) under_way: Option<u64>,
     next_block: u64,
     pending: VecDeque<Pending>,
     /// Blocks sealed and neither durable nor lost.
@@ -120,6 +122,7 @@ impl Stream {
             channel: Arc::new(channel),
             next_sequence: 0,
             open: None,
+            under_way: None,
             next_block: 0,
             pending: VecDeque::with_capacity(64),
             unsettled: 0,
@@ -143,6 +146,7 @@ impl Stream {
 
     /// Puts the message header of `head` in front of its payload's place.
     pub(super) fn begin(&mut self, head: &EventHead) {
+        self.under_way = Some(head.length);
         if let Some(open) = &mut self.open {
             let at = open.used;
             put_message_header(
@@ -157,6 +161,7 @@ impl Stream {
 
     /// Takes an event that arrived whole; returns the gap before it, if any.
     pub(super) fn complete(&mut self, head: &EventHead, sums: &mut Checksums, now_ns: u64) -> Option<Gap> {
+        self.under_way = None;
         let gap = self.note_gap(head.sequence, self.gap_cause);
         self.gap_cause = LossCause::SequenceGap;
         let open = self.open.as_mut()?;
@@ -211,6 +216,18 @@ impl Stream {
             }
         }
         tail
+    }
+
+    /// Moves the event under way to the block `fresh`, so that the ones before it need not wait for it.
+    pub(super) fn part(&mut self, slot: usize, fresh: Block) -> Option<Sealed> {
+        let (length, open) = (self.under_way? as usize, self.open.as_ref()?);
+        let mut next = OpenBlock::new(fresh);
+        let message = open.used..open.used + MESSAGE_HEADER + length;
+        let place = next.used..next.used + MESSAGE_HEADER + length;
+        next.block[place].copy_from_slice(&open.block[message]);
+        let sealed = self.seal(slot);
+        self.open = Some(next);
+        sealed
     }
 
     /// Closes the open block and makes it ready for a volume; an empty one is left as it is.

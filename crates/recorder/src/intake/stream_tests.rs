@@ -95,3 +95,22 @@ fn the_watermark_waits_for_blocks_in_order_and_stops_at_a_loss() {
     assert!(stream.is_settled());
     assert_eq!(stream.ledger.durable.events, 3);
 }
+
+#[test]
+fn an_event_under_way_moves_and_the_ones_before_it_go() {
+    let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
+    put(&mut stream, &mut pool, 0, b"whole");
+    let payload = [9u8; 5000];
+    let head =
+        EventHead { index: 0, stream: 3, sequence: 1, timestamp_ns: 5, length: 5000, crc: crc32(&payload) };
+    stream.begin(&head);
+    stream.open.as_mut().unwrap().payload(5000)[..2000].copy_from_slice(&payload[..2000]);
+    let sealed = stream.part(0, pool.take(64 << 10).unwrap()).unwrap();
+    assert_eq!((sealed.meta.header.event_count, sealed.meta.header.first_sequence), (1, 0));
+    stream.open.as_mut().unwrap().payload(5000)[2000..].copy_from_slice(&payload[2000..]);
+    assert_eq!(stream.complete(&head, &mut Checksums::default(), 0), None);
+    let next = stream.seal(0).unwrap();
+    assert_eq!((next.meta.header.event_count, next.meta.header.first_sequence), (1, 1));
+    let records = MESSAGES_START..MESSAGES_START + MESSAGE_HEADER + 5000;
+    assert_eq!(crc32(&next.block[records]), next.meta.header.chunk_crc);
+}

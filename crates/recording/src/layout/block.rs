@@ -267,7 +267,7 @@ fn read_header(sector: &[u8]) -> BlockHeader {
 fn channel_range(sector: &[u8], header: &BlockHeader) -> Result<Range<usize>, LayoutError> {
     let misfit = LayoutError::Inconsistent { part: PART, what: "its channel record does not fit" };
     let start = usize::try_from(u64_at(sector, 1)).ok().and_then(|body| body.checked_add(RECORD_HEADER));
-    let Some(start) = start.filter(|&start| start >= HEADER_END && start + RECORD_HEADER + 2 <= CHUNK_AT)
+    let Some(start) = start.filter(|&start| (HEADER_END..=CHUNK_AT - RECORD_HEADER - 2).contains(&start))
     else {
         return Err(misfit);
     };

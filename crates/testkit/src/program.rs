@@ -1,0 +1,146 @@
+//! The program under test as a child process.
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// No child runs longer than this.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A child process whose output is collected.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    stdout: Option<JoinHandle<Vec<u8>>>,
+    lines: Receiver<String>,
+    heard: Vec<String>,
+}
+
+/// What a child left behind.
+#[derive(Debug)]
+pub struct Run {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its result.
+    pub stdout: String,
+    /// What it told people.
+    pub stderr: String,
+}
+
+impl Program {
+    /// Starts `program` with `arguments` in `directory`.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start(program: &str, arguments: &[&str], directory: &Path) -> Self {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {program}: {e}"));
+        let mut out = child.stdout.take().unwrap_or_else(|| panic!("no stdout"));
+        let err = child.stderr.take().unwrap_or_else(|| panic!("no stderr"));
+        let stdout = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            drop(out.read_to_end(&mut bytes));
+            bytes
+        });
+        let (tell, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(err).lines().map_while(Result::ok) {
+                if tell.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, stdout: Some(stdout), lines, heard: Vec::new() }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The rest of the first line on stderr that begins with `start`.
+    ///
+    /// # Panics
+    /// When it ends, or takes too long, without such a line.
+    pub fn line(&mut self, start: &str) -> String {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            if let Some(rest) = self.heard.iter().find_map(|line| line.strip_prefix(start)) {
+                return rest.to_owned();
+            }
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.heard.push(line),
+                Err(e) => panic!("no line {start:?} ({e}); heard {:#?}", self.heard),
+            }
+        }
+    }
+
+    /// The address that a recorder says it listens on.
+    ///
+    /// # Panics
+    /// When it says none.
+    pub fn address(&mut self) -> SocketAddr {
+        let text = self.line("listening on ");
+        text.parse().unwrap_or_else(|e| panic!("{text:?} is no address: {e}"))
+    }
+
+    /// Sends a signal by name, as in "TERM".
+    pub fn signal(&self, name: &str) {
+        drop(Command::new("kill").args(["-s", name, &self.id().to_string()]).status());
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When that takes too long; the child is killed then.
+    pub fn wait(mut self) -> Run {
+        let deadline = Instant::now() + LIMIT;
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+                other => panic!("child {} did not end ({other:?}); heard {:#?}", self.id(), self.heard),
+            }
+        };
+        let stdout = self.stdout.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let mut stderr = std::mem::take(&mut self.heard);
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(5)) {
+            stderr.push(line);
+        }
+        Run { status, stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr: stderr.join("\n") }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // One that has ended already cannot be killed, which is well.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Run {
+    /// Its exit code; a signal counts as -1.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or(-1)
+    }
+}
+
+/// A directory for one test below `parent`, removed when dropped.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn free_directory(parent: &str) -> tempfile::TempDir {
+    let parent = PathBuf::from(parent);
+    std::fs::create_dir_all(&parent).unwrap_or_else(|e| panic!("cannot make {}: {e}", parent.display()));
+    tempfile::tempdir_in(&parent).unwrap_or_else(|e| panic!("no directory below {}: {e}", parent.display()))
+}

@@ -1,0 +1,138 @@
+//! What needs root: small file systems, network namespaces with shaped links, throttled devices. Each says visibly when
+//! it cannot be had, and is undone when dropped.
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Whether tests may change the system; says so when they may not.
+pub fn allowed(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        skip(test, "needs root");
+    }
+    root
+}
+
+/// Says visibly that a test did not run.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub fn skip(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+}
+
+fn command(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).output().map_err(|e| format!("{program}: {e}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+/// A file system in memory of a fixed size.
+#[derive(Debug)]
+pub struct SmallDisk {
+    path: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts one of `mebibytes` on a new directory `path`.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn mount(path: &Path, mebibytes: u32) -> Result<Self, String> {
+        std::fs::create_dir_all(path).map_err(|e| e.to_string())?;
+        let size = format!("size={mebibytes}m");
+        command("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", &path.to_string_lossy()])?;
+        Ok(Self { path: path.into() })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(command("umount", &["-l", &self.path.to_string_lossy()]));
+    }
+}
+
+/// A network namespace of its own, whose loopback is shaped to a rate.
+#[derive(Debug)]
+pub struct ShapedNamespace {
+    name: String,
+}
+
+impl ShapedNamespace {
+    /// Makes a namespace whose loopback carries `megabits` per second.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn create(name: &str, megabits: u32) -> Result<Self, String> {
+        command("ip", &["netns", "add", name])?;
+        let namespace = Self { name: name.into() };
+        let rate = format!("{megabits}mbit");
+        let shape =
+            ["qdisc", "add", "dev", "lo", "root", "tbf", "rate", &rate, "burst", "256kb", "latency", "50ms"];
+        namespace.inside("ip", &["link", "set", "lo", "up"])?;
+        namespace.inside("tc", &shape)?;
+        Ok(namespace)
+    }
+
+    fn inside(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+        let mut all = vec!["netns", "exec", &self.name, program];
+        all.extend(arguments);
+        command("ip", &all)
+    }
+
+    /// Its name, for `ip netns exec`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for ShapedNamespace {
+    fn drop(&mut self) {
+        drop(command("ip", &["netns", "del", &self.name]));
+    }
+}
+
+/// A group of processes whose writes to one device are throttled (control groups, version 1).
+#[derive(Debug)]
+pub struct ThrottledWrites {
+    group: PathBuf,
+}
+
+impl ThrottledWrites {
+    /// Throttles writes to the device under `path` to `bytes_per_second`, for the processes entered later.
+    ///
+    /// # Errors
+    /// What the system said; also where there is no such controller.
+    pub fn create(name: &str, path: &Path, bytes_per_second: u64) -> Result<Self, String> {
+        let stat = rustix::fs::stat(path).map_err(|e| e.to_string())?;
+        let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+        let group = Path::new("/sys/fs/cgroup/blkio").join(name);
+        std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
+        let throttled = Self { group };
+        let rule = format!("{major}:{minor} {bytes_per_second}");
+        let file = throttled.group.join("blkio.throttle.write_bps_device");
+        std::fs::write(&file, rule).map_err(|e| format!("{}: {e}", file.display()))?;
+        Ok(throttled)
+    }
+
+    /// The file that takes the ids of processes.
+    pub fn entry(&self) -> PathBuf {
+        self.group.join("cgroup.procs")
+    }
+}
+
+impl Drop for ThrottledWrites {
+    fn drop(&mut self) {
+        // Processes that have just ended may still be counted for a moment.
+        for _ in 0..50 {
+            if std::fs::remove_dir(&self.group).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}

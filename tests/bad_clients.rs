@@ -1,0 +1,151 @@
+//! Clients that break every rule, beside one that keeps them: nobody hurts the good one, and each is told and entered.
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use keepup_stream::wire::{ControlMessage, ElementType, Header, Hello, Kind, StreamInfo, crc32};
+use serde_json::Value;
+
+use crate::common::{count, directory, json, keepup, recorder, start, verified};
+
+fn connect(to: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+}
+
+fn hello(ids: &[u32]) -> Vec<u8> {
+    let info = |&id: &u32| StreamInfo { id, name: format!("s{id}"), element: ElementType::U8, shape: vec![] };
+    Hello::new("test", ids.iter().map(info).collect()).to_frame().unwrap()
+}
+
+fn event(stream: u32, sequence: u64, payload: &[u8]) -> Vec<u8> {
+    let (length, crc) = (payload.len() as u64, crc32(payload));
+    let head = Header { kind: Kind::Event, stream, sequence, timestamp_ns: 1, length, crc, a: 0, b: 0 };
+    [&head.encode()[..], payload].concat()
+}
+
+/// What the recorder says before it closes, as text.
+fn farewell(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // A reset after the answer is as good as an end.
+    drop(stream.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Sends `bytes` on a new connection; returns the answer.
+fn say(to: SocketAddr, bytes: &[u8]) -> String {
+    let mut stream = connect(to);
+    // The recorder may have had enough before everything was sent.
+    drop(stream.write_all(bytes));
+    farewell(&mut stream)
+}
+
+#[test]
+fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &["--max-connections", "600"]);
+    let to = record.address();
+    let good = start(here, &["source", "csl", "--to", &to.to_string(), "--duration", "8s", "--json"]);
+    std::thread::sleep(Duration::from_millis(300));
+
+    assert!(say(to, &[0x55; 200]).contains("keepup"), "garbage");
+    assert!(
+        say(to, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nand then some more to fill a header")
+            .to_lowercase()
+            .contains("http")
+    );
+    let mut other_version = Header::control(Kind::Hello, b"").encode();
+    other_version[5] = 9;
+    let crc = crc32(&other_version[..60]).to_le_bytes();
+    other_version[60..].copy_from_slice(&crc);
+    assert!(say(to, &other_version).contains("version"), "another version");
+    let absurd = Header { length: u64::MAX / 2, ..Header::control(Kind::Hello, b"") };
+    assert!(say(to, &absurd.encode()).contains("error"), "an absurd length of a message");
+    let huge = Header {
+        kind: Kind::Event,
+        stream: 100,
+        sequence: 0,
+        timestamp_ns: 0,
+        length: 1 << 40,
+        crc: 0,
+        a: 0,
+        b: 0,
+    };
+    assert!(say(to, &[hello(&[100]), huge.encode().to_vec()].concat()).contains("error"), "an absurd event");
+    assert!(say(to, &event(5, 0, b"x")).contains("hello"), "an event before hello");
+    let duplicate = br#"{"protocol":1,"client":"t","streams":[{"id":7,"name":"a","element":"u8","shape":[]},{"id":7,"name":"b","element":"u8","shape":[]}]}"#;
+    let frame = [&Header::control(Kind::Hello, duplicate).encode()[..], duplicate].concat();
+    assert!(say(to, &frame).contains('7'), "duplicate ids");
+    assert!(say(to, &hello(&[0])).contains("another connection"), "a stream that somebody else feeds");
+    let backwards = [hello(&[101]), event(101, 5, b"five"), event(101, 4, b"four")].concat();
+    assert!(say(to, &backwards).contains("backwards"));
+    let mut wrong = event(102, 0, b"payload");
+    *wrong.last_mut().unwrap() ^= 1;
+    let mut damaged = connect(to);
+    damaged.write_all(&[hello(&[102]), wrong, event(102, 1, b"whole")].concat()).unwrap();
+
+    let mut half = connect(to);
+    half.write_all(&hello(&[103])).unwrap();
+    half.write_all(&event(103, 0, &[7; 300_000])[..150_000]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(half);
+
+    let crowd: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(to).ok()).collect();
+    assert!(crowd.len() > 400);
+    let mut deaf = connect(to);
+    deaf.write_all(&hello(&[104])).unwrap();
+    for sequence in 0..20_000 {
+        deaf.write_all(&event(104, sequence, &[1; 100])).unwrap();
+    }
+    drop(crowd);
+    drop(damaged);
+
+    let good = good.wait();
+    // Closing with acknowledgements unread would throw away what the kernel still holds.
+    drop(deaf);
+    assert_eq!(good.code(), 0, "{good:#?}");
+    std::thread::sleep(Duration::from_millis(500));
+    record.signal("TERM");
+    let record = record.wait();
+    let report = json(&record);
+    assert_eq!(count(&report["ledger"]["streams"]["0"]["durable"]), count(&json(&good)["sent"]));
+    assert_eq!(count(&report["ledger"]["streams"]["104"]["received"]).0, 20_000);
+    assert_eq!(count(&report["ledger"]["streams"]["103"]["received"]).0, 0, "half an event is not an event");
+    assert_eq!(report["missing_events"]["bad_checksum"], 1);
+    assert_eq!(report["received"], report["durable"]);
+    let incidents = listed(&report);
+    for what in ["keepup", "version", "backwards", "wrong checksum", "middle of event 0 of stream 103"] {
+        assert!(incidents.contains(what), "no {what:?} in {incidents}");
+    }
+    let verify = keepup(here, &["verify", "disk/run", "--json"]);
+    assert_eq!(json(&verify)["fault_count"], 0, "{verify:#?}");
+}
+
+fn listed(report: &Value) -> String {
+    let listed = report["incidents"]["listed"].as_array().unwrap();
+    listed.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    let to = record.address();
+    for turn in 0..3u64 {
+        let mut client = connect(to);
+        let events: Vec<u8> = (0..10).flat_map(|n| event(1, turn * 10 + n, &[n as u8; 1000])).collect();
+        client.write_all(&[hello(&[1]), events].concat()).unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        // Gone without a word: what was received counts all the same.
+        drop(client);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    record.signal("TERM");
+    let record = record.wait();
+    assert_eq!(count(&json(&record)["durable"]), (30, 30_000));
+    assert_eq!(record.code(), 0, "{record:#?}");
+    assert_eq!(verified(here, "disk/run"), (30, 30_000));
+}

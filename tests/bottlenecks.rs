@@ -1,0 +1,152 @@
+//! Each bottleneck is forced for real and must be named.
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use keepup_testkit::root::{ShapedNamespace, ThrottledWrites, allowed, skip};
+use keepup_testkit::{Program, Run};
+use serde_json::Value;
+
+use crate::common::{directory, json, keepup, start};
+
+/// These measure: one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const PROFILE: &str = "name = \"small\"\nextends = \"csl-old\"\n[event]\nsize = \"64 KiB\"\n\
+    [source]\nrate = \"100 /s\"\nbuffer = \"4 MiB\"\n[record]\nsegment = \"64 MiB\"\n";
+
+fn prepared(profile: &str) -> tempfile::TempDir {
+    let directory = directory();
+    std::fs::create_dir(directory.path().join("disk")).unwrap();
+    std::fs::write(directory.path().join("small.toml"), profile).unwrap();
+    directory
+}
+
+const QUALIFY: [&str; 12] = [
+    "qualify",
+    "./small.toml",
+    "--volume",
+    "disk",
+    "--quick",
+    "--soak",
+    "3s",
+    "--pool",
+    "32 MiB",
+    "--max-write",
+    "16 GB",
+    "--json",
+];
+
+fn stage(run: &Run) -> String {
+    let result: Value = json(run);
+    result["bottleneck"]["stage"].as_str().unwrap().to_owned()
+}
+
+fn shell(here: &Path, script: &str) -> Run {
+    Program::start("sh", &["-c", script], here).wait()
+}
+
+#[test]
+fn a_throttled_volume() {
+    const TEST: &str = "a_throttled_volume";
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !allowed(TEST) {
+        return;
+    }
+    let directory = prepared(PROFILE);
+    let here = directory.path();
+    let name = format!("keepup-test-{}", std::process::id());
+    let throttled = match ThrottledWrites::create(&name, here, 60_000_000) {
+        Ok(throttled) => throttled,
+        Err(why) => return skip(TEST, &why),
+    };
+    let script = format!(
+        "echo $$ > {}; exec {} {}",
+        throttled.entry().display(),
+        env!("CARGO_BIN_EXE_keepup"),
+        quoted()
+    );
+    let run = shell(here, &script);
+    let result = json(&run);
+    assert!(stage(&run).starts_with("volume"), "{run:#?}");
+    let alone = result["ceilings"]["volumes"][0]["bytes_per_second"].as_f64().unwrap();
+    assert!(alone < 90e6, "the throttle holds: {alone}");
+    assert!(
+        result["bottleneck"]["next"]["bytes_per_second"].as_f64().unwrap() > alone,
+        "relieved it is faster"
+    );
+}
+
+fn quoted() -> String {
+    QUALIFY.iter().map(|a| format!("'{a}'")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_shaped_link() {
+    const TEST: &str = "a_shaped_link";
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !allowed(TEST) {
+        return;
+    }
+    let directory = prepared(PROFILE);
+    let name = format!("keepup-{}", std::process::id());
+    let namespace = match ShapedNamespace::create(&name, 400) {
+        Ok(namespace) => namespace,
+        Err(why) => return skip(TEST, &why),
+    };
+    let script =
+        format!("exec ip netns exec {} {} {}", namespace.name(), env!("CARGO_BIN_EXE_keepup"), quoted());
+    let run = shell(directory.path(), &script);
+    assert_eq!(stage(&run), "network", "{run:#?}");
+    let knee = json(&run)["knee_bytes_per_second"].as_f64().unwrap();
+    assert!(knee < 52e6, "400 Mbit/s carry at most 50 MB/s of payload, found {knee}");
+}
+
+#[test]
+fn a_slow_drain() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = prepared(&PROFILE.replace("[record]", "[drain]\nrate = \"50 MB/s\"\n[record]"));
+    let here = directory.path();
+    let sink = ["sink", "--listen", "127.0.0.1:0", "--to-null", "--rate", "2 MB/s", "--stay"];
+    let mut sink = start(here, &sink);
+    let to = format!("tcp://{}", sink.address());
+    // Only a trial of some length can tell that a drain is too slow.
+    let arguments: Vec<&str> = QUALIFY.iter().copied().chain(["--drain-to", &to]).collect();
+    let run = keepup(here, &arguments);
+    assert_eq!(stage(&run), "drain", "{run:#?}");
+    assert_ne!(run.code(), 0);
+}
+
+#[test]
+fn a_recorder_without_a_processor() {
+    const TEST: &str = "a_recorder_without_a_processor";
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip(TEST, "needs two processors");
+    }
+    let directory = prepared(PROFILE);
+    let mut hogs: Vec<Program> = Vec::new();
+    for _ in 0..6 {
+        let hog = ["-c", "0", "sh", "-c", "while :; do :; done"];
+        if Command::new("taskset").arg("--version").output().is_err() {
+            return skip(TEST, "needs taskset");
+        }
+        hogs.push(Program::start("taskset", &hog, directory.path()));
+    }
+    let pinned: Vec<&str> = QUALIFY.iter().copied().chain(["--cpus", "0", "--source-cpus", "1"]).collect();
+    let run = keepup(directory.path(), &pinned);
+    drop(hogs);
+    assert_eq!(stage(&run), "processor", "{run:#?}");
+}
+
+#[test]
+fn a_source_that_is_too_slow_is_not_blamed_on_the_machine() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let tiny = PROFILE.replace("64 KiB", "16 B").replace("100 /s", "200 MHz");
+    let directory = prepared(&tiny);
+    let run = keepup(directory.path(), &QUALIFY);
+    let result = json(&run);
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert_eq!(result["verdict"], "INCONCLUSIVE");
+    assert!(result["verdict_reasons"].to_string().contains("source"), "{run:#?}");
+}

@@ -1,0 +1,76 @@
+//! What every end-to-end test needs.
+use std::path::{Path, PathBuf};
+
+use keepup_testkit::{Program, Run, free_directory};
+use serde_json::Value;
+
+/// A directory of its own on the disk that the build uses.
+pub(crate) fn directory() -> tempfile::TempDir {
+    free_directory(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// Starts keepup.
+pub(crate) fn start(directory: &Path, arguments: &[&str]) -> Program {
+    Program::start(env!("CARGO_BIN_EXE_keepup"), arguments, directory)
+}
+
+/// Runs keepup to its end.
+pub(crate) fn keepup(directory: &Path, arguments: &[&str]) -> Run {
+    start(directory, arguments).wait()
+}
+
+/// A recorder with small files and little memory, listening on a free port.
+pub(crate) fn recorder(directory: &Path, volumes: &[&str], more: &[&str]) -> Program {
+    let mut arguments = vec!["record", "--listen", "127.0.0.1:0", "--name", "run", "--json"];
+    arguments.extend(["--pool", "64 MiB", "--segment", "32 MiB"]);
+    for volume in volumes {
+        std::fs::create_dir_all(directory.join(volume)).unwrap();
+        arguments.extend(["--volume", volume]);
+    }
+    arguments.extend(more);
+    start(directory, &arguments)
+}
+
+/// The JSON that a run printed.
+pub(crate) fn json(run: &Run) -> Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {run:#?}"))
+}
+
+/// Events and bytes of a count.
+pub(crate) fn count(value: &Value) -> (u64, u64) {
+    let number = |key: &str| value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"));
+    (number("events"), number("bytes"))
+}
+
+/// Verifies a recording, which must be whole; returns events and bytes over all streams.
+pub(crate) fn verified(directory: &Path, recording: &str) -> (u64, u64) {
+    let run = keepup(directory, &["verify", recording, "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    recorded(&json(&run))
+}
+
+/// Events and bytes that a verify report counts.
+pub(crate) fn recorded(report: &Value) -> (u64, u64) {
+    let streams = report["streams"].as_object().unwrap();
+    streams.values().fold((0, 0), |sum, stream| {
+        let (events, bytes) = count(&stream["recorded"]);
+        (sum.0 + events, sum.1 + bytes)
+    })
+}
+
+/// The segments of a recording, in order.
+pub(crate) fn segments(recording: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(recording).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "mcap"));
+    files.sort();
+    files
+}
+
+/// Messages and payload bytes that the `mcap` crate reads before the end or the first damage.
+pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
+    let options = mcap::read::Options::IgnoreEndMagic;
+    let Ok(messages) = mcap::MessageStream::new_with_options(bytes, options.into()) else { return (0, 0) };
+    let whole = messages.map_while(Result::ok);
+    whole.fold((0, 0), |sum, message| (sum.0 + 1, sum.1 + message.data.len() as u64))
+}
