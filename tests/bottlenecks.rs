@@ -117,22 +117,25 @@ fn a_slow_drain() {
     assert_ne!(run.code(), 0);
 }
 
+/// Keeps the first processor busy with as many endless loops.
+fn hogs(test: &str, here: &Path) -> Option<Vec<Program>> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        skip(test, "needs two processors");
+        return None;
+    }
+    if Command::new("taskset").arg("--version").output().is_err() {
+        skip(test, "needs taskset");
+        return None;
+    }
+    let hog = ["-c", "0", "sh", "-c", "while :; do :; done"];
+    Some((0..6).map(|_| Program::start("taskset", &hog, here)).collect())
+}
+
 #[test]
 fn a_recorder_without_a_processor() {
-    const TEST: &str = "a_recorder_without_a_processor";
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return skip(TEST, "needs two processors");
-    }
     let directory = prepared(PROFILE);
-    let mut hogs: Vec<Program> = Vec::new();
-    for _ in 0..6 {
-        let hog = ["-c", "0", "sh", "-c", "while :; do :; done"];
-        if Command::new("taskset").arg("--version").output().is_err() {
-            return skip(TEST, "needs taskset");
-        }
-        hogs.push(Program::start("taskset", &hog, directory.path()));
-    }
+    let Some(hogs) = hogs("a_recorder_without_a_processor", directory.path()) else { return };
     let pinned: Vec<&str> = QUALIFY.iter().copied().chain(["--cpus", "0", "--source-cpus", "1"]).collect();
     let run = keepup(directory.path(), &pinned);
     drop(hogs);
@@ -142,9 +145,11 @@ fn a_recorder_without_a_processor() {
 #[test]
 fn a_source_that_is_too_slow_is_not_blamed_on_the_machine() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let tiny = PROFILE.replace("64 KiB", "16 B").replace("100 /s", "200 MHz");
-    let directory = prepared(&tiny);
-    let run = keepup(directory.path(), &QUALIFY);
+    let directory = prepared(&PROFILE.replace("100 /s", "60 kHz"));
+    let Some(hogs) = hogs("a_source_that_is_too_slow", directory.path()) else { return };
+    let pinned: Vec<&str> = QUALIFY.iter().copied().chain(["--cpus", "1", "--source-cpus", "0"]).collect();
+    let run = keepup(directory.path(), &pinned);
+    drop(hogs);
     let result = json(&run);
     assert_eq!(run.code(), 4, "{run:#?}");
     assert_eq!(result["verdict"], "INCONCLUSIVE");

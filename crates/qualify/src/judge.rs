@@ -11,10 +11,14 @@ use crate::search::{Phase, TrialOutcome, backlog_grows};
 const SCHEDULE_SHARE: f64 = 0.98;
 /// A source that waited longer than this share of the time was held back; it did not fail by itself.
 const BLOCKED_SHARE: f64 = 0.1;
+/// A wait for the network that lasts this share of the time its buffer bridges may have made the source lose events.
+const OVERFLOW_SHARE: f64 = 0.5;
 /// Everything must be durable this long after the source ended.
 const DURABLE_WITHIN: Duration = Duration::from_secs(5);
 /// A drain must reach this share of its rate.
 const DRAIN_SHARE: f64 = 0.9;
+/// A few blocks that may be under way, in bytes.
+const DRAIN_SLACK_BYTES: f64 = 4e6;
 /// The first of a trial in which a drain cannot have anything yet, in seconds: a flush and a look at the
 /// journal.
 const DRAIN_START_S: f64 = 1.0;
@@ -36,7 +40,7 @@ pub fn outcome(asked: &Asked, measured: &TrialMeasured, elapsed_s: f64) -> Trial
     let due = measured.source.total(|s| s.due);
     let sent = measured.source.total(|s| s.sent);
     let rate = asked.rate.unwrap_or(f64::INFINITY);
-    let offered_rate = due.bytes as f64 / asked.duration.as_secs_f64().min(duration_s).max(1e-9);
+    let offered_rate = sent.bytes as f64 / duration_s.max(1e-9);
     let buffer_bytes = buffer_bytes(measured);
     TrialOutcome {
         duration_s: duration_s.min(asked.duration.as_secs_f64()),
@@ -84,14 +88,20 @@ pub fn longest_stall(samples: &[Sample]) -> Option<Duration> {
     Some(Duration::from_secs_f64(longest_s))
 }
 
-/// Whether the source itself was too slow: it fell short though nothing held it back.
+/// Whether the source itself was too slow: it fell short, or its buffer ran over, though nothing held it back for as
+/// long as that takes.
 fn generator_limited(rate: f64, duration_s: f64, sent_bytes: f64, measured: &TrialMeasured) -> bool {
     if !rate.is_finite() {
         return false;
     }
-    let blocked = measured.source.blocked_ns as f64 / (measured.source.elapsed_ns.max(1) as f64);
+    let source = &measured.source;
+    let blocked = source.blocked_ns as f64 / (source.elapsed_ns.max(1) as f64);
+    let held_back = blocked / f64::from(measured.source_threads.max(1)) > BLOCKED_SHARE;
+    let buffer_s = measured.source_buffer_bytes as f64 / rate;
+    let held_long = source.longest_blocked_ns as f64 / 1e9 >= OVERFLOW_SHARE * buffer_s;
     let short = sent_bytes < SCHEDULE_SHARE * rate * duration_s;
-    short && blocked / measured.source_threads.max(1) as f64 <= BLOCKED_SHARE
+    let overflowed = source.total(|s| s.lost).events > 0;
+    !held_back && (short || (overflowed && !held_long))
 }
 
 fn late(measured: &TrialMeasured) -> Option<String> {
@@ -105,10 +115,10 @@ pub fn drain_behind(asked: &Asked, measured: &TrialMeasured) -> Option<String> {
     let rate = asked.drain_rate?;
     let last = measured.samples.last()?;
     let time_s = last.t_s - DRAIN_START_S;
-    let owed = (rate * time_s).min(last.durable_bytes as f64 - rate * DRAIN_START_S);
-    // What one block more or less makes, and the first second, prove nothing in a short trial.
-    let judged = time_s >= 2.0 && owed > 0.0;
-    (judged && (last.drained_bytes as f64) < DRAIN_SHARE * owed - 2e6).then(|| {
+    let available = measured.samples.iter().rev().find(|s| s.t_s <= time_s).map_or(0, |s| s.durable_bytes);
+    let owed = (rate * time_s).min(available as f64);
+    // What a few blocks more or less make proves nothing.
+    (last.drained_bytes as f64 <= DRAIN_SHARE * owed - DRAIN_SLACK_BYTES).then(|| {
         format!(
             "the drain fell behind: {:.1} MB/s of {:.1} MB/s",
             last.drained_bytes as f64 / time_s / 1e6,

@@ -25,7 +25,7 @@ use crate::QualifyError;
 use crate::bottleneck::Evidence;
 use crate::judge::{self, Asked};
 use crate::progress::Progress;
-use crate::search::{Outcome, Phase, Search, Step, TrialOutcome};
+use crate::search::{End, Outcome, Phase, Search, Step, TrialOutcome};
 use crate::settings::{Bounds, Settings};
 use crate::summary::{Findings, summarise};
 
@@ -260,6 +260,9 @@ impl Session<'_> {
         findings.soak_asked = plan.soak;
         self.phase("search for the highest rate without loss")?;
         self.search(Search::new(plan)?, &mut findings)?;
+        if findings.outcome.end == End::MaxRateHolds && bounds.source_bound {
+            findings.outcome.end = End::GeneratorLimited { rate: bounds.max_rate };
+        }
         if findings.fault.is_none() && !self.is_stopped() {
             self.phase("the limit after this one")?;
             findings.relieved = Some(self.trial(&Request {
@@ -283,6 +286,7 @@ impl Session<'_> {
         Bounds {
             min_rate: (max_rate / 20.0).min(self.settings.required() / 4.0),
             max_rate,
+            source_bound: max_rate >= source,
             write_rate: through,
             usable_bytes: volumes.iter().map(|v| v.usable_bytes).min().unwrap_or(0) * volumes.len() as u64,
             bytes_written: self.bytes_written,

@@ -206,6 +206,8 @@ pub struct Bounds {
     pub min_rate: f64,
     /// Highest rate worth trying.
     pub max_rate: f64,
+    /// Whether the source is what keeps higher rates from being tried.
+    pub source_bound: bool,
     /// Most that the volumes take.
     pub write_rate: f64,
     /// What the volumes may hold, in bytes.

@@ -80,7 +80,10 @@ pub fn judge(basis: &Basis<'_>) -> Judgement {
 }
 
 fn generator(rate: f64) -> String {
-    format!("the source on this machine cannot offer {}, so the machine's own limit was not found", mb(rate))
+    format!(
+        "the source on this machine cannot offer more than {}, so the machine's own limit was not found",
+        mb(rate)
+    )
 }
 
 fn nothing_held(basis: &Basis<'_>) -> Judgement {

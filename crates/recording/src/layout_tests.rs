@@ -277,6 +277,7 @@ proptest! {
 /// A sector may carry a right checksum and still lie: found by fuzzing.
 #[test]
 fn an_absurd_record_length_is_refused() {
+    use keepup_stream::wire::{ElementType, StreamInfo};
     let info = StreamInfo { id: 0, name: "s".into(), element: ElementType::U8, shape: vec![] };
     let header = BlockHeader { event_count: 1, chunk_records_bytes: 31, ..BlockHeader::default() };
     for length in [u64::MAX, u64::MAX - 9, u64::MAX - 18, (SECTOR - 80) as u64, 0] {
