@@ -1,22 +1,18 @@
 //! Each bottleneck is forced for real and must be named.
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use keepup_testkit::root::{ShapedNamespace, ThrottledWrites, allowed, skip};
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{directory, json, keepup, start};
-
-/// These measure: one at a time.
-static ALONE: Mutex<()> = Mutex::new(());
+use crate::common::{Place, directory_alone, json, keepup, start};
 
 const PROFILE: &str = "name = \"small\"\nextends = \"csl-old\"\n[event]\nsize = \"64 KiB\"\n\
     [source]\nrate = \"100 /s\"\nbuffer = \"4 MiB\"\n[record]\nsegment = \"64 MiB\"\n";
 
-fn prepared(profile: &str) -> tempfile::TempDir {
-    let directory = directory();
+fn prepared(profile: &str) -> Place {
+    let directory = directory_alone();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     std::fs::write(directory.path().join("small.toml"), profile).unwrap();
     directory
@@ -49,7 +45,6 @@ fn shell(here: &Path, script: &str) -> Run {
 #[test]
 fn a_throttled_volume() {
     const TEST: &str = "a_throttled_volume";
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if !allowed(TEST) {
         return;
     }
@@ -84,7 +79,6 @@ fn quoted() -> String {
 #[test]
 fn a_shaped_link() {
     const TEST: &str = "a_shaped_link";
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if !allowed(TEST) {
         return;
     }
@@ -104,7 +98,6 @@ fn a_shaped_link() {
 
 #[test]
 fn a_slow_drain() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = prepared(&PROFILE.replace("[record]", "[drain]\nrate = \"50 MB/s\"\n[record]"));
     let here = directory.path();
     let sink = ["sink", "--listen", "127.0.0.1:0", "--to-null", "--rate", "2 MB/s", "--stay"];
@@ -133,7 +126,6 @@ fn hogs(test: &str, here: &Path) -> Option<Vec<Program>> {
 
 #[test]
 fn a_recorder_without_a_processor() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = prepared(PROFILE);
     let Some(hogs) = hogs("a_recorder_without_a_processor", directory.path()) else { return };
     let pinned: Vec<&str> = QUALIFY.iter().copied().chain(["--cpus", "0", "--source-cpus", "1"]).collect();
@@ -144,7 +136,6 @@ fn a_recorder_without_a_processor() {
 
 #[test]
 fn a_source_that_is_too_slow_is_not_blamed_on_the_machine() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = prepared(&PROFILE.replace("100 /s", "60 kHz"));
     let Some(hogs) = hogs("a_source_that_is_too_slow", directory.path()) else { return };
     let pinned: Vec<&str> = QUALIFY.iter().copied().chain(["--cpus", "1", "--source-cpus", "0"]).collect();

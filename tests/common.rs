@@ -1,12 +1,41 @@
 //! What every end-to-end test needs.
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use keepup_testkit::{Program, Run, free_directory};
 use serde_json::Value;
 
-/// A directory of its own on the disk that the build uses.
-pub(crate) fn directory() -> tempfile::TempDir {
-    free_directory(env!("CARGO_TARGET_TMPDIR"))
+/// Tests that measure have the machine to themselves; the others share it.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// A directory of a test's own, on the disk that the build uses, and its share of the machine.
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+    _machine: Machine,
+}
+
+#[expect(dead_code, reason = "held for as long as the test runs")]
+enum Machine {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
+impl Place {
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// A place for a test that does not measure.
+pub(crate) fn directory() -> Place {
+    let machine = Machine::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner));
+    Place { directory: free_directory(env!("CARGO_TARGET_TMPDIR")), _machine: machine }
+}
+
+/// A place for a test that measures.
+pub(crate) fn directory_alone() -> Place {
+    let machine = Machine::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner));
+    Place { directory: free_directory(env!("CARGO_TARGET_TMPDIR")), _machine: machine }
 }
 
 /// Starts keepup.

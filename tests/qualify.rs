@@ -1,7 +1,7 @@
 //! The main job, on whatever machine this is: relations, never speeds.
 use std::time::Duration;
 
-use crate::common::{count, directory, json, keepup, start};
+use crate::common::{count, directory_alone, json, keepup, start};
 
 const FIELDS: [&str; 16] = [
     "verdict",
@@ -24,7 +24,7 @@ const FIELDS: [&str; 16] = [
 
 #[test]
 fn a_quick_look_says_everything_it_promises_and_leaves_nothing() {
-    let directory = directory();
+    let directory = directory_alone();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "24 GB", "--json"];
@@ -59,7 +59,7 @@ fn a_quick_look_says_everything_it_promises_and_leaves_nothing() {
 
 #[test]
 fn a_dry_run_touches_nothing() {
-    let directory = directory();
+    let directory = directory_alone();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     let run = keepup(directory.path(), &["qualify", "csl", "--volume", "disk", "--dry-run"]);
     assert_eq!(run.code(), 0, "{run:#?}");
@@ -70,7 +70,7 @@ fn a_dry_run_touches_nothing() {
 
 #[test]
 fn an_interruption_keeps_what_is_known() {
-    let directory = directory();
+    let directory = directory_alone();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "20 GB", "--json"];
@@ -88,7 +88,7 @@ fn an_interruption_keeps_what_is_known() {
 
 #[test]
 fn too_little_to_write_is_said_before_the_search() {
-    let directory = directory();
+    let directory = directory_alone();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     let arguments = ["qualify", "csl", "--volume", "disk", "--quick", "--soak", "10h"];
     let run = keepup(directory.path(), &arguments);

@@ -37,6 +37,8 @@ fn three_ledgers_agree_to_the_event() {
     }
     assert_eq!(count(&json(&record)["received"]), sent);
     assert_eq!(count(&json(&record)["durable"]), sent);
+    let seconds = json(&record)["elapsed_seconds"].as_f64().unwrap();
+    assert!(seconds > 1.0, "3 s of events did not take {seconds} s");
     assert_eq!(count(&json(&drain)["durable"]), sent);
     assert_eq!(count(&json(&sink)["durable"]), sent);
     assert_eq!(verified(here, "disk/run"), sent);

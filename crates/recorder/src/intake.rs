@@ -25,7 +25,7 @@ use rustix::event::{Timespec, epoll};
 
 use self::connection::{Connection, Phase};
 use self::receive::{Pause, STAGING_BYTES};
-use self::store::Store;
+use self::store::{Absorbed, Store};
 pub(crate) use self::volumes::VolumeLink;
 use self::volumes::Volumes;
 use crate::config::RecorderConfig;
@@ -176,9 +176,8 @@ impl Intake {
 
     /// Takes what writers finished, and serves whoever waited for memory.
     fn take_back(&mut self, now_ns: u64) {
-        let durable_before = self.counters.durable_events();
-        let freed = self.store.absorb();
-        if self.counters.durable_events() != durable_before {
+        let Absorbed { freed, durable } = self.store.absorb();
+        if durable {
             self.last_durable_ns = now_ns;
             self.answers_due = true;
         }
@@ -324,9 +323,7 @@ impl Intake {
 
     fn sleep_for_reports(&mut self) {
         let now_ns = self.clock.now_ns();
-        let before = self.counters.durable_events();
-        self.store.absorb();
-        if self.counters.durable_events() != before {
+        if self.store.absorb().durable {
             self.last_durable_ns = self.clock.now_ns();
         }
         self.clock.sleep_until_ns(now_ns + 500_000);

@@ -27,6 +27,15 @@ pub(super) enum Room {
     Wait,
 }
 
+/// What a round of reports brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Absorbed {
+    /// Memory came free.
+    pub(super) freed: bool,
+    /// Something became durable.
+    pub(super) durable: bool,
+}
+
 /// All streams with the pool they share and the volumes they go to.
 pub(super) struct Store {
     pub(super) pool: Pool,
@@ -238,19 +247,20 @@ impl Store {
         self.failed.get_or_insert_with(|| self.volumes.failures());
     }
 
-    /// Takes what the writers report; says whether memory came free.
-    pub(super) fn absorb(&mut self) -> bool {
-        let mut freed = false;
+    /// Takes what the writers report.
+    pub(super) fn absorb(&mut self) -> Absorbed {
+        let mut absorbed = Absorbed::default();
         for volume in 0..self.volumes.len() {
             while let Some(report) = self.volumes.next_report(volume) {
-                freed |= self.absorb_one(volume, report);
+                absorbed.durable |= matches!(report, FromWriter::Durable { .. });
+                absorbed.freed |= self.absorb_one(volume, report);
             }
         }
-        if freed {
+        if absorbed.freed {
             let used = (self.pool.bytes() - self.pool.bytes_free()) as u64;
             self.counters.intake.pool_bytes_used.store(used, Relaxed);
         }
-        freed
+        absorbed
     }
 
     fn absorb_one(&mut self, volume: usize, report: FromWriter) -> bool {

@@ -23,7 +23,7 @@ pub(super) fn block(ledger: &LedgerSummary) -> Block {
         row("written (kernel confirmed)", Some(ledger.written), due),
         row("durable (flushed)", Some(ledger.durable), due),
         row("read back and intact", ledger.verified, due),
-        row("drained", ledger.drained, due),
+        drained(ledger.drained, due),
     ];
     let columns = vec![left("stage"), right("events"), right("bytes"), right("missing")];
     let items = vec![Item::Table(Table { columns, rows }), Item::Text(losses(ledger))];
@@ -40,6 +40,16 @@ fn losses(ledger: &LedgerSummary) -> String {
         .map(|(cause, lost)| format!("{} {}", cause.replace('_', " "), count(*lost)))
         .collect();
     format!("Lost in all: {}. By cause: {}.", count(ledger.lost), causes.join("; "))
+}
+
+/// A drain moves at its own pace: what it has not moved yet is on disk, not missing.
+fn drained(drained: Option<Count>, due: Count) -> Vec<Cell> {
+    let mut cells = row("drained", drained, due);
+    let waiting = drained.map_or(0, |here| due.events.saturating_sub(here.events));
+    if let (Some(missing), true) = (cells.last_mut(), waiting > 0) {
+        *missing = "at its own pace".into();
+    }
+    cells
 }
 
 fn row(stage: &str, here: Option<Count>, due: Count) -> Vec<Cell> {
