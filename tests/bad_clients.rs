@@ -1,4 +1,5 @@
-//! Clients that break every rule, beside one that keeps them: nobody hurts the good one, and each is told and entered.
+//! Clients that break every rule, beside one that keeps them: nobody hurts the good one, and each is told
+//! and entered.
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -75,7 +76,9 @@ fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
     };
     assert!(say(to, &[hello(&[100]), huge.encode().to_vec()].concat()).contains("error"), "an absurd event");
     assert!(say(to, &event(5, 0, b"x")).contains("hello"), "an event before hello");
-    let duplicate = br#"{"protocol":1,"client":"t","streams":[{"id":7,"name":"a","element":"u8","shape":[]},{"id":7,"name":"b","element":"u8","shape":[]}]}"#;
+    let entry = |name: &str| format!(r#"{{"id":7,"name":"{name}","element":"u8","shape":[]}}"#);
+    let duplicate = format!(r#"{{"protocol":1,"client":"t","streams":[{},{}]}}"#, entry("a"), entry("b"));
+    let duplicate = duplicate.as_bytes();
     let frame = [&Header::control(Kind::Hello, duplicate).encode()[..], duplicate].concat();
     assert!(say(to, &frame).contains('7'), "duplicate ids");
     assert!(say(to, &hello(&[0])).contains("another connection"), "a stream that somebody else feeds");

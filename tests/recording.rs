@@ -5,6 +5,26 @@ use crate::common::{
     count, directory, json, keepup, mcap_messages, recorded, recorder, segments, start, verified,
 };
 
+const SONAR: &str = r#"
+name = "sonar"
+title = "sonar"
+[event]
+size = "2000 B"
+[source]
+rate = "50 kHz"
+streams = 508
+connections = 4
+transport = "tcp"
+buffer = "64 MiB"
+[run]
+duration = "1 h"
+[[reference]]
+what = "all"
+value = "made up"
+from = "this test"
+verified = false
+"#;
+
 #[test]
 fn three_ledgers_agree_to_the_event() {
     let directory = directory();
@@ -71,9 +91,7 @@ fn many_streams_several_volumes_both_placements() {
 fn five_hundred_streams_of_small_events() {
     let directory = directory();
     let here = directory.path();
-    std::fs::write(here.join("sonar.toml"), "name = \"sonar\"\ntitle = \"sonar\"\n[event]\nsize = \"2000 B\"\n\
-        [source]\nrate = \"50 kHz\"\nstreams = 508\nconnections = 4\ntransport = \"tcp\"\nbuffer = \"64 MiB\"\n\
-        [run]\nduration = \"1 h\"\n[[reference]]\nwhat = \"all\"\nvalue = \"made up\"\nfrom = \"this test\"\nverified = false\n").unwrap();
+    std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
     let mut record = recorder(here, &["disk"], &["--pool", "256 MiB"]);
     let to = record.address().to_string();
     let source = keepup(here, &["source", "./sonar.toml", "--to", &to, "--duration", "2s", "--json"]);
@@ -120,8 +138,6 @@ fn a_kill_costs_nothing_that_was_acknowledged() {
     let report = json(&verify);
     assert_eq!(report["fault_count"], 0, "{verify:#?}");
     // The journal's watermark may lag behind the last acknowledgement; the blocks themselves may not.
-    let bytes: Vec<u8> =
-        segments(&here.join("disk/run")).iter().flat_map(|s| std::fs::read(s).unwrap()).collect();
     let on_disk: u64 =
         segments(&here.join("disk/run")).iter().map(|s| mcap_messages(&std::fs::read(s).unwrap()).0).sum();
     assert!(on_disk >= acknowledged, "{on_disk} of {acknowledged} acknowledged events are on disk");

@@ -11,7 +11,8 @@ use crate::search::{Phase, TrialOutcome, backlog_grows};
 const SCHEDULE_SHARE: f64 = 0.98;
 /// A source that waited longer than this share of the time was held back; it did not fail by itself.
 const BLOCKED_SHARE: f64 = 0.1;
-/// A wait for the network that lasts this share of the time its buffer bridges may have made the source lose events.
+/// A wait for the network that lasts this share of the time its buffer bridges may have made the source
+/// lose events.
 const OVERFLOW_SHARE: f64 = 0.5;
 /// Everything must be durable this long after the source ended.
 const DURABLE_WITHIN: Duration = Duration::from_secs(5);
@@ -88,8 +89,8 @@ pub fn longest_stall(samples: &[Sample]) -> Option<Duration> {
     Some(Duration::from_secs_f64(longest_s))
 }
 
-/// Whether the source itself was too slow: it fell short, or its buffer ran over, though nothing held it back for as
-/// long as that takes.
+/// Whether the source itself was too slow: it fell short, or its buffer ran over, though nothing held it
+/// back for as long as that takes.
 fn generator_limited(rate: f64, duration_s: f64, sent_bytes: f64, measured: &TrialMeasured) -> bool {
     if !rate.is_finite() {
         return false;

@@ -1,5 +1,5 @@
-//! What needs root: small file systems, network namespaces with shaped links, throttled devices. Each says visibly when
-//! it cannot be had, and is undone when dropped.
+//! What needs root: small file systems, network namespaces with shaped links, throttled devices. Each says
+//! visibly when it cannot be had, and is undone when dropped.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
