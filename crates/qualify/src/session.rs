@@ -374,7 +374,10 @@ impl Session<'_> {
 }
 
 fn one_line(trial: &TrialResult) -> String {
-    let verdict = trial.failed_condition.as_deref().unwrap_or("held");
+    let mut verdict = trial.failed_condition.clone().unwrap_or_else(|| "held".into());
+    if trial.lost_events > 0 {
+        verdict.push_str(&format!(" ({} lost)", trial.lost_events));
+    }
     let (asked, through) = (trial.asked_bytes_per_second / 1e6, trial.achieved_bytes_per_second / 1e6);
     let cpu = trial.cpu_seconds_per_gb.map_or_else(String::new, |cpu| format!(", {cpu:.2} CPU s/GB"));
     format!(
