@@ -4,10 +4,16 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use keepup_measure::clock::{Clock, SystemClock};
+
 use crate::output::say;
 
 /// Pause between two lines where nothing can be redrawn.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// Pause between two updates of the line.
+const SHOW_EVERY: Duration = Duration::from_secs(1);
+/// Pause between two looks whether it is over, in nanoseconds.
+const LOOK_NS: u64 = 50_000_000;
 
 /// The line.
 pub(crate) struct Status {
@@ -47,6 +53,22 @@ impl Status {
             Some(bar) => bar.suspend(|| say(text)),
             None => say(text),
         }
+    }
+}
+
+/// Shows a line each second until `is_ended`; `text` is given the time since it was last asked.
+pub(crate) fn watch(is_ended: &dyn Fn() -> bool, text: &mut dyn FnMut(Duration) -> String) {
+    let clock = SystemClock;
+    let mut status = Status::new();
+    let mut last_ns = clock.now_ns();
+    while !is_ended() {
+        let now_ns = clock.now_ns();
+        let passed = Duration::from_nanos(now_ns - last_ns);
+        if passed >= SHOW_EVERY {
+            status.show(&text(passed), passed);
+            last_ns = now_ns;
+        }
+        clock.sleep_until_ns(now_ns + LOOK_NS);
     }
 }
 

@@ -157,6 +157,12 @@ struct Suspect {
     text: String,
 }
 
+/// Stages with what speaks against them, from the far end of the path on.
+fn suspects(evidence: &Evidence) -> Vec<Suspect> {
+    let last = [processor(evidence), recorder(evidence), network(evidence)];
+    volume(evidence).into_iter().chain(last.into_iter().flatten()).collect()
+}
+
 fn starved(evidence: &Evidence) -> f64 {
     evidence.volumes.iter().map(|v| v.writer_starved).fold(evidence.intake_starved, f64::max)
 }
@@ -239,10 +245,18 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
     })
 }
 
-/// The verdict's bottleneck from the trial that shows it best.
-pub fn bottleneck(evidence: &Evidence, ceilings: &Ceilings, relieved: Option<&Evidence>) -> Bottleneck {
-    let (stage, text) = limiting(evidence);
+/// The verdict's bottleneck, from the first trial that shows one clearly; when none does, from the first.
+///
+/// Just above the knee buffers hide who is slow; further up nothing does.
+pub fn bottleneck(trials: &[Evidence], ceilings: &Ceilings, relieved: Option<&Evidence>) -> Bottleneck {
+    let clear = trials.iter().find(|evidence| is_clear(evidence));
+    let (stage, text) = clear.or(trials.first()).map_or_else(|| limiting(&Evidence::default()), limiting);
     Bottleneck { next: next(&stage, ceilings, relieved), stage: stage.to_string(), evidence: text }
+}
+
+/// Whether some stage is over its mark.
+fn is_clear(evidence: &Evidence) -> bool {
+    evidence.drain_behind.is_some() || suspects(evidence).iter().any(|suspect| suspect.score >= 1.0)
 }
 
 #[cfg(test)]

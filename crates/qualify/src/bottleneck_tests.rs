@@ -64,3 +64,12 @@ fn the_next_limit_is_proven_or_the_lowest_ceiling() {
     let after_network = next(&Stage::Network, &ceilings, None).unwrap();
     assert_eq!((after_network.stage.as_str(), after_network.bytes_per_second), ("volume /a", Some(1e9)));
 }
+
+#[test]
+fn the_trial_that_shows_it_clearly_decides() {
+    let vague = Evidence { failed: true, ..quiet() };
+    let clear = Evidence { failed: true, source_blocked: 0.6, ..quiet() };
+    let named = bottleneck(&[vague.clone(), clear, quiet()], &Ceilings::default(), None);
+    assert_eq!(named.stage, "network");
+    assert_eq!(bottleneck(&[quiet()], &Ceilings::default(), None).stage, "source");
+}

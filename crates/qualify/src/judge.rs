@@ -43,18 +43,19 @@ pub fn outcome(asked: &Asked, measured: &TrialMeasured, elapsed_s: f64) -> Trial
     let rate = asked.rate.unwrap_or(f64::INFINITY);
     let offered_rate = sent.bytes as f64 / duration_s.max(1e-9);
     let buffer_bytes = buffer_bytes(measured);
+    let backlog_growing = asked.rate.is_some() && grows(asked, measured);
     TrialOutcome {
         duration_s: duration_s.min(asked.duration.as_secs_f64()),
         elapsed_s,
         offered_events: due.events,
         lost_events: lost_events(measured),
-        backlog_growing: asked.rate.is_some() && grows(asked, measured),
+        backlog_growing,
         longest_stall: longest_stall(&measured.samples),
         buffer: asked.rate.map(|rate| Duration::from_secs_f64((buffer_bytes / rate.max(1.0)).min(1e6))),
         achieved_rate: measured.received_bytes_per_second(),
         offered_rate,
         failed: late(measured).or_else(|| drain_behind(asked, measured)).or_else(|| damaged(measured)),
-        generator_limited: generator_limited(rate, duration_s, sent.bytes as f64, measured),
+        generator_limited: generator_limited(rate, duration_s, backlog_growing, measured),
     }
 }
 
@@ -91,7 +92,7 @@ pub fn longest_stall(samples: &[Sample]) -> Option<Duration> {
 
 /// Whether the source itself was too slow: it fell short, or its buffer ran over, though nothing held it
 /// back for as long as that takes.
-fn generator_limited(rate: f64, duration_s: f64, sent_bytes: f64, measured: &TrialMeasured) -> bool {
+fn generator_limited(rate: f64, duration_s: f64, grows: bool, measured: &TrialMeasured) -> bool {
     if !rate.is_finite() {
         return false;
     }
@@ -100,9 +101,18 @@ fn generator_limited(rate: f64, duration_s: f64, sent_bytes: f64, measured: &Tri
     let held_back = blocked / f64::from(measured.source_threads.max(1)) > BLOCKED_SHARE;
     let buffer_s = measured.source_buffer_bytes as f64 / rate;
     let held_long = source.longest_blocked_ns as f64 / 1e9 >= OVERFLOW_SHARE * buffer_s;
+    let sent_bytes = source.total(|s| s.sent).bytes as f64;
     let short = sent_bytes < SCHEDULE_SHARE * rate * duration_s;
-    let overflowed = source.total(|s| s.lost).events > 0;
-    !held_back && (short || (overflowed && !held_long))
+    let fell_behind = source.total(|s| s.lost).events > 0 || (grows && waits_at_source(&measured.samples));
+    !held_back && (short || (fell_behind && !held_long))
+}
+
+/// Whether most of what waits at the end waits in the source, not behind it.
+fn waits_at_source(samples: &[Sample]) -> bool {
+    samples.last().is_some_and(|last| {
+        let at_source = last.due_bytes.saturating_sub(last.lost_bytes + last.sent_bytes);
+        at_source > last.sent_bytes.saturating_sub(last.written_bytes)
+    })
 }
 
 fn late(measured: &TrialMeasured) -> Option<String> {

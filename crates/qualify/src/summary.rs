@@ -8,7 +8,7 @@ use keepup_results::{
 };
 use keepup_stream::ledger::Count as LedgerCount;
 
-use crate::bottleneck::bottleneck;
+use crate::bottleneck::{Evidence, bottleneck};
 use crate::search::{End, Outcome, Phase};
 use crate::session::{Summing, Tried};
 use crate::verdict::{Basis, judge};
@@ -20,8 +20,8 @@ pub(crate) struct Findings {
     ceilings: Ceilings,
     pub(crate) saturated: Tried,
     pub(crate) relieved: Option<Tried>,
-    /// The failed trial nearest above the knee: it shows the limit best.
-    failing: Option<(f64, Tried)>,
+    /// How busy every stage was in the trials that failed by the machine's own fault, with their rates.
+    failing: Vec<(f64, Evidence)>,
     /// The last soak that held, else the last that ran.
     soak: Option<(f64, Tried)>,
     soaked_bytes: u64,
@@ -47,7 +47,7 @@ impl Findings {
             ceilings,
             saturated,
             relieved: None,
-            failing: None,
+            failing: Vec::new(),
             soak: None,
             soaked_bytes: 0,
             outcome,
@@ -68,22 +68,30 @@ impl Findings {
             }
             self.soaked_bytes += if failed { 0 } else { tried.measured.record.ledger.total().durable.bytes };
             if let Some((rate, earlier)) = self.soak.replace((rate, tried)) {
-                self.blame(rate, earlier);
+                self.blame(rate, &earlier);
             }
         } else {
-            self.blame(rate, tried);
+            self.blame(rate, &tried);
         }
     }
 
-    /// Keeps the failed trial at the lowest rate.
-    fn blame(&mut self, rate: f64, tried: Tried) {
+    /// Keeps what a failed trial shows.
+    fn blame(&mut self, rate: f64, tried: &Tried) {
         let failed = crate::judge::first_failed(&tried.outcome).is_some();
         if failed && !tried.outcome.generator_limited {
-            let nearer = self.failing.as_ref().is_none_or(|(known, _)| rate < *known);
-            if nearer {
-                self.failing = Some((rate, tried));
-            }
+            self.failing.push((rate, tried.evidence()));
         }
+    }
+
+    /// What shows the limit: failed trials, the one nearest above the knee first, then the one without a schedule.
+    fn evidence(&self) -> Vec<Evidence> {
+        let mut failing: Vec<&(f64, Evidence)> = self.failing.iter().collect();
+        failing.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let last_soak = self.soak.iter().filter(|(_, soak)| {
+            crate::judge::first_failed(&soak.outcome).is_some() && !soak.outcome.generator_limited
+        });
+        let soaks = last_soak.map(|(_, soak)| soak.evidence());
+        soaks.chain(failing.into_iter().map(|(_, e)| e.clone())).chain([self.saturated.evidence()]).collect()
     }
 
     /// The run that ledger and CPU are taken from.
@@ -108,7 +116,7 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
         outcome,
         fault: findings.fault.as_deref(),
     });
-    let failing = findings.failing.as_ref().map_or(&findings.saturated, |(_, tried)| tried);
+    let evidence = findings.evidence();
     let relieved = findings.relieved.as_ref().map(Tried::evidence);
     let qualified = outcome.qualified_rate;
     let summary = ResultSummary {
@@ -135,7 +143,7 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
         qualified_bytes_per_second: qualified,
         headroom: qualified.map(|rate| rate / required),
         soak: soak(&parts),
-        bottleneck: Some(bottleneck(&failing.evidence(), &findings.ceilings, relieved.as_ref())),
+        bottleneck: Some(bottleneck(&evidence, &findings.ceilings, relieved.as_ref())),
         ceilings: findings.ceilings.clone(),
         ledger: ledger(shown),
         cpu,

@@ -1,7 +1,7 @@
 //! From what held to the answer: FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
 use keepup_results::Verdict;
 
-use crate::search::{End, Outcome};
+use crate::search::{End, Outcome, TrialRecord};
 
 /// What the verdict is made of.
 #[derive(Clone, Debug)]
@@ -54,11 +54,14 @@ pub fn judge(basis: &Basis<'_>) -> Judgement {
         basis.headroom_wanted
     )];
     if headroom < 1.0 {
-        if let End::GeneratorLimited { rate } = end {
-            reasons.push(generator(*rate));
-            return Judgement { verdict: Verdict::Inconclusive, reasons, generator_limited: true };
+        // Only a trial that failed for the machine's own reasons shows that the machine is not fit.
+        let own = |trial: &&TrialRecord| trial.failed.is_some() && !trial.outcome.generator_limited;
+        if basis.outcome.trials.iter().any(|trial| own(&trial)) {
+            return answer(Verdict::NotFit, reasons);
         }
-        return answer(Verdict::NotFit, reasons);
+        let limit = generator_limit(basis.outcome);
+        reasons.push(limit.map_or_else(|| "no higher rate was tried".into(), generator));
+        return Judgement { verdict: Verdict::Inconclusive, reasons, generator_limited: limit.is_some() };
     }
     let mut limited = headroom < basis.headroom_wanted;
     if limited {
@@ -77,6 +80,16 @@ pub fn judge(basis: &Basis<'_>) -> Judgement {
         reasons.push(generator(*rate));
     }
     answer(if limited { Verdict::FitWithLimits } else { Verdict::Fit }, reasons)
+}
+
+/// The lowest rate that the generator could not offer, if there was one.
+fn generator_limit(outcome: &Outcome) -> Option<f64> {
+    let seen = outcome.trials.iter().filter(|trial| trial.outcome.generator_limited).map(|trial| trial.rate);
+    let end = match outcome.end {
+        End::GeneratorLimited { rate } => Some(rate),
+        _ => None,
+    };
+    seen.chain(end).min_by(f64::total_cmp)
 }
 
 fn generator(rate: f64) -> String {

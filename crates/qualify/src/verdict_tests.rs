@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::search::{FailedCondition, Phase, TrialOutcome};
 
 fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
     Outcome {
@@ -13,6 +14,25 @@ fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
         trials: vec![],
         upper_bound_loss_per_s: None,
     }
+}
+
+/// A trial that failed, by the generator's fault or the machine's own.
+fn failed(generator_limited: bool) -> TrialRecord {
+    let outcome = TrialOutcome {
+        duration_s: 4.0,
+        elapsed_s: 4.0,
+        offered_events: 100,
+        lost_events: 1,
+        backlog_growing: false,
+        longest_stall: None,
+        buffer: None,
+        achieved_rate: 79e6,
+        offered_rate: 79e6,
+        failed: None,
+        generator_limited,
+    };
+    let failed = Some(FailedCondition::Loss);
+    TrialRecord { phase: Phase::Knee, rate: 80e6, duration: Duration::from_secs(4), failed, outcome }
 }
 
 fn verdict(outcome: &Outcome, change: impl FnOnce(&mut Basis<'_>)) -> Judgement {
@@ -36,7 +56,9 @@ fn head_room_decides() {
         (100e6, Verdict::FitWithLimits),
         (79e6, Verdict::NotFit),
     ] {
-        assert_eq!(verdict(&outcome(Some(rate), End::Converged), |_| {}).verdict, expected, "{rate}");
+        let mut found = outcome(Some(rate), End::Converged);
+        found.trials.push(failed(false));
+        assert_eq!(verdict(&found, |_| {}).verdict, expected, "{rate}");
     }
 }
 
@@ -55,6 +77,10 @@ fn a_fault_is_never_fit() {
 #[test]
 fn a_slow_generator_proves_nothing_about_the_machine() {
     let judgement = verdict(&outcome(None, End::GeneratorLimited { rate: 50e6 }), |_| {});
+    assert!(judgement.generator_limited && judgement.verdict == Verdict::Inconclusive);
+    let mut shy = outcome(Some(70e6), End::TimeCap);
+    shy.trials.push(failed(true));
+    let judgement = verdict(&shy, |_| {});
     assert!(judgement.generator_limited && judgement.verdict == Verdict::Inconclusive);
     let enough = verdict(&outcome(Some(200e6), End::GeneratorLimited { rate: 300e6 }), |_| {});
     assert_eq!((enough.verdict, enough.generator_limited), (Verdict::Fit, false));

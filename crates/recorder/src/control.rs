@@ -48,6 +48,7 @@ impl Recorder {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, RecorderError> {
         config.validate()?;
+        keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(config.listen)?;
         let pool = Pool::new(config.pool_bytes)?;
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());

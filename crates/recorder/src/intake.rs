@@ -220,7 +220,8 @@ impl Intake {
             self.flush(index);
         }
         let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-        if may_read && flags.intersects(readable) {
+        let waiting = matches!(self.connections.get(index), Some(Some(c)) if c.waiting);
+        if may_read && !waiting && flags.intersects(readable) {
             self.serve(index, now_ns);
         }
     }

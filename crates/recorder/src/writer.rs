@@ -82,6 +82,8 @@ pub(crate) struct Writer {
     held: Option<Sealed>,
     syncing: Option<Syncing>,
     last_sync_ns: u64,
+    /// Blocks before this token are to be made durable without waiting for the interval.
+    flush_token: u64,
     writes_under_way: usize,
     outgoing: VecDeque<FromWriter>,
     failure: Option<(String, LossCause)>,
@@ -104,6 +106,7 @@ impl Writer {
             held: None,
             syncing: None,
             last_sync_ns,
+            flush_token: 0,
             writes_under_way: 0,
             outgoing: VecDeque::new(),
             failure: None,
@@ -155,6 +158,7 @@ impl Writer {
         self.parts.signals.close.load(Ordering::Acquire)
             && self.parts.blocks.is_empty()
             && self.held.is_none()
+            && !self.preparing
             && self.writes_under_way == 0
             && self.syncing.is_none()
             && self.current.is_none()
@@ -262,7 +266,11 @@ impl Writer {
     }
 
     fn start_sync(&mut self, now_ns: u64) {
-        let flush = self.parts.signals.flush.load(Ordering::Acquire);
+        if self.parts.signals.flush.swap(false, Ordering::AcqRel) {
+            let queued = self.parts.blocks.slots() + usize::from(self.held.is_some());
+            self.flush_token = self.order.next_token() + queued as u64;
+        }
+        let flush = self.order.covered_token() < self.flush_token;
         let due = now_ns.saturating_sub(self.last_sync_ns) >= self.parts.sync_every.as_nanos() as u64;
         if self.syncing.is_some() || self.failure.is_some() || !(due || flush) {
             return;
@@ -270,9 +278,6 @@ impl Writer {
         let Some(segment) = &self.current else { return };
         let Some(covered) = self.order.coverable(segment.index) else { return };
         self.last_sync_ns = now_ns;
-        if flush && self.writes_under_way == 0 && self.parts.blocks.is_empty() {
-            self.parts.signals.flush.store(false, Ordering::Release);
-        }
         self.syncing = Some(Syncing { covered, started_ns: now_ns });
         self.parts.engine.sync(segment.slot, SYNC_TOKEN);
     }

@@ -1,4 +1,5 @@
 //! Where a thread runs, how it is called, and how politely it reads disks.
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::SysError;
@@ -19,6 +20,13 @@ pub fn pin_current(cpus: &[usize]) -> Result<(), SysError> {
     }
     sched_setaffinity(None, &set)
         .map_err(|e| SysError::Call { action: "pin a thread to its processors", source: e.into() })
+}
+
+/// Lets this process open as many descriptors as its hard limit allows: a socket for every module of a detector.
+pub fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Without it the default of 1024 holds, and connections beyond it wait at the door.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Asks the kernel to serve this thread's disk requests after everybody else's (best effort, lowest level).

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
-use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::clock::SystemClock;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
@@ -16,7 +16,7 @@ use super::record::{name, usage};
 use crate::args::byte_rate;
 use crate::exit::Exit;
 use crate::output::{json, result, say};
-use crate::progress::Status;
+use crate::progress::watch;
 use crate::signals::stop_flag;
 
 /// Send a recording elsewhere, also while it is being made
@@ -84,7 +84,8 @@ fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
     let live = DrainCounters::default();
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| drain(&plan, &SystemClock, &stop, &live));
-        watch(&live, &|| running.is_finished());
+        let mut sent_before = 0;
+        watch(&|| running.is_finished(), &mut |passed| status(&live, &mut sent_before, passed));
         running.join()
     });
     let report = outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))??;
@@ -96,27 +97,15 @@ fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
     Ok(if whole { Exit::Done } else { Exit::Failed })
 }
 
-fn watch(live: &DrainCounters, is_ended: &dyn Fn() -> bool) {
-    const LOOK_NS: u64 = 50_000_000;
-    let clock = SystemClock;
-    let mut status = Status::new();
-    let (mut last_ns, mut sent_before) = (clock.now_ns(), 0);
-    while !is_ended() {
-        let now_ns = clock.now_ns();
-        let passed = Duration::from_nanos(now_ns - last_ns);
-        if passed >= Duration::from_secs(1) {
-            let sent = live.sent_bytes.load(Ordering::Relaxed);
-            let text = format!(
-                "drained {:.1} MB/s, {:.2} GB so far, {:.1} MB behind",
-                (sent - sent_before) as f64 / passed.as_secs_f64() / 1e6,
-                sent as f64 / 1e9,
-                live.behind_bytes.load(Ordering::Relaxed) as f64 / 1e6
-            );
-            status.show(&text, passed);
-            (last_ns, sent_before) = (now_ns, sent);
-        }
-        clock.sleep_until_ns(now_ns + LOOK_NS);
-    }
+fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> String {
+    let sent = live.sent_bytes.load(Ordering::Relaxed);
+    let rate = (sent - std::mem::replace(sent_before, sent)) as f64 / passed.as_secs_f64();
+    format!(
+        "drained {:.1} MB/s, {:.2} GB so far, {:.1} MB behind",
+        rate / 1e6,
+        sent as f64 / 1e9,
+        live.behind_bytes.load(Ordering::Relaxed) as f64 / 1e6
+    )
 }
 
 fn account(report: &DrainReport) -> String {

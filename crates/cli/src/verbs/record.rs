@@ -2,7 +2,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,7 +16,7 @@ use keepup_workload::preflight::check;
 use crate::args::{Recording, default_volume, size};
 use crate::exit::{Exit, UsageError};
 use crate::output::{json, result, say};
-use crate::progress::Status;
+use crate::progress::watch;
 use crate::signals::stop_flag;
 
 /// Record what detectors send, until they say end
@@ -124,7 +124,10 @@ pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::R
     say(&format!("writing with {}", recorder.engine()));
     recorder.notes().iter().for_each(|note| say(&format!("note: {note}")));
     let pool_bytes = recorder.pool_bytes();
-    watch(&recorder.counters(), &stop, pool_bytes, &|| recorder.is_ended());
+    let (counters, mut before) = (recorder.counters(), [0; 5]);
+    watch(&|| recorder.is_ended() || stop.load(Ordering::Acquire), &mut |passed| {
+        status(&counters, &mut before, passed, pool_bytes)
+    });
     recorder.stopper().stop();
     let report = recorder.join()?;
     match as_json {
@@ -134,36 +137,22 @@ pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::R
     Ok(exit(&report))
 }
 
-/// Shows how it goes until it has ended or is to end.
-fn watch(counters: &Counters, stop: &AtomicBool, pool_bytes: u64, is_ended: &dyn Fn() -> bool) {
-    const LOOK: Duration = Duration::from_millis(50);
-    const SHOW: Duration = Duration::from_secs(1);
-    let clock = SystemClock;
-    let mut status = Status::new();
-    let (mut last_ns, mut before) = (clock.now_ns(), figures(counters));
-    while !is_ended() && !stop.load(Ordering::Acquire) {
-        let now_ns = clock.now_ns();
-        let passed = Duration::from_nanos(now_ns - last_ns);
-        if passed >= SHOW {
-            let now = figures(counters);
-            let rate = |at: usize| (now[at] - before[at]) as f64 / passed.as_secs_f64() / 1e6;
-            let text = format!(
-                "in {:.0} MB/s, written {:.0} MB/s, durable {:.0} MB/s, {:.2} GB so far, \
-                 pool {:.0} % full, {} connections",
-                rate(0),
-                rate(1),
-                rate(2),
-                now[2] as f64 / 1e9,
-                now[3] as f64 / pool_bytes.max(1) as f64 * 100.0,
-                now[4]
-            );
-            status.show(&text, passed);
-            (last_ns, before) = (now_ns, now);
-        }
-        clock.sleep_until_ns(now_ns + LOOK.as_nanos() as u64);
-    }
+fn status(counters: &Counters, before: &mut [u64; 5], passed: Duration, pool_bytes: u64) -> String {
+    let now = figures(counters);
+    let before = std::mem::replace(before, now);
+    let rate = |at: usize| (now[at] - before[at]) as f64 / passed.as_secs_f64() / 1e6;
+    format!(
+        "in {:.0} MB/s, written {:.0} MB/s, durable {:.0} MB/s, {:.2} GB so far, pool {:.0} % full, {} connections",
+        rate(0),
+        rate(1),
+        rate(2),
+        now[2] as f64 / 1e9,
+        now[3] as f64 / pool_bytes.max(1) as f64 * 100.0,
+        now[4]
+    )
 }
 
+/// Payload received, written, durable; pool in use; connections.
 fn figures(counters: &Counters) -> [u64; 5] {
     let intake = &counters.intake;
     [

@@ -3,14 +3,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use keepup_measure::clock::{Clock, SystemClock};
 use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 use keepup_workload::detector::{SourceRate, source_plan};
 
 use crate::args::{Cpus, cpus, size, source_rate, span};
 use crate::exit::Exit;
 use crate::output::{json, report_error, result, say};
-use crate::progress::Status;
+use crate::progress::watch;
 use crate::signals::stop_flag;
 
 /// Send what a detector would send, on the detector's own clock
@@ -88,7 +87,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     ));
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| run_source(&plan, args.to, &stop, &live));
-        watch(&live, &|| running.is_finished());
+        let mut sent_before = 0;
+        watch(&|| running.is_finished(), &mut |passed| status(&live, &mut sent_before, passed));
         running.join()
     });
     let Ok(outcome) = outcome else { return Err(anyhow::anyhow!("the source's thread panicked")) };
@@ -110,28 +110,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-fn watch(live: &SourceCounters, is_ended: &dyn Fn() -> bool) {
-    const LOOK_NS: u64 = 50_000_000;
-    let clock = SystemClock;
-    let mut status = Status::new();
-    let (mut last_ns, mut sent_before) = (clock.now_ns(), 0);
-    while !is_ended() {
-        let now_ns = clock.now_ns();
-        let passed = Duration::from_nanos(now_ns - last_ns);
-        if passed >= Duration::from_secs(1) {
-            let sent = live.sent_bytes.load(Ordering::Relaxed);
-            let text = format!(
-                "sent {:.0} MB/s, {:.2} GB so far, {:.1} MB waiting, {} events lost",
-                (sent - sent_before) as f64 / passed.as_secs_f64() / 1e6,
-                sent as f64 / 1e9,
-                live.backlog_bytes.load(Ordering::Relaxed) as f64 / 1e6,
-                live.lost_events.load(Ordering::Relaxed)
-            );
-            status.show(&text, passed);
-            (last_ns, sent_before) = (now_ns, sent);
-        }
-        clock.sleep_until_ns(now_ns + LOOK_NS);
-    }
+fn status(live: &SourceCounters, sent_before: &mut u64, passed: Duration) -> String {
+    let sent = live.sent_bytes.load(Ordering::Relaxed);
+    let rate = (sent - std::mem::replace(sent_before, sent)) as f64 / passed.as_secs_f64();
+    format!(
+        "sent {:.0} MB/s, {:.2} GB so far, {:.1} MB waiting, {} events lost",
+        rate / 1e6,
+        sent as f64 / 1e9,
+        live.backlog_bytes.load(Ordering::Relaxed) as f64 / 1e6,
+        live.lost_events.load(Ordering::Relaxed)
+    )
 }
 
 fn print(report: &SourceReport, as_json: bool) {

@@ -69,9 +69,15 @@ impl Intake {
         if connection.wants_write {
             flags |= epoll::EventFlags::OUT;
         }
-        // Fails only for a socket that is gone, which the next read shows.
-        let _ =
-            epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(index as u64), flags);
+        let data = epoll::EventData::new_u64(index as u64);
+        // Each fails only for a socket that is gone, which the next read shows.
+        let _ = match (connection.watched, flags.is_empty()) {
+            (true, true) => epoll::delete(&self.epoll, &connection.socket),
+            (true, false) => epoll::modify(&self.epoll, &connection.socket, data, flags),
+            (false, false) => epoll::add(&self.epoll, &connection.socket, data, flags),
+            (false, true) => Ok(()),
+        };
+        connection.watched = !flags.is_empty();
     }
 
     /// Sends what waits in a connection's outbox.

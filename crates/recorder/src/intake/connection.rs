@@ -65,7 +65,11 @@ pub(super) struct Connection {
     pub(super) last_event_bytes: u64,
     pub(super) phase: Phase,
     pub(super) opened_ns: u64,
+    /// For a free block; meanwhile the kernel is not asked about it, or a client that hung up would be reported
+    /// without end.
     pub(super) waiting: bool,
+    /// Whether the kernel is asked about it.
+    pub(super) watched: bool,
     outbox: Vec<u8>,
     sent: usize,
     pub(super) wants_write: bool,
@@ -87,6 +91,7 @@ impl Connection {
             phase: Phase::Open,
             opened_ns,
             waiting: false,
+            watched: true,
             outbox: Vec::new(),
             sent: 0,
             wants_write: false,

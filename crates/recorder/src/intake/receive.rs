@@ -55,8 +55,8 @@ pub(super) fn receive(
             return (total, Pause::Closed);
         }
         total += read.in_place + read.staged;
-        let outcome = (finish_in_place(connection, store, read.in_place, now_ns))
-            .and_then(|()| feed(connection, store, &staging[..read.staged], now_ns));
+        finish_in_place(connection, store, read.in_place, now_ns);
+        let outcome = feed(connection, store, &staging[..read.staged], now_ns);
         if let Err(pause) = outcome {
             return (total, pause);
         }
@@ -94,12 +94,7 @@ fn read_some(
     Ok(Read { in_place: 0, staged })
 }
 
-fn finish_in_place(
-    connection: &mut Connection,
-    store: &mut Store,
-    bytes: usize,
-    now_ns: u64,
-) -> Result<(), Pause> {
+fn finish_in_place(connection: &mut Connection, store: &mut Store, bytes: usize, now_ns: u64) {
     if let (Expect::Event(partial), true) = (&mut connection.expect, bytes > 0) {
         let payload = store.payload(partial.slot, partial.head.length);
         partial.crc.update(&payload[partial.received..partial.received + bytes]);
@@ -108,7 +103,6 @@ fn finish_in_place(
             complete(connection, store, now_ns);
         }
     }
-    Ok(())
 }
 
 /// Takes `bytes` apart; what cannot be placed is carried over.

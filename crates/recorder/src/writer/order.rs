@@ -70,7 +70,17 @@ impl Order {
             started_ns: now_ns,
             stage: Stage::UnderWay,
         });
-        self.first_token + self.entries.len() as u64 - 1
+        self.next_token() - 1
+    }
+
+    /// Token of the next block that will be taken.
+    pub(super) fn next_token(&self) -> u64 {
+        self.first_token + self.entries.len() as u64
+    }
+
+    /// Blocks before this token were covered by a flush.
+    pub(super) fn covered_token(&self) -> u64 {
+        self.covered_token
     }
 
     fn position(&self, token: u64) -> Option<usize> {
