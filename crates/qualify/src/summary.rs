@@ -83,7 +83,8 @@ impl Findings {
         }
     }
 
-    /// What shows the limit: failed trials, the one nearest above the knee first, then the one without a schedule.
+    /// What shows the limit: failed trials, the one nearest above the knee first, then the one without a
+    /// schedule.
     fn evidence(&self) -> Vec<Evidence> {
         let mut failing: Vec<&(f64, Evidence)> = self.failing.iter().collect();
         failing.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -22,7 +22,8 @@ pub fn pin_current(cpus: &[usize]) -> Result<(), SysError> {
         .map_err(|e| SysError::Call { action: "pin a thread to its processors", source: e.into() })
 }
 
-/// Lets this process open as many descriptors as its hard limit allows: a socket for every module of a detector.
+/// Lets this process open as many descriptors as its hard limit allows: a socket for every module of a
+/// detector.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     // Without it the default of 1024 holds, and connections beyond it wait at the door.

@@ -142,7 +142,8 @@ fn status(counters: &Counters, before: &mut [u64; 5], passed: Duration, pool_byt
     let before = std::mem::replace(before, now);
     let rate = |at: usize| (now[at] - before[at]) as f64 / passed.as_secs_f64() / 1e6;
     format!(
-        "in {:.0} MB/s, written {:.0} MB/s, durable {:.0} MB/s, {:.2} GB so far, pool {:.0} % full, {} connections",
+        "in {:.0} MB/s, written {:.0} MB/s, durable {:.0} MB/s, {:.2} GB so far, \
+         pool {:.0} % full, {} connections",
         rate(0),
         rate(1),
         rate(2),

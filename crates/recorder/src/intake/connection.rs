@@ -65,8 +65,8 @@ pub(super) struct Connection {
     pub(super) last_event_bytes: u64,
     pub(super) phase: Phase,
     pub(super) opened_ns: u64,
-    /// For a free block; meanwhile the kernel is not asked about it, or a client that hung up would be reported
-    /// without end.
+    /// For a free block; meanwhile the kernel is not asked about it, or a client that hung up would be
+    /// reported without end.
     pub(super) waiting: bool,
     /// Whether the kernel is asked about it.
     pub(super) watched: bool,
