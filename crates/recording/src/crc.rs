@@ -3,7 +3,7 @@
 //! Invariant: all three ways give the same value for the same bytes, so a checksum made on the wire can
 //! become part of a block's checksum without a second pass over the payload.
 
-use crc_fast::{CrcAlgorithm, Digest};
+use crc32fast::Hasher;
 
 /// The generator polynomial of CRC-32/ISO-HDLC, bits reflected.
 const POLYNOMIAL: u32 = 0xEDB8_8320;
@@ -14,38 +14,33 @@ const SQUARES: [u32; 32] = squares();
 /// CRC-32 of `bytes`.
 #[inline]
 pub fn crc32(bytes: &[u8]) -> u32 {
-    crc_fast::crc32_iso_hdlc(bytes)
+    crc32fast::hash(bytes)
 }
 
 /// CRC-32 of bytes that come in pieces.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Crc32 {
-    digest: Digest,
+    value: u32,
 }
 
 impl Crc32 {
     /// The checksum of no bytes yet.
     pub fn new() -> Crc32 {
-        Crc32 { digest: Digest::new(CrcAlgorithm::Crc32IsoHdlc) }
+        Crc32 { value: 0 }
     }
 
     /// Takes in the next piece.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
-        self.digest.update(bytes);
+        let mut hasher = Hasher::new_with_initial(self.value);
+        hasher.update(bytes);
+        self.value = hasher.finalize();
     }
 
     /// The checksum of all pieces so far.
     #[inline]
     pub fn value(&self) -> u32 {
-        // A 32-bit checksum in the crate's 64-bit return value.
-        self.digest.finalize() as u32
-    }
-}
-
-impl Default for Crc32 {
-    fn default() -> Crc32 {
-        Crc32::new()
+        self.value
     }
 }
 

@@ -113,7 +113,7 @@ pub enum WireError {
 
 /// CRC-32 ISO-HDLC (the checksum of zlib, Ethernet and MCAP) of `bytes`.
 pub fn crc32(bytes: &[u8]) -> u32 {
-    crc_fast::crc32_iso_hdlc(bytes)
+    crc32fast::hash(bytes)
 }
 
 /// `text` with every character that must not reach a terminal replaced.

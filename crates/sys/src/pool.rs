@@ -169,7 +169,8 @@ pub struct Pool {
     taken: Vec<u64>,
     grains: usize,
     grains_free: usize,
-    next: usize,
+    /// No grain below is free.
+    lowest: usize,
 }
 
 impl Pool {
@@ -183,7 +184,7 @@ impl Pool {
         }
         let mapping = Arc::new(Mapping::new(rounded)?);
         let grains = rounded / GRAIN_BYTES;
-        Ok(Self { mapping, taken: vec![0; grains.div_ceil(64)], grains, grains_free: grains, next: 0 })
+        Ok(Self { mapping, taken: vec![0; grains.div_ceil(64)], grains, grains_free: grains, lowest: 0 })
     }
 
     /// What the memory is made of.
@@ -212,16 +213,20 @@ impl Pool {
     }
 
     /// Lends a block of at least `bytes`, or nothing when no contiguous room is left.
+    ///
+    /// The lowest room is taken first: the memory in use stays small, and in the processor's cache, as long
+    /// as blocks come back soon.
     pub fn take(&mut self, bytes: usize) -> Option<Block> {
         let want = bytes.max(1).div_ceil(GRAIN_BYTES);
         if want > self.grains_free {
             return None;
         }
-        let start =
-            self.find(self.next, self.grains, want).or_else(|| self.find(0, self.next + want, want))?;
+        let start = self.find(self.lowest, want)?;
         self.mark(start, want, true);
         self.grains_free -= want;
-        self.next = start + want;
+        if start == self.lowest {
+            self.lowest += want;
+        }
         Some(Block {
             mapping: Arc::clone(&self.mapping),
             start: start * GRAIN_BYTES,
@@ -234,18 +239,19 @@ impl Pool {
         debug_assert!(Arc::ptr_eq(&self.mapping, &block.mapping), "block of another pool");
         if Arc::ptr_eq(&self.mapping, &block.mapping) {
             let grains = block.bytes / GRAIN_BYTES;
-            self.mark(block.start / GRAIN_BYTES, grains, false);
+            let start = block.start / GRAIN_BYTES;
+            self.mark(start, grains, false);
             self.grains_free += grains;
+            self.lowest = self.lowest.min(start);
         }
     }
 
-    /// First run of `want` free grains in `from..to` that crosses no region border.
-    fn find(&self, from: usize, to: usize, want: usize) -> Option<usize> {
+    /// First run of `want` free grains from `from` on that crosses no region border.
+    fn find(&self, from: usize, want: usize) -> Option<usize> {
         const REGION_GRAINS: usize = REGION_BYTES / GRAIN_BYTES;
-        let to = to.min(self.grains);
         let (mut start, mut length) = (from, 0);
         let mut at = from;
-        while at < to {
+        while at < self.grains {
             if at.is_multiple_of(REGION_GRAINS) {
                 (start, length) = (at, 0);
             }

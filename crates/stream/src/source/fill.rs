@@ -8,7 +8,7 @@
 use std::io::IoSlice;
 use std::ops::Range;
 
-use crc_fast::{CrcAlgorithm, Digest};
+use crc32fast::Hasher;
 
 use super::frontend::Event;
 use super::size::mix;
@@ -104,11 +104,11 @@ impl Fill {
     /// comes first on the wire, so the pieces are stamped once for it and once more for sending.
     pub(super) fn begin_large(&mut self, event: &Event, timestamp_ns: u64) -> [u8; HEADER_BYTES] {
         self.new_lap();
-        let mut digest = Digest::new(CrcAlgorithm::Crc32IsoHdlc);
+        let mut hasher = Hasher::new();
         for piece in 0..pieces(event) {
-            digest.update(self.piece(event, piece));
+            hasher.update(self.piece(event, piece));
         }
-        header(event, timestamp_ns, digest.finalize() as u32).encode()
+        header(event, timestamp_ns, hasher.finalize()).encode()
     }
 
     /// Piece `piece` of the event that was begun last; valid until the next call.
