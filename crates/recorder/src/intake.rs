@@ -154,6 +154,7 @@ impl Intake {
         if now_ns >= self.next_tick_ns {
             self.next_tick_ns = now_ns + TICK_NS;
             self.answers_due = true;
+            self.look_after_idle(may_read, now_ns);
             self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
             self.expire(now_ns);
         }
@@ -166,7 +167,13 @@ impl Intake {
 
     fn wait(&mut self, events: &mut Vec<epoll::Event>) {
         let before_ns = self.clock.now_ns();
-        let timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
+        let mut timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
+        // What writers report can wait for the next turn, unless somebody waits for the memory.
+        let hurry = !self.waiting.is_empty();
+        self.waker.want_nudge(hurry);
+        if hurry && !self.store.volumes.is_silent() {
+            timeout_ns = 0;
+        }
         let timeout = Timespec { tv_sec: 0, tv_nsec: timeout_ns as i64 };
         events.clear();
         // An interrupted wait is a wait without events.
@@ -226,6 +233,23 @@ impl Intake {
         }
     }
 
+    /// Serves connections of which the kernel said nothing since the last tick: what has arrived may be less
+    /// than was guessed.
+    fn look_after_idle(&mut self, may_read: bool, now_ns: u64) {
+        for index in 0..self.connections.len() {
+            let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
+            let idle = !std::mem::take(&mut connection.busy) && !connection.quiet && !connection.waiting;
+            if !idle || !may_read {
+                continue;
+            }
+            self.serve(index, now_ns);
+            if let Some(Some(connection)) = self.connections.get_mut(index) {
+                connection.quiet = !connection.busy;
+                connection.await_enough();
+            }
+        }
+    }
+
     /// Gives a connection its turn.
     fn serve(&mut self, index: usize, now_ns: u64) {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
@@ -234,6 +258,9 @@ impl Intake {
             let (bytes, pause) =
                 receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);
             self.allowance_bytes -= bytes as f64;
+            if bytes > 0 {
+                (connection.busy, connection.quiet) = (true, false);
+            }
             if bytes > 0 && !connection.session.expects_hello() {
                 self.first_event_ns.get_or_insert(now_ns);
             }
@@ -256,6 +283,7 @@ impl Intake {
         if connection.waiting != was_waiting || connection.phase != Phase::Open {
             self.watch(index, &mut connection);
         }
+        connection.await_enough();
         self.connections[index] = Some(connection);
     }
 

@@ -132,6 +132,7 @@ impl VolumeStart {
             clock: self.clock,
             blocks: ends.blocks,
             reports: ends.reports,
+            waker: ends.waker,
             intake: self.intake,
             signals: ends.signals,
             to_keeper: ends.to_keeper,

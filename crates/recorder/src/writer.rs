@@ -36,6 +36,8 @@ pub(crate) struct WriterParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) blocks: rtrb::Consumer<Sealed>,
     pub(crate) reports: rtrb::Producer<FromWriter>,
+    /// Of the writer itself.
+    pub(crate) waker: Waker,
     pub(crate) intake: Waker,
     pub(crate) signals: Arc<WriterSignals>,
     pub(crate) to_keeper: Sender<ToKeeper>,
@@ -129,7 +131,7 @@ impl Writer {
             let mut now_ns = self.parts.clock.now_ns();
             self.take_blocks(now_ns);
             self.start_sync(now_ns);
-            let timeout = self.timeout(now_ns);
+            let timeout = self.listen(self.timeout(now_ns));
             if let Err(e) = self.parts.engine.wait(timeout, &mut ended) {
                 self.fail(e.to_string(), LossCause::VolumeFailed);
             }
@@ -294,6 +296,14 @@ impl Writer {
         IDLE
     }
 
+    /// Asks to be woken for the next block where one could be taken; not to wait at all when one is there.
+    fn listen(&self, timeout: Duration) -> Duration {
+        let able = self.writes_under_way < self.parts.depth && self.held.is_none();
+        let wanted = if self.failure.is_some() { self.failed_for_good } else { able };
+        self.parts.waker.want_nudge(wanted);
+        if wanted && !self.parts.blocks.is_empty() { Duration::ZERO } else { timeout }
+    }
+
     fn account(&self, elapsed_ns: u64) {
         if self.writes_under_way > 0 {
             add(&self.counters().busy_ns, elapsed_ns);
@@ -437,7 +447,7 @@ impl Writer {
             said = true;
         }
         if said {
-            self.parts.intake.wake();
+            self.parts.intake.nudge();
         }
     }
 

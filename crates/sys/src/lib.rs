@@ -8,6 +8,7 @@ pub mod engine;
 pub mod error;
 pub mod file;
 pub mod pool;
+pub mod socket;
 pub mod thread;
 pub mod waker;
 

@@ -1,15 +1,25 @@
 //! Wakes a thread that waits in `epoll` or in a ring: an eventfd that may be signalled from anywhere.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::SysError;
 
 /// A counter in the kernel that can be waited for; clones signal the same one.
+///
+/// A wake-up costs two system calls and a change of threads. Where what was handed over will be found anyway,
+/// [`Waker::nudge`] leaves them out unless the waiting thread asked for them.
 #[derive(Clone, Debug)]
 pub struct Waker {
-    fd: Arc<OwnedFd>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    fd: OwnedFd,
+    nudge_wanted: AtomicBool,
 }
 
 impl Waker {
@@ -17,25 +27,47 @@ impl Waker {
     pub fn new() -> Result<Self, SysError> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| SysError::Call { action: "make an eventfd", source: e.into() })?;
-        Ok(Self { fd: Arc::new(fd) })
+        Ok(Self { shared: Arc::new(Shared { fd, nudge_wanted: AtomicBool::new(false) }) })
     }
 
     /// Wakes the waiting thread, or the next one that waits.
     pub fn wake(&self) {
         // The only failure is a counter at its maximum: then the waiter is awake anyway.
-        let _ = rustix::io::write(&*self.fd, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.shared.fd, &1u64.to_ne_bytes());
+    }
+
+    /// Wakes the waiting thread if it asked for it. To be called after handing something over.
+    pub fn nudge(&self) {
+        // Pairs with the fence in `want_nudge`: either the flag is seen here, or what was handed over is seen
+        // there.
+        fence(Ordering::SeqCst);
+        if self.shared.nudge_wanted.load(Ordering::Relaxed)
+            && self.shared.nudge_wanted.swap(false, Ordering::Relaxed)
+        {
+            self.wake();
+        }
+    }
+
+    /// Says whether the calling thread, which is about to wait, needs to hear of the next thing handed over.
+    ///
+    /// If so it must look once more for what came meanwhile, after this call and before it waits.
+    pub fn want_nudge(&self, wanted: bool) {
+        self.shared.nudge_wanted.store(wanted, Ordering::Relaxed);
+        if wanted {
+            fence(Ordering::SeqCst);
+        }
     }
 
     /// Takes back all signals so far.
     pub fn clear(&self) {
         let mut count = [0u8; 8];
         // EAGAIN means that nobody signalled.
-        let _ = rustix::io::read(&*self.fd, &mut count);
+        let _ = rustix::io::read(&self.shared.fd, &mut count);
     }
 }
 
 impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.shared.fd.as_fd()
     }
 }

@@ -2,22 +2,25 @@
 //!
 //! Invariant: what a connection can make us remember is bounded: one control message, one staging buffer of
 //! bytes that arrived before there was room, one outbox.
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_recording::crc::Crc32;
 use keepup_stream::ledger::Count;
 use keepup_stream::wire::{ControlMessage, EventHead, HEADER_BYTES, Session};
+use keepup_sys::socket::set_receive_low_water;
 
 /// Bytes that may wait for a client that does not read; acknowledgements beyond that are merged.
 const OUTBOX_BYTES: usize = 64 << 10;
 /// Events at least this long are received straight into their block, in bytes.
 pub(super) const IN_PLACE_BYTES: u64 = 32 << 10;
 
+/// More than this is never waited for before a connection is served, in bytes: it should still be in the
+/// cache when it is copied.
+const LOW_WATER_MAX: usize = 512 << 10;
+/// Small events are waited for until this much has arrived, in bytes.
+const LOW_WATER_SMALL: usize = 32 << 10;
+
 /// What the next bytes of a connection are.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one per connection, and boxing would allocate for every event"
-)]
 pub(super) enum Expect {
     /// A frame's header.
     Header,
@@ -63,6 +66,11 @@ pub(super) struct Connection {
     /// Account of each stream when this connection took it over: received, durable, missing events.
     pub(super) before: Vec<(Count, Count, u64)>,
     pub(super) last_event_bytes: u64,
+    /// Whether anything was received since the last tick.
+    pub(super) busy: bool,
+    /// Nothing was received for a while: the next byte is news.
+    pub(super) quiet: bool,
+    low_water: usize,
     pub(super) phase: Phase,
     pub(super) opened_ns: u64,
     /// For a free block; meanwhile the kernel is not asked about it, or a client that hung up would be
@@ -88,6 +96,9 @@ impl Connection {
             slots: Vec::new(),
             before: Vec::new(),
             last_event_bytes: 0,
+            busy: false,
+            quiet: true,
+            low_water: 1,
             phase: Phase::Open,
             opened_ns,
             waiting: false,
@@ -95,6 +106,30 @@ impl Connection {
             outbox: Vec::new(),
             sent: 0,
             wants_write: false,
+        }
+    }
+
+    /// Tells the kernel how much to wait for before it wakes us, so that an event costs one wake-up and not
+    /// one per segment.
+    ///
+    /// On a busy connection this is a guess: that the next event is as long as the last, and that small ones
+    /// go on coming. Where the guess is wrong, the tick finds what has arrived and `quiet` ends the guessing.
+    pub(super) fn await_enough(&mut self) {
+        let due = match &self.expect {
+            Expect::Header | Expect::Blocked { .. } => HEADER_BYTES - self.header_bytes,
+            Expect::Control { length, bytes } => length - bytes.len(),
+            Expect::Event(partial) => partial.head.length as usize - partial.received,
+        };
+        let likely = match (&self.expect, self.last_event_bytes >= IN_PLACE_BYTES) {
+            _ if self.quiet => 0,
+            (Expect::Header, true) => HEADER_BYTES + self.last_event_bytes as usize,
+            (Expect::Event(_), true) | (Expect::Control { .. } | Expect::Blocked { .. }, _) => 0,
+            (_, false) => LOW_WATER_SMALL,
+        };
+        let low_water = due.max(likely).clamp(1, LOW_WATER_MAX);
+        if low_water != self.low_water {
+            self.low_water = low_water;
+            set_receive_low_water(self.socket.as_fd(), low_water);
         }
     }
 

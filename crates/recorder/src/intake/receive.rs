@@ -60,6 +60,9 @@ pub(super) fn receive(
         if let Err(pause) = outcome {
             return (total, pause);
         }
+        if read.short {
+            return (total, Pause::Drained);
+        }
         if total >= TURN_BYTES {
             return (total, Pause::Turn);
         }
@@ -69,6 +72,8 @@ pub(super) fn receive(
 struct Read {
     in_place: usize,
     staged: usize,
+    /// It could have been more: nothing is left in the socket.
+    short: bool,
 }
 
 /// One system call: the rest of the event under way goes to its block, what follows to `staging`.
@@ -88,10 +93,11 @@ fn read_some(
         let wanted = room.len();
         let read =
             rustix::io::readv(&connection.socket, &mut [IoSliceMut::new(room), IoSliceMut::new(staging)])?;
-        return Ok(Read { in_place: read.min(wanted), staged: read.saturating_sub(wanted) });
+        let (in_place, staged) = (read.min(wanted), read.saturating_sub(wanted));
+        return Ok(Read { in_place, staged, short: read < wanted + staged_max });
     }
     let staged = rustix::io::read(&connection.socket, staging)?;
-    Ok(Read { in_place: 0, staged })
+    Ok(Read { in_place: 0, staged, short: staged < staged_max })
 }
 
 fn finish_in_place(connection: &mut Connection, store: &mut Store, bytes: usize, now_ns: u64) {

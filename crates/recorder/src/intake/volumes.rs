@@ -72,7 +72,7 @@ impl Volumes {
         let link = &mut self.links[volume];
         match link.blocks.push(sealed) {
             Ok(()) => {
-                link.waker.wake();
+                link.waker.nudge();
                 self.loads[volume].bytes_waiting += bytes;
                 let placed = &self.counters.volumes[volume].placed_bytes;
                 placed.store(placed.load(Relaxed) + bytes, Relaxed);
@@ -81,6 +81,11 @@ impl Volumes {
             // The ring holds as many blocks as the pool can have, so this is a writer that is gone.
             Err(rtrb::PushError::Full(sealed)) => Err((sealed, LossCause::VolumeFailed)),
         }
+    }
+
+    /// Whether no writer has said anything that was not heard yet.
+    pub(super) fn is_silent(&self) -> bool {
+        self.links.iter().all(|link| link.reports.is_empty())
     }
 
     pub(super) fn next_report(&mut self, volume: usize) -> Option<FromWriter> {
