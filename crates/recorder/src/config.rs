@@ -48,7 +48,7 @@ pub struct RecorderConfig {
     pub seal_after: Duration,
     /// Pause between two flushes of a volume to stable storage.
     pub sync_every: Duration,
-    /// Blocks under way per volume.
+    /// Blocks under way per volume; more of them where they are smaller than `block_bytes`.
     pub depth: usize,
     /// How blocks are written.
     pub engine: EngineChoice,

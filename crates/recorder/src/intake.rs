@@ -154,6 +154,7 @@ impl Intake {
         if now_ns >= self.next_tick_ns {
             self.next_tick_ns = now_ns + TICK_NS;
             self.answers_due = true;
+            self.store.volumes.nudge();
             self.look_after_idle(may_read, now_ns);
             self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
             self.expire(now_ns);
@@ -171,8 +172,11 @@ impl Intake {
         // What writers report can wait for the next turn, unless somebody waits for the memory.
         let hurry = !self.waiting.is_empty();
         self.waker.want_nudge(hurry);
-        if hurry && !self.store.volumes.is_silent() {
-            timeout_ns = 0;
+        if hurry {
+            self.store.volumes.nudge();
+            if !self.store.volumes.is_silent() {
+                timeout_ns = 0;
+            }
         }
         let timeout = Timespec { tv_sec: 0, tv_nsec: timeout_ns as i64 };
         events.clear();
@@ -351,6 +355,7 @@ impl Intake {
     }
 
     fn sleep_for_reports(&mut self) {
+        self.store.volumes.nudge();
         let now_ns = self.clock.now_ns();
         if self.store.absorb().durable {
             self.last_durable_ns = self.clock.now_ns();

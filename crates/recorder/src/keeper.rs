@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
@@ -90,12 +90,14 @@ pub(crate) struct Keeper {
     pub(crate) conclusion: Option<Conclusion>,
     pub(crate) access: Option<Access>,
     pub(crate) trouble: Option<String>,
+    /// Lines of the journal are not durable yet that must be.
+    pub(crate) flush_due: bool,
 }
 
 impl Keeper {
     /// Works until its writer ends. Returns how the files were opened, and what could not be journalled.
     pub(crate) fn run(mut self) -> (Option<Access>, Option<String>) {
-        while let Ok(message) = self.inbox.recv() {
+        while let Some(message) = self.next() {
             match message {
                 ToKeeper::Prepare => self.prepare(),
                 ToKeeper::Activate { index } => self.note(|k| {
@@ -126,6 +128,27 @@ impl Keeper {
         (self.access, self.trouble)
     }
 
+    /// Waits for a message. Lines that came in a burst, as when 508 streams are declared, are made durable
+    /// together.
+    fn next(&mut self) -> Option<ToKeeper> {
+        match self.inbox.try_recv() {
+            Err(TryRecvError::Empty) => {
+                self.flush();
+                self.inbox.recv().ok()
+            }
+            message => message.ok(),
+        }
+    }
+
+    fn flush(&mut self) {
+        if !std::mem::take(&mut self.flush_due) {
+            return;
+        }
+        if let Some(Err(e)) = self.place.as_mut().map(|place| place.journal.flush()) {
+            self.trouble.get_or_insert(e.to_string());
+        }
+    }
+
     fn answer(&self, answer: FromKeeper) {
         // A writer that is gone needs no answer.
         let _ = self.answers.send(answer);
@@ -137,11 +160,8 @@ impl Keeper {
         let Some(place) = &mut self.place else { return };
         // Watermarks are lower bounds: losing one in a crash costs nothing. The rest must be there
         // afterwards.
-        let outcome = match record {
-            JournalRecord::Watermark { .. } => place.journal.append(&record),
-            _ => place.journal.append_durable(&record),
-        };
-        if let Err(e) = outcome {
+        self.flush_due |= !matches!(record, JournalRecord::Watermark { .. });
+        if let Err(e) = place.journal.append(&record) {
             self.trouble.get_or_insert(e.to_string());
         }
     }
@@ -211,6 +231,7 @@ impl Keeper {
         if result.is_ok() {
             let bytes = end_offset + TRAILER_BYTES as u64;
             self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, blocks }));
+            self.flush();
         }
         self.answer(FromKeeper::Finished { index, result });
     }
@@ -221,6 +242,7 @@ impl Keeper {
             let end = JournalRecord::End { clean, reason, streams: streams.collect() };
             self.note(|_| Some(end.clone()));
         }
+        self.flush();
     }
 }
 

@@ -15,7 +15,7 @@ use crate::intake::VolumeLink;
 use crate::keeper::{FromKeeper, Keeper, Place, ToKeeper};
 use crate::link::{FromWriter, Sealed, WriterSignals};
 use crate::threads::{Threaded, joined, spawn};
-use crate::writer::{Writer, WriterOutcome, WriterParts};
+use crate::writer::{Limits, Writer, WriterOutcome, WriterParts};
 use crate::{RecorderConfig, RecorderError};
 
 /// How the writer's engine turned out, told before the first block.
@@ -79,6 +79,7 @@ impl VolumeStart {
             conclusion: None,
             access: None,
             trouble: None,
+            flush_due: false,
         };
         let keeper = spawn(format!("ku-keeper-{}", self.index), Vec::new(), move || Ok(keeper.run()))?;
         let link = VolumeLink {
@@ -87,6 +88,7 @@ impl VolumeStart {
             waker: waker.clone(),
             signals: Arc::clone(&signals),
             keeper: to_keeper.clone(),
+            fresh_bytes: 0,
             label: directory.as_ref().map_or_else(|| "null".to_owned(), |d| d.display().to_string()),
         };
         let ends = WriterEnds { blocks, reports, waker, signals, to_keeper, from_keeper };
@@ -127,7 +129,7 @@ impl VolumeStart {
     fn parts(self, ends: WriterEnds, engine: Box<dyn WriteEngine>) -> WriterParts {
         WriterParts {
             recording: self.recording,
-            depth: self.config.depth,
+            limits: Limits { blocks: self.config.depth, bytes: self.config.depth * self.config.block_bytes },
             sync_every: self.config.sync_every,
             clock: self.clock,
             blocks: ends.blocks,

@@ -28,10 +28,17 @@ use crate::link::{FromWriter, Sealed, WriterSignals};
 const SYNC_TOKEN: u64 = 1 << 63;
 const IDLE: Duration = Duration::from_millis(100);
 
+/// How much a volume is given at a time: at least so many blocks, and at least so many bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) blocks: usize,
+    pub(crate) bytes: usize,
+}
+
 /// What a writer is given.
 pub(crate) struct WriterParts {
     pub(crate) recording: Id,
-    pub(crate) depth: usize,
+    pub(crate) limits: Limits,
     pub(crate) sync_every: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) blocks: rtrb::Consumer<Sealed>,
@@ -87,6 +94,7 @@ pub(crate) struct Writer {
     /// Blocks before this token are to be made durable without waiting for the interval.
     flush_token: u64,
     writes_under_way: usize,
+    bytes_under_way: usize,
     outgoing: VecDeque<FromWriter>,
     failure: Option<(String, LossCause)>,
     failed_for_good: bool,
@@ -110,6 +118,7 @@ impl Writer {
             last_sync_ns,
             flush_token: 0,
             writes_under_way: 0,
+            bytes_under_way: 0,
             outgoing: VecDeque::new(),
             failure: None,
             failed_for_good: false,
@@ -199,7 +208,7 @@ impl Writer {
     }
 
     fn take_blocks(&mut self, now_ns: u64) {
-        while self.failure.is_none() && self.writes_under_way < self.parts.depth {
+        while self.failure.is_none() && !self.is_at_depth() {
             let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) else { return };
             if !self.has_room(&sealed) && !self.rotate(now_ns) {
                 self.held = Some(sealed);
@@ -265,6 +274,13 @@ impl Writer {
         let token = self.order.begin(sealed.meta, segment.index, segment.next_offset, now_ns);
         self.parts.engine.write(segment.slot, offset, sealed.block, bytes, token);
         self.writes_under_way += 1;
+        self.bytes_under_way += bytes;
+    }
+
+    /// Whether as much is under way as allowed: in blocks, or in bytes where blocks are small.
+    fn is_at_depth(&self) -> bool {
+        let Limits { blocks, bytes } = self.parts.limits;
+        self.writes_under_way >= blocks && self.bytes_under_way >= bytes
     }
 
     fn start_sync(&mut self, now_ns: u64) {
@@ -298,7 +314,7 @@ impl Writer {
 
     /// Asks to be woken for the next block where one could be taken; not to wait at all when one is there.
     fn listen(&self, timeout: Duration) -> Duration {
-        let able = self.writes_under_way < self.parts.depth && self.held.is_none();
+        let able = !self.is_at_depth() && self.held.is_none();
         let wanted = if self.failure.is_some() { self.failed_for_good } else { able };
         self.parts.waker.want_nudge(wanted);
         if wanted && !self.parts.blocks.is_empty() { Duration::ZERO } else { timeout }
@@ -308,7 +324,7 @@ impl Writer {
         if self.writes_under_way > 0 {
             add(&self.counters().busy_ns, elapsed_ns);
         }
-        if self.writes_under_way >= self.parts.depth {
+        if self.is_at_depth() {
             add(&self.counters().full_ns, elapsed_ns);
         }
     }
@@ -317,9 +333,10 @@ impl Writer {
         let Some(block) = completion.block else { return self.synced(completion.result, now_ns) };
         self.writes_under_way -= 1;
         let confirmed = completion.result.is_ok();
-        if let Some((segment, started_ns)) = self.order.landed(completion.token, block, confirmed) {
-            self.left_segment(segment);
-            let took_ns = now_ns.saturating_sub(started_ns);
+        if let Some(landing) = self.order.landed(completion.token, block, confirmed) {
+            self.bytes_under_way -= landing.bytes;
+            self.left_segment(landing.segment);
+            let took_ns = now_ns.saturating_sub(landing.started_ns);
             self.write_latency.record_ns(took_ns);
             raise(&self.counters().write_ns_max, took_ns);
         }

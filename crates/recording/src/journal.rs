@@ -157,6 +157,14 @@ impl Journal {
     /// may have dropped what it could not write.
     pub fn append_durable(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {
         self.append(record)?;
+        self.flush()
+    }
+
+    /// Makes all lines durable.
+    ///
+    /// # Errors
+    /// When the system refuses; the journal then takes no more lines.
+    pub fn flush(&mut self) -> Result<(), RecordingError> {
         self.file.sync_data().map_err(|error| {
             self.is_broken = true;
             RecordingError::io("flush the journal", &self.path)(error)

@@ -185,6 +185,9 @@ impl Store {
         if let Some(gap) = stream.complete(head, &mut self.sums, now_ns) {
             self.note_gap(gap);
         }
+        if self.streams[slot].is_full() {
+            self.seal(slot);
+        }
         add(&self.counters.intake.received_events, 1);
         add(&self.counters.intake.received_bytes, head.length);
         Ok(())

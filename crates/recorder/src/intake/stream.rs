@@ -98,6 +98,8 @@ pub(super) struct Stream {
     pub(super) open: Option<OpenBlock>,
     /// Payload length of the event that is being received into the open block.
     pub(super) under_way: Option<u64>,
+    /// Smallest event so far, in bytes.
+    event_bytes_min: u64,
     next_block: u64,
     pending: VecDeque<Pending>,
     /// Blocks sealed and neither durable nor lost.
@@ -123,6 +125,7 @@ impl Stream {
             next_sequence: 0,
             open: None,
             under_way: None,
+            event_bytes_min: u64::MAX,
             next_block: 0,
             pending: VecDeque::with_capacity(64),
             unsettled: 0,
@@ -182,9 +185,16 @@ impl Stream {
         open.payload_bytes += head.length;
         open.first_timestamp_ns = open.first_timestamp_ns.min(head.timestamp_ns);
         open.last_timestamp_ns = open.last_timestamp_ns.max(head.timestamp_ns);
+        self.event_bytes_min = self.event_bytes_min.min(head.length);
         self.next_sequence = head.sequence + 1;
         self.ledger.received += Count::one(head.length);
         gap
+    }
+
+    /// Whether not even the smallest event seen would fit the open block: better sealed now, while it is in
+    /// the cache, than when the stream's next event comes.
+    pub(super) fn is_full(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.fits(self.event_bytes_min))
     }
 
     /// Enters that everything from the next expected sequence number up to `sequence` is missing.

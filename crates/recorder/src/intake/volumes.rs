@@ -11,6 +11,9 @@ use crate::keeper::ToKeeper;
 use crate::link::{FromWriter, Sealed, WriterSignals};
 use crate::placement::{Placement, VolumeLoad};
 
+/// A writer is told of small blocks when they come to this much together, or at the next tick.
+const NUDGE_BYTES: u64 = 1 << 20;
+
 /// The intake's end of one volume.
 pub(crate) struct VolumeLink {
     pub(crate) blocks: rtrb::Producer<Sealed>,
@@ -19,6 +22,15 @@ pub(crate) struct VolumeLink {
     pub(crate) signals: Arc<WriterSignals>,
     pub(crate) keeper: Sender<ToKeeper>,
     pub(crate) label: String,
+    /// Bytes handed over since the writer was last told.
+    pub(crate) fresh_bytes: u64,
+}
+
+impl VolumeLink {
+    fn nudge(&mut self) {
+        self.fresh_bytes = 0;
+        self.waker.nudge();
+    }
 }
 
 /// All volumes of a recording.
@@ -72,7 +84,10 @@ impl Volumes {
         let link = &mut self.links[volume];
         match link.blocks.push(sealed) {
             Ok(()) => {
-                link.waker.nudge();
+                link.fresh_bytes += bytes;
+                if link.fresh_bytes >= NUDGE_BYTES {
+                    link.nudge();
+                }
                 self.loads[volume].bytes_waiting += bytes;
                 let placed = &self.counters.volumes[volume].placed_bytes;
                 placed.store(placed.load(Relaxed) + bytes, Relaxed);
@@ -81,6 +96,11 @@ impl Volumes {
             // The ring holds as many blocks as the pool can have, so this is a writer that is gone.
             Err(rtrb::PushError::Full(sealed)) => Err((sealed, LossCause::VolumeFailed)),
         }
+    }
+
+    /// Tells writers of the blocks handed over since the last time, however few.
+    pub(super) fn nudge(&mut self) {
+        self.links.iter_mut().filter(|link| link.fresh_bytes > 0).for_each(VolumeLink::nudge);
     }
 
     /// Whether no writer has said anything that was not heard yet.

@@ -33,6 +33,15 @@ struct Entry {
     stage: Stage,
 }
 
+/// A block whose write has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Landing {
+    pub(super) segment: u32,
+    pub(super) bytes: usize,
+    /// When its write began.
+    pub(super) started_ns: u64,
+}
+
 /// What is written of a segment without a hole, and what a flush that starts now will cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covered {
@@ -87,12 +96,12 @@ impl Order {
         usize::try_from(token.checked_sub(self.first_token)?).ok().filter(|&at| at < self.entries.len())
     }
 
-    /// The kernel confirmed a block, or refused it. Returns its segment and when its write began.
-    pub(super) fn landed(&mut self, token: u64, block: Block, confirmed: bool) -> Option<(u32, u64)> {
+    /// The kernel confirmed a block, or refused it.
+    pub(super) fn landed(&mut self, token: u64, block: Block, confirmed: bool) -> Option<Landing> {
         let at = self.position(token)?;
         let entry = &mut self.entries[at];
         entry.stage = Stage::Landed { block, confirmed };
-        Some((entry.segment, entry.started_ns))
+        Some(Landing { segment: entry.segment, bytes: entry.meta.bytes, started_ns: entry.started_ns })
     }
 
     /// The next block, in order, that is written with all before it; its memory comes back.

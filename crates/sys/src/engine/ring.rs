@@ -1,5 +1,8 @@
 //! io_uring: several blocks under way per volume, from registered memory to registered files.
 //!
+//! Small blocks that follow each other in a file and are started together become one request: the file
+//! system and the device are asked once for about [`GATHER_BYTES`], not once for each.
+//!
 //! Safety rests on one rule: every request's block and file stay in `requests` and `files` until the kernel's
 //! completion arrived, and dropping the engine first waits for all of them.
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -14,11 +17,75 @@ use crate::pool::{Block, PoolMemory};
 use crate::waker::Waker;
 
 const WAKE_TOKEN: u64 = u64::MAX;
+/// A request that has this much takes no further block.
+const GATHER_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 enum Request {
-    Write { slot: FileSlot, offset: u64, block: Block, bytes: usize, done: usize, token: u64 },
+    Write(Gathered),
     Sync { token: u64 },
+}
+
+/// Blocks that lie one behind the other in a file and are written by one request.
+#[derive(Debug)]
+struct Gathered {
+    slot: FileSlot,
+    offset: u64,
+    parts: Vec<Part>,
+    bytes: usize,
+    done: usize,
+    /// What of `parts` is not done yet, for the kernel; stays in place until the request has ended.
+    vectors: Vec<libc::iovec>,
+}
+
+// SAFETY: the pointers in `vectors` lead into `parts`, which go where they go; blocks are `Send`.
+unsafe impl Send for Gathered {}
+
+#[derive(Debug)]
+struct Part {
+    block: Block,
+    bytes: usize,
+    token: u64,
+}
+
+impl Gathered {
+    fn takes(&self, slot: FileSlot, offset: u64) -> bool {
+        self.slot == slot && self.bytes < GATHER_BYTES && self.offset + self.bytes as u64 == offset
+    }
+
+    fn add(&mut self, part: Part) {
+        self.bytes += part.bytes;
+        self.parts.push(part);
+    }
+
+    /// Lists for the kernel what is not done yet.
+    fn aim(&mut self) {
+        let mut skip = self.done;
+        self.vectors.clear();
+        for part in &self.parts {
+            let from = skip.min(part.bytes);
+            skip -= from;
+            let rest = &part.block[from..part.bytes];
+            if !rest.is_empty() {
+                let base = rest.as_ptr().cast_mut().cast();
+                self.vectors.push(libc::iovec { iov_base: base, iov_len: rest.len() });
+            }
+        }
+    }
+
+    /// Gives every block back with the verdict.
+    fn end(self, errno: Option<i32>, ended: &mut Vec<Completion>) -> usize {
+        let count = self.parts.len();
+        ended.extend(self.parts.into_iter().map(|part| {
+            let result = match errno {
+                None => Ok(()),
+                Some(0) => Err(std::io::ErrorKind::WriteZero.into()),
+                Some(errno) => Err(std::io::Error::from_raw_os_error(errno)),
+            };
+            Completion { token: part.token, block: Some(part.block), result }
+        }));
+        count
+    }
 }
 
 /// An io_uring ring with one owner.
@@ -30,6 +97,8 @@ pub struct RingEngine {
     free: Vec<usize>,
     files: Vec<Option<Arc<OwnedFd>>>,
     backlog: Vec<squeue::Entry>,
+    /// Started, but not shown to the kernel yet: the next block may still join.
+    gathering: Option<Gathered>,
     in_flight: usize,
     waker_armed: bool,
     buffers_registered: bool,
@@ -64,6 +133,7 @@ impl RingEngine {
             free: (0..requests).rev().collect(),
             files: vec![None; FILES_MAX],
             backlog: Vec::with_capacity(requests),
+            gathering: None,
             in_flight: 0,
             waker_armed: false,
             buffers_registered: false,
@@ -112,32 +182,40 @@ impl RingEngine {
     }
 
     fn start(&mut self, index: usize) {
-        let Some(Some(request)) = self.requests.get(index) else { return };
-        let entry = match request {
-            Request::Sync { .. } => return,
-            Request::Write { slot, offset, block, bytes, done, .. } => {
-                let pointer = block[*done..*bytes].as_ptr();
-                let (length, at) = ((bytes - done) as u32, offset + *done as u64);
-                let region = block.region();
-                match (self.target(*slot), self.buffers_registered) {
-                    (Some(Ok(file)), true) => {
-                        opcode::WriteFixed::new(file, pointer, length, region).offset(at).build()
-                    }
-                    (Some(Err(file)), true) => {
-                        opcode::WriteFixed::new(file, pointer, length, region).offset(at).build()
-                    }
-                    (Some(Ok(file)), false) => opcode::Write::new(file, pointer, length).offset(at).build(),
-                    (Some(Err(file)), false) => opcode::Write::new(file, pointer, length).offset(at).build(),
-                    // A removed file: let the kernel say so by a descriptor that is never open.
-                    (None, _) => opcode::Write::new(types::Fd(-1), pointer, length).offset(at).build(),
-                }
+        let Some(Some(Request::Write(gathered))) = self.requests.get_mut(index) else { return };
+        gathered.aim();
+        let (vectors, count) = (gathered.vectors.as_ptr(), gathered.vectors.len() as u32);
+        let at = gathered.offset + gathered.done as u64;
+        let (slot, region) = (gathered.slot, gathered.parts.first().map_or(0, |part| part.block.region()));
+        // A single piece can use the pool's registration; several could only from kernel 6.15 on.
+        let single = match gathered.vectors[..] {
+            [piece] if self.buffers_registered => Some((piece.iov_base.cast_const().cast(), piece.iov_len)),
+            _ => None,
+        };
+        let entry = match (self.target(slot), single) {
+            (Some(Ok(file)), Some((base, length))) => {
+                opcode::WriteFixed::new(file, base, length as u32, region).offset(at).build()
             }
+            (Some(Err(file)), Some((base, length))) => {
+                opcode::WriteFixed::new(file, base, length as u32, region).offset(at).build()
+            }
+            (Some(Ok(file)), None) => opcode::Writev::new(file, vectors, count).offset(at).build(),
+            (Some(Err(file)), None) => opcode::Writev::new(file, vectors, count).offset(at).build(),
+            // A removed file: let the kernel say so by a descriptor that is never open.
+            (None, _) => opcode::Writev::new(types::Fd(-1), vectors, count).offset(at).build(),
         };
         self.push(entry.user_data(index as u64));
     }
 
+    /// Shows the kernel what was gathered.
+    fn start_gathered(&mut self) {
+        if let Some(gathered) = self.gathering.take() {
+            let index = self.store(Request::Write(gathered));
+            self.start(index);
+        }
+    }
+
     fn store(&mut self, request: Request) -> usize {
-        self.in_flight += 1;
         let index = self.free.pop().unwrap_or_else(|| {
             self.requests.push(None);
             self.requests.len() - 1
@@ -183,11 +261,10 @@ impl RingEngine {
             }
             let index = entry.user_data() as usize;
             let Some(request) = self.requests.get_mut(index) else { continue };
-            match judge(request, entry.result()) {
-                Judged::Ended(completion) => {
+            match judge(request, entry.result(), ended) {
+                Judged::Ended(count) => {
                     self.free.push(index);
-                    self.in_flight -= 1;
-                    ended.push(completion);
+                    self.in_flight -= count;
                 }
                 Judged::Continue if agains < again.len() => {
                     again[agains] = index;
@@ -206,32 +283,32 @@ impl RingEngine {
 }
 
 enum Judged {
-    Ended(Completion),
+    /// So many requests of the caller's.
+    Ended(usize),
     Continue,
     Unknown,
 }
 
-fn judge(request: &mut Option<Request>, result: i32) -> Judged {
-    if let Some(Request::Write { bytes, done, .. }) = request {
+fn judge(request: &mut Option<Request>, result: i32, ended: &mut Vec<Completion>) -> Judged {
+    if let Some(Request::Write(gathered)) = request {
         match result {
-            n if n > 0 && *done + (n as usize) < *bytes => {
-                *done += n as usize;
+            n if n > 0 && gathered.done + (n as usize) < gathered.bytes => {
+                gathered.done += n as usize;
                 return Judged::Continue;
             }
             e if -e == libc::EINTR || -e == libc::EAGAIN => return Judged::Continue,
             _ => {}
         }
     }
-    let verdict = match (&request, result) {
-        (_, e) if e < 0 => Err(std::io::Error::from_raw_os_error(-e)),
-        (Some(Request::Write { .. }), 0) => Err(std::io::ErrorKind::WriteZero.into()),
-        _ => Ok(()),
-    };
     match request.take() {
-        Some(Request::Write { block, token, .. }) => {
-            Judged::Ended(Completion { token, block: Some(block), result: verdict })
+        Some(Request::Write(gathered)) => {
+            Judged::Ended(gathered.end((result <= 0).then_some(-result), ended))
         }
-        Some(Request::Sync { token }) => Judged::Ended(Completion { token, block: None, result: verdict }),
+        Some(Request::Sync { token }) => {
+            let verdict = if result < 0 { Err(std::io::Error::from_raw_os_error(-result)) } else { Ok(()) };
+            ended.push(Completion { token, block: None, result: verdict });
+            Judged::Ended(1)
+        }
         None => Judged::Unknown,
     }
 }
@@ -281,9 +358,18 @@ impl WriteEngine for RingEngine {
     }
 
     fn write(&mut self, slot: FileSlot, offset: u64, block: Block, bytes: usize, token: u64) {
-        let bytes = bytes.min(block.len());
-        let index = self.store(Request::Write { slot, offset, block, bytes, done: 0, token });
-        self.start(index);
+        let part = Part { bytes: bytes.min(block.len()), block, token };
+        self.in_flight += 1;
+        match &mut self.gathering {
+            Some(gathering) if gathering.takes(slot, offset) => gathering.add(part),
+            _ => {
+                self.start_gathered();
+                let (parts, vectors) = (Vec::with_capacity(1), Vec::with_capacity(1));
+                let mut fresh = Gathered { slot, offset, parts, bytes: 0, done: 0, vectors };
+                fresh.add(part);
+                self.gathering = Some(fresh);
+            }
+        }
     }
 
     fn sync(&mut self, slot: FileSlot, token: u64) {
@@ -293,6 +379,7 @@ impl WriteEngine for RingEngine {
             Some(Err(file)) => opcode::Fsync::new(file).flags(flags).build(),
             None => opcode::Fsync::new(types::Fd(-1)).flags(flags).build(),
         };
+        self.in_flight += 1;
         let index = self.store(Request::Sync { token });
         self.push(entry.user_data(index as u64));
     }
@@ -302,6 +389,7 @@ impl WriteEngine for RingEngine {
     }
 
     fn wait(&mut self, timeout: Duration, ended: &mut Vec<Completion>) -> Result<(), SysError> {
+        self.start_gathered();
         self.arm_waker();
         while let Some(entry) = self.backlog.pop() {
             // SAFETY: as in `push`.
