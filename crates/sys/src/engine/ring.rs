@@ -420,3 +420,7 @@ impl Drop for RingEngine {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

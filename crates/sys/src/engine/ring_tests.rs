@@ -1,0 +1,36 @@
+//! A request of several blocks goes on where the kernel stopped.
+use super::*;
+use crate::pool::Pool;
+
+#[test]
+fn the_rest_of_a_short_write_begins_where_it_stopped() {
+    let mut pool = Pool::new(2 << 20).unwrap();
+    let parts = [5000usize, 3000, 7000].iter().enumerate().map(|(token, &bytes)| Part {
+        block: pool.take(bytes).unwrap(),
+        bytes,
+        token: token as u64,
+    });
+    let mut gathered = Gathered {
+        slot: FileSlot(0),
+        offset: 0,
+        parts: parts.collect(),
+        bytes: 15000,
+        done: 0,
+        vectors: Vec::new(),
+    };
+    let lengths: &[(usize, &[usize])] = &[
+        (0, &[5000, 3000, 7000]),
+        (1, &[4999, 3000, 7000]),
+        (5000, &[3000, 7000]),
+        (7999, &[1, 7000]),
+        (14999, &[1]),
+    ];
+    for &(done, expected) in lengths {
+        gathered.done = done;
+        gathered.aim();
+        assert_eq!(gathered.vectors.iter().map(|v| v.iov_len).collect::<Vec<_>>(), expected);
+        let last = gathered.vectors.last().unwrap();
+        let end = gathered.parts[2].block[..7000].as_ptr_range().end;
+        assert_eq!(last.iov_base.cast::<u8>().wrapping_add(last.iov_len).cast_const(), end);
+    }
+}
