@@ -32,6 +32,7 @@ pub struct Recorder {
     counters: Arc<Counters>,
     pool_bytes: u64,
     pool_pages: String,
+    pool_note: Option<&'static str>,
     intake: Threaded<IntakeReport>,
     volumes: Vec<VolumeThreads>,
 }
@@ -52,6 +53,7 @@ impl Recorder {
         let (listener, address) = listen(config.listen)?;
         let pool = Pool::new(config.pool_bytes)?;
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
+        let pool_note = pool.page_kind().note();
         let counters = Arc::new(Counters::new(config.volumes()));
         let (stop, waker) = (Arc::new(AtomicBool::new(false)), Waker::new()?);
         let places = places(&config, recording, clock.as_ref())?;
@@ -86,7 +88,18 @@ impl Recorder {
             Ok(intake) => Ok(intake.run()),
             Err(e) => Err(format!("cannot wait for connections: {}", std::io::Error::from(e))),
         })?;
-        Ok(Self { address, recording, stop, waker, counters, pool_bytes, pool_pages, intake, volumes })
+        Ok(Self {
+            address,
+            recording,
+            stop,
+            waker,
+            counters,
+            pool_bytes,
+            pool_pages,
+            pool_note,
+            intake,
+            volumes,
+        })
     }
 
     /// Where it listens.
@@ -111,7 +124,13 @@ impl Recorder {
 
     /// What could be faster, and the command that helps.
     pub fn notes(&self) -> Vec<String> {
-        self.volumes.iter().filter_map(|v| v.facts.note.clone()).collect()
+        let mut notes: Vec<String> = self.pool_note.iter().map(|&note| note.to_owned()).collect();
+        for note in self.volumes.iter().filter_map(|v| v.facts.note.clone()) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
     }
 
     /// How blocks are written: engine and memory, of the first volume.
@@ -170,7 +189,7 @@ impl Recorder {
             pool_pages: self.pool_pages,
             intake_cpu,
             pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
-            pool_wait_ns_max: figures.pool_wait_ns_max.load(Ordering::Relaxed),
+            stalls: self.counters.stalls(),
             elapsed_ns: intake.elapsed_ns,
             incidents,
             ended: intake.ended,

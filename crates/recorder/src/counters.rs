@@ -1,6 +1,8 @@
 //! Live figures of a recording, published by its threads without locks and read by anybody.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::report::{Stalls, VolumeStalls};
+
 /// Figures of the intake thread.
 #[derive(Debug, Default)]
 pub struct IntakeCounters {
@@ -20,6 +22,8 @@ pub struct IntakeCounters {
     pub pool_wait_ns: AtomicU64,
     /// Longest such time at a stretch.
     pub pool_wait_ns_max: AtomicU64,
+    /// Longest time between two looks at the sockets in which the intake did not wait, in nanoseconds.
+    pub turn_ns_max: AtomicU64,
     /// Time in which the intake had nothing to do, in nanoseconds.
     pub idle_ns: AtomicU64,
 }
@@ -45,6 +49,8 @@ pub struct VolumeCounters {
     pub full_ns: AtomicU64,
     /// Time in which blocks waited for the next segment to be prepared, in nanoseconds.
     pub segment_wait_ns: AtomicU64,
+    /// Longest such time at a stretch.
+    pub segment_wait_ns_max: AtomicU64,
     /// Longest write from submission to confirmation, in nanoseconds.
     pub write_ns_max: AtomicU64,
     /// Longest flush to stable storage, in nanoseconds.
@@ -80,6 +86,20 @@ impl Counters {
     /// Payload bytes on stable storage, over all volumes.
     pub fn durable_payload_bytes(&self) -> u64 {
         self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).sum()
+    }
+
+    /// The longest stall of every stage so far.
+    pub fn stalls(&self) -> Stalls {
+        let volume = |v: &VolumeCounters| VolumeStalls {
+            segment_ns: v.segment_wait_ns_max.load(Relaxed),
+            write_ns: v.write_ns_max.load(Relaxed),
+            flush_ns: v.sync_ns_max.load(Relaxed),
+        };
+        Stalls {
+            intake_ns: self.intake.turn_ns_max.load(Relaxed),
+            pool_ns: self.intake.pool_wait_ns_max.load(Relaxed),
+            volumes: self.volumes.iter().map(volume).collect(),
+        }
     }
 
     /// Events on stable storage, over all volumes.

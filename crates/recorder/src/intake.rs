@@ -78,6 +78,7 @@ pub(crate) struct Intake {
     staging: Vec<u8>,
     counters: Arc<Counters>,
     next_tick_ns: u64,
+    woken_ns: u64,
     allowance_bytes: f64,
     allowance_at_ns: u64,
     ended_any: bool,
@@ -111,6 +112,7 @@ impl Intake {
             staging: vec![0; STAGING_BYTES],
             counters: parts.counters,
             next_tick_ns: now_ns + TICK_NS,
+            woken_ns: now_ns,
             allowance_bytes: 0.0,
             allowance_at_ns: now_ns,
             ended_any: false,
@@ -168,6 +170,7 @@ impl Intake {
 
     fn wait(&mut self, events: &mut Vec<epoll::Event>) {
         let before_ns = self.clock.now_ns();
+        raise(&self.counters.intake.turn_ns_max, before_ns.saturating_sub(self.woken_ns));
         let mut timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
         // What writers report can wait for the next turn, unless somebody waits for the memory.
         let hurry = !self.waiting.is_empty();
@@ -182,7 +185,8 @@ impl Intake {
         events.clear();
         // An interrupted wait is a wait without events.
         let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout));
-        add(&self.counters.intake.idle_ns, self.clock.now_ns().saturating_sub(before_ns));
+        self.woken_ns = self.clock.now_ns();
+        add(&self.counters.intake.idle_ns, self.woken_ns.saturating_sub(before_ns));
     }
 
     /// Takes what writers finished, and serves whoever waited for memory.

@@ -39,6 +39,30 @@ pub struct ThreadCpu {
     pub run_delay_ns: Option<u64>,
 }
 
+/// The longest time that each stage of a recording held up what came behind it, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stalls {
+    /// The intake was at work, or without a processor, and did not look at the sockets.
+    pub intake_ns: u64,
+    /// A connection waited for a free block.
+    pub pool_ns: u64,
+    /// Every volume.
+    pub volumes: Vec<VolumeStalls>,
+}
+
+/// The same for one volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeStalls {
+    /// Blocks waited for the next segment.
+    pub segment_ns: u64,
+    /// A write, from submission to confirmation.
+    pub write_ns: u64,
+    /// A flush to stable storage.
+    pub flush_ns: u64,
+}
+
 /// How one volume did.
 #[derive(Clone, Debug)]
 pub struct VolumeReport {
@@ -79,8 +103,8 @@ pub struct RecordReport {
     pub intake_cpu: ThreadCpu,
     /// Time in which some connection waited for a free block, in nanoseconds.
     pub pool_wait_ns: u64,
-    /// Longest such time, in nanoseconds.
-    pub pool_wait_ns_max: u64,
+    /// The longest of each stage.
+    pub stalls: Stalls,
     /// From the first event to the last durable byte, in nanoseconds; 0 when nothing came.
     pub elapsed_ns: u64,
     /// What went wrong on the way.

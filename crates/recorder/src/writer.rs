@@ -237,7 +237,9 @@ impl Writer {
             }
         };
         if let Some(since_ns) = self.waiting_for_segment_since_ns.take() {
-            add(&self.counters().segment_wait_ns, now_ns.saturating_sub(since_ns));
+            let waited_ns = now_ns.saturating_sub(since_ns);
+            add(&self.counters().segment_wait_ns, waited_ns);
+            raise(&self.counters().segment_wait_ns_max, waited_ns);
         }
         let _ = self.parts.to_keeper.send(ToKeeper::Activate { index: prepared.index });
         add(&self.counters().segments, 1);

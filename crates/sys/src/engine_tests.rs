@@ -111,7 +111,11 @@ fn blocks_land_where_told_whether_or_not_they_follow_each_other() {
         for place in 0..24 {
             let expected = if places.contains(&place) { place as u8 + 1 } else { 0 };
             let at = place as usize * BLOCK;
-            assert!(written[at..at + BLOCK].iter().all(|&byte| byte == expected), "{place} {}", engine.name());
+            assert!(
+                written[at..at + BLOCK].iter().all(|&byte| byte == expected),
+                "{place} {}",
+                engine.name()
+            );
         }
     }
 }

@@ -38,6 +38,20 @@ impl std::fmt::Display for PageKind {
     }
 }
 
+impl PageKind {
+    /// What is lost with it and the command that changes it; nothing where huge pages are in use.
+    pub fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Huge | Self::TransparentHuge => None,
+            Self::Plain => Some(PLAIN_NOTE),
+        }
+    }
+}
+
+const PLAIN_NOTE: &str = "the block pool lies in plain pages, not in huge ones, which costs CPU in every write\n\
+    hint: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, \
+    or reserve huge pages (2 MiB each): sysctl vm.nr_hugepages=256";
+
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -74,17 +88,22 @@ impl Mapping {
         };
         // SAFETY: the range is the mapping just made; the advice changes no contents.
         let advised = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
-        let kind = if advised.is_ok() { PageKind::TransparentHuge } else { PageKind::Plain };
-        let mapping = Self { base, bytes, kind };
+        let mut mapping = Self { base, bytes, kind: PageKind::Plain };
         mapping.populate()?;
+        // The advice is taken even where it has no effect, so what came of it counts.
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let share = huge_share(&smaps, base.as_ptr().addr());
+        if advised.is_ok() && share.is_none_or(|share| share >= 0.5) {
+            mapping.kind = PageKind::TransparentHuge;
+        }
         Ok(mapping)
     }
 
-    /// Takes the memory now, so that the data path never waits for the kernel to find and clear a page.
     pub(crate) fn kind(&self) -> PageKind {
         self.kind
     }
 
+    /// Takes the memory now, so that the data path never waits for the kernel to find and clear a page.
     fn populate(&self) -> Result<(), SysError> {
         // SAFETY: the range is our own mapping; populating changes no contents.
         let answer = unsafe { madvise(self.base.as_ptr().cast(), self.bytes, Advice::LinuxPopulateWrite) };
@@ -101,6 +120,24 @@ impl Mapping {
             (unsafe { self.base.as_ptr().add(start) }, REGION_BYTES.min(self.bytes - start))
         })
     }
+}
+
+/// Part of the mapping at `address` that lies in transparent huge pages, from the text of /proc/self/smaps.
+fn huge_share(smaps: &str, address: usize) -> Option<f64> {
+    let (mut inside, mut size_kib) = (false, None);
+    for line in smaps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let first = words.next()?;
+        if let Some((from, to)) = first.split_once('-') {
+            let (from, to) = (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16));
+            inside = matches!((from, to), (Ok(from), Ok(to)) if (from..to).contains(&address));
+        } else if inside && first == "Size:" {
+            size_kib = words.next()?.parse::<f64>().ok().filter(|&size| size > 0.0);
+        } else if inside && first == "AnonHugePages:" {
+            return Some(words.next()?.parse::<f64>().ok()? / size_kib?);
+        }
+    }
+    None
 }
 
 impl Drop for Mapping {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::cpu::ProcessCpu;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::report::{Ended, RecordReport};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
@@ -143,14 +144,21 @@ fn status(counters: &Counters, before: &mut [u64; 5], passed: Duration, pool_byt
     let rate = |at: usize| (now[at] - before[at]) as f64 / passed.as_secs_f64() / 1e6;
     format!(
         "in {:.0} MB/s, written {:.0} MB/s, durable {:.0} MB/s, {:.2} GB so far, \
-         pool {:.0} % full, {} connections",
+         pool {:.0} % full{}, {} connections",
         rate(0),
         rate(1),
         rate(2),
         now[2] as f64 / 1e9,
         now[3] as f64 / pool_bytes.max(1) as f64 * 100.0,
+        room_left(pool_bytes.saturating_sub(now[3]), rate(0) * 1e6),
         now[4]
     )
+}
+
+/// For how long the free part of the pool bridges a stall at the present rate.
+fn room_left(free_bytes: u64, rate_bytes_per_s: f64) -> String {
+    let seconds = free_bytes as f64 / rate_bytes_per_s;
+    if seconds.is_finite() { format!(" (room for {seconds:.1} s)") } else { String::new() }
 }
 
 /// Payload received, written, durable; pool in use; connections.
@@ -178,9 +186,15 @@ fn ended(report: &RecordReport) -> String {
     }
 }
 
-fn cpu_seconds(report: &RecordReport) -> f64 {
+/// CPU of the threads of the data path, in seconds.
+fn path_cpu_seconds(report: &RecordReport) -> f64 {
     let threads = report.volumes.iter().map(|v| v.cpu.cpu_ns).sum::<u64>() + report.intake_cpu.cpu_ns;
     threads as f64 / 1e9
+}
+
+/// CPU of the whole process so far, its kernel workers and the clearing of the pool included, in seconds.
+fn cpu_seconds() -> f64 {
+    ProcessCpu::now().ns as f64 / 1e9
 }
 
 /// The account for people.
@@ -219,24 +233,38 @@ fn account(report: &RecordReport) -> String {
         ));
     }
     if gb > 0.0 {
-        lines.push(format!("CPU of the recorder's threads: {:.3} s/GB", cpu_seconds(report) / gb));
+        lines.push(format!(
+            "CPU: {:.3} s/GB on the data path, {:.3} s/GB in all, with the start",
+            path_cpu_seconds(report) / gb,
+            cpu_seconds() / gb
+        ));
     }
     let rate = total.received.bytes as f64 / seconds.max(1e-9);
     lines.push(format!(
-        "pool: at most {:.0} of {:.0} MB in use; the whole of it bridges {:.1} s at this rate; \
-         waited {:.0} ms for room",
+        "pool: at most {:.0} of {:.0} MB in use, {:.3} of {:.3} s at this rate; waited {:.0} ms for room",
         report.pool_bytes_used_max as f64 / 1e6,
         report.pool_bytes as f64 / 1e6,
+        report.pool_bytes_used_max as f64 / rate.max(1.0),
         report.pool_bytes as f64 / rate.max(1.0),
         report.pool_wait_ns as f64 / 1e6
     ));
-    for volume in &report.volumes {
+    let stalls = &report.stalls;
+    lines.push(format!(
+        "longest stalls: intake {}, waiting for memory {}",
+        milliseconds(stalls.intake_ns),
+        milliseconds(stalls.pool_ns)
+    ));
+    for (volume, stalls) in report.volumes.iter().zip(&stalls.volumes) {
         let place = volume.directory.as_ref().map_or("nowhere (dropped)".into(), |d| d.display().to_string());
-        let longest_ms = volume.write_latency.summary().max_ns as f64 / 1e6;
         let failure = volume.failure.as_ref().map_or(String::new(), |f| format!("; FAILED: {f}"));
         lines.push(format!(
-            "{place}: {}, {}, {}; longest write {longest_ms:.1} ms{failure}",
-            volume.engine, volume.access, volume.buffers
+            "{place}: {}, {}, {}; longest write {}, flush {}, wait for a segment {}{failure}",
+            volume.engine,
+            volume.access,
+            volume.buffers,
+            milliseconds(stalls.write_ns),
+            milliseconds(stalls.flush_ns),
+            milliseconds(stalls.segment_ns)
         ));
     }
     for incident in &report.incidents.listed {
@@ -247,6 +275,10 @@ fn account(report: &RecordReport) -> String {
         lines.push(format!("… and {hidden} more incidents"));
     }
     lines.join("\n")
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{:.1} ms", ns as f64 / 1e6)
 }
 
 /// The account for programs.
@@ -274,11 +306,13 @@ fn account_json(report: &RecordReport) -> serde_json::Value {
         "missing_events": total.gap_events,
         "ledger": report.ledger,
         "elapsed_seconds": report.elapsed_ns as f64 / 1e9,
-        "cpu_seconds": cpu_seconds(report),
+        "cpu_seconds": cpu_seconds(),
+        "path_cpu_seconds": path_cpu_seconds(report),
         "intake_cpu": report.intake_cpu,
         "pool_bytes": report.pool_bytes,
         "pool_bytes_used_max": report.pool_bytes_used_max,
         "pool_wait_ns": report.pool_wait_ns,
+        "stalls": report.stalls,
         "volumes": volumes.collect::<Vec<_>>(),
         "incidents": report.incidents,
     })
