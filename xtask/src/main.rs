@@ -1,12 +1,14 @@
-//! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`.
+//! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`.
 //!
 //! `tidy` checks what no compiler does: the order of crates, where `unsafe`, tokio and the wall clock may
 //! stand, how long files and functions may be, and that links in documents lead somewhere.
+//! `peers` measures the recorder side by side with iperf3, mbuffer and fio.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who ran it")]
 
 mod ci;
 mod lexer;
+mod peers;
 mod rules;
 mod source;
 mod tidy;
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-const USAGE: &str = "usage: cargo xtask <tidy | ci>
+const USAGE: &str = "usage: cargo xtask <tidy | ci | peers>
   tidy  check the rules of the house (crate order, unsafe, clocks, lengths, links)
   ci    format, tidy, clippy, tests: everything that must hold before a change is merged";
 
@@ -24,8 +26,9 @@ fn main() -> Result<ExitCode> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => Ok(if tidy::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         ["ci"] => Ok(if ci::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        ["peers", ref rest @ ..] if peers::run(rest)? => Ok(ExitCode::SUCCESS),
         _ => {
-            eprintln!("{USAGE}");
+            eprintln!("{USAGE}\n{}", peers::USAGE);
             Ok(ExitCode::from(2))
         }
     }

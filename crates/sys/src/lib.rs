@@ -1,4 +1,4 @@
-//! The only unsafe code of the project: memory shared with the kernel, the ring, and thread placement.
+//! The only unsafe code of the project: memory shared with the kernel, the ring, thread placement, children.
 //!
 //! Everything that leaves this crate is safe to use: a [`pool::Block`] is owned by exactly one party at a
 //! time (a thread or the kernel), and an engine gives a block back only when the kernel is done with it.
@@ -8,6 +8,7 @@ pub mod engine;
 pub mod error;
 pub mod file;
 pub mod pool;
+pub mod process;
 pub mod socket;
 pub mod thread;
 pub mod waker;

@@ -1,0 +1,51 @@
+//! keepup side by side with its peers: campaigns that run all of them alternately and print a table.
+//!
+//! Invariants: what is measured is what somebody else's program did, by its own exit and the kernel's account
+//! of it; no figure is ever an assertion; what a run wrote is gone before the next one begins.
+//!
+//! A campaign is a list of [`groups::Group`]s of [`contestant::Contestant`]s: one file for each program,
+//! [`runner`] lets them take turns, [`summary`] and [`claims`] judge, [`render`] writes it down.
+
+mod children;
+mod claims;
+mod contestant;
+mod fio;
+mod groups;
+mod iperf3;
+mod keepup;
+mod loopback;
+mod machine;
+mod mbuffer;
+mod options;
+mod record;
+mod render;
+mod runner;
+mod scratch;
+mod sender;
+mod summary;
+mod tools;
+mod transfer;
+
+use anyhow::{Result, bail};
+
+pub(crate) use options::USAGE;
+
+/// Runs the part of `cargo xtask peers` that the arguments name; false when they name none.
+pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
+    match arguments {
+        ["record", flags @ ..] => match options::parse(flags).and_then(groups::check) {
+            Ok(options) => record::run(&options)?,
+            Err(why) => {
+                eprintln!("error: {why}");
+                return Ok(false);
+            }
+        },
+        // What feeds those peers that bring no sender: started by the campaign, not by people.
+        ["send", address, bytes] => match (address.parse(), bytes.parse()) {
+            (Ok(address), Ok(bytes)) => sender::send(address, bytes)?,
+            _ => bail!("send needs an address and a number of bytes"),
+        },
+        _ => return Ok(false),
+    }
+    Ok(true)
+}

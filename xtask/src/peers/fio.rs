@@ -1,0 +1,112 @@
+//! fio: how fast the disk takes the same bytes from a program that does nothing else.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::children::Running;
+use super::contestant::{Contestant, Place, Run};
+use super::tools::Tool;
+use super::transfer::cpu_ns;
+
+/// The program.
+pub(super) const TOOL: Tool = Tool { program: "fio", package: "fio" };
+
+/// Block sizes among which the best setting is looked for, in MiB.
+const BLOCKS_MIB: [u32; 2] = [1, 4];
+/// Depths likewise.
+const DEPTHS: [u32; 4] = [4, 8, 16, 32];
+
+/// io_uring, direct, registered files and buffers, one job, at one setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fio {
+    block_mib: u32,
+    depth: u32,
+}
+
+impl Fio {
+    /// What it is set to before the best is known.
+    pub(super) const FIRST: Self = Self { block_mib: BLOCKS_MIB[0], depth: DEPTHS[0] };
+
+    /// The settings that are tried, in the order of their cost in memory.
+    pub(super) fn settings() -> Vec<Self> {
+        let all = BLOCKS_MIB.into_iter().flat_map(|block_mib| DEPTHS.map(|depth| Self { block_mib, depth }));
+        all.collect()
+    }
+
+    /// What is set, in a few words.
+    pub(super) fn setting(&self) -> String {
+        format!("{} MiB x {}", self.block_mib, self.depth)
+    }
+
+    /// Flags without the file and its size.
+    fn flags(&self) -> Vec<String> {
+        let fixed = "--name=peer --rw=write --ioengine=io_uring --direct=1 --registerfiles=1 --fixedbufs=1 \
+                     --fallocate=posix --scramble_buffers=0 --end_fsync=1 --thread=1 --output-format=json";
+        let own = [format!("--bs={}m", self.block_mib), format!("--iodepth={}", self.depth)];
+        fixed.split_whitespace().map(str::to_owned).chain(own).collect()
+    }
+
+    fn write(&self, file: &Path, bytes: u64, limit: Duration) -> Result<Run> {
+        let mut command = Command::new(TOOL.program);
+        let mut name = std::ffi::OsString::from("--filename=");
+        name.push(file);
+        command.args(self.flags()).arg(name).arg(format!("--size={bytes}"));
+        let (ended, said) = Running::start(command)?.finish(limit)?;
+        let (written, seconds) = job(&said)?;
+        ensure!(written == bytes, "fio wrote {written} of {bytes} bytes");
+        Ok(Run {
+            bytes,
+            events: None,
+            seconds,
+            accepted: None,
+            cpu_ns: cpu_ns(&ended),
+            // It has no sender to wait for: preparing is part of the whole, and nothing is taken off.
+            cpu_before_ns: Some(0),
+            sender_cpu_ns: None,
+            resident_bytes_max: ended.resident_bytes_max,
+        })
+    }
+}
+
+impl Contestant for Fio {
+    fn name(&self) -> &str {
+        "fio"
+    }
+
+    fn command(&self) -> String {
+        let flags = self.flags();
+        let shown = flags.iter().filter(|flag| !["--name", "--output"].iter().any(|f| flag.starts_with(f)));
+        format!("`fio {}`", shown.map(String::as_str).collect::<Vec<_>>().join(" "))
+    }
+
+    fn tool(&self) -> Option<&'static Tool> {
+        Some(&TOOL)
+    }
+
+    fn run(&self, place: &Place<'_>) -> Result<Run> {
+        self.write(&place.directory.join("fio"), place.bytes, place.limit)
+    }
+}
+
+/// Bytes written and seconds of the only job, from fio's JSON. The runtime of the job reaches from its first
+/// write to the end of the last fsync (watched with strace, fio 3.33); without starting and reaping the
+/// process, and without preallocation.
+fn job(said: &str) -> Result<(u64, f64)> {
+    // Warnings may stand in front.
+    let json = said.find('{').map_or(said, |at| &said[at..]);
+    let report: Value = serde_json::from_str(json).context("read what fio printed")?;
+    let job = &report["jobs"][0];
+    let error = job["error"].as_i64().context("fio did not say how its job ended")?;
+    ensure!(error == 0, "the job of fio ended with error {error}");
+    let figures = job["write"]["io_bytes"].as_u64().zip(job["job_runtime"].as_u64());
+    let (bytes, runtime_ms) = figures.context("fio did not say how much it wrote in which time")?;
+    Ok((bytes, runtime_ms as f64 / 1e3))
+}
+
+#[cfg(test)]
+#[path = "fio_tests.rs"]
+mod tests;

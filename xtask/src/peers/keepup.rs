@@ -1,0 +1,191 @@
+//! keepup itself: the recorder as it ships, with its defaults, fed by the simulated source at full rate.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use keepup_measure::memory::Memory;
+use keepup_measure::space::Space;
+use serde_json::Value;
+
+use super::contestant::{Contestant, Place, Run, UNIT_BYTES};
+use super::loopback::free_address;
+use super::scratch::Scratch;
+use super::tools::Tool;
+use super::transfer::{Pair, transfer};
+
+/// A file system in memory that every Linux has.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// A recording in memory has at most these bytes: what matters there is the path, not how long it is.
+const MEMORY_BYTES_MAX: u64 = 4_000_000_000;
+/// Left to everybody else, and to segments that are preallocated.
+const MEMORY_SPARE_BYTES: u64 = 4 << 30;
+/// The profile of events of 1 KiB; its rate does not matter to a source that sends all it can.
+const SMALL_PROFILE: &str = "name = \"small\"\ntitle = \"Events of 1 KiB\"\n\n[event]\nsize = \"1 KiB\"\n\n\
+                             [source]\nrate = \"1000000 /s\"\n";
+
+/// Where the recording goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Sealed, checksummed and dropped.
+    Null,
+    /// The contestant's directory.
+    Volume,
+    /// A volume in memory.
+    Memory,
+}
+
+/// What the source sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Events {
+    /// 256 KiB each, the built-in profile `csl`.
+    Large,
+    /// 1 KiB each.
+    Small,
+}
+
+impl Events {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Large => 256 << 10,
+            Self::Small => 1 << 10,
+        }
+    }
+}
+
+/// The recorder with one target and one kind of source.
+pub(super) struct Keepup {
+    pub(super) name: &'static str,
+    pub(super) program: PathBuf,
+    pub(super) target: Target,
+    pub(super) events: Events,
+    pub(super) streams: u32,
+    pub(super) connections: u32,
+}
+
+impl Keepup {
+    fn receiver(&self, address: SocketAddr, volume: &Path, memory: Option<&Scratch>) -> Command {
+        let mut command = match memory {
+            Some(memory) => mounted(memory.path(), volume),
+            None => Command::new(&self.program),
+        };
+        if memory.is_some() {
+            command.arg(&self.program);
+        }
+        command.args(["record", "--json", "--name", "peer", "--listen", &address.to_string()]);
+        match self.target {
+            Target::Null => command.arg("--to-null"),
+            Target::Volume | Target::Memory => command.arg("--volume").arg(volume),
+        };
+        command
+    }
+
+    fn sender(&self, address: SocketAddr, directory: &Path, bytes: u64) -> Result<Command> {
+        let mut command = Command::new(&self.program);
+        command.arg("source");
+        match self.events {
+            Events::Large => command.arg("csl"),
+            Events::Small => {
+                let profile = directory.join("small.toml");
+                fs::write(&profile, SMALL_PROFILE).with_context(|| format!("write {}", profile.display()))?;
+                command.arg(profile)
+            }
+        };
+        command.args(["--rate", "max", "--json", "--to", &address.to_string()]);
+        command.args(["--events", &(bytes / self.events.bytes()).to_string()]);
+        command.args(["--streams", &self.streams.to_string()]);
+        command.args(["--connections", &self.connections.to_string()]);
+        Ok(command)
+    }
+}
+
+impl Contestant for Keepup {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn command(&self) -> String {
+        let target = match self.target {
+            Target::Null => "--to-null",
+            Target::Volume => "--volume DIR",
+            Target::Memory => "--volume TMPFS",
+        };
+        let kib = self.events.bytes() >> 10;
+        let (streams, connections) = (self.streams, self.connections);
+        let plural = |count: u32| if count == 1 { "" } else { "s" };
+        format!(
+            "`keepup record {target}`, from `keepup source --rate max`: events of {kib} KiB, {streams} \
+             stream{} on {connections} connection{}",
+            plural(streams),
+            plural(connections)
+        )
+    }
+
+    fn tool(&self) -> Option<&'static Tool> {
+        None
+    }
+
+    fn run(&self, place: &Place<'_>) -> Result<Run> {
+        let address = free_address()?;
+        let volume = place.directory.join("volume");
+        fs::create_dir(&volume).with_context(|| format!("make {}", volume.display()))?;
+        let in_memory = self.target == Target::Memory;
+        let memory = in_memory.then(|| Scratch::below(Path::new(SHARED_MEMORY))).transpose()?;
+        let bytes = if in_memory { memory_bytes(place.bytes)? } else { place.bytes };
+        let transfer = transfer(Pair {
+            receiver: self.receiver(address, &volume, memory.as_ref()),
+            port: address.port(),
+            sender: self.sender(address, place.directory, bytes)?,
+            // The recorder ends when everything is durable, and not before.
+            file: None,
+            limit: place.limit,
+        })?;
+        let durable = bytes_of(&transfer.receiver_said, "durable")?;
+        ensure!(durable == bytes, "keepup recorded {durable} of {bytes} bytes");
+        let accepted = parse(&transfer.sender_said)?["bytes_per_second"].as_f64();
+        Ok(Run { events: Some(bytes / self.events.bytes()), ..transfer.run(bytes, accepted) })
+    }
+}
+
+/// The beginning of a command that runs a program with `source` mounted on `target`, seen by that program
+/// alone. keepup takes `/dev` for the system's own and records to no directory below it. The shell and its
+/// helper replace themselves by the program, so that what they use is part of what came before the sender.
+fn mounted(source: &Path, target: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    // Without root a user of one's own may mount, but not lock memory for the ring.
+    if fs::metadata("/proc/self").is_ok_and(|process| process.uid() != 0) {
+        command.arg("--map-root-user");
+    }
+    let script = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(source).arg(target);
+    command
+}
+
+/// How many of the bytes fit into memory now.
+fn memory_bytes(bytes: u64) -> Result<u64> {
+    let available_bytes = Memory::read(Path::new("/"))?.available_bytes;
+    let free_bytes = Space::of(Path::new(SHARED_MEMORY))?.free_bytes;
+    let fitting_bytes = fitting(bytes, available_bytes.min(free_bytes));
+    ensure!(fitting_bytes > 0, "{SHARED_MEMORY} has too little room: {available_bytes} bytes available");
+    Ok(fitting_bytes)
+}
+
+fn fitting(bytes: u64, room_bytes: u64) -> u64 {
+    bytes.min(MEMORY_BYTES_MAX).min(room_bytes.saturating_sub(MEMORY_SPARE_BYTES)) / UNIT_BYTES * UNIT_BYTES
+}
+
+fn parse(said: &str) -> Result<Value> {
+    serde_json::from_str(said).context("read what keepup printed")
+}
+
+/// Bytes of one column of the recorder's account.
+fn bytes_of(said: &str, column: &str) -> Result<u64> {
+    parse(said)?[column]["bytes"].as_u64().with_context(|| format!("keepup did not say how much is {column}"))
+}
+
+#[cfg(test)]
+#[path = "keepup_tests.rs"]
+mod tests;

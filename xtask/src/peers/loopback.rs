@@ -1,0 +1,33 @@
+//! Ports of the loopback interface: a free one, and whether somebody listens.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use anyhow::{Context, Result};
+
+/// An address that nobody listens on, chosen by the kernel. Somebody could take it before it is used; the run
+/// fails then and says so.
+pub(super) fn free_address() -> Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("bind a port of the loopback")?;
+    listener.local_addr().context("ask for the port that was bound")
+}
+
+/// Whether some process listens on the port. Connecting to find out would use up a server that serves once.
+pub(super) fn is_listening(port: u16) -> bool {
+    fs::read_to_string("/proc/net/tcp").is_ok_and(|table| lists(&table, port))
+}
+
+/// Whether the text of /proc/net/tcp (proc_net(5)) has a listener on the port.
+fn lists(table: &str, port: u16) -> bool {
+    const LISTEN: &str = "0A";
+    table.lines().skip(1).any(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let local = fields.next().and_then(|address| address.rsplit_once(':'));
+        let own = local.and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
+        own == Some(port) && fields.nth(1) == Some(LISTEN)
+    })
+}
+
+#[cfg(test)]
+#[path = "loopback_tests.rs"]
+mod tests;
