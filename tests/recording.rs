@@ -171,6 +171,19 @@ fn a_recording_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
+fn the_printed_cpu_is_what_the_kernel_counted() {
+    let place = directory();
+    let mut recorder = recorder(place.path(), &["a"], &[]);
+    let address = recorder.address().to_string();
+    let sent = ["source", "csl", "--to", &address, "--rate", "max", "--events", "4096", "--json"];
+    assert_eq!(keepup(place.path(), &sent).code(), 0);
+    let run = recorder.wait();
+    let printed_s = json(&run)["cpu_seconds"].as_f64().unwrap();
+    let counted_s = run.cpu_ns as f64 / 1e9;
+    assert!((printed_s / counted_s - 1.0).abs() < 0.05, "{printed_s} s printed, {counted_s} s by wait4");
+}
+
+#[test]
 fn without_disks_everything_is_counted_and_nothing_kept() {
     let directory = directory();
     let here = directory.path();

@@ -2,10 +2,12 @@
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use keepup_sys::process::Process;
 
 /// No child runs longer than this.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -13,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A child process whose output is collected.
 #[derive(Debug)]
 pub struct Program {
-    child: Child,
+    child: Process,
     stdout: Option<JoinHandle<Vec<u8>>>,
     lines: Receiver<String>,
     heard: Vec<String>,
@@ -28,6 +30,8 @@ pub struct Run {
     pub stdout: String,
     /// What it told people.
     pub stderr: String,
+    /// Time on a processor from start to end by the kernel's account (`wait4`), in nanoseconds.
+    pub cpu_ns: u64,
 }
 
 impl Program {
@@ -36,16 +40,12 @@ impl Program {
     /// # Panics
     /// When it cannot be started.
     pub fn start(program: &str, arguments: &[&str], directory: &Path) -> Self {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .current_dir(directory)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|e| panic!("cannot start {program}: {e}"));
-        let mut out = child.stdout.take().unwrap_or_else(|| panic!("no stdout"));
-        let err = child.stderr.take().unwrap_or_else(|| panic!("no stderr"));
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(directory);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = Process::start(command).unwrap_or_else(|e| panic!("cannot start {program}: {e}"));
+        let mut out = child.take_stdout().unwrap_or_else(|| panic!("no stdout"));
+        let err = child.take_stderr().unwrap_or_else(|| panic!("no stderr"));
         let stdout = std::thread::spawn(move || {
             let mut bytes = Vec::new();
             drop(out.read_to_end(&mut bytes));
@@ -103,28 +103,21 @@ impl Program {
     /// # Panics
     /// When that takes too long; the child is killed then.
     pub fn wait(mut self) -> Run {
-        let deadline = Instant::now() + LIMIT;
-        let status = loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
-                other => panic!("child {} did not end ({other:?}); heard {:#?}", self.id(), self.heard),
-            }
+        let ended = match self.child.wait(LIMIT) {
+            Ok(Some(ended)) => ended,
+            other => panic!("child {} did not end ({other:?}); heard {:#?}", self.id(), self.heard),
         };
         let stdout = self.stdout.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut stderr = std::mem::take(&mut self.heard);
         while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(5)) {
             stderr.push(line);
         }
-        Run { status, stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr: stderr.join("\n") }
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // One that has ended already cannot be killed, which is well.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        Run {
+            status: ended.status,
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: stderr.join("\n"),
+            cpu_ns: ended.user_ns + ended.system_ns,
+        }
     }
 }
 

@@ -199,15 +199,26 @@ fn cpu_seconds() -> f64 {
 
 /// The account for people.
 fn account(report: &RecordReport) -> String {
+    let mut lines = vec![format!("recording {} ended: {}", report.recording, ended(report))];
+    lines.extend(streams(report));
+    lines.extend(rates(report));
+    lines.extend(volumes(report));
+    lines.extend(report.incidents.listed.iter().map(|incident| format!("incident: {incident}")));
+    let hidden = report.incidents.total - report.incidents.listed.len() as u64;
+    if hidden > 0 {
+        lines.push(format!("… and {hidden} more incidents"));
+    }
+    lines.join("\n")
+}
+
+/// What became of every stream.
+fn streams(report: &RecordReport) -> Vec<String> {
     const STREAMS_SHOWN: usize = 20;
     let total = report.ledger.total();
-    let seconds = report.elapsed_ns as f64 / 1e9;
-    let gb = total.received.bytes as f64 / 1e9;
-    let mut lines = vec![format!("recording {} ended: {}", report.recording, ended(report))];
-    lines.push(format!(
+    let mut lines = vec![format!(
         "{:<10} {:>12} {:>16} {:>16} {:>12} {:>9}",
         "stream", "events", "bytes", "durable bytes", "missing", "durable"
-    ));
+    )];
     let row = |name: String, s: &keepup_stream::ledger::StreamLedger| {
         let missing: u64 = s.gap_events.values().sum();
         let durable = if s.durable == s.received { "all" } else { "NOT ALL" };
@@ -223,14 +234,19 @@ fn account(report: &RecordReport) -> String {
         lines.push(format!("… and {} more streams", report.ledger.streams.len() - STREAMS_SHOWN));
     }
     lines.push(row("total".into(), &total));
-    for (cause, events) in &total.gap_events {
-        lines.push(format!("missing: {events} events, {cause}"));
-    }
+    lines.extend(total.gap_events.iter().map(|(cause, events)| format!("missing: {events} events, {cause}")));
+    lines
+}
+
+/// How fast, at what cost, and how near the end of the memory.
+fn rates(report: &RecordReport) -> Vec<String> {
+    let total = report.ledger.total();
+    let seconds = report.elapsed_ns as f64 / 1e9;
+    let gb = total.received.bytes as f64 / 1e9;
+    let mut lines = Vec::new();
     if seconds > 0.0 {
-        lines.push(format!(
-            "{gb:.3} GB in {seconds:.2} s: {:.1} MB/s durable",
-            total.durable.bytes as f64 / seconds / 1e6
-        ));
+        let rate = total.durable.bytes as f64 / seconds / 1e6;
+        lines.push(format!("{gb:.3} GB in {seconds:.2} s: {rate:.1} MB/s durable"));
     }
     if gb > 0.0 {
         lines.push(format!(
@@ -239,21 +255,26 @@ fn account(report: &RecordReport) -> String {
             cpu_seconds() / gb
         ));
     }
-    let rate = total.received.bytes as f64 / seconds.max(1e-9);
+    let rate = (total.received.bytes as f64 / seconds.max(1e-9)).max(1.0);
     lines.push(format!(
         "pool: at most {:.0} of {:.0} MB in use, {:.3} of {:.3} s at this rate; waited {:.0} ms for room",
         report.pool_bytes_used_max as f64 / 1e6,
         report.pool_bytes as f64 / 1e6,
-        report.pool_bytes_used_max as f64 / rate.max(1.0),
-        report.pool_bytes as f64 / rate.max(1.0),
+        report.pool_bytes_used_max as f64 / rate,
+        report.pool_bytes as f64 / rate,
         report.pool_wait_ns as f64 / 1e6
     ));
+    lines
+}
+
+/// How every stage and every volume did.
+fn volumes(report: &RecordReport) -> Vec<String> {
     let stalls = &report.stalls;
-    lines.push(format!(
+    let mut lines = vec![format!(
         "longest stalls: intake {}, waiting for memory {}",
         milliseconds(stalls.intake_ns),
         milliseconds(stalls.pool_ns)
-    ));
+    )];
     for (volume, stalls) in report.volumes.iter().zip(&stalls.volumes) {
         let place = volume.directory.as_ref().map_or("nowhere (dropped)".into(), |d| d.display().to_string());
         let failure = volume.failure.as_ref().map_or(String::new(), |f| format!("; FAILED: {f}"));
@@ -267,14 +288,7 @@ fn account(report: &RecordReport) -> String {
             milliseconds(stalls.segment_ns)
         ));
     }
-    for incident in &report.incidents.listed {
-        lines.push(format!("incident: {incident}"));
-    }
-    let hidden = report.incidents.total - report.incidents.listed.len() as u64;
-    if hidden > 0 {
-        lines.push(format!("… and {hidden} more incidents"));
-    }
-    lines.join("\n")
+    lines
 }
 
 fn milliseconds(ns: u64) -> String {
