@@ -1,12 +1,15 @@
-//! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`.
+//! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`,
+//! `cargo xtask instructions`.
 //!
 //! `tidy` checks what no compiler does: the order of crates, where `unsafe`, tokio and the wall clock may
 //! stand, how long files and functions may be, and that links in documents lead somewhere.
-//! `peers` measures the recorder side by side with iperf3, mbuffer and fio.
+//! `peers` measures the recorder side by side with iperf3, mbuffer and fio; `instructions` counts those of
+//! the decode and seal paths.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who ran it")]
 
 mod ci;
+mod instructions;
 mod lexer;
 mod peers;
 mod rules;
@@ -17,15 +20,20 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-const USAGE: &str = "usage: cargo xtask <tidy | ci | peers>
+const USAGE: &str = "usage: cargo xtask <tidy | ci | instructions | peers>
   tidy  check the rules of the house (crate order, unsafe, clocks, lengths, links)
-  ci    format, tidy, clippy, tests: everything that must hold before a change is merged";
+  ci    format, tidy, clippy, tests: everything that must hold before a change is merged
+  instructions [--bless]
+        count instructions of the decode and seal paths with callgrind and compare them with the journal's;
+        exit 1 when one rose by more than 5 %";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => Ok(if tidy::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         ["ci"] => Ok(if ci::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        ["instructions"] => instructions::run(false),
+        ["instructions", "--bless"] => instructions::run(true),
         ["peers", ref rest @ ..] if peers::run(rest)? => Ok(ExitCode::SUCCESS),
         _ => {
             eprintln!("{USAGE}\n{}", peers::USAGE);

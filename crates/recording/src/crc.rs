@@ -29,6 +29,11 @@ impl Crc32 {
         Crc32 { value: 0 }
     }
 
+    /// Goes on from the checksum of all bytes so far.
+    pub fn resume(value: u32) -> Crc32 {
+        Crc32 { value }
+    }
+
     /// Takes in the next piece.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {

@@ -95,7 +95,7 @@ pub fn open(
         }
         Err(error) if choice == EngineChoice::Auto => {
             let note = format!(
-                "{error}\nwriting with plain calls, one block at a time: about an eighth more CPU per GB, and slower"
+                "{error}\nwriting with plain calls, one block at a time: an eighth more CPU per GB, slower"
             );
             Ok((Box::new(PlainEngine::new(memory, waker)), Some(note)))
         }

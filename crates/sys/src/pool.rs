@@ -48,7 +48,7 @@ impl PageKind {
     }
 }
 
-const PLAIN_NOTE: &str = "the block pool lies in plain pages, not in huge ones: about a tenth more CPU per GB\n\
+const PLAIN_NOTE: &str = "the block pool lies in plain pages, not in huge ones: a tenth more CPU per GB\n\
     hint: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, \
     or reserve huge pages (2 MiB each): sysctl vm.nr_hugepages=256";
 

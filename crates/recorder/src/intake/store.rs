@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_recording::crc::Combiner;
 use keepup_recording::layout::ChannelBytes;
 use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
-use super::stream::{Checksums, OpenBlock, Stream};
+use super::stream::{OpenBlock, Stream};
 use super::volumes::Volumes;
 use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_room};
 use crate::counters::{Counters, add, raise};
@@ -43,7 +44,7 @@ pub(super) struct Store {
     by_id: BTreeMap<u32, usize>,
     pub(super) volumes: Volumes,
     counters: Arc<Counters>,
-    sums: Checksums,
+    payloads: Combiner,
     block_bytes: usize,
     block_bytes_wanted: usize,
     /// Set when no volume takes blocks any more.
@@ -65,7 +66,7 @@ impl Store {
             by_id: BTreeMap::new(),
             volumes,
             counters,
-            sums: Checksums::default(),
+            payloads: Combiner::new(),
             block_bytes: config.block_bytes,
             block_bytes_wanted: config.block_bytes,
             failed: None,
@@ -182,7 +183,7 @@ impl Store {
             missing.into_iter().chain(damaged).for_each(|gap| self.note_gap(gap));
             return damaged.map_or(Ok(()), Err);
         }
-        if let Some(gap) = stream.complete(head, &mut self.sums, now_ns) {
+        if let Some(gap) = stream.complete(head, &mut self.payloads, now_ns) {
             self.note_gap(gap);
         }
         if self.streams[slot].is_full() {

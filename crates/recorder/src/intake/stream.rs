@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use keepup_recording::crc::{Combiner, crc32};
+use keepup_recording::crc::{Combiner, Crc32};
 use keepup_recording::layout::{
     BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR, block_bytes, put_block_tail,
     put_message_header,
@@ -79,13 +79,6 @@ struct Pending {
     stream_block: u64,
     end_sequence: u64,
     durable: bool,
-}
-
-/// Checksums of messages put together from those of their payloads.
-#[derive(Debug, Default)]
-pub(super) struct Checksums {
-    payload: Combiner,
-    message: Combiner,
 }
 
 /// A stream and its account.
@@ -162,8 +155,9 @@ impl Stream {
         }
     }
 
-    /// Takes an event that arrived whole; returns the gap before it, if any.
-    pub(super) fn complete(&mut self, head: &EventHead, sums: &mut Checksums, now_ns: u64) -> Option<Gap> {
+    /// Takes an event that arrived whole; returns the gap before it, if any. The block's checksum is put
+    /// together with the payload's, which was made while it arrived.
+    pub(super) fn complete(&mut self, head: &EventHead, payloads: &mut Combiner, now_ns: u64) -> Option<Gap> {
         self.under_way = None;
         let gap = self.note_gap(head.sequence, self.gap_cause);
         self.gap_cause = LossCause::SequenceGap;
@@ -174,12 +168,9 @@ impl Stream {
             open.flags = if self.gap_before { FLAG_GAP_BEFORE } else { 0 };
             self.gap_before = false;
         }
-        let message = sums.payload.combine(
-            crc32(&open.block[open.used..open.used + MESSAGE_HEADER]),
-            head.crc,
-            head.length,
-        );
-        open.chunk_crc = sums.message.combine(open.chunk_crc, message, MESSAGE_HEADER as u64 + head.length);
+        let mut crc = Crc32::resume(open.chunk_crc);
+        crc.update(&open.block[open.used..open.used + MESSAGE_HEADER]);
+        open.chunk_crc = payloads.combine(crc.value(), head.crc, head.length);
         open.used += MESSAGE_HEADER + head.length as usize;
         open.events += 1;
         open.payload_bytes += head.length;

@@ -1,4 +1,5 @@
 //! A stream's account and its blocks, event by event.
+use keepup_recording::crc::crc32;
 use keepup_recording::layout::parse_block_sector;
 use keepup_stream::wire::ElementType;
 use keepup_sys::pool::Pool;
@@ -26,7 +27,7 @@ fn put(stream: &mut Stream, pool: &mut Pool, sequence: u64, payload: &[u8]) -> O
     }
     stream.begin(&head);
     stream.open.as_mut().unwrap().payload(payload.len()).copy_from_slice(payload);
-    stream.complete(&head, &mut Checksums::default(), 7)
+    stream.complete(&head, &mut Combiner::new(), 7)
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn an_event_under_way_moves_and_the_ones_before_it_go() {
     let sealed = stream.part(0, pool.take(64 << 10).unwrap()).unwrap();
     assert_eq!((sealed.meta.header.event_count, sealed.meta.header.first_sequence), (1, 0));
     stream.open.as_mut().unwrap().payload(5000)[2000..].copy_from_slice(&payload[2000..]);
-    assert_eq!(stream.complete(&head, &mut Checksums::default(), 0), None);
+    assert_eq!(stream.complete(&head, &mut Combiner::new(), 0), None);
     let next = stream.seal(0).unwrap();
     assert_eq!((next.meta.header.event_count, next.meta.header.first_sequence), (1, 1));
     let records = MESSAGES_START..MESSAGES_START + MESSAGE_HEADER + 5000;

@@ -163,8 +163,8 @@ impl RingEngine {
                     ""
                 };
                 self.note = Some(format!(
-                    "the block pool could not be registered with the ring: {e}; in plain pages that costs about \
-                     15 % more CPU per GB, in huge pages next to nothing{cause}"
+                    "the block pool could not be registered with the ring: {e}; in plain pages that \
+                     costs 15 % more CPU per GB, in huge pages next to nothing{cause}"
                 ));
             }
         }
