@@ -67,8 +67,16 @@ pub(crate) fn json(run: &Run) -> Value {
 
 /// Events and bytes of a count.
 pub(crate) fn count(value: &Value) -> (u64, u64) {
-    let number = |key: &str| value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"));
-    (number("events"), number("bytes"))
+    (number(value, "events"), number(value, "bytes"))
+}
+
+/// Events of a count whose bytes may be unknown.
+pub(crate) fn events(value: &Value) -> u64 {
+    number(value, "events")
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
 /// Verifies a recording, which must be whole; returns events and bytes over all streams.

@@ -6,6 +6,10 @@ mod bad_clients;
 mod bottlenecks;
 #[path = "common.rs"]
 mod common;
+#[path = "fallbacks.rs"]
+mod fallbacks;
+#[path = "faults.rs"]
+mod faults;
 #[path = "profiles.rs"]
 mod profiles;
 #[path = "qualify.rs"]

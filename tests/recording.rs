@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use crate::common::{
-    count, directory, json, keepup, mcap_messages, recorded, recorder, segments, start, verified,
+    count, directory, events, json, keepup, mcap_messages, recorded, recorder, segments, start, verified,
 };
 
 const SONAR: &str = r#"
@@ -131,7 +131,7 @@ fn a_kill_costs_nothing_that_was_acknowledged() {
     record.signal("KILL");
     drop(record.wait());
     let source = source.wait();
-    let acknowledged = count(&json(&source)["durable"]).0;
+    let acknowledged = events(&json(&source)["durable"]);
     assert!(acknowledged > 100, "{source:#?}");
     let verify = keepup(here, &["verify", "disk/run", "--json"]);
     assert_eq!(verify.code(), 1, "it did not end cleanly");

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 
-use crate::common::{count, directory, json, keepup, recorded, recorder, start};
+use crate::common::{count, directory, events, json, keepup, recorded, recorder, start};
 
 fn refused(arguments: &[&str]) -> (i32, String) {
     let directory = directory();
@@ -78,5 +78,5 @@ fn a_disk_filled_by_somebody_else_ends_cleanly_and_keeps_what_was_promised() {
     let verified = json(&verify);
     assert_eq!(verified["fault_count"], 0, "{verify:#?}");
     assert!(recorded(&verified).0 >= durable.0, "{verify:#?}");
-    assert!(count(&json(&source)["durable"]).0 <= recorded(&verified).0, "nothing acknowledged is missing");
+    assert!(events(&json(&source)["durable"]) <= recorded(&verified).0, "nothing acknowledged is missing");
 }

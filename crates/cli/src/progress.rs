@@ -56,8 +56,9 @@ impl Status {
     }
 }
 
-/// Shows a line each second until `is_ended`; `text` is given the time since it was last asked.
-pub(crate) fn watch(is_ended: &dyn Fn() -> bool, text: &mut dyn FnMut(Duration) -> String) {
+/// Looks at something each second until `is_ended`; `look` is given the line to show what it sees, and the
+/// time since the last look.
+pub(crate) fn watch(is_ended: &dyn Fn() -> bool, look: &mut dyn FnMut(&mut Status, Duration)) {
     let clock = SystemClock;
     let mut status = Status::new();
     let mut last_ns = clock.now_ns();
@@ -65,7 +66,7 @@ pub(crate) fn watch(is_ended: &dyn Fn() -> bool, text: &mut dyn FnMut(Duration) 
         let now_ns = clock.now_ns();
         let passed = Duration::from_nanos(now_ns - last_ns);
         if passed >= SHOW_EVERY {
-            status.show(&text(passed), passed);
+            look(&mut status, passed);
             last_ns = now_ns;
         }
         clock.sleep_until_ns(now_ns + LOOK_NS);

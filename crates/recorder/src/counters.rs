@@ -1,4 +1,5 @@
 //! Live figures of a recording, published by its threads without locks and read by anybody.
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::report::{Stalls, VolumeStalls};
@@ -59,6 +60,8 @@ pub struct VolumeCounters {
     pub syncs: AtomicU64,
     /// Segments begun.
     pub segments: AtomicU64,
+    /// Why it was taken out of rotation, once it was.
+    pub failure: OnceLock<String>,
 }
 
 /// All figures of one recording.

@@ -75,6 +75,7 @@ pub(crate) struct Intake {
     connected: usize,
     waiting: VecDeque<usize>,
     waiting_since_ns: Option<u64>,
+    waiting_noted_ns: u64,
     staging: Vec<u8>,
     counters: Arc<Counters>,
     next_tick_ns: u64,
@@ -109,6 +110,7 @@ impl Intake {
             connected: 0,
             waiting: VecDeque::new(),
             waiting_since_ns: None,
+            waiting_noted_ns: now_ns,
             staging: vec![0; STAGING_BYTES],
             counters: parts.counters,
             next_tick_ns: now_ns + TICK_NS,
@@ -206,16 +208,12 @@ impl Intake {
     }
 
     fn note_waiting(&mut self, now_ns: u64) {
-        match (self.waiting.is_empty(), self.waiting_since_ns) {
-            (false, None) => self.waiting_since_ns = Some(now_ns),
-            (true, Some(since_ns)) => {
-                let waited_ns = now_ns.saturating_sub(since_ns);
-                add(&self.counters.intake.pool_wait_ns, waited_ns);
-                raise(&self.counters.intake.pool_wait_ns_max, waited_ns);
-                self.waiting_since_ns = None;
-            }
-            _ => {}
+        if let Some(since_ns) = self.waiting_since_ns {
+            add(&self.counters.intake.pool_wait_ns, now_ns.saturating_sub(self.waiting_noted_ns));
+            raise(&self.counters.intake.pool_wait_ns_max, now_ns.saturating_sub(since_ns));
         }
+        self.waiting_noted_ns = now_ns;
+        self.waiting_since_ns = (!self.waiting.is_empty()).then(|| self.waiting_since_ns.unwrap_or(now_ns));
     }
 
     /// Whether a deliberately slow sink may take more now.

@@ -94,8 +94,13 @@ pub fn open(
             Ok((Box::new(ring), note))
         }
         Err(error) if choice == EngineChoice::Auto => {
+            let (what, hint) = (error.to_string(), "\nhint: ");
+            let (what, hint) = what
+                .split_once(hint)
+                .map_or((&*what, String::new()), |(what, help)| (what, format!("{hint}{help}")));
             let note = format!(
-                "{error}\nwriting with plain calls, one block at a time: an eighth more CPU per GB, slower"
+                "{what}; writing with plain calls, one block at a time, is slower and costs an eighth \
+                 more CPU per GB{hint}"
             );
             Ok((Box::new(PlainEngine::new(memory, waker)), Some(note)))
         }

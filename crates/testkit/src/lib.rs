@@ -1,9 +1,12 @@
-//! Tests only: the real program as a child process, its own directory, and the powers that need root.
+//! Tests only: the real program as a child process, its own directory, disks with faults, powers taken away,
+//! and those that need root.
 //!
 //! Every wait has a limit; a child that outlives its test is ended by its id.
 
 #![expect(clippy::panic, reason = "a helper of tests fails the test")]
 
+pub mod disk;
+pub mod powers;
 pub mod program;
 pub mod root;
 

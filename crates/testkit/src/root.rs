@@ -100,10 +100,12 @@ impl Drop for ShapedNamespace {
 #[derive(Debug)]
 pub struct ThrottledWrites {
     group: PathBuf,
+    device: String,
 }
 
 impl ThrottledWrites {
-    /// Throttles writes to the device under `path` to `bytes_per_second`, for the processes entered later.
+    /// Throttles writes to the device under `path` to `bytes_per_second`, for the processes entered later;
+    /// 0 throttles nothing.
     ///
     /// # Errors
     /// What the system said; also where there is no such controller.
@@ -112,11 +114,19 @@ impl ThrottledWrites {
         let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
         let group = Path::new("/sys/fs/cgroup/blkio").join(name);
         std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
-        let throttled = Self { group };
-        let rule = format!("{major}:{minor} {bytes_per_second}");
-        let file = throttled.group.join("blkio.throttle.write_bps_device");
-        std::fs::write(&file, rule).map_err(|e| format!("{}: {e}", file.display()))?;
+        let throttled = Self { group, device: format!("{major}:{minor}") };
+        throttled.limit(bytes_per_second)?;
         Ok(throttled)
+    }
+
+    /// Sets another limit, also for writes that wait already; 0 takes it away.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn limit(&self, bytes_per_second: u64) -> Result<(), String> {
+        let file = self.group.join("blkio.throttle.write_bps_device");
+        let rule = format!("{} {bytes_per_second}", self.device);
+        std::fs::write(&file, rule).map_err(|e| format!("{}: {e}", file.display()))
     }
 
     /// The file that takes the ids of processes.

@@ -85,7 +85,9 @@ fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| drain(&plan, &SystemClock, &stop, &live));
         let mut sent_before = 0;
-        watch(&|| running.is_finished(), &mut |passed| status(&live, &mut sent_before, passed));
+        watch(&|| running.is_finished(), &mut |line, passed| {
+            line.show(&status(&live, &mut sent_before, passed), passed);
+        });
         running.join()
     });
     let report = outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))??;

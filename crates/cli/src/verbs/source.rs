@@ -88,7 +88,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| run_source(&plan, args.to, &stop, &live));
         let mut sent_before = 0;
-        watch(&|| running.is_finished(), &mut |passed| status(&live, &mut sent_before, passed));
+        watch(&|| running.is_finished(), &mut |line, passed| {
+            line.show(&status(&live, &mut sent_before, passed), passed);
+        });
         running.join()
     });
     let Ok(outcome) = outcome else { return Err(anyhow::anyhow!("the source's thread panicked")) };
@@ -127,8 +129,9 @@ fn print(report: &SourceReport, as_json: bool) {
     let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
     let gb = sent.bytes as f64 / 1e9;
     let lateness = |quantile: f64| report.lateness_ns.value_at_quantile(quantile);
-    let bye = report.bye.streams.iter();
-    let durable_bytes: u64 = bye.map(|s| s.durable_bytes).sum();
+    // Acknowledgements count events; the bytes are told at the end, when there is one.
+    let is_told = report.bye.streams.len() == report.streams.len();
+    let durable_bytes = is_told.then(|| report.bye.streams.iter().map(|s| s.durable_bytes).sum::<u64>());
     if as_json {
         return json(&serde_json::json!({
             "closed_loop": report.closed_loop,
@@ -166,8 +169,9 @@ fn print(report: &SourceReport, as_json: bool) {
         lost.events, lost.bytes
     ));
     lines.push(format!(
-        "durable  {:>12} events {durable_bytes:>16} bytes  acknowledged by the recorder",
-        report.durable_events
+        "durable  {:>12} events {:>16} bytes  acknowledged by the recorder",
+        report.durable_events,
+        durable_bytes.map_or("unknown".into(), |bytes| bytes.to_string())
     ));
     if !report.closed_loop {
         let us = |quantile| lateness(quantile) as f64 / 1e3;

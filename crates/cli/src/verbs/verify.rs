@@ -1,4 +1,5 @@
 //! `keepup verify`: reads a recording back and checks all of it.
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,13 +53,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let seconds = clock.now_ns().saturating_sub(begin_ns).max(1) as f64 / 1e9;
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
-        false => result(&account(&report, seconds)),
+        false => result(&account(&recording, &report, seconds)),
     }
     let whole = report.is_intact() && report.ending == Ending::Clean && report.lost_events() == 0;
     Ok(if whole { Exit::Done } else { Exit::Failed })
 }
 
-fn account(report: &VerifyReport, seconds: f64) -> String {
+fn account(recording: &Recording, report: &VerifyReport, seconds: f64) -> String {
     const STREAMS_SHOWN: usize = 20;
     const FAULTS_SHOWN: usize = 20;
     let mut lines = vec![format!("recording {} ({})", report.name, report.recording)];
@@ -92,6 +93,7 @@ fn account(report: &VerifyReport, seconds: f64) -> String {
         report.bytes as f64 / 1e9,
         report.bytes as f64 / 1e9 / seconds
     ));
+    lines.extend(missing(recording));
     match &report.ending {
         Ending::Clean => lines.push("the run ended cleanly".into()),
         Ending::Unclean { reason } => lines.push(format!("the run did not end cleanly: {reason}")),
@@ -121,4 +123,13 @@ fn account(report: &VerifyReport, seconds: f64) -> String {
         format!("{} FAULTS", report.fault_count)
     });
     lines.join("\n")
+}
+
+/// Events that the journals say are missing, cause by cause.
+fn missing(recording: &Recording) -> impl Iterator<Item = String> {
+    let mut causes = BTreeMap::new();
+    for gap in recording.gaps() {
+        *causes.entry(gap.cause).or_insert(0u64) += gap.events;
+    }
+    causes.into_iter().map(|(cause, events)| format!("missing: {events} events, {cause}"))
 }

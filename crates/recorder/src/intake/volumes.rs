@@ -121,6 +121,8 @@ impl Volumes {
     /// Takes a volume out of rotation.
     pub(super) fn fail(&mut self, volume: usize, why: String, cause: LossCause) {
         self.loads[volume].usable = false;
+        // A volume fails once.
+        let _ = self.counters.volumes[volume].failure.set(why.clone());
         self.failures.push((format!("{}: {why}", self.links[volume].label), cause));
     }
 

@@ -1,0 +1,141 @@
+//! A disk that stalls, slows down or breaks when a test says so: files in memory, served through FUSE by a
+//! child process that the test can stop.
+//!
+//! The child is the test program itself, started once more for one of its tests (see [`serve_if_asked`]), so
+//! that there is nothing else to build or to find. Invariant: however a test ends, nobody is left waiting for
+//! a stopped server: it goes on when its disk is dropped, and when the test's thread dies.
+mod server;
+mod tree;
+
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+/// Tells the child where to serve.
+const WHERE: &str = "KEEPUP_TEST_DISK";
+/// Mounting takes milliseconds.
+const MOUNT_LIMIT: Duration = Duration::from_secs(20);
+
+/// A disk with faults on demand.
+#[derive(Debug)]
+pub struct FaultyDisk {
+    path: PathBuf,
+    server: Child,
+    orders: ChildStdin,
+}
+
+impl FaultyDisk {
+    /// Mounts one on a new directory `path`, absolute. `test` is the full name of the test of this program
+    /// that calls [`serve_if_asked`] and is ignored otherwise.
+    ///
+    /// # Errors
+    /// What the system said; without `/dev/fuse` and the right to mount there is none.
+    pub fn mount(path: &Path, test: &str) -> Result<Self, String> {
+        if !Path::new("/dev/fuse").exists() {
+            return Err("needs /dev/fuse".into());
+        }
+        std::fs::create_dir_all(path).map_err(|e| e.to_string())?;
+        let outside = device(path)?;
+        let program = std::env::current_exe().map_err(|e| e.to_string())?;
+        let mut server = Command::new(program)
+            .args([test, "--exact", "--ignored", "--nocapture"])
+            .env(WHERE, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| e.to_string())?;
+        let orders = server.stdin.take().ok_or("no way to give orders")?;
+        let mut disk = Self { path: path.into(), server, orders };
+        let deadline = Instant::now() + MOUNT_LIMIT;
+        while device(path)? == outside {
+            let ended = disk.server.try_wait().map_err(|e| e.to_string())?.is_some();
+            if ended || Instant::now() > deadline {
+                return Err(format!("nothing was mounted: {}", disk.last_words()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(disk)
+    }
+
+    /// Answers nothing at all for `stall`.
+    pub fn freeze(&self, stall: Duration) {
+        self.signal(Signal::STOP);
+        std::thread::sleep(stall);
+        self.signal(Signal::CONT);
+    }
+
+    /// Each write takes at least `pause` from now on.
+    ///
+    /// # Errors
+    /// When the server has ended.
+    pub fn slow_down(&mut self, pause: Duration) -> std::io::Result<()> {
+        writeln!(self.orders, "delay {}", pause.as_millis())
+    }
+
+    /// Answers writes with EIO from now on.
+    ///
+    /// # Errors
+    /// When the server has ended.
+    pub fn break_down(&mut self) -> std::io::Result<()> {
+        writeln!(self.orders, "fail")
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(id) = i32::try_from(self.server.id()).ok().and_then(Pid::from_raw) {
+            // The server is not reaped before the drop, so the id is its own.
+            let _ = kill_process(id, signal);
+        }
+    }
+
+    /// Ends the server; what it wrote to stderr.
+    fn last_words(&mut self) -> String {
+        drop(self.server.kill());
+        let mut text = String::new();
+        if let Some(mut stderr) = self.server.stderr.take() {
+            drop(stderr.read_to_string(&mut text));
+        }
+        text.trim().to_owned()
+    }
+}
+
+impl Drop for FaultyDisk {
+    fn drop(&mut self) {
+        self.signal(Signal::CONT);
+        // One that was never mounted cannot be unmounted, which is well.
+        let _ = unmount(&self.path, UnmountFlags::DETACH);
+        drop(self.server.kill());
+        drop(self.server.wait());
+    }
+}
+
+fn device(path: &Path) -> Result<u64, String> {
+    std::fs::metadata(path).map(|m| m.dev()).map_err(|e| e.to_string())
+}
+
+/// Serves a disk when this process was started for that by [`FaultyDisk::mount`], until told to end; does
+/// nothing otherwise. Call it from a test that is ignored.
+///
+/// # Panics
+/// When nothing can be mounted: the reason is then what the test that wanted the disk says.
+pub fn serve_if_asked() {
+    let Some(path) = std::env::var_os(WHERE) else { return };
+    // Should the test die while the server is stopped, it goes on, finds that there are no more orders, and
+    // takes its mount away.
+    let tied = set_parent_process_death_signal(Some(Signal::CONT));
+    let served = tied
+        .map_err(std::io::Error::from)
+        .and_then(|()| server::serve(Path::new(&path), std::io::BufReader::new(std::io::stdin())));
+    if let Err(e) = served {
+        panic!("cannot serve {}: {e}", Path::new(&path).display());
+    }
+}
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod tests;
