@@ -225,6 +225,8 @@ fn cpu(shown: &Tried) -> CpuCost {
     };
     CpuCost {
         seconds_per_gb: (received > 0.0).then(|| seconds(measured.recorder_cpu_ns) / received),
+        drain_seconds_per_gb: (measured.drain_cpu_ns.filter(|_| received > 0.0))
+            .map(|ns| seconds(ns) / received),
         source_seconds_per_gb: (sent > 0.0).then(|| seconds(measured.source_cpu_ns) / sent),
         per_core_percent: cores.iter().map(|core| core.busy_percent).collect(),
         softirq_percent: mean(|core| core.softirq_percent),

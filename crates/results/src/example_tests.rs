@@ -59,6 +59,7 @@ pub(crate) fn fit() -> ResultSummary {
         ledger: ledger(),
         cpu: CpuCost {
             seconds_per_gb: Some(0.2),
+            drain_seconds_per_gb: Some(0.02),
             source_seconds_per_gb: Some(0.1),
             per_core_percent: vec![12.0, 7.5],
             softirq_percent: Some(1.5),

@@ -227,6 +227,9 @@ pub struct LedgerSummary {
 pub struct CpuCost {
     /// CPU seconds of the recorder, its kernel workers included, per GB recorded.
     pub seconds_per_gb: Option<f64>,
+    /// CPU seconds of the drain per GB recorded; null when there was no drain.
+    #[serde(default)]
+    pub drain_seconds_per_gb: Option<f64>,
     /// CPU seconds of the source per GB sent; a detector would not spend these on this machine.
     pub source_seconds_per_gb: Option<f64>,
     /// Busy share of each core in per cent, core 0 first; empty when not measured.

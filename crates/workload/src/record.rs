@@ -6,11 +6,11 @@ mod sampling;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage};
+use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage, thread_cpu_ns};
 use keepup_measure::sampler::Sampler;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
@@ -70,8 +70,11 @@ pub struct TrialMeasured {
     pub samples: Vec<Sample>,
     /// How busy every stage was.
     pub occupancy: Occupancy,
-    /// CPU of the recorder with its kernel workers and the drain, in nanoseconds.
+    /// CPU of the recorder with its kernel workers, in nanoseconds: what the process took, less the source,
+    /// the drain, the sink, and the sampling.
     pub recorder_cpu_ns: u64,
+    /// CPU of the drain, if there was one, in nanoseconds.
+    pub drain_cpu_ns: Option<u64>,
     /// CPU of the source, in nanoseconds.
     pub source_cpu_ns: u64,
     /// Every core while the trial ran.
@@ -111,6 +114,7 @@ pub struct RecordTrial {
     source: Option<SourceReport>,
     samples: Vec<Sample>,
     cpu_ns: u64,
+    sampler_cpu_ns: Arc<AtomicU64>,
     sink_cpu_ns: u64,
     cores: Vec<CoreUsage>,
     elapsed_ns: u64,
@@ -131,6 +135,7 @@ impl RecordTrial {
             source: None,
             samples: Vec::new(),
             cpu_ns: 0,
+            sampler_cpu_ns: Arc::default(),
             sink_cpu_ns: 0,
             cores: Vec::new(),
             elapsed_ns: 0,
@@ -223,7 +228,12 @@ impl Workload for RecordTrial {
         };
         let (begin_ns, cpu) = (context.clock.now_ns(), ProcessCpu::now());
         let cores = CoreTimes::read_all(root)?;
-        let sampler = Sampler::start(self.spec.sample_every, move |now_ns| feeds.read(now_ns, begin_ns))?;
+        let cost = Arc::clone(&self.sampler_cpu_ns);
+        let sampler = Sampler::start(self.spec.sample_every, move |now_ns| {
+            let sample = feeds.read(now_ns, begin_ns);
+            cost.store(thread_cpu_ns(), Ordering::Relaxed);
+            sample
+        })?;
         let outcome =
             run_source(&self.spec.source, running.recorder.address(), &context.stop, &source_counters);
         self.samples = sampler.stop();
@@ -306,9 +316,15 @@ impl Workload for RecordTrial {
         else {
             return Err(missing);
         };
+        let drain_cpu_ns = self.drained.as_ref().map(|drain| drain.cpu_ns);
+        let others_ns = source.cpu_ns
+            + drain_cpu_ns.unwrap_or(0)
+            + self.sink_cpu_ns
+            + self.sampler_cpu_ns.load(Ordering::Relaxed);
         Ok(TrialMeasured {
             source_cpu_ns: source.cpu_ns,
-            recorder_cpu_ns: self.cpu_ns.saturating_sub(source.cpu_ns + self.sink_cpu_ns),
+            recorder_cpu_ns: self.cpu_ns.saturating_sub(others_ns),
+            drain_cpu_ns,
             source,
             record,
             drain: self.drained.take(),

@@ -39,8 +39,11 @@ pub(super) fn block(summary: &ResultSummary) -> Block {
 
 fn cpu_per_gb(cpu: &CpuCost) -> String {
     let of = |figure| or_not_measured(figure, |s| format!("{} s", digits(s)));
+    let drain = cpu
+        .drain_seconds_per_gb
+        .map_or(String::new(), |_| format!("drain {}; ", of(cpu.drain_seconds_per_gb)));
     format!(
-        "recorder {}; source {} (a real detector brings its own)",
+        "recorder {}; {drain}source {} (a real detector brings its own)",
         of(cpu.seconds_per_gb),
         of(cpu.source_seconds_per_gb)
     )
