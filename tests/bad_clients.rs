@@ -16,7 +16,13 @@ fn connect(to: SocketAddr) -> TcpStream {
 }
 
 fn hello(ids: &[u32]) -> Vec<u8> {
-    let info = |&id: &u32| StreamInfo { id, name: format!("s{id}"), element: ElementType::U8, shape: vec![] };
+    let info = |&id: &u32| StreamInfo {
+        id,
+        name: format!("s{id}"),
+        element: ElementType::U8,
+        shape: vec![],
+        compression: None,
+    };
     Hello::new("test", ids.iter().map(info).collect()).to_frame().unwrap()
 }
 

@@ -10,6 +10,8 @@ mod common;
 mod fallbacks;
 #[path = "faults.rs"]
 mod faults;
+#[path = "kills.rs"]
+mod kills;
 #[path = "profiles.rs"]
 mod profiles;
 #[path = "qualify.rs"]

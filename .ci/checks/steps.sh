@@ -21,6 +21,16 @@ round_trip() {
     "$CI_PYTHON" .ci/checks/messages.py "$scratch/source.json" "$scratch/record.json" "$scratch/disk/trip"
 }
 
+# Streams of every sort over three volumes, read back in every way.
+open_everywhere() {
+    mkdir -p "$1/views"
+    timeout 300 "$CI_PYTHON" .ci/checks/views.py "$PWD/target/release/keepup" "$1/views"
+}
+
+kills() {
+    KEEPUP_KILLS=200 cargo test --quiet --package keepup-cli --test end_to_end -- kills::
+}
+
 # The machine may be shared, so the verdict may be any; what the result says must hold together all the same.
 qualify_csl() {
     local scratch="$1" code=0 out

@@ -79,7 +79,7 @@ impl Scene {
 }
 
 fn stream() -> StreamInfo {
-    StreamInfo { id: 3, name: "left".to_owned(), element: ElementType::U16, shape: vec![] }
+    StreamInfo { id: 3, name: "left".to_owned(), element: ElementType::U16, shape: vec![], compression: None }
 }
 
 /// Two blocks of small events.

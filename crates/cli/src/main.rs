@@ -31,6 +31,9 @@ enum Verb {
     Drain(verbs::drain::Args),
     Sink(verbs::sink::Args),
     Verify(verbs::verify::Args),
+    Info(verbs::info::Args),
+    Cat(verbs::cat::Args),
+    Recover(verbs::recover::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -43,6 +46,9 @@ fn main() -> ExitCode {
         Verb::Drain(args) => verbs::drain::run(args),
         Verb::Sink(args) => verbs::sink::run(args),
         Verb::Verify(args) => verbs::verify::run(args),
+        Verb::Info(args) => verbs::info::run(args),
+        Verb::Cat(args) => verbs::cat::run(args),
+        Verb::Recover(args) => verbs::recover::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

@@ -1,8 +1,11 @@
 //! One file per verb.
+pub(crate) mod cat;
 pub(crate) mod drain;
+pub(crate) mod info;
 pub(crate) mod profile;
 pub(crate) mod qualify;
 pub(crate) mod record;
+pub(crate) mod recover;
 pub(crate) mod sink;
 pub(crate) mod source;
 pub(crate) mod verify;

@@ -16,7 +16,13 @@ pub(crate) struct Decode {
 }
 
 fn info(id: u32) -> StreamInfo {
-    StreamInfo { id, name: format!("stream {id}"), element: ElementType::U8, shape: Vec::new() }
+    StreamInfo {
+        id,
+        name: format!("stream {id}"),
+        element: ElementType::U8,
+        shape: Vec::new(),
+        compression: None,
+    }
 }
 
 impl Decode {

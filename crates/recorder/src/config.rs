@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
+use keepup_recording::seal::SegmentIndex;
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::GRAIN_BYTES;
 
@@ -124,10 +125,12 @@ impl RecorderConfig {
         Ok(())
     }
 
-    /// Largest event that both the limit and the pool allow, in bytes.
+    /// Largest event that the limit, the pool and a segment allow, in bytes.
     pub fn event_bytes_max(&self) -> u64 {
         let pool = (self.pool_bytes / 2).min(keepup_sys::pool::REGION_BYTES);
-        self.event_bytes_max.min((pool - 4 * SECTOR - GRAIN_BYTES) as u64)
+        let segment = self.segment_bytes.saturating_sub(SegmentIndex::default().tail_bytes_max(1));
+        let room = segment.min(pool as u64).saturating_sub((4 * SECTOR + GRAIN_BYTES) as u64);
+        self.event_bytes_max.min(room)
     }
 }
 

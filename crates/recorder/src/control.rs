@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepup_measure::clock::Clock;
+use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
 use keepup_recording::layout::FORMAT_VERSION;
 use keepup_recording::manifest::{Manifest, Placement};
+use keepup_recording::reader::Recording;
 use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -179,8 +181,17 @@ impl Recorder {
                 cpu,
             });
         }
+        let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
+        let master = match write_master(&directories) {
+            Ok(master) => master,
+            Err(e) => {
+                incidents.push(format!("{e}; later: keepup recover {}", directories[0].display()));
+                None
+            }
+        };
         let figures = &self.counters.intake;
         Ok(RecordReport {
+            master,
             recording: self.recording.to_string(),
             ledger: intake.ledger,
             volumes,
@@ -220,6 +231,14 @@ fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), RecorderError> {
     rustix::net::listen(&listener, 4096).map_err(|e| fail(e.into()))?;
     let bound = listener.local_addr().map_err(fail)?;
     Ok((listener.into(), bound))
+}
+
+/// Writes the NeXus master over what the volumes have; none for the null target.
+fn write_master(directories: &[PathBuf]) -> Result<Option<PathBuf>, RecordingError> {
+    if directories.is_empty() {
+        return Ok(None);
+    }
+    keepup_recording::master::write_master(&Recording::open(directories)?).map(Some)
 }
 
 /// Makes the recording's directory on every volume.

@@ -10,9 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
 use keepup_recording::journal::{Journal, JournalRecord, StreamEnd};
-use keepup_recording::layout::{
-    SegmentIdentity, TRAILER_BYTES, segment_file_name, segment_preamble, segment_trailer,
-};
+use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
+use keepup_recording::seal::{Sealing, SegmentIndex};
 use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::file::{Access, create_preallocated, sync_directory};
@@ -40,8 +39,8 @@ pub(crate) enum ToKeeper {
     Discard { index: u32 },
     /// All bytes of a segment below the offset are on stable storage.
     Watermark { segment: u32, end_offset: u64, blocks: u64 },
-    /// A segment is complete: trailer, final length, stable storage.
-    Finish { index: u32, end_offset: u64, blocks: u64 },
+    /// A segment has all its blocks, which end at the offset: seal it.
+    Finish { index: u32, data_bytes: u64, events: SegmentIndex },
     /// A stream was declared.
     Stream(StreamInfo),
     /// Events are missing.
@@ -117,7 +116,7 @@ impl Keeper {
                         blocks,
                     })
                 }),
-                ToKeeper::Finish { index, end_offset, blocks } => self.finish(index, end_offset, blocks),
+                ToKeeper::Finish { index, data_bytes, events } => self.finish(index, data_bytes, &events),
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
                 ToKeeper::Gap(gap) => self.note(|_| Some(JournalRecord::Gap(gap))),
                 ToKeeper::Conclude(conclusion) => self.conclusion = Some(conclusion),
@@ -226,14 +225,25 @@ impl Keeper {
         }
     }
 
-    fn finish(&mut self, index: u32, end_offset: u64, blocks: u64) {
-        let result = self.path(index).map_or(Ok(()), |path| finish_file(&path, end_offset));
-        if result.is_ok() {
-            let bytes = end_offset + TRAILER_BYTES as u64;
-            self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, blocks }));
-            self.flush();
+    /// Seals a segment. Its blocks are durable with the tail, before the file is HDF5 too.
+    fn finish(&mut self, index: u32, data_bytes: u64, events: &SegmentIndex) {
+        let Some(path) = self.path(index) else {
+            return self.answer(FromKeeper::Finished { index, result: Ok(()) });
+        };
+        let sealing = match Sealing::append(&path, events, data_bytes) {
+            Ok(sealing) => sealing,
+            Err(e) => return self.answer(FromKeeper::Finished { index, result: Err(e.to_string()) }),
+        };
+        self.answer(FromKeeper::Finished { index, result: Ok(()) });
+        let (bytes, blocks) = (sealing.bytes(), events.blocks() as u64);
+        match sealing.finish(&path) {
+            Ok(()) => {
+                self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
+                self.flush();
+            }
+            // Without the line the segment counts as cut off, and can be recovered.
+            Err(e) => _ = self.trouble.get_or_insert(e.to_string()),
         }
-        self.answer(FromKeeper::Finished { index, result });
     }
 
     fn close(&mut self) {
@@ -252,15 +262,4 @@ fn write_at(path: &Path, bytes: &[u8], offset: u64) -> Result<(), String> {
         file.sync_all()
     });
     outcome.map_err(|e| format!("cannot write to {}: {e}", path.display()))
-}
-
-/// Puts the trailer behind the last block and cuts the file there.
-fn finish_file(path: &Path, end_offset: u64) -> Result<(), String> {
-    let outcome = OpenOptions::new().write(true).open(path).and_then(|file| {
-        let trailer = segment_trailer();
-        file.write_all_at(&trailer, end_offset)?;
-        file.set_len(end_offset + trailer.len() as u64)?;
-        file.sync_all()
-    });
-    outcome.map_err(|e| format!("cannot finish {}: {e}", path.display()))
 }

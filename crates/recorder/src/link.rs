@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepup_recording::layout::{BlockHeader, ChannelBytes};
+use keepup_recording::seal::EventMark;
 use keepup_stream::ledger::LossCause;
 use keepup_sys::pool::Block;
 use keepup_sys::waker::Waker;
@@ -27,6 +28,8 @@ pub(crate) struct SealedMeta {
     pub(crate) channel: Arc<ChannelBytes>,
     /// Position of the stream in the intake's table.
     pub(crate) slot: usize,
+    /// Its events, for the segment's index.
+    pub(crate) events: Arc<Vec<EventMark>>,
 }
 
 /// What a writer tells the intake.

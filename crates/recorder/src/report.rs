@@ -89,6 +89,8 @@ pub struct VolumeReport {
 pub struct RecordReport {
     /// Identity of the recording, 32 hex digits.
     pub recording: String,
+    /// The NeXus master over all volumes, when it could be written.
+    pub master: Option<PathBuf>,
     /// Account of every stream.
     pub ledger: Ledger,
     /// Every volume, in the order given.

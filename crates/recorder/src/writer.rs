@@ -16,6 +16,7 @@ use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
 use keepup_recording::id::Id;
 use keepup_recording::layout::{SECTOR, put_block_sector};
+use keepup_recording::seal::{SEGMENT_EVENTS_MAX, SegmentIndex};
 use keepup_stream::ledger::LossCause;
 use keepup_sys::engine::{Completion, FileSlot, WriteEngine};
 use keepup_sys::waker::Waker;
@@ -68,7 +69,8 @@ struct Segment {
     _file: Arc<OwnedFd>,
     next_offset: u64,
     end_offset: u64,
-    blocks: u64,
+    /// Blocks given to it so far.
+    events: SegmentIndex,
     previous_crc: u32,
     under_way: usize,
 }
@@ -220,7 +222,13 @@ impl Writer {
     }
 
     fn has_room(&self, sealed: &Sealed) -> bool {
-        self.current.as_ref().is_some_and(|s| s.next_offset + sealed.meta.bytes as u64 <= s.end_offset)
+        let events = sealed.meta.events.len();
+        self.current.as_ref().is_some_and(|segment| {
+            let with_tail = sealed.meta.bytes as u64 + segment.events.tail_bytes_max(events as u64);
+            let is_first = segment.events.blocks() == 0;
+            let has_bytes = segment.next_offset + with_tail <= segment.end_offset;
+            (is_first || segment.events.events() + events <= SEGMENT_EVENTS_MAX) && has_bytes
+        })
     }
 
     /// Goes on to the segment prepared ahead, if it is there.
@@ -249,9 +257,8 @@ impl Writer {
             slot,
             _file: prepared.file,
             next_offset: SECTOR as u64,
-            // The trailer takes one sector.
-            end_offset: prepared.bytes - SECTOR as u64,
-            blocks: 0,
+            end_offset: prepared.bytes,
+            events: SegmentIndex::default(),
             previous_crc: 0,
             under_way: 0,
         });
@@ -266,12 +273,13 @@ impl Writer {
         header.recording = self.parts.recording;
         header.segment = segment.id;
         header.segment_index = segment.index;
-        header.segment_block = segment.blocks;
+        header.segment_block = segment.events.blocks() as u64;
         header.previous_header_crc = segment.previous_crc;
         segment.previous_crc = put_block_sector(&mut sealed.block[..SECTOR], header, &sealed.meta.channel);
         let (offset, bytes) = (segment.next_offset, sealed.meta.bytes);
+        let meta = &sealed.meta;
+        segment.events.push(offset, &meta.header, &meta.channel, meta.events.iter().copied());
         segment.next_offset += bytes as u64;
-        segment.blocks += 1;
         segment.under_way += 1;
         let token = self.order.begin(sealed.meta, segment.index, segment.next_offset, now_ns);
         self.parts.engine.write(segment.slot, offset, sealed.block, bytes, token);
@@ -407,8 +415,11 @@ impl Writer {
             }
             let done = self.finishing.remove(0);
             self.parts.engine.remove_file(done.slot);
-            let (end_offset, blocks) = self.order.written_end(done.index, done.next_offset, done.blocks);
-            let message = ToKeeper::Finish { index: done.index, end_offset, blocks };
+            let blocks = done.events.blocks() as u64;
+            let (data_bytes, blocks) = self.order.written_end(done.index, done.next_offset, blocks);
+            let mut events = done.events;
+            events.truncate(blocks as usize);
+            let message = ToKeeper::Finish { index: done.index, data_bytes, events };
             if self.parts.to_keeper.send(message).is_ok() {
                 self.with_keeper += 1;
             }

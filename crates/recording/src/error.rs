@@ -92,6 +92,14 @@ pub enum RecordingError {
         /// What is wrong with it.
         what: String,
     },
+    /// A recording that somebody else is writing.
+    #[error(
+        "cannot change {}: the recording is still being made\nhint: stop the recorder first", path.display()
+    )]
+    Busy {
+        /// The journal.
+        path: PathBuf,
+    },
     /// A journal that takes no more lines because an earlier write or flush failed.
     #[error("cannot append to {}: an earlier write to it failed, so its end is not known", path.display())]
     JournalBroken {

@@ -1,14 +1,16 @@
 //! Builds segments in memory with the layout functions: for tests of this and other crates, and for fuzzing.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use keepup_stream::wire::StreamInfo;
 
 use crate::crc::crc32;
 use crate::layout::{
-    BlockHeader, ChannelBytes, LayoutError, MESSAGE_HEADER, SECTOR, SegmentIdentity, block_bytes,
-    put_block_sector, put_block_tail, put_message_header, segment_preamble, segment_trailer,
+    BlockHeader, ChannelBytes, LayoutError, MESSAGE_HEADER, SECTOR, SUPERBLOCK_ROOM, SegmentIdentity,
+    block_bytes, put_block_sector, put_block_tail, put_message_header, segment_preamble,
 };
+use crate::seal::{EventMark, SegmentIndex, put_tail};
 
 /// A segment that grows block by block.
 #[derive(Clone, Debug)]
@@ -17,6 +19,7 @@ pub struct SegmentBuilder {
     bytes: Vec<u8>,
     blocks: u64,
     previous_header_crc: u32,
+    index: SegmentIndex,
 }
 
 /// What a block is to hold, besides its events.
@@ -34,7 +37,7 @@ impl SegmentBuilder {
     /// A segment with its preamble.
     pub fn new(identity: SegmentIdentity) -> SegmentBuilder {
         let bytes = segment_preamble(&identity).to_vec();
-        SegmentBuilder { identity, bytes, blocks: 0, previous_header_crc: 0 }
+        SegmentBuilder { identity, bytes, blocks: 0, previous_header_crc: 0, index: SegmentIndex::default() }
     }
 
     /// Appends a block of `events`, each a time in ns and a payload; returns where it lies.
@@ -79,6 +82,10 @@ impl SegmentBuilder {
         self.bytes[chunk..chunk + records.len()].copy_from_slice(&records);
         put_block_tail(&mut self.bytes[chunk + records.len()..]);
         self.previous_header_crc = put_block_sector(&mut self.bytes[start..], &header, &channel);
+        let marks = events
+            .iter()
+            .map(|&(timestamp_ns, payload)| EventMark { timestamp_ns, payload_bytes: payload.len() as u64 });
+        self.index.push(start as u64, &header, &Arc::new(channel), marks);
         self.blocks += 1;
         Ok(start..self.bytes.len())
     }
@@ -93,9 +100,12 @@ impl SegmentBuilder {
         &self.bytes
     }
 
-    /// The whole segment, with its trailer.
+    /// The whole segment, sealed.
     pub fn finish(mut self) -> Vec<u8> {
-        self.bytes.extend_from_slice(&segment_trailer());
+        let data_bytes = self.bytes.len() as u64;
+        if let Ok(tail) = put_tail(&self.index, data_bytes, &mut self.bytes) {
+            self.bytes[SUPERBLOCK_ROOM].copy_from_slice(&tail.superblock);
+        }
         self.bytes
     }
 }

@@ -70,15 +70,15 @@ fn a_journal_that_contradicts_itself_is_refused() {
         ("earlier point", mark(16384, 0)),
         ("odd", mark(8193, 1)),
         ("odd", mark(2 << 20, 1)),
-        ("not begun", SegmentEnd { index: 1, bytes: 4096 + 50, blocks: 0 }),
-        ("not that of a segment", SegmentEnd { index: 0, bytes: 8192, blocks: 1 }),
+        ("not begun", SegmentEnd { index: 1, bytes: 5000, data_bytes: 4096, blocks: 0 }),
+        ("not that of a segment", SegmentEnd { index: 0, bytes: 8192, data_bytes: 8192, blocks: 1 }),
     ];
     for (what, record) in bad {
         let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
         let mut follower = Follower::open(&test.dirs()).unwrap();
-        test.volumes[0].journal.append(&mark(8192, 1)).unwrap();
+        test.volumes[0].journal().append(&mark(8192, 1)).unwrap();
         follower.poll().unwrap();
-        test.volumes[0].journal.append(&record).unwrap();
+        test.volumes[0].journal().append(&record).unwrap();
         let error = follower.poll().unwrap_err().to_string();
         assert!(error.contains(what) && error.contains("line 5"), "{record:?} gives {error}");
     }

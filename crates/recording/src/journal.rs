@@ -13,11 +13,13 @@ use std::path::{Path, PathBuf};
 
 use keepup_stream::ledger::{Count, Gap};
 use keepup_stream::wire::StreamInfo;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::crc::crc32;
 use crate::error::RecordingError;
-use crate::files::{create_new, sync_directory};
+use crate::files::{create_new, open_regular, open_regular_to_write, sync_directory};
 use crate::id::Id;
 use crate::manifest::Manifest;
 
@@ -67,18 +69,34 @@ pub enum JournalRecord {
         /// Blocks that lie below `durable_bytes`.
         blocks: u64,
     },
-    /// A segment has its trailer and its final length, and is durable.
+    /// A segment is sealed: with its tail and superblock, read-only, durable.
     SegmentEnd {
         /// Number of the segment.
         index: u32,
         /// Length of the file, bytes.
         bytes: u64,
+        /// Where its blocks end and its tail begins, bytes.
+        data_bytes: u64,
         /// Blocks in it.
         blocks: u64,
     },
     /// Events that are not in the recording, and why.
     Gap(Gap),
-    /// Always the last line.
+    /// Recovery goes on from here, also behind an end.
+    Recover {
+        /// Version of the keepup that recovers.
+        tool_version: String,
+    },
+    /// Events that a gap tells of, and that recovery found after all.
+    Found {
+        /// Stream id.
+        stream: u32,
+        /// First of them.
+        first_sequence: u64,
+        /// How many.
+        events: u64,
+    },
+    /// The last line, unless recovery follows.
     End {
         /// True when the run ended as asked and everything received is durable.
         clean: bool,
@@ -121,6 +139,7 @@ impl Journal {
     pub fn create(dir: &Path, manifest: &Manifest) -> Result<Journal, RecordingError> {
         let path = dir.join(JOURNAL_FILE);
         let file = create_new(&path).map_err(RecordingError::io("create the journal", &path))?;
+        lock(&file, &path)?;
         let mut journal = Journal { file, path, line: Vec::new(), bytes: 0, is_broken: false };
         journal.append_durable(&JournalRecord::Begin {
             recording: manifest.recording,
@@ -129,6 +148,28 @@ impl Journal {
         })?;
         sync_directory(dir).map_err(RecordingError::io("flush the directory of", &journal.path))?;
         Ok(journal)
+    }
+
+    /// Opens a journal to go on with it: its lines, and how many bytes of a torn last line were cut off.
+    ///
+    /// # Errors
+    /// When somebody else appends to it, a line other than the last is damaged, or the system refuses.
+    pub(crate) fn reopen(dir: &Path) -> Result<(Journal, Vec<JournalRecord>, u64), RecordingError> {
+        let path = dir.join(JOURNAL_FILE);
+        let file = open_regular_to_write(&path).map_err(RecordingError::io("open the journal", &path))?;
+        lock(&file, &path)?;
+        let (records, torn) = Journal::read(dir)?;
+        let length = file.metadata().map_err(RecordingError::io("look at", &path))?.len();
+        let bytes = torn.map_or(length, |tail| tail.offset);
+        file.set_len(bytes).map_err(RecordingError::io("cut the torn line off", &path))?;
+        Ok((Journal { file, path, line: Vec::new(), bytes, is_broken: false }, records, length - bytes))
+    }
+
+    /// Whether a process appends to the journal in `dir` now.
+    pub(crate) fn is_held(dir: &Path) -> bool {
+        let path = dir.join(JOURNAL_FILE);
+        let held = |file: File| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+        open_regular(&path).is_ok_and(held)
     }
 
     /// Appends a line. It reaches the disk with the next [`append_durable`](Self::append_durable).
@@ -195,6 +236,16 @@ impl Journal {
             return Err(fault(format!("it would be longer than {LINE_BYTES_MAX} bytes")));
         }
         Ok(())
+    }
+}
+
+/// Only one process appends to a journal; the lock goes with the process.
+fn lock(file: &File, path: &Path) -> Result<(), RecordingError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(RecordingError::Busy { path: path.to_path_buf() }),
+        // A file system without locks is no reason not to record.
+        Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) | Ok(()) => Ok(()),
+        Err(e) => Err(RecordingError::io("lock the journal", path)(e.into())),
     }
 }
 

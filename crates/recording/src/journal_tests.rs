@@ -29,11 +29,17 @@ fn records() -> Vec<JournalRecord> {
     let name = "camera \"1\"\u{2028}".to_owned();
     vec![
         JournalRecord::Begin { recording: Id([1; 16]), volume: Id([2; 16]), time_unix_ns: 3 },
-        JournalRecord::Stream(StreamInfo { id: 4, name, element: ElementType::F64, shape: vec![2, 3] }),
+        JournalRecord::Stream(StreamInfo {
+            id: 4,
+            name,
+            element: ElementType::F64,
+            shape: vec![2, 3],
+            compression: None,
+        }),
         JournalRecord::Segment { index: 0, id: Id([9; 16]), file: "f".to_owned(), preallocated_bytes: 7 },
         JournalRecord::Watermark { segment: 0, written_bytes: 8192, durable_bytes: 4096, blocks: 1 },
         JournalRecord::Gap(Gap { stream: 4, first_sequence: 6, events: 2, cause: LossCause::VolumeFailed }),
-        JournalRecord::SegmentEnd { index: 0, bytes: 9000, blocks: 2 },
+        JournalRecord::SegmentEnd { index: 0, bytes: 9000, data_bytes: 8192, blocks: 2 },
         JournalRecord::End {
             clean: true,
             reason: "duration reached".to_owned(),
@@ -61,7 +67,7 @@ fn what_was_appended_is_read() {
     assert_eq!((found, tail), (records(), None));
     let text = String::from_utf8(bytes).unwrap();
     assert_eq!(text.lines().count(), records().len());
-    let json = "{\"t\":\"segment_end\",\"index\":0,\"bytes\":9000,\"blocks\":2}";
+    let json = "{\"t\":\"segment_end\",\"index\":0,\"bytes\":9000,\"data_bytes\":8192,\"blocks\":2}";
     assert!(text.contains(&format!("\n{json} {:08x}\n", crc32(json.as_bytes()))), "{text}");
 }
 

@@ -1,6 +1,6 @@
 //! The bytes of a segment, to write and to read; no I/O, and no allocation in what runs per block.
 //!
-//! Segment = preamble (one sector) + blocks + trailer, all on sector boundaries. Invariants: a segment is
+//! Segment = preamble (one sector) + blocks + tail, all on sector boundaries. Invariants: a segment is
 //! valid MCAP from its first block on; a block's first payload begins on a sector boundary; each byte of
 //! a block is covered by the header CRC, the chunk CRC, or by having to be zero.
 
@@ -13,12 +13,11 @@ pub use block::{
     BlockHeader, BlockSector, FLAG_GAP_BEFORE, block_bytes, parse_block_sector, put_block_sector,
     put_block_tail, put_message_header,
 };
-pub(crate) use block::{CHUNK_START, MessageHeader, pad_opening, parse_message_header};
+pub(crate) use block::{CHUNK_AT, CHUNK_START, MessageHeader, pad_opening, parse_message_header};
+pub(crate) use bytes::{array, u16_at, u32_at, u64_at};
 pub use channel::{ChannelBytes, parse_channel};
-pub use segment::{
-    SUPERBLOCK_ROOM, SegmentIdentity, TRAILER_BYTES, parse_preamble, segment_file_name, segment_preamble,
-    segment_trailer,
-};
+pub(crate) use segment::MCAP_MAGIC;
+pub use segment::{SUPERBLOCK_ROOM, SegmentIdentity, parse_preamble, segment_file_name, segment_preamble};
 
 /// Unit of all offsets and of the block header, bytes: the largest logical block size of common disks.
 pub const SECTOR: usize = 4096;
@@ -30,7 +29,7 @@ pub const MESSAGE_HEADER: usize = 31;
 pub const FORMAT_VERSION: u16 = 1;
 
 /// Opcode and length that open every MCAP record, bytes.
-const RECORD_HEADER: usize = 9;
+pub(crate) const RECORD_HEADER: usize = 9;
 
 /// Longest MCAP channel record that a block's first sector takes, bytes.
 const CHANNEL_BYTES_MAX: usize = 2048;

@@ -2,22 +2,29 @@
 //!
 //! A recording on one volume is a directory with a manifest (`keepup.json`), a journal
 //! (`journal.jsonl`) and segments (`segment-000000.mcap`, …). `docs/recording-format.md` has the bytes.
-//! Invariants: nothing here writes a segment (the recorder does, with [`layout`]'s functions); every
+//! Invariants: nothing here writes a block (the recorder does, with [`layout`]'s functions); every
 //! length read from a file is checked against the file's size before memory is taken.
 
+pub mod access;
 pub mod crc;
 pub mod error;
 mod files;
 #[doc(hidden)]
 pub mod fixture;
 pub mod follow;
+mod hdf5;
 pub mod id;
+pub mod info;
 pub mod journal;
 pub mod layout;
 pub mod manifest;
+pub mod master;
 mod messages;
+mod ranges;
 pub mod reader;
+pub mod recover;
 pub mod remove;
+pub mod seal;
 #[cfg(test)]
 mod testing;
 pub mod verify;

@@ -12,8 +12,9 @@ use keepup_stream::ledger::Gap;
 use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
-use crate::journal::JournalReader;
+use crate::journal::{Journal, JournalReader};
 use crate::manifest::Manifest;
+use crate::master::MASTER_FILE;
 use crate::volume::Volume;
 
 pub use segment::{Block, Event, Events, SegmentReader};
@@ -22,6 +23,7 @@ pub use segment::{Block, Event, Events, SegmentReader};
 #[derive(Clone, Debug)]
 pub struct Recording {
     volumes: Vec<Volume>,
+    missing: Vec<PathBuf>,
 }
 
 impl Recording {
@@ -31,13 +33,36 @@ impl Recording {
     /// # Errors
     /// When a volume is not found, directories do not belong together, or a manifest or journal is damaged.
     pub fn open(dirs: &[PathBuf]) -> Result<Recording, RecordingError> {
+        Recording::read(locate(dirs)?, Vec::new())
+    }
+
+    /// The same, also when volumes are not found: [`missing`](Self::missing) tells which.
+    ///
+    /// # Errors
+    /// When directories do not belong together, or a manifest or journal is damaged.
+    pub fn open_present(dirs: &[PathBuf]) -> Result<Recording, RecordingError> {
+        let (found, missing) = locate_present(dirs)?;
+        Recording::read(found, missing)
+    }
+
+    fn read(places: Places, missing: Vec<PathBuf>) -> Result<Recording, RecordingError> {
         let mut volumes = Vec::new();
-        for (dir, manifest) in locate(dirs)? {
+        for (dir, manifest) in places {
             let mut volume = Volume::new(&dir, manifest);
             volume.catch_up(&mut JournalReader::open(&dir)?)?;
             volumes.push(volume);
         }
-        Ok(Recording { volumes })
+        Ok(Recording { volumes, missing })
+    }
+
+    /// Volumes that were not found, as they were given when it was recorded.
+    pub fn missing(&self) -> &[PathBuf] {
+        &self.missing
+    }
+
+    /// True while a recorder is at work on it.
+    pub fn is_being_made(&self) -> bool {
+        self.volumes.iter().any(|volume| Journal::is_held(volume.dir()))
     }
 
     /// The volumes, by number; never empty.
@@ -62,15 +87,30 @@ impl Recording {
 
     /// All gaps that a journal tells of, by stream and place, each once.
     pub fn gaps(&self) -> Vec<Gap> {
-        let mut gaps: Vec<Gap> = self.volumes.iter().flat_map(Volume::gaps).copied().collect();
-        gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence, gap.events, gap.cause));
-        gaps.dedup();
-        gaps
+        crate::volume::gaps(self.volumes.iter())
+    }
+
+    /// Where the NeXus master is, once the recording has ended.
+    pub fn master_path(&self) -> PathBuf {
+        self.volumes[0].dir().join(MASTER_FILE)
     }
 }
 
-/// Finds the directory of each volume, by number.
-pub(crate) fn locate(dirs: &[PathBuf]) -> Result<Vec<(PathBuf, Manifest)>, RecordingError> {
+/// Directories and manifests of volumes.
+pub(crate) type Places = Vec<(PathBuf, Manifest)>;
+
+/// Finds the directory of each volume, by number; all of them.
+pub(crate) fn locate(dirs: &[PathBuf]) -> Result<Places, RecordingError> {
+    let (found, missing) = locate_present(dirs)?;
+    if let (Some(volume), Some((home, manifest))) = (missing.into_iter().next(), found.first()) {
+        let index = manifest.volumes.iter().position(|known| *known == volume).unwrap_or(0);
+        return Err(RecordingError::VolumeMissing { path: home.clone(), index, volume });
+    }
+    Ok(found)
+}
+
+/// Finds the directories of volumes, by number, and tells which volumes are missing.
+pub(crate) fn locate_present(dirs: &[PathBuf]) -> Result<(Places, Vec<PathBuf>), RecordingError> {
     let mut found: BTreeMap<usize, (PathBuf, Manifest)> = BTreeMap::new();
     for dir in dirs {
         let manifest = Manifest::read(dir)?;
@@ -85,18 +125,20 @@ pub(crate) fn locate(dirs: &[PathBuf]) -> Result<Vec<(PathBuf, Manifest)>, Recor
         }
         found.insert(manifest.volume_index as usize, (dir.clone(), manifest));
     }
-    let Some((home, manifest)) = found.values().next().cloned() else {
+    let Some((_, manifest)) = found.values().next().cloned() else {
         return Err(RecordingError::NotARecording { path: PathBuf::new() });
     };
     let homes: Vec<PathBuf> = found.values().map(|(dir, _)| dir.clone()).collect();
+    let mut missing = Vec::new();
     for (index, volume) in manifest.volumes.iter().enumerate() {
         if let Entry::Vacant(place) = found.entry(index) {
-            let missing =
-                || RecordingError::VolumeMissing { path: home.clone(), index, volume: volume.clone() };
-            place.insert(find_volume(&homes, &manifest, index).ok_or_else(missing)?);
+            match find_volume(&homes, &manifest, index) {
+                Some(volume) => _ = place.insert(volume),
+                None => missing.push(volume.clone()),
+            }
         }
     }
-    Ok(found.into_values().collect())
+    Ok((found.into_values().collect(), missing))
 }
 
 fn mixed(first: &Path, second: &Path, what: &'static str) -> RecordingError {

@@ -7,6 +7,7 @@ use crate::error::RecordingError;
 use crate::journal::JOURNAL_FILE;
 use crate::layout::segment_file_name;
 use crate::manifest::{MANIFEST_FILE, Manifest};
+use crate::master::MASTER_FILE;
 
 /// Removes the recording in `dir`: its segments, journal and manifest, then the directory.
 ///
@@ -21,7 +22,7 @@ pub fn remove(dir: &Path) -> Result<(), RecordingError> {
     }
     // The manifest goes last: what is left after a crash is still known as ours.
     let ours = names.iter().filter(|name| name.to_str().is_some_and(is_segment));
-    for name in ours.map(Path::new).chain([Path::new(JOURNAL_FILE), Path::new(MANIFEST_FILE)]) {
+    for name in ours.map(Path::new).chain([MASTER_FILE, JOURNAL_FILE, MANIFEST_FILE].map(Path::new)) {
         let path = dir.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

@@ -17,7 +17,7 @@ use crate::manifest::{Manifest, Placement};
 /// A stream of detector frames, or of opaque bytes when the id is odd.
 pub(crate) fn stream(id: u32) -> StreamInfo {
     let shape = if id % 2 == 1 { vec![] } else { vec![4, 8] };
-    StreamInfo { id, name: format!("module {id}"), element: ElementType::U16, shape }
+    StreamInfo { id, name: format!("module {id}"), element: ElementType::U16, shape, compression: None }
 }
 
 /// `count` payloads of about `bytes` bytes, all different, with times that are not in order.
@@ -40,7 +40,7 @@ pub(crate) struct TestRecording {
 
 pub(crate) struct TestVolume {
     pub(crate) dir: PathBuf,
-    pub(crate) journal: Journal,
+    pub(crate) journal: Option<Journal>,
     manifest: Manifest,
     segment: u32,
     pub(crate) builder: SegmentBuilder,
@@ -71,7 +71,7 @@ impl TestRecording {
                 journal.append(&JournalRecord::Stream(stream(id))).unwrap();
             }
             let builder = SegmentBuilder::new(SegmentIdentity::default());
-            let mut volume = TestVolume { dir, journal, manifest, segment: 0, builder };
+            let mut volume = TestVolume { dir, journal: Some(journal), manifest, segment: 0, builder };
             volume.begin_segment();
             volume
         });
@@ -112,7 +112,12 @@ impl TestRecording {
 
     pub(crate) fn gap(&mut self, volume: usize, stream: u32, first_sequence: u64, events: u64) {
         let gap = Gap { stream, first_sequence, events, cause: LossCause::SequenceGap };
-        self.volumes[volume].journal.append(&JournalRecord::Gap(gap)).unwrap();
+        self.volumes[volume].journal().append(&JournalRecord::Gap(gap)).unwrap();
+    }
+
+    /// Lets go of the journals, as the end of a process does.
+    pub(crate) fn release(&mut self) {
+        self.volumes.iter_mut().for_each(|volume| volume.journal = None);
     }
 
     /// Ends all segments and the run.
@@ -126,12 +131,16 @@ impl TestRecording {
             volume.end_segment();
             let streams = streams.clone();
             let end = JournalRecord::End { clean: true, reason: "asked to".to_owned(), streams };
-            volume.journal.append_durable(&end).unwrap();
+            volume.journal().append_durable(&end).unwrap();
         }
     }
 }
 
 impl TestVolume {
+    pub(crate) fn journal(&mut self) -> &mut Journal {
+        self.journal.as_mut().unwrap()
+    }
+
     pub(crate) fn segment_path(&self) -> PathBuf {
         self.dir.join(segment_file_name(self.segment))
     }
@@ -147,7 +156,7 @@ impl TestVolume {
         });
         let file = segment_file_name(self.segment);
         let record = JournalRecord::Segment { index: self.segment, id, file, preallocated_bytes: 1 << 20 };
-        self.journal.append(&record).unwrap();
+        self.journal().append(&record).unwrap();
     }
 
     /// Writes the blocks so far, with a preallocated tail of zeros, and the watermark behind them.
@@ -159,15 +168,17 @@ impl TestVolume {
         let segment = self.segment;
         let (written_bytes, blocks) = (durable_bytes, self.builder.blocks());
         let record = JournalRecord::Watermark { segment, written_bytes, durable_bytes, blocks };
-        self.journal.append(&record).unwrap();
+        self.journal().append(&record).unwrap();
     }
 
     pub(crate) fn end_segment(&mut self) {
         let blocks = self.builder.blocks();
-        let bytes = self.builder.clone().finish();
-        fs::write(self.segment_path(), &bytes).unwrap();
-        let record = JournalRecord::SegmentEnd { index: self.segment, bytes: bytes.len() as u64, blocks };
-        self.journal.append(&record).unwrap();
+        let data_bytes = self.builder.bytes().len() as u64;
+        let sealed = self.builder.clone().finish();
+        fs::write(self.segment_path(), &sealed).unwrap();
+        let bytes = sealed.len() as u64;
+        let record = JournalRecord::SegmentEnd { index: self.segment, bytes, data_bytes, blocks };
+        self.journal().append(&record).unwrap();
     }
 
     /// Ends the segment and begins the next.

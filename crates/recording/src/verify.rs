@@ -12,15 +12,16 @@ mod window;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_stream::wire::StreamInfo;
 
 use crate::layout::ChannelBytes;
+use crate::ranges::Ranges;
 use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
 use closing::{check_endings, ending, place_path, settled_blocks};
-use coverage::{Coverage, Ranges};
+use coverage::Coverage;
 use report::Faults;
 use scan::{SegmentScan, scan_segment};
 use window::Window;
@@ -45,7 +46,7 @@ pub struct Progress {
 
 /// What all threads share.
 struct Shared<'a> {
-    channels: BTreeMap<u32, ChannelBytes>,
+    channels: BTreeMap<u32, Arc<ChannelBytes>>,
     jobs: Vec<(&'a Volume, &'a Segment)>,
     next_job: AtomicUsize,
     done_bytes: AtomicU64,
@@ -72,13 +73,14 @@ pub fn verify(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> VerifyReport {
     let streams = recording.streams();
-    let channel = |(&id, &stream): (&u32, &&StreamInfo)| Some((id, ChannelBytes::new(stream).ok()?));
+    let channel =
+        |(&id, &stream): (&u32, &&StreamInfo)| Some((id, Arc::new(ChannelBytes::new(stream).ok()?)));
     let mut jobs: Vec<_> = recording.volumes().iter().flat_map(segments_of).collect();
     // Segments of one time lie on all volumes: read together, their streams join up early.
     jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
     let shared = Shared {
         channels: streams.iter().filter_map(channel).collect(),
-        total_bytes: jobs.iter().map(|(_, segment)| segment.readable_bytes()).sum(),
+        total_bytes: jobs.iter().map(|(_, segment)| segment.file_bytes()).sum(),
         jobs,
         next_job: AtomicUsize::new(0),
         done_bytes: AtomicU64::new(0),

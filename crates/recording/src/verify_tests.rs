@@ -176,7 +176,7 @@ fn counts_that_differ_from_the_end_record_are_a_fault() {
     let count = Count { events: 6, bytes: 1 };
     let streams = vec![StreamEnd { id: 0, received: count, durable: count }];
     let end = JournalRecord::End { clean: true, reason: String::new(), streams };
-    test.volumes[0].journal.append(&end).unwrap();
+    test.volumes[0].journal().append(&end).unwrap();
     let report = check(&test.dirs(), 1);
     assert_eq!(report.fault_count, 1);
     assert!(report.faults[0].what.contains("6 events, 1 bytes; the segments have 5 events"));

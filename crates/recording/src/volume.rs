@@ -4,6 +4,7 @@
 //! without holes and watermarks never go back.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use keepup_stream::ledger::Gap;
@@ -12,8 +13,9 @@ use keepup_stream::wire::StreamInfo;
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{JournalReader, JournalRecord, StreamEnd, TornTail};
-use crate::layout::{ChannelBytes, SECTOR, TRAILER_BYTES, segment_file_name};
+use crate::layout::{ChannelBytes, SECTOR, segment_file_name};
 use crate::manifest::Manifest;
+use crate::ranges::Ranges;
 
 /// What is known of one volume's part of a recording.
 #[derive(Clone, Debug)]
@@ -24,8 +26,42 @@ pub struct Volume {
     segments: Vec<Segment>,
     streams: BTreeMap<u32, StreamInfo>,
     gaps: Vec<Gap>,
+    /// Stream and sequence numbers of events found again.
+    found: Vec<(u32, Range<u64>)>,
     end: Option<End>,
     torn_tail: Option<TornTail>,
+}
+
+/// Gaps that the journals of `volumes` tell of, by stream and place, each once, without what was found again.
+pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
+    let (mut gaps, mut found) = (Vec::new(), Vec::new());
+    for volume in volumes {
+        gaps.extend_from_slice(&volume.gaps);
+        found.extend_from_slice(&volume.found);
+    }
+    gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence, gap.events, gap.cause));
+    // A gap in the sequence may have been explained later: of several causes the first is the better one.
+    gaps.dedup_by_key(|gap| (gap.stream, gap.first_sequence, gap.events));
+    if found.is_empty() {
+        return gaps;
+    }
+    found.sort_by_key(|(stream, events)| (*stream, events.start));
+    let found: BTreeMap<u32, Ranges> = found
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter_map(|part| {
+            Some((part.first()?.0, Ranges::join(part.iter().map(|(_, events)| events.clone()))))
+        })
+        .collect();
+    let left = |gap: Gap| {
+        let span = gap.first_sequence..gap.first_sequence + gap.events;
+        let parts = found.get(&gap.stream).map_or_else(|| vec![span.clone()], |found| found.outside(&span));
+        parts.into_iter().map(move |part| Gap {
+            first_sequence: part.start,
+            events: part.end - part.start,
+            ..gap
+        })
+    };
+    gaps.into_iter().flat_map(left).collect()
 }
 
 /// A segment that the journal names.
@@ -53,8 +89,10 @@ pub enum SegmentState {
     },
     /// It is complete.
     Ended {
-        /// Length of the file with its trailer, bytes.
+        /// Length of the file with its tail, bytes.
         bytes: u64,
+        /// Where its blocks end and its tail begins, bytes.
+        data_bytes: u64,
         /// Blocks in it.
         blocks: u64,
     },
@@ -76,7 +114,15 @@ impl Segment {
     pub fn readable_bytes(&self) -> u64 {
         match self.state {
             SegmentState::Open { durable_bytes, .. } => durable_bytes,
-            SegmentState::Ended { bytes, .. } => bytes.saturating_sub(TRAILER_BYTES as u64),
+            SegmentState::Ended { data_bytes, .. } => data_bytes,
+        }
+    }
+
+    /// Bytes of the file that mean something: blocks, and the tail where there is one.
+    pub fn file_bytes(&self) -> u64 {
+        match self.state {
+            SegmentState::Open { durable_bytes, .. } => durable_bytes,
+            SegmentState::Ended { bytes, .. } => bytes,
         }
     }
 
@@ -103,6 +149,7 @@ impl Volume {
             segments: Vec::new(),
             streams: BTreeMap::new(),
             gaps: Vec::new(),
+            found: Vec::new(),
             end: None,
             torn_tail: None,
         }
@@ -128,11 +175,6 @@ impl Volume {
         &self.streams
     }
 
-    /// Gaps that this volume's journal tells of.
-    pub fn gaps(&self) -> &[Gap] {
-        &self.gaps
-    }
-
     /// The end record, when the run has ended.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
@@ -151,8 +193,8 @@ impl Volume {
     }
 
     /// Takes in one journal record; the error says what it contradicts.
-    fn apply(&mut self, record: JournalRecord) -> Result<(), String> {
-        if self.end.is_some() {
+    pub(crate) fn apply(&mut self, record: JournalRecord) -> Result<(), String> {
+        if self.end.is_some() && !matches!(record, JournalRecord::Recover { .. }) {
             return Err("it stands behind the end record".to_owned());
         } else if !self.has_begun && !matches!(record, JournalRecord::Begin { .. }) {
             return Err("it stands before the begin record".to_owned());
@@ -167,18 +209,27 @@ impl Volume {
                 }
                 self.advance(segment, SegmentState::Open { durable_bytes, blocks })
             }
-            JournalRecord::SegmentEnd { index, bytes, blocks } => {
-                let blocks_end = bytes.checked_sub(TRAILER_BYTES as u64);
-                if blocks_end.is_none_or(|end| end == 0 || !end.is_multiple_of(SECTOR as u64)) {
+            JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks } => {
+                if data_bytes == 0 || data_bytes >= bytes || !data_bytes.is_multiple_of(SECTOR as u64) {
                     return Err("its length is not that of a segment".to_owned());
                 }
-                self.advance(index, SegmentState::Ended { bytes, blocks })
+                self.advance(index, SegmentState::Ended { bytes, data_bytes, blocks })
             }
             JournalRecord::Gap(gap) => {
                 if gap.events == 0 || gap.first_sequence.checked_add(gap.events).is_none() {
                     return Err("its gap is empty or overflows".to_owned());
                 }
                 self.gaps.push(gap);
+                Ok(())
+            }
+            JournalRecord::Recover { .. } => {
+                self.end = None;
+                Ok(())
+            }
+            JournalRecord::Found { stream, first_sequence, events } => {
+                let end = first_sequence.checked_add(events).filter(|_| events > 0);
+                let end = end.ok_or("it is empty or overflows")?;
+                self.found.push((stream, first_sequence..end));
                 Ok(())
             }
             JournalRecord::End { clean, reason, streams } => {

@@ -26,6 +26,12 @@ pub fn rfc3339(unix_ns: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(unix_ns)).to_string()
 }
 
+/// Nanoseconds since the Unix epoch of a time as [`rfc3339`] writes it; `None` when the text is no such time.
+pub fn unix_ns(text: &str) -> Option<u64> {
+    let time = humantime::parse_rfc3339(text).ok()?;
+    u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
 /// Default name of a result directory, `<profile>-<yyyymmddThhmmssZ>-<short id>`: sorts by time per profile.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ mod log;
 mod schema;
 mod summary;
 
-pub use directory::{ResultDirectory, default_name, rfc3339};
+pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use error::ResultsError;
 pub use event::Event;
 pub use log::{EventLog, EventReader};

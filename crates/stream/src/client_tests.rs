@@ -14,6 +14,7 @@ fn hello(ids: &[u32]) -> Hello {
         name: format!("s{id}"),
         element: ElementType::U8,
         shape: Vec::new(),
+        compression: None,
     };
     Hello::new("test", ids.iter().map(stream).collect())
 }

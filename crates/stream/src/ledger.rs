@@ -74,6 +74,8 @@ pub enum LossCause {
     VolumeFailed,
     /// They were received, but no volume had room.
     SpaceExhausted,
+    /// The recorder was cut off before they were durable, as by a loss of power; they may never have arrived.
+    CutOff,
 }
 
 impl LossCause {
@@ -92,6 +94,7 @@ impl fmt::Display for LossCause {
             LossCause::BadChecksum => "bad checksum",
             LossCause::VolumeFailed => "volume failed",
             LossCause::SpaceExhausted => "space exhausted",
+            LossCause::CutOff => "recorder cut off",
         })
     }
 }

@@ -12,8 +12,8 @@ mod session;
 pub use header::{HEADER_BYTES, Header, Kind, MAGIC, VERSION};
 pub(crate) use index::StreamIndex;
 pub use message::{
-    Ack, Bye, ByeStream, ControlMessage, ElementType, End, EndStream, ErrorReply, Hello, StreamInfo, Welcome,
-    WelcomeStream,
+    Ack, Bye, ByeStream, Compression, ControlMessage, ElementType, End, EndStream, ErrorReply, Hello,
+    StreamInfo, Welcome, WelcomeStream,
 };
 pub use session::{Control, EventHead, Limits, Next, Session};
 

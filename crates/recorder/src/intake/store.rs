@@ -196,9 +196,11 @@ impl Store {
 
     /// Enters what a source says at the end of its run about one stream.
     pub(super) fn conclude(&mut self, slot: usize, last: &EndStream) {
-        if let Some(gap) = self.streams[slot].conclude(last) {
+        let (tail, explained) = self.streams[slot].conclude(last);
+        if let Some(gap) = tail {
             self.note_gap(gap);
         }
+        explained.into_iter().for_each(|gap| self.volumes.note_gap(gap));
     }
 
     fn note_gap(&self, gap: Gap) {

@@ -11,6 +11,7 @@ use keepup_recording::layout::{
     BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR, block_bytes, put_block_tail,
     put_message_header,
 };
+use keepup_recording::seal::EventMark;
 use keepup_stream::ledger::{Count, Gap, LossCause, StreamLedger};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Block;
@@ -26,7 +27,7 @@ pub(super) struct OpenBlock {
     block: Block,
     /// End of the last complete event.
     used: usize,
-    events: u32,
+    events: Vec<EventMark>,
     payload_bytes: u64,
     first_sequence: u64,
     first_timestamp_ns: u64,
@@ -42,7 +43,7 @@ impl OpenBlock {
         Self {
             block,
             used: MESSAGES_START,
-            events: 0,
+            events: Vec::new(),
             payload_bytes: 0,
             first_sequence: 0,
             first_timestamp_ns: u64::MAX,
@@ -54,11 +55,15 @@ impl OpenBlock {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.events == 0
+        self.events.is_empty()
     }
 
     pub(super) fn into_block(self) -> Block {
         self.block
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.first_sequence + self.events.len() as u64
     }
 
     /// Whether an event of `payload_bytes` still fits.
@@ -93,6 +98,8 @@ pub(super) struct Stream {
     pub(super) under_way: Option<u64>,
     /// Smallest event so far, in bytes.
     event_bytes_min: u64,
+    /// Events of the last block, for as many of which room is made in the next.
+    events_per_block: usize,
     next_block: u64,
     pending: VecDeque<Pending>,
     /// Blocks sealed and neither durable nor lost.
@@ -119,6 +126,7 @@ impl Stream {
             open: None,
             under_way: None,
             event_bytes_min: u64::MAX,
+            events_per_block: 0,
             next_block: 0,
             pending: VecDeque::with_capacity(64),
             unsettled: 0,
@@ -135,7 +143,7 @@ impl Stream {
     /// Whether the open block, if any, can take `head`; if not it has to be sealed first.
     pub(super) fn open_takes(&self, head: &EventHead) -> bool {
         self.open.as_ref().is_some_and(|open| {
-            let in_order = open.is_empty() || head.sequence == open.first_sequence + u64::from(open.events);
+            let in_order = open.is_empty() || head.sequence == open.next_sequence();
             in_order && open.fits(head.length)
         })
     }
@@ -165,6 +173,7 @@ impl Stream {
         if open.is_empty() {
             open.first_sequence = head.sequence;
             open.opened_ns = now_ns;
+            open.events.reserve(self.events_per_block);
             open.flags = if self.gap_before { FLAG_GAP_BEFORE } else { 0 };
             self.gap_before = false;
         }
@@ -172,7 +181,7 @@ impl Stream {
         crc.update(&open.block[open.used..open.used + MESSAGE_HEADER]);
         open.chunk_crc = payloads.combine(crc.value(), head.crc, head.length);
         open.used += MESSAGE_HEADER + head.length as usize;
-        open.events += 1;
+        open.events.push(EventMark { timestamp_ns: head.timestamp_ns, payload_bytes: head.length });
         open.payload_bytes += head.length;
         open.first_timestamp_ns = open.first_timestamp_ns.min(head.timestamp_ns);
         open.last_timestamp_ns = open.last_timestamp_ns.max(head.timestamp_ns);
@@ -201,8 +210,9 @@ impl Stream {
         Some(gap)
     }
 
-    /// Enters the source's own final account; what it lost itself is then known to be its loss.
-    pub(super) fn conclude(&mut self, last: &EndStream) -> Option<Gap> {
+    /// Enters the source's own final account. Returns the gap at the end, if any, and those of which the
+    /// cause is now known: what the source says that it lost itself.
+    pub(super) fn conclude(&mut self, last: &EndStream) -> (Option<Gap>, Vec<Gap>) {
         let tail = self.note_gap(last.next_sequence, LossCause::SequenceGap);
         let ledger = &mut self.ledger;
         ledger.sent += Count { events: last.events, bytes: last.bytes };
@@ -212,11 +222,14 @@ impl Stream {
         if missing > 0 && missing + known == ledger.lost_at_source.events {
             ledger.gap_events.remove(&LossCause::SequenceGap);
             ledger.gap_events.insert(LossCause::Source, missing + known);
-            for gap in ledger.gaps.iter_mut().filter(|gap| gap.cause == LossCause::SequenceGap) {
+            let unexplained = |gap: &&mut Gap| gap.cause == LossCause::SequenceGap;
+            let explained = ledger.gaps.iter_mut().filter(unexplained).map(|gap| {
                 gap.cause = LossCause::Source;
-            }
+                *gap
+            });
+            return (tail, explained.collect());
         }
-        tail
+        (tail, Vec::new())
     }
 
     /// Moves the event under way to the block `fresh`, so that the ones before it need not wait for it.
@@ -241,7 +254,7 @@ impl Stream {
             stream: self.info.id,
             stream_block: self.next_block,
             first_sequence: open.first_sequence,
-            event_count: open.events,
+            event_count: open.events.len() as u32,
             first_timestamp_ns: open.first_timestamp_ns,
             last_timestamp_ns: open.last_timestamp_ns,
             chunk_records_bytes: records,
@@ -253,14 +266,16 @@ impl Stream {
         self.next_block += 1;
         self.unsettled += 1;
         if !self.frozen {
-            let end_sequence = open.first_sequence + u64::from(open.events);
+            let end_sequence = open.next_sequence();
             self.pending.push_back(Pending {
                 stream_block: header.stream_block,
                 end_sequence,
                 durable: false,
             });
         }
-        let meta = SealedMeta { header, bytes, channel: Arc::clone(&self.channel), slot };
+        self.events_per_block = open.events.len();
+        let (channel, events) = (Arc::clone(&self.channel), Arc::new(open.events));
+        let meta = SealedMeta { header, bytes, channel, slot, events };
         Some(Sealed { block: open.block, meta })
     }
 

@@ -7,7 +7,8 @@ use keepup_sys::pool::Pool;
 use super::*;
 
 fn stream() -> Stream {
-    let info = StreamInfo { id: 3, name: "cam".into(), element: ElementType::U8, shape: vec![] };
+    let info =
+        StreamInfo { id: 3, name: "cam".into(), element: ElementType::U8, shape: vec![], compression: None };
     let channel = ChannelBytes::new(&info).unwrap();
     Stream::new(info, channel)
 }
@@ -73,7 +74,7 @@ fn what_the_source_declares_lost_is_its_loss() {
     stream.seal(0);
     put(&mut stream, &mut pool, 3, b"b");
     let last = EndStream { id: 3, events: 2, bytes: 2, lost_events: 4, lost_bytes: 4, next_sequence: 6 };
-    assert_eq!(stream.conclude(&last).unwrap().events, 2);
+    assert_eq!(stream.conclude(&last).0.unwrap().events, 2);
     assert_eq!(stream.ledger.gap_events.get(&LossCause::Source), Some(&4));
     assert_eq!(stream.ledger.gap_events.get(&LossCause::SequenceGap), None);
     assert!(stream.ledger.gaps.iter().all(|gap| gap.cause == LossCause::Source));

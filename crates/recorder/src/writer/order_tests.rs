@@ -9,9 +9,16 @@ use proptest::prelude::*;
 use super::*;
 
 fn meta(number: u64) -> SealedMeta {
-    let info = StreamInfo { id: 0, name: "s".into(), element: ElementType::U8, shape: vec![] };
+    let info =
+        StreamInfo { id: 0, name: "s".into(), element: ElementType::U8, shape: vec![], compression: None };
     let header = BlockHeader { stream_block: number, ..BlockHeader::default() };
-    SealedMeta { header, bytes: SECTOR, channel: Arc::new(ChannelBytes::new(&info).unwrap()), slot: 0 }
+    SealedMeta {
+        header,
+        bytes: SECTOR,
+        channel: Arc::new(ChannelBytes::new(&info).unwrap()),
+        slot: 0,
+        events: Arc::default(),
+    }
 }
 
 fn numbers(metas: impl IntoIterator<Item = SealedMeta>) -> Vec<u64> {

@@ -24,7 +24,7 @@ const OP_CHUNK: u8 = 0x06;
 
 /// MCAP chunk record in front of its records: opcode, length, 2 times, size, CRC, "" and size again.
 const CHUNK_HEADER: usize = 49;
-const CHUNK_AT: usize = CHUNK_START - CHUNK_HEADER;
+pub(crate) const CHUNK_AT: usize = CHUNK_START - CHUNK_HEADER;
 /// Channel id, sequence and two times of a message: what its record length counts besides the payload.
 const MESSAGE_FIELDS: u64 = (MESSAGE_HEADER - RECORD_HEADER) as u64;
 

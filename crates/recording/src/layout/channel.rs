@@ -1,6 +1,6 @@
 //! The MCAP channel record that describes a block's stream, repeated in every block.
 
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{Compression, StreamInfo};
 
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::{CHANNEL_BYTES_MAX, LayoutError, RECORD_HEADER};
@@ -26,10 +26,18 @@ impl ChannelBytes {
         let id = u16::try_from(stream.id).map_err(|_| LayoutError::StreamId { stream: stream.id })?;
         let element = stream.element.as_str();
         let shape: Vec<String> = stream.shape.iter().map(u64::to_string).collect();
-        let encoding = if shape.is_empty() { OPAQUE.to_owned() } else { format!("{TYPED}{element}") };
+        let encoding = match stream.compression {
+            _ if shape.is_empty() => OPAQUE.to_owned(),
+            None => format!("{TYPED}{element}"),
+            Some(compression) => format!("{TYPED}{}-{element}", compression.as_str()),
+        };
         let mut metadata = Vec::new();
         for text in ["element", element, "shape", &shape.join(",")] {
             put_text(&mut metadata, text);
+        }
+        if let Some(compression) = stream.compression {
+            put_text(&mut metadata, "compression");
+            put_text(&mut metadata, compression.as_str());
         }
         let mut body = Vec::new();
         body.extend_from_slice(&id.to_le_bytes());
@@ -71,13 +79,19 @@ pub fn parse_channel(record: &[u8]) -> Result<StreamInfo, LayoutError> {
     let _encoding = texts.next().ok_or_else(not_text)?;
     texts.at += 4;
     let map: Vec<&str> = std::iter::from_fn(|| texts.next()).collect();
-    let ["element", element, "shape", shape] = map[..] else {
-        return Err(fault("its metadata is not element and shape"));
+    let (element, shape, compression) = match map[..] {
+        ["element", element, "shape", shape] => (element, shape, None),
+        ["element", element, "shape", shape, "compression", name] => {
+            let known = Compression::parse(name).ok_or_else(|| fault("its compression is unknown"));
+            (element, shape, Some(known?))
+        }
+        _ => return Err(fault("its metadata is not element, shape and compression")),
     };
     let element = element.parse().map_err(|_| fault("its element type is unknown"))?;
     let shape = shape.split(',').filter(|text| !text.is_empty()).map(str::parse);
     let shape = shape.collect::<Result<_, _>>().map_err(|_| fault("its shape is not a list of numbers"))?;
-    Ok(StreamInfo { id: u32::from(u16_at(record, RECORD_HEADER)), name: name.to_owned(), element, shape })
+    let id = u32::from(u16_at(record, RECORD_HEADER));
+    Ok(StreamInfo { id, name: name.to_owned(), element, shape, compression })
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {

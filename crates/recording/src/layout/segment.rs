@@ -12,15 +12,11 @@ use crate::id::Id;
 /// HDF5 looks for its superblock at 0, 512, 1024, 2048 and so on; version 3 takes 48 bytes.
 pub const SUPERBLOCK_ROOM: Range<usize> = 2048..2096;
 
-/// Length of the trailer, bytes: data end record (13), footer record (29), magic (8).
-pub const TRAILER_BYTES: usize = 50;
-
 const PART: &str = "segment preamble";
-const MCAP_MAGIC: &[u8; 8] = b"\x89MCAP0\r\n";
+/// First and last bytes of an MCAP file.
+pub(crate) const MCAP_MAGIC: &[u8; 8] = b"\x89MCAP0\r\n";
 const LIBRARY: &str = concat!("keepup ", env!("CARGO_PKG_VERSION"));
 const OP_HEADER: u8 = 0x01;
-const OP_FOOTER: u8 = 0x02;
-const OP_DATA_END: u8 = 0x0F;
 const OP_IDENTITY: u8 = 0x80;
 
 // Offsets in the file; the records before them are shorter whatever the version's text.
@@ -119,15 +115,4 @@ fn preamble_crc(sector: &[u8]) -> u32 {
     crc.update(&[0; SUPERBLOCK_ROOM.end - SUPERBLOCK_ROOM.start]);
     crc.update(&sector[SUPERBLOCK_ROOM.end..]);
     crc.value()
-}
-
-/// The last bytes of a segment, on a sector boundary: data end and footer without a summary, and magic.
-pub fn segment_trailer() -> [u8; TRAILER_BYTES] {
-    let mut out = [0; TRAILER_BYTES];
-    out[0] = OP_DATA_END;
-    put(&mut out, 1, &4u64.to_le_bytes());
-    out[13] = OP_FOOTER;
-    put(&mut out, 14, &20u64.to_le_bytes());
-    put(&mut out, 42, MCAP_MAGIC);
-    out
 }

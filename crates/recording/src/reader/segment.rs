@@ -121,20 +121,46 @@ impl SegmentReader {
         if offset >= limit {
             return Ok(None);
         }
-        self.read(offset, 0..SECTOR)?;
-        let sector = parse_block_sector(&self.buffer);
-        let sector = sector.map_err(RecordingError::layout(&self.path, offset))?;
+        let sector = self.sector(offset)?;
         self.check_place(&sector)?;
-        let length = block_bytes(sector.header.chunk_records_bytes);
-        self.check_length(length, limit)?;
-        self.read(offset, SECTOR..length as usize)?;
-        let BlockSector { header, header_crc, channel } = sector;
-        self.check_records(&header)?;
+        let length = self.whole(&sector.header, offset, limit)?;
         self.offset += length;
         self.next_block += 1;
-        self.previous_header_crc = header_crc;
+        self.previous_header_crc = sector.header_crc;
+        Ok(Some(self.block(sector, offset)))
+    }
+
+    /// The block at `offset`, found in an index; [`next_block`](Self::next_block) goes on as if it had not
+    /// been read.
+    ///
+    /// # Errors
+    /// When there is no whole block of this segment.
+    pub fn block_at(&mut self, offset: u64, limit: u64) -> Result<Block<'_>, RecordingError> {
+        let sector = self.sector(offset)?;
+        self.check_identity(&sector.header, offset)?;
+        self.whole(&sector.header, offset, limit)?;
+        Ok(self.block(sector, offset))
+    }
+
+    fn sector(&mut self, offset: u64) -> Result<BlockSector, RecordingError> {
+        self.read(offset, 0..SECTOR)?;
+        parse_block_sector(&self.buffer).map_err(RecordingError::layout(&self.path, offset))
+    }
+
+    /// Reads the rest of a block and checks it; returns its length.
+    fn whole(&mut self, header: &BlockHeader, offset: u64, limit: u64) -> Result<u64, RecordingError> {
+        let length = block_bytes(header.chunk_records_bytes);
+        self.check_length(length, offset, limit)?;
+        self.read(offset, SECTOR..length as usize)?;
+        self.check_records(header, offset)?;
+        Ok(length)
+    }
+
+    /// The block in the buffer.
+    fn block(&self, sector: BlockSector, offset: u64) -> Block<'_> {
+        let BlockSector { header, channel, .. } = sector;
         let records = &self.buffer[CHUNK_START..][..header.chunk_records_bytes as usize];
-        Ok(Some(Block { header, offset, sector: &self.buffer[..SECTOR], channel, records }))
+        Block { header, offset, sector: &self.buffer[..SECTOR], channel, records }
     }
 
     fn check_preamble(&mut self) -> Result<(), RecordingError> {
@@ -144,50 +170,57 @@ impl SegmentReader {
         if found == expected {
             Ok(())
         } else {
-            Err(self.fault("it is another segment than the journal says"))
+            Err(self.fault(0, "it is another segment than the journal says"))
         }
     }
 
     fn check_place(&self, sector: &BlockSector) -> Result<(), RecordingError> {
-        let header = &sector.header;
-        let ids = (header.recording, header.segment, header.segment_index);
-        if ids != (self.expected.recording, self.expected.segment, self.expected.segment_index) {
-            Err(self.fault("the block is of another segment"))
-        } else if header.segment_block != self.next_block {
-            Err(self.fault("the block's number does not follow the one before"))
+        let (header, offset) = (&sector.header, self.offset);
+        self.check_identity(header, offset)?;
+        if header.segment_block != self.next_block {
+            Err(self.fault(offset, "the block's number does not follow the one before"))
         } else if header.previous_header_crc != self.previous_header_crc {
-            Err(self.fault("the block does not follow the one before"))
+            Err(self.fault(offset, "the block does not follow the one before"))
         } else {
             Ok(())
+        }
+    }
+
+    fn check_identity(&self, header: &BlockHeader, offset: u64) -> Result<(), RecordingError> {
+        let ids = (header.recording, header.segment, header.segment_index);
+        if ids == (self.expected.recording, self.expected.segment, self.expected.segment_index) {
+            Ok(())
+        } else {
+            Err(self.fault(offset, "the block is of another segment"))
         }
     }
 
     /// Compares a length that the file states with what may be read, before memory is taken for it.
-    fn check_length(&self, length: u64, limit: u64) -> Result<(), RecordingError> {
+    fn check_length(&self, length: u64, offset: u64, limit: u64) -> Result<(), RecordingError> {
         let size = self.file.metadata().map_err(RecordingError::io("look at", &self.path))?.len();
-        if length > limit.saturating_sub(self.offset) {
-            Err(self.fault("the block reaches beyond what is durable"))
-        } else if length > size.saturating_sub(self.offset) {
-            Err(self.fault("the file ends in the block"))
+        if length > limit.saturating_sub(offset) {
+            Err(self.fault(offset, "the block reaches beyond what is durable"))
+        } else if length > size.saturating_sub(offset) {
+            Err(self.fault(offset, "the file ends in the block"))
         } else if length > self.block_bytes_max {
-            Err(self.fault("the block is longer than this reader takes"))
+            Err(self.fault(offset, "the block is longer than this reader takes"))
         } else {
             Ok(())
         }
     }
 
-    fn check_records(&self, header: &BlockHeader) -> Result<(), RecordingError> {
+    fn check_records(&self, header: &BlockHeader, offset: u64) -> Result<(), RecordingError> {
         let records = &self.buffer[CHUNK_START..][..header.chunk_records_bytes as usize];
         if crc32(records) != header.chunk_crc {
-            return Err(self.fault("the block's checksum does not match its events"));
+            return Err(self.fault(offset, "the block's checksum does not match its events"));
         }
         let mut walk = MessageWalk::new(header);
         let mut at = 0;
         while at < records.len() {
-            let message = walk.take(&records[at..]).map_err(|what| self.fault(what))?;
+            let message = walk.take(&records[at..]).map_err(|what| self.fault(offset, what))?;
             at += MESSAGE_HEADER + message.payload_bytes as usize;
         }
-        walk.finish(header).map_err(|what| self.fault(what))
+        walk.finish(header).map_err(|what| self.fault(offset, what))
     }
 
     /// Reads a part of the block at `offset` to the same part of the buffer.
@@ -198,13 +231,13 @@ impl SegmentReader {
         let at = offset + part.start as u64;
         let read = read_fully_at(&self.file, &mut self.buffer[part.clone()], at);
         if read.map_err(RecordingError::io("read", &self.path))? < part.len() {
-            return Err(self.fault("the file ends here"));
+            return Err(self.fault(offset, "the file ends here"));
         }
         Ok(())
     }
 
-    fn fault(&self, what: &str) -> RecordingError {
-        RecordingError::Segment { path: self.path.clone(), offset: self.offset, what: what.to_owned() }
+    fn fault(&self, offset: u64, what: &str) -> RecordingError {
+        RecordingError::Segment { path: self.path.clone(), offset, what: what.to_owned() }
     }
 }
 

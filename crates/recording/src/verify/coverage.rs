@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::report::Fault;
+use crate::ranges::Ranges;
 
 /// Blocks of one stream that follow each other without a gap.
 #[derive(Clone, Debug)]
@@ -173,49 +174,6 @@ impl Conclusion {
             );
             self.findings.push(Finding { place, event, what });
         }
-    }
-}
-
-/// Sorted ranges that do not touch.
-#[derive(Debug, Default)]
-pub(super) struct Ranges(Vec<Range<u64>>);
-
-impl Ranges {
-    /// Joins ranges that are sorted by their start.
-    pub(super) fn join(sorted: impl Iterator<Item = Range<u64>>) -> Ranges {
-        let mut joined: Vec<Range<u64>> = Vec::new();
-        for range in sorted {
-            match joined.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => joined.push(range),
-            }
-        }
-        Ranges(joined)
-    }
-
-    fn end(&self) -> u64 {
-        self.0.last().map_or(0, |range| range.end)
-    }
-
-    /// The parts of the ranges that lie within `span`, in order.
-    fn within(&self, span: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
-        let first = self.0.partition_point(|range| range.end <= span.start);
-        let span = span.clone();
-        let parts = self.0[first..].iter().map(move |r| r.start.max(span.start)..r.end.min(span.end));
-        parts.take_while(|part| !part.is_empty())
-    }
-
-    fn count_within(&self, span: &Range<u64>) -> u64 {
-        self.within(span).map(|part| part.end - part.start).sum()
-    }
-
-    fn first_within(&self, span: &Range<u64>) -> Option<u64> {
-        self.within(span).next().map(|part| part.start)
-    }
-
-    /// The first number of `span` that no range has; its end when all are in a range.
-    fn first_outside(&self, span: &Range<u64>) -> u64 {
-        self.within(span).fold(span.start, |at, part| if part.start == at { part.end } else { at })
     }
 }
 

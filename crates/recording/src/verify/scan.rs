@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use keepup_stream::ledger::Count;
 
@@ -13,10 +14,10 @@ use crate::crc::Crc32;
 use crate::files::open_regular;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR,
-    SUPERBLOCK_ROOM, SegmentIdentity, TRAILER_BYTES, block_bytes, pad_opening, parse_block_sector,
-    parse_preamble, segment_trailer,
+    SUPERBLOCK_ROOM, SegmentIdentity, block_bytes, pad_opening, parse_block_sector, parse_preamble,
 };
 use crate::messages::MessageWalk;
+use crate::seal::{EventMark, SegmentIndex, put_tail};
 use crate::volume::{Segment, SegmentState, Volume};
 
 /// The longest pad is one sector and what is less than a record header.
@@ -43,7 +44,7 @@ pub(super) struct StreamScan {
 struct Scanner<'a> {
     volume: &'a Volume,
     segment: &'a Segment,
-    channels: &'a BTreeMap<u32, ChannelBytes>,
+    channels: &'a BTreeMap<u32, Arc<ChannelBytes>>,
     file: File,
     window: &'a mut Window,
     /// Told of bytes as they are done with.
@@ -53,13 +54,19 @@ struct Scanner<'a> {
     next_block: u64,
     /// What the next block should repeat; `None` behind damage.
     previous_header_crc: Option<u32>,
+    /// What the first sector has in the superblock's room.
+    superblock: Vec<u8>,
+    /// Blocks found whole, from which an ended segment's tail follows.
+    index: SegmentIndex,
+    /// Events of the block that is being read.
+    events: Vec<EventMark>,
 }
 
 /// Scans the readable part of a segment. Faults, of reading too, are in the result.
 pub(super) fn scan_segment(
     volume: &Volume,
     segment: &Segment,
-    channels: &BTreeMap<u32, ChannelBytes>,
+    channels: &BTreeMap<u32, Arc<ChannelBytes>>,
     window: &mut Window,
     done: &dyn Fn(u64),
 ) -> SegmentScan {
@@ -96,6 +103,9 @@ pub(super) fn scan_segment(
         scan,
         next_block: 0,
         previous_header_crc: Some(0),
+        superblock: Vec::new(),
+        index: SegmentIndex::default(),
+        events: Vec::new(),
     };
     let limit = segment.readable_bytes().min(size);
     if let Err(error) = scanner.run(limit) {
@@ -128,8 +138,8 @@ impl Scanner<'_> {
                 Err(what) => self.skip_sector(offset, what)?,
             }
         }
-        if self.segment.is_ended() {
-            self.trailer()?;
+        if let SegmentState::Ended { bytes, .. } = self.segment.state {
+            self.tail(bytes)?;
         }
         let (found, told) = (self.scan.blocks, self.segment.readable_blocks());
         // Behind damage the numbers differ anyway.
@@ -150,7 +160,8 @@ impl Scanner<'_> {
             created_unix_ns: 0,
         };
         let room = sector.get(SUPERBLOCK_ROOM).unwrap_or_default();
-        let is_room_used = room.iter().any(|&byte| byte != 0);
+        let is_room_used = !self.segment.is_ended() && room.iter().any(|&byte| byte != 0);
+        self.superblock = room.to_vec();
         let what = match parse_preamble(sector) {
             Err(error) => Some(error.to_string()),
             Ok(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) != expected => {
@@ -201,7 +212,11 @@ impl Scanner<'_> {
     fn block(&mut self, offset: u64, sector: &BlockSector) -> io::Result<()> {
         let header = &sector.header;
         self.links(offset, sector)?;
+        self.events.clear();
         let damage = self.chunk(offset, header)?;
+        if let (None, Some(channel)) = (&damage, self.channels.get(&header.stream)) {
+            self.index.push(offset, header, channel, self.events.drain(..));
+        }
         let pad_damage = self.pad(header)?;
         let stream = self.scan.streams.entry(header.stream).or_default();
         stream.recorded += Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
@@ -229,7 +244,7 @@ impl Scanner<'_> {
     /// The block's place in the segment, and its channel record.
     fn links(&mut self, offset: u64, sector: &BlockSector) -> io::Result<()> {
         let header = &sector.header;
-        let channel = self.channels.get(&header.stream).map(ChannelBytes::as_slice);
+        let channel = self.channels.get(&header.stream).map(|channel| channel.as_slice());
         let found = self.window.fill(&self.file, SECTOR)?.get(sector.channel.clone());
         let what = if found != channel {
             Some("the block describes its stream otherwise than the journal")
@@ -266,7 +281,7 @@ impl Scanner<'_> {
             let length = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let piece = &piece[..length];
             let walked = match damage {
-                None => walk_piece(&mut walk, piece, &mut payload_left),
+                None => walk_piece(&mut walk, piece, &mut payload_left, &mut self.events),
                 Some(_) => Ok(length),
             };
             let taken = walked.unwrap_or_else(|(at, what)| {
@@ -312,14 +327,25 @@ impl Scanner<'_> {
         Ok(at)
     }
 
-    fn trailer(&mut self) -> io::Result<()> {
-        let offset = self.window.offset();
-        let found = self.window.fill(&self.file, TRAILER_BYTES)?;
-        let is_right = found == segment_trailer();
-        let length = found.len();
-        self.consume(length);
-        if !is_right {
-            self.fault(offset, "the trailer is damaged".to_owned());
+    /// The tail follows from the blocks: it is made anew and compared. Behind damage that cannot be done.
+    fn tail(&mut self, segment_bytes: u64) -> io::Result<()> {
+        let at = self.window.offset();
+        if self.scan.faults.count > 0 {
+            return Ok(());
+        }
+        let index = std::mem::take(&mut self.index);
+        let mut compared = Compared { window: self.window, file: &self.file, difference: None };
+        let tail = put_tail(&index, at, &mut compared)?;
+        let difference = compared.difference;
+        (self.done)(tail.bytes);
+        if let Some(offset) = difference {
+            self.fault(offset, "the tail is not that of the segment's blocks".to_owned());
+        } else if at + tail.bytes != segment_bytes {
+            let what = format!("the tail takes {} bytes, the journal says otherwise", tail.bytes);
+            self.fault(at, what);
+        } else if tail.superblock != self.superblock {
+            let what = "the superblock is not that of the segment's blocks".to_owned();
+            self.fault(SUPERBLOCK_ROOM.start as u64, what);
         }
         Ok(())
     }
@@ -350,6 +376,7 @@ fn walk_piece(
     walk: &mut MessageWalk,
     piece: &[u8],
     payload_left: &mut u64,
+    events: &mut Vec<EventMark>,
 ) -> Result<usize, (usize, &'static str)> {
     let mut at = 0;
     loop {
@@ -361,6 +388,34 @@ fn walk_piece(
         }
         let message = walk.take(&piece[at..]).map_err(|what| (at, what))?;
         *payload_left = message.payload_bytes;
+        events.push(EventMark { timestamp_ns: message.timestamp_ns, payload_bytes: message.payload_bytes });
         at += MESSAGE_HEADER;
+    }
+}
+
+/// Compares what is written to it with what the file has next.
+struct Compared<'a> {
+    window: &'a mut Window,
+    file: &'a File,
+    /// Offset of the first difference.
+    difference: Option<u64>,
+}
+
+impl io::Write for Compared<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let at = self.window.offset();
+        let wanted = bytes.len().min(FILL_BYTES_MAX);
+        let found = self.window.fill(self.file, wanted)?;
+        let there = found.len().min(wanted);
+        if found[..there] != bytes[..wanted] {
+            let same = found.iter().zip(&bytes[..wanted]).take_while(|(a, b)| a == b).count();
+            self.difference.get_or_insert(at + same as u64);
+        }
+        self.window.consume(there);
+        Ok(wanted)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -182,7 +182,13 @@ impl SourcePlan {
     pub(super) fn hello(&self, connection: u32) -> Hello {
         let streams = (connection..self.streams).step_by(self.connections.max(1) as usize).map(|stream| {
             let id = self.first_stream + stream;
-            StreamInfo { id, name: format!("stream-{id}"), element: self.element, shape: self.shape.clone() }
+            StreamInfo {
+                id,
+                name: format!("stream-{id}"),
+                element: self.element,
+                shape: self.shape.clone(),
+                compression: None,
+            }
         });
         Hello::new("keepup source", streams.collect())
     }

@@ -83,6 +83,32 @@ impl std::str::FromStr for ElementType {
     }
 }
 
+/// How a detector compressed its events: what each payload then is. The names are those of DECTRIS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Compression {
+    /// Bitshuffle, then LZ4, as HDF5's filter 32008 stores a chunk.
+    #[serde(rename = "bslz4")]
+    BitshuffleLz4,
+    /// LZ4, as HDF5's filter 32004 stores a chunk.
+    #[serde(rename = "lz4")]
+    Lz4,
+}
+
+impl Compression {
+    /// Name on the wire and in files: "bslz4".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Compression::BitshuffleLz4 => "bslz4",
+            Compression::Lz4 => "lz4",
+        }
+    }
+
+    /// The compression of that name.
+    pub fn parse(name: &str) -> Option<Compression> {
+        [Compression::BitshuffleLz4, Compression::Lz4].into_iter().find(|c| c.as_str() == name)
+    }
+}
+
 /// The text names no element type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("reading element type \"{text}\": not known\nhint: one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64")]
@@ -102,10 +128,14 @@ pub struct StreamInfo {
     pub element: ElementType,
     /// Elements of one event along each dimension, at most 8; empty: opaque bytes of variable size.
     pub shape: Vec<u64>,
+    /// How each event is compressed; element and shape then tell what it is without that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
 }
 
 impl StreamInfo {
-    /// Bytes of one event as the shape says, `None` when the shape is empty or the product overflows.
+    /// Bytes of one event as the shape says, before compression; `None` when the shape is empty or the
+    /// product overflows.
     pub fn event_bytes(&self) -> Option<u64> {
         if self.shape.is_empty() {
             return None;
@@ -125,6 +155,9 @@ impl StreamInfo {
         }
         if self.shape.contains(&0) || (!self.shape.is_empty() && self.event_bytes().is_none()) {
             return Err(format!("stream {}: shape {:?} is empty or overflows", self.id, self.shape));
+        }
+        if self.shape.is_empty() && self.compression.is_some() {
+            return Err(format!("stream {}: compressed events need a shape", self.id));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn stream(id: u32, name: &str) -> StreamInfo {
-    StreamInfo { id, name: name.to_owned(), element: ElementType::U16, shape: vec![4, 2] }
+    StreamInfo { id, name: name.to_owned(), element: ElementType::U16, shape: vec![4, 2], compression: None }
 }
 
 fn fault(streams: Vec<StreamInfo>) -> String {
@@ -105,7 +105,11 @@ proptest! {
         dims in prop::collection::vec(1u64..200, 0..8),
     ) {
         let streams = ids.iter().map(|id| StreamInfo {
-            id: *id, name: format!("s {id} ✓"), element: ElementType::F64, shape: dims.clone()
+            id: *id,
+            name: format!("s {id} ✓"),
+            element: ElementType::F64,
+            shape: dims.clone(),
+            compression: None,
         }).collect();
         let hello = Hello::new("prop", streams);
         let frame = hello.to_frame().unwrap();

@@ -13,6 +13,7 @@ fn streams(ids: &[u32]) -> Vec<StreamInfo> {
         name: format!("s{id}"),
         element: ElementType::U8,
         shape: Vec::new(),
+        compression: None,
     };
     ids.iter().map(stream).collect()
 }

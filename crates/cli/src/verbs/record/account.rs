@@ -27,6 +27,7 @@ pub(super) fn for_people(report: &RecordReport) -> String {
     lines.extend(streams(report));
     lines.extend(rates(report));
     lines.extend(volumes(report));
+    lines.extend(report.master.iter().map(|path| format!("as one file, for h5py: {}", path.display())));
     lines.extend(report.incidents.listed.iter().map(|incident| format!("incident: {incident}")));
     let hidden = report.incidents.total - report.incidents.listed.len() as u64;
     if hidden > 0 {
@@ -143,6 +144,7 @@ pub(super) fn for_programs(report: &RecordReport) -> serde_json::Value {
     serde_json::json!({
         "recording": report.recording,
         "ended": ended(report),
+        "master": report.master,
         "whole": report.is_whole(),
         "received": total.received,
         "written": total.written,

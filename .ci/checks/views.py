@@ -1,0 +1,217 @@
+"""Records streams of every sort over three volumes, then reads them back in every way there is.
+
+keepup's own reader, Python mcap (indexed and streaming), h5py (segments and master) and h5dump must give the
+bytes that were sent. The recording is then moved as a whole, and the master must still open.
+
+usage: views.py KEEPUP DIRECTORY
+"""
+import json
+import pathlib
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import zlib
+
+import h5py
+import hdf5plugin
+import numpy
+from mcap.reader import NonSeekingReader, make_reader
+
+keepup, root = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
+rng = numpy.random.default_rng(4)
+dice = random.Random(4)
+LOST = 20  # an event of stream 3 that the source declares lost
+
+
+def compressed_frames(count):
+    """Frames as a detector with bitshuffle-LZ4 sends them: what, and as which bytes."""
+    frames = rng.integers(0, 50, (count, 60, 90), dtype="u2")
+    with h5py.File("frames", "w", driver="core", backing_store=False) as file:
+        data = file.create_dataset("d", data=frames, chunks=(1, 60, 90), **hdf5plugin.Bitshuffle(cname="lz4"))
+        return frames, [data.id.read_direct_chunk((index, 0, 0))[1] for index in range(count)]
+
+
+frames, chunks = compressed_frames(40)
+STREAMS = [
+    {"id": 0, "name": "camera", "element": "u16", "shape": [20, 30]},
+    {"id": 1, "name": "packed", "element": "u16", "shape": [60, 90], "compression": "bslz4"},
+    {"id": 2, "name": "text/any size", "element": "u8", "shape": []},
+    {"id": 3, "name": "tiny", "element": "f32", "shape": [2]},
+    {"id": 4, "name": "silent", "element": "i64", "shape": [1]},
+]
+EVENTS = {
+    0: [rng.integers(0, 4000, (20, 30), dtype="u2").tobytes() for _ in range(1500)],
+    1: chunks,
+    2: [dice.randbytes(dice.choice([0, 1, 100, 70_000])) for _ in range(100)],
+    3: [rng.normal(size=2).astype("f4").tobytes() for _ in range(5000)],
+    4: [],
+}
+
+
+def frame(kind, payload, stream=0, sequence=0, time_ns=0):
+    crc, length = zlib.crc32(payload), len(payload)
+    head = struct.pack("<IBBHIIQQQQQI", 0x3150554B, kind, 1, 0, stream, crc, sequence, time_ns, length, 0, 0, 0)
+    return head + struct.pack("<I", zlib.crc32(head)) + payload
+
+
+def send(address):
+    """Sends all events, the streams mixed, without event LOST of stream 3."""
+    host, port = address.split(":")
+    sock = socket.create_connection((host, int(port)))
+
+    def answer(wanted):
+        while head := sock.recv(64, socket.MSG_WAITALL):
+            payload = sock.recv(int.from_bytes(head[32:40], "little"), socket.MSG_WAITALL)
+            assert head[4] != 0x84, payload
+            if head[4] == wanted:
+                return
+        raise SystemExit("the recorder closed the connection")
+
+    hello = {"protocol": 1, "client": "views", "streams": STREAMS}
+    sock.sendall(frame(1, json.dumps(hello).encode()))
+    answer(0x81)
+    order = sorted((dice.random(), stream) for stream, events in EVENTS.items() for _ in events)
+    sequences = dict.fromkeys(EVENTS, 0)
+    for _, stream in order:
+        sequence = sequences[stream]
+        sequences[stream] += 1
+        if (stream, sequence) != (3, LOST):
+            sock.sendall(frame(2, EVENTS[stream][sequence], stream, sequence, time_of(stream, sequence)))
+    ends = []
+    for stream, events in EVENTS.items():
+        lost, size = int(stream == 3), sum(map(len, events))
+        ends.append({"id": stream, "events": len(events) - lost, "bytes": size - 8 * lost,
+                     "lost_events": lost, "lost_bytes": 8 * lost, "next_sequence": len(events)})
+    sock.sendall(frame(3, json.dumps({"streams": ends}).encode()))
+    answer(0x83)
+
+
+def time_of(stream, sequence):
+    return 10**18 + sequence * 1000 + stream
+
+
+def expected(stream):
+    return {(stream, n): event for n, event in enumerate(EVENTS[stream]) if (stream, n) != (3, LOST)}
+
+
+ALL = {key: event for stream in EVENTS for key, event in expected(stream).items()}
+
+
+def record(volumes):
+    arguments = [keepup, "record", "--listen", "127.0.0.1:0", "--name", "run", "--segment", "512KiB"]
+    arguments += ["--block", "64KiB", "--pool", "32MiB", "--json"]
+    for volume in volumes:
+        volume.mkdir(parents=True)
+        arguments += ["--volume", volume]
+    recorder = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in recorder.stderr:
+        if line.startswith("listening on "):
+            send(line.removeprefix("listening on ").strip())
+            break
+    out, err = recorder.communicate(timeout=60)
+    assert recorder.returncode == 1, f"an event was declared lost: {out} {err}"
+
+
+def mcap_messages(segments, reader, **options):
+    found = {}
+    for segment in segments:
+        with segment.open("rb") as file:
+            for _, channel, message in reader(file).iter_messages(**options):
+                assert message.log_time == time_of(channel.id, message.sequence)
+                found[channel.id, message.sequence] = message.data
+    return found
+
+
+def hdf5_rows(group, stream, bytes_of=None):
+    """Events of one stream's group: those that are valid."""
+    valid, sequence, timestamp = (group[name][:] for name in ("valid", "sequence", "timestamp"))
+    rows = numpy.flatnonzero(valid)
+    data = group["data"][:] if "data" in group else None
+    assert group.attrs["stream_id"] == stream
+    for row in rows:
+        assert timestamp[row] == time_of(stream, int(sequence[row]))
+        if data is not None:
+            event = data[row].tobytes()
+        else:
+            offset, length = int(group["offset"][row]), int(group["length"][row])
+            event = bytes_of[offset:offset + length].tobytes()
+        yield (stream, int(sequence[row])), event
+
+
+def as_array(stream, events):
+    """Events as HDF5 gives them: with the compression undone."""
+    return {key: frames[key[1]].tobytes() if stream == 1 else event for key, event in events.items()}
+
+
+def check_segments(segments):
+    found = {}
+    for segment in segments:
+        with h5py.File(segment) as file:
+            for name, group in file.items():
+                if name != "bytes":
+                    stream = int(group.attrs["stream_id"])
+                    assert group.attrs["stream_name"].decode() == STREAMS[stream]["name"]
+                    found.update(hdf5_rows(group, stream, file.get("bytes")))
+    for stream in EVENTS:
+        mine = {key: event for key, event in found.items() if key[0] == stream}
+        assert mine == as_array(stream, expected(stream)), f"h5py, segments, stream {stream}"
+
+
+def check_master(path):
+    with h5py.File(path) as file:
+        entry = file[file.attrs["default"]]
+        assert entry.attrs["NX_class"] == b"NXentry" and entry["title"][()] == b"run"
+        for stream, name in [(0, "camera"), (1, "packed"), (3, "tiny")]:
+            group = entry[name]
+            assert group["data"].shape == (len(EVENTS[stream]), *STREAMS[stream]["shape"])
+            assert dict(hdf5_rows(group, stream)) == as_array(stream, expected(stream)), f"master, {name}"
+        assert entry["tiny/valid"][LOST] == 0 and entry["tiny/data"][LOST].tolist() == [0, 0]
+        lengths = entry["stream-2/length"][:].tolist()
+        assert lengths == [len(event) for event in EVENTS[2]]
+        first = next(iter(entry["segments"].values()))
+        assert len(first) > 0, "the links lead to the segments"
+
+
+def check_h5dump(path):
+    """The tool of the C library, without Python in between."""
+    dump = root / "dump"
+    subprocess.run(["h5dump", "-d", "/entry/camera/data", "-b", "LE", "-o", dump, path], check=True,
+                   stdout=subprocess.DEVNULL)
+    assert dump.read_bytes() == b"".join(EVENTS[0]), "h5dump, master"
+
+
+def cat(recording, stream, *more):
+    command = [keepup, "cat", recording, "--stream", str(stream), *map(str, more)]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+def check_own_reader(recording):
+    for stream in EVENTS:
+        assert cat(recording, stream) == b"".join(expected(stream).values()), f"keepup cat, stream {stream}"
+    assert cat(recording, 0, "--from", 123, "--count", 2) == EVENTS[0][123] + EVENTS[0][124]
+    assert cat(recording, 0, "--from-time", time_of(0, 77), "--count", 1) == EVENTS[0][77]
+    info = json.loads(subprocess.run([keepup, "info", recording, "--json"], check=True, capture_output=True).stdout)
+    assert info["state"] == {"state": "clean"}
+    assert info["streams"]["3"]["missing"] == {"source": 1}
+    assert info["streams"]["0"]["events"] == 1500
+
+
+volumes = [root / "first" / name for name in ("a", "b", "c")]
+record(volumes)
+segments = sorted(segment for volume in volumes for segment in (volume / "run").glob("segment-*.mcap"))
+assert len(segments) > 6, segments
+assert mcap_messages(segments, lambda file: make_reader(file, validate_crcs=True)) == ALL, "mcap, indexed"
+assert mcap_messages(segments, lambda file: NonSeekingReader(file, validate_crcs=True)) == ALL, "mcap, streaming"
+window = mcap_messages(segments, make_reader, topics=["camera"], starting_at=time_of(0, 50),
+                       ending_before=time_of(0, 60))
+assert set(window) == {(0, sequence) for sequence in range(50, 60)}, "mcap, by topic and time"
+check_segments(segments)
+check_own_reader(volumes[1] / "run")
+check_master(volumes[0] / "run" / "recording.nxs")
+check_h5dump(volumes[0] / "run" / "recording.nxs")
+shutil.move(root / "first", root / "moved elsewhere")
+check_master(root / "moved elsewhere" / "a" / "run" / "recording.nxs")
+print(f"{len(ALL)} events in {len(segments)} segments on 3 volumes: the same bytes by every path")

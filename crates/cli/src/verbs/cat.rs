@@ -1,0 +1,104 @@
+//! `keepup cat`: events of a stream as they are.
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use keepup_recording::access::{From, StreamReader};
+use keepup_recording::reader::Recording;
+
+use super::record::usage;
+use crate::exit::Exit;
+use crate::output::say;
+
+/// Blocks are not longer than an event may be, with its frame.
+const BLOCK_BYTES_MAX: u64 = 2 << 30;
+
+/// Write events of a stream, raw, to stdout or a file
+///
+/// Also while the recording is being made, up to what is durable.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup cat keepup-data/run1 --stream 0 --from 1000 --count 1 > frame.raw
+  keepup cat keepup-data/run1 --stream 3 --from-time 2026-11-21T10:15:00Z --count 100 --out some.raw")]
+pub(crate) struct Args {
+    /// The recording's directory; one is enough when it has several volumes and none was moved
+    #[arg(required = true, value_name = "RECORDING")]
+    recording: Vec<PathBuf>,
+    /// Id of the stream (see `keepup info`)
+    #[arg(long, value_name = "ID")]
+    stream: u32,
+    /// Sequence number of the first event
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: u64,
+    /// Time of the first event: 2026-11-21T10:15:00Z, or ns since 1970
+    #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = timestamp)]
+    from_time: Option<u64>,
+    /// So many events; exit code 1 when there are fewer [default: all that follow]
+    #[arg(long, value_name = "M")]
+    count: Option<u64>,
+    /// File to write to, which must not exist [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+fn timestamp(text: &str) -> Result<u64, String> {
+    if let Ok(ns) = text.parse() {
+        return Ok(ns);
+    }
+    keepup_results::unix_ns(text).ok_or_else(|| {
+        format!("{text:?} is no time, as in 2026-11-21T10:15:00Z or 1795255200000000000 (ns since 1970)")
+    })
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let recording = Recording::open_present(&args.recording)?;
+    for volume in recording.missing() {
+        say(&format!("warning: volume {} is missing, and the events on it", volume.display()));
+    }
+    let Some(mut reader) = StreamReader::open(&recording, args.stream, BLOCK_BYTES_MAX)? else {
+        return Err(usage(format!(
+            "the recording has no stream {}\nhint: keepup info tells which",
+            args.stream
+        )));
+    };
+    let from = args.from_time.map_or(From::Sequence(args.from), From::Time);
+    match &args.out {
+        None => copy(&mut reader, from, args.count, &mut std::io::stdout().lock()),
+        Some(path) => {
+            let file = File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
+            copy(&mut reader, from, args.count, &mut BufWriter::with_capacity(1 << 20, file))
+        }
+    }
+}
+
+fn copy(
+    reader: &mut StreamReader<'_>,
+    from: From,
+    count: Option<u64>,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let (mut left, mut outcome, mut bytes) = (count.unwrap_or(u64::MAX), Ok(()), 0);
+    if left == 0 {
+        return Ok(Exit::Done);
+    }
+    let (mut first, mut last) = (None, 0);
+    let events = reader.read(from, &mut |event| {
+        (first, last) = (first.or(Some(event.sequence)), event.sequence);
+        outcome = out.write_all(event.payload);
+        bytes += event.payload.len();
+        left -= 1;
+        if outcome.is_err() || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    match outcome.and_then(|()| out.flush()) {
+        // A reader that went away has seen what it wanted.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Exit::Done),
+        outcome => outcome.context("cannot write the events")?,
+    }
+    match first {
+        Some(first) => say(&format!("{events} events, {first} to {last}, {bytes} bytes")),
+        None => say("no such events"),
+    }
+    Ok(if count.is_some_and(|count| events < count) { Exit::Failed } else { Exit::Done })
+}

@@ -1,0 +1,101 @@
+//! `keepup info`: what a recording has.
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use keepup_recording::info::{RecordingInfo, State, StreamSummaryInfo, info};
+use keepup_recording::reader::Recording;
+
+use crate::exit::Exit;
+use crate::output::{json, result};
+
+/// Tell what a recording has: streams, rates, gaps, volumes, and whether it is sealed
+///
+/// Reads journals and indexes, no events; also while the recording is being made.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  keepup info keepup-data/run1")]
+pub(crate) struct Args {
+    /// The recording's directory; one is enough when it has several volumes and none was moved
+    #[arg(required = true, value_name = "RECORDING")]
+    recording: Vec<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let recording = Recording::open_present(&args.recording)?;
+    let info = info(&recording)?;
+    match args.json {
+        true => json(&serde_json::to_value(&info).context("cannot encode what was found")?),
+        false => result(&page(&info)),
+    }
+    Ok(Exit::Done)
+}
+
+fn page(info: &RecordingInfo) -> String {
+    const STREAMS_SHOWN: usize = 20;
+    let mut lines = vec![
+        format!("recording {} ({}), {}", info.name, info.recording, state(&info.state)),
+        format!("created {} by keepup {}", time(info.created_unix_ns), info.tool_version),
+    ];
+    for volume in &info.volumes {
+        let (place, open) = (volume.directory.display(), volume.open);
+        let gb = volume.bytes as f64 / 1e9;
+        lines.push(format!("{place}: {} segments sealed, {open} not; {gb:.3} GB", volume.sealed));
+    }
+    lines.extend(info.missing_volumes.iter().map(|volume| format!("MISSING volume {}", volume.display())));
+    lines.extend(info.master.iter().map(|path| format!("as one file, for h5py: {}", path.display())));
+    lines.push(format!(
+        "{:<6} {:<24} {:<16} {:>12} {:>14} {:>12} {:>10}",
+        "stream", "name", "events are", "events", "bytes", "rate", "missing"
+    ));
+    lines.extend(info.streams.iter().take(STREAMS_SHOWN).map(|(id, stream)| row(*id, stream)));
+    if info.streams.len() > STREAMS_SHOWN {
+        lines.push(format!("… and {} more streams (--json has all)", info.streams.len() - STREAMS_SHOWN));
+    }
+    let mut causes = std::collections::BTreeMap::new();
+    for (cause, events) in info.streams.values().flat_map(|stream| &stream.missing) {
+        *causes.entry(cause).or_insert(0) += events;
+    }
+    lines.extend(causes.iter().map(|(cause, events)| format!("missing: {events} events, {cause}")));
+    if info.state == State::CutOff {
+        let place = info.volumes.first().map(|v| v.directory.display().to_string()).unwrap_or_default();
+        lines.push(format!("hint: keepup recover {place}"));
+    }
+    lines.join("\n")
+}
+
+fn state(state: &State) -> String {
+    match state {
+        State::BeingMade => "being made; what is durable so far:".into(),
+        State::Clean => "ended cleanly".into(),
+        State::Unclean { reason } => format!("ended: {reason}"),
+        State::CutOff => "CUT OFF, not recovered; what is known to be durable:".into(),
+    }
+}
+
+fn time(unix_ns: u64) -> String {
+    keepup_results::rfc3339(unix_ns)
+}
+
+fn row(id: u32, stream: &StreamSummaryInfo) -> String {
+    let info = &stream.info;
+    let shape: Vec<String> = info.shape.iter().map(u64::to_string).collect();
+    let compression = info.compression.map_or(String::new(), |c| format!(" {}", c.as_str()));
+    let kind = match shape.is_empty() {
+        true => "bytes".to_owned(),
+        false => format!("{} {}{compression}", info.element, shape.join("x")),
+    };
+    let span = stream.first_timestamp_ns.zip(stream.last_timestamp_ns).map(|(first, last)| last - first);
+    let seconds = span.map(|ns| Duration::from_nanos(ns).as_secs_f64()).filter(|s| *s > 0.0);
+    let rate = match (seconds, stream.payload_bytes) {
+        (Some(seconds), Some(bytes)) => format!("{:.1} MB/s", bytes as f64 / seconds / 1e6),
+        (Some(seconds), None) => format!("{:.1} /s", stream.events as f64 / seconds),
+        _ => "-".into(),
+    };
+    let bytes = stream.payload_bytes.map_or("-".into(), |bytes| bytes.to_string());
+    let missing: u64 = stream.missing.values().sum();
+    format!("{id:<6} {:<24} {kind:<16} {:>12} {bytes:>14} {rate:>12} {missing:>10}", info.name, stream.events)
+}

@@ -1,0 +1,73 @@
+//! `keepup recover`: makes a recording whole that was cut off.
+use std::path::PathBuf;
+
+use anyhow::Context;
+use keepup_recording::recover::{RecoverReport, StreamRecovery, recover};
+
+use crate::exit::Exit;
+use crate::output::{json, result};
+
+/// Make a recording whole that a crash, a full disk or a lost volume cut off
+///
+/// Seals every segment with all blocks that are provably whole, enters what is missing in the journals, and
+/// writes the NeXus master. Sealed segments are not touched; a second time there is nothing to do.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  keepup recover keepup-data/run1")]
+pub(crate) struct Args {
+    /// The recording's directory; one is enough when it has several volumes and none was moved
+    #[arg(required = true, value_name = "RECORDING")]
+    recording: Vec<PathBuf>,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let report = recover(&args.recording)?;
+    match args.json {
+        true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
+        false => result(&account(&report)),
+    }
+    Ok(if report.complete { Exit::Done } else { Exit::Failed })
+}
+
+fn account(report: &RecoverReport) -> String {
+    let mut lines = vec![format!("recording {} ({})", report.name, report.recording)];
+    for volume in &report.volumes {
+        for segment in &volume.sealed {
+            lines.push(format!(
+                "sealed {}: {} blocks, {} of them behind the last watermark, {} bytes",
+                segment.path.display(),
+                segment.blocks,
+                segment.blocks_behind,
+                segment.data_bytes
+            ));
+        }
+        lines.extend(volume.removed.iter().map(|path| format!("removed {}, never begun", path.display())));
+        if volume.journal_cut_bytes > 0 {
+            let (bytes, place) = (volume.journal_cut_bytes, volume.directory.display());
+            lines.push(format!("cut a torn line of {bytes} bytes off the journal in {place}"));
+        }
+        lines.extend(volume.faults.iter().map(|fault| format!("FAULT {fault}; left as it is")));
+    }
+    lines.extend(report.streams.iter().flat_map(|(id, stream)| streams(*id, stream)));
+    lines.extend(report.missing_volumes.iter().map(|v| format!("MISSING volume {}", v.display())));
+    lines.extend(report.master.iter().map(|path| format!("wrote {}", path.display())));
+    lines.push(match (report.complete, report.changed) {
+        (true, false) => "nothing to do: the recording is sealed and accounted for".into(),
+        (true, true) => "recovered; what came after the last event recorded is not known of".into(),
+        (false, _) if !report.missing_volumes.is_empty() => {
+            "not complete: mount the missing volume and recover again".into()
+        }
+        (false, _) => "not complete: keepup verify tells what is damaged, and what can still be read".into(),
+    });
+    lines.join("\n")
+}
+
+fn streams(id: u32, stream: &StreamRecovery) -> Vec<String> {
+    let StreamRecovery { name, recorded, missing } = stream;
+    let first = format!("stream {id} {name:?}: {} events, {} bytes", recorded.events, recorded.bytes);
+    let causes = missing.iter().map(|(cause, events)| format!("  missing: {events} events, {cause}"));
+    std::iter::once(first).chain(causes).collect()
+}

@@ -1,0 +1,239 @@
+//! Random access to the events of a stream: by sequence number or by time, over all volumes, also while the
+//! recording is being made (up to what is durable).
+//!
+//! Memory does not grow with the recording's length, but for a few dozen bytes per segment: blocks are looked
+//! up in the segments' own indexes. In a segment that is not sealed, block headers are walked instead.
+use std::collections::VecDeque;
+use std::fs::File;
+use std::ops::ControlFlow;
+
+use keepup_stream::wire::StreamInfo;
+
+use crate::error::RecordingError;
+use crate::files::{open_regular, read_fully_at};
+use crate::layout::{SECTOR, block_bytes, parse_block_sector};
+use crate::reader::{Event, Recording, SegmentReader};
+use crate::seal::{IndexedBlock, SegmentLookup, StreamSummary};
+use crate::volume::{Segment, Volume};
+
+/// Segments whose blocks of the stream are kept in memory: one or two for each of a few volumes.
+const SEGMENTS_KEPT: usize = 32;
+
+/// Where to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The first event there is with this sequence number or a later one.
+    Sequence(u64),
+    /// The first event, by sequence number, whose time is this or later; ns since the Unix epoch.
+    Time(u64),
+}
+
+/// The events of one stream.
+#[derive(Debug)]
+pub struct StreamReader<'a> {
+    stream: &'a StreamInfo,
+    parts: Vec<Part<'a>>,
+    /// Blocks of the parts used last.
+    loaded: VecDeque<(usize, Vec<IndexedBlock>)>,
+    /// Of the part read last.
+    reader: Option<(usize, SegmentReader)>,
+    block_bytes_max: u64,
+}
+
+/// What one segment has of the stream.
+#[derive(Debug)]
+struct Part<'a> {
+    volume: &'a Volume,
+    segment: &'a Segment,
+    summary: StreamSummary,
+}
+
+impl<'a> StreamReader<'a> {
+    /// Opens a stream of a recording. Blocks longer than `block_bytes_max` will be refused. `None` when the
+    /// recording has no such stream.
+    ///
+    /// # Errors
+    /// When a segment cannot be read, or its index is damaged.
+    pub fn open(
+        recording: &'a Recording,
+        stream: u32,
+        block_bytes_max: u64,
+    ) -> Result<Option<Self>, RecordingError> {
+        let Some(info) = recording.streams().get(&stream).copied() else { return Ok(None) };
+        let mut parts = Vec::new();
+        for volume in recording.volumes() {
+            for segment in volume.segments().iter().filter(|segment| segment.readable_blocks() > 0) {
+                let summary = match segment.is_ended() {
+                    true => SegmentLookup::open(segment)?.streams.into_iter().find(|s| s.stream == stream),
+                    false => summary_of(stream, &walked(segment, stream)?),
+                };
+                parts.extend(summary.map(|summary| Part { volume, segment, summary }));
+            }
+        }
+        Ok(Some(Self { stream: info, parts, loaded: VecDeque::new(), reader: None, block_bytes_max }))
+    }
+
+    /// The stream.
+    pub fn info(&self) -> &StreamInfo {
+        self.stream
+    }
+
+    /// Hands over events from `from` on, in order, until there are no more or `sink` has enough. Returns the
+    /// number handed over. Missing events are left out; their sequence numbers tell.
+    ///
+    /// # Errors
+    /// When a segment cannot be read, or a block is not whole.
+    pub fn read(
+        &mut self,
+        from: From,
+        sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<u64, RecordingError> {
+        let mut next = match from {
+            From::Sequence(sequence) => sequence,
+            From::Time(time_ns) => match self.first_block_from(time_ns)? {
+                Some(sequence) => sequence,
+                None => return Ok(0),
+            },
+        };
+        let wanted = |event: &Event<'_>| match from {
+            From::Sequence(_) => true,
+            From::Time(time_ns) => event.timestamp_ns >= time_ns,
+        };
+        let (mut count, mut begun) = (0, false);
+        while let Some((part, block)) = self.block_from(next)? {
+            let Part { volume, segment, .. } = &self.parts[part];
+            let reader = match &mut self.reader {
+                Some((at, reader)) if *at == part => reader,
+                other => {
+                    let opened = SegmentReader::open(volume, segment, self.block_bytes_max)?;
+                    &mut other.insert((part, opened)).1
+                }
+            };
+            let found = reader.block_at(block.offset, segment.readable_bytes())?;
+            for event in found.events().filter(|event| event.sequence >= next) {
+                // Once begun, all follow, whatever their times.
+                begun |= wanted(&event);
+                if begun {
+                    count += 1;
+                    if sink(event).is_break() {
+                        return Ok(count);
+                    }
+                }
+            }
+            next = block.first_sequence.saturating_add(block.events.into());
+        }
+        Ok(count)
+    }
+
+    /// The lowest sequence number of a block that reaches to `time_ns`.
+    fn first_block_from(&mut self, time_ns: u64) -> Result<Option<u64>, RecordingError> {
+        let mut first = None;
+        for part in 0..self.parts.len() {
+            let summary = self.parts[part].summary;
+            if summary.last_timestamp_ns < time_ns || first.is_some_and(|f| f <= summary.first_sequence) {
+                continue;
+            }
+            let blocks = self.blocks(part)?;
+            let found = blocks.iter().find(|block| block.last_timestamp_ns >= time_ns);
+            let sequence = found.map(|block| block.first_sequence);
+            first = first.into_iter().chain(sequence).min();
+        }
+        Ok(first)
+    }
+
+    /// The first block with an event of `sequence` or later.
+    fn block_from(&mut self, sequence: u64) -> Result<Option<(usize, IndexedBlock)>, RecordingError> {
+        let mut best: Option<(usize, IndexedBlock)> = None;
+        for part in 0..self.parts.len() {
+            let StreamSummary { first_sequence, last_sequence, .. } = self.parts[part].summary;
+            let is_later = best.is_some_and(|(_, block)| block.first_sequence <= first_sequence);
+            if last_sequence < sequence || is_later {
+                continue;
+            }
+            let blocks = self.blocks(part)?;
+            let at = blocks.partition_point(|b| b.first_sequence + u64::from(b.events) <= sequence);
+            if let Some(&block) = blocks.get(at)
+                && best.is_none_or(|(_, known)| block.first_sequence < known.first_sequence)
+            {
+                best = Some((part, block));
+            }
+        }
+        Ok(best)
+    }
+
+    /// Blocks of the stream in one segment, by sequence number.
+    fn blocks(&mut self, part: usize) -> Result<&[IndexedBlock], RecordingError> {
+        let known = self.loaded.iter().position(|(loaded, _)| *loaded == part);
+        let entry = match known.and_then(|at| self.loaded.remove(at)) {
+            Some(entry) => entry,
+            None => {
+                let Part { segment, summary, .. } = &self.parts[part];
+                let blocks = match segment.is_ended() {
+                    true => SegmentLookup::open(segment)?.blocks_of(summary, segment)?,
+                    false => walked(segment, summary.stream)?,
+                };
+                (part, blocks)
+            }
+        };
+        self.loaded.push_front(entry);
+        self.loaded.truncate(SEGMENTS_KEPT);
+        Ok(self.loaded.front().map(|(_, blocks)| blocks.as_slice()).unwrap_or_default())
+    }
+}
+
+/// The blocks of a stream in a segment that is not sealed, by sequence number, from their headers.
+fn walked(segment: &Segment, stream: u32) -> Result<Vec<IndexedBlock>, RecordingError> {
+    let mut blocks = Vec::new();
+    walk(segment, &mut |of, block| {
+        if of == stream {
+            blocks.push(block);
+        }
+    })?;
+    blocks.sort_by_key(|block| block.first_sequence);
+    Ok(blocks)
+}
+
+/// Reads the headers of all durable blocks of a segment: stream and place of each.
+pub(crate) fn walk(segment: &Segment, sink: &mut dyn FnMut(u32, IndexedBlock)) -> Result<(), RecordingError> {
+    let path = &segment.path;
+    let mut offset = SECTOR as u64;
+    if segment.readable_bytes() <= offset {
+        return Ok(());
+    }
+    let file: File = open_regular(path).map_err(RecordingError::io("open the segment", path))?;
+    let mut sector = [0; SECTOR];
+    while offset < segment.readable_bytes() {
+        let read = read_fully_at(&file, &mut sector, offset).map_err(RecordingError::io("read", path))?;
+        let header =
+            parse_block_sector(&sector[..read]).map_err(RecordingError::layout(path, offset))?.header;
+        let block = IndexedBlock {
+            offset,
+            first_sequence: header.first_sequence,
+            events: header.event_count,
+            first_timestamp_ns: header.first_timestamp_ns,
+            last_timestamp_ns: header.last_timestamp_ns,
+        };
+        sink(header.stream, block);
+        offset = offset.saturating_add(block_bytes(header.chunk_records_bytes));
+    }
+    Ok(())
+}
+
+/// The summary of these blocks, of which the range of sequence numbers and times matters here.
+fn summary_of(stream: u32, blocks: &[IndexedBlock]) -> Option<StreamSummary> {
+    let (first, last) = (blocks.first()?, blocks.last()?);
+    Some(StreamSummary {
+        stream,
+        events: blocks.iter().map(|block| u64::from(block.events)).sum(),
+        blocks: blocks.len() as u32,
+        first_sequence: first.first_sequence,
+        last_sequence: last.first_sequence + u64::from(last.events) - 1,
+        first_timestamp_ns: blocks.iter().map(|block| block.first_timestamp_ns).min()?,
+        last_timestamp_ns: blocks.iter().map(|block| block.last_timestamp_ns).max()?,
+        ..StreamSummary::default()
+    })
+}
+
+#[cfg(test)]
+#[path = "access_tests.rs"]
+mod tests;

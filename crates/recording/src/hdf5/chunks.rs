@@ -1,0 +1,96 @@
+//! The index of a chunked dataset: a fixed array, in pages so that a reader need not load all of it.
+use std::io::{self, Write};
+
+use super::Place;
+use super::checksum::sealed;
+
+/// Entries of a page: 2^10, as the HDF5 library chooses. With more entries than that the array is paged.
+pub(super) const PAGE_BITS: u8 = 10;
+const PAGE_ENTRIES: u64 = 1 << PAGE_BITS;
+/// Signature, version, client, entry size, page bits, number of entries, address of the data block,
+/// checksum.
+const HEADER_BYTES: u64 = 28;
+
+/// Where a chunk lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkEntry {
+    /// Its address.
+    pub(crate) address: u64,
+    /// Its bytes in the file; matters only for filtered chunks.
+    pub(crate) bytes: u64,
+}
+
+/// That chunks went through a filter, so that each has a length of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Filtered {
+    /// Bytes that a chunk's length takes in the index.
+    length_bytes: usize,
+}
+
+impl Filtered {
+    /// For chunks that have `chunk_bytes` before the filter.
+    pub(crate) fn new(chunk_bytes: u64) -> Self {
+        // As H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN in the library: room to spare if the filter makes it
+        // longer.
+        let log = chunk_bytes.max(1).ilog2() as usize;
+        Self { length_bytes: (1 + (log + 8) / 8).min(8) }
+    }
+
+    /// Longest chunk that the index can tell of, in bytes.
+    pub(crate) fn chunk_bytes_max(self) -> u64 {
+        u64::MAX >> (64 - 8 * self.length_bytes)
+    }
+}
+
+/// Writes the index of `count` chunks; returns its address.
+pub(super) fn put_index<W: Write>(
+    place: &mut Place<'_, W>,
+    count: u64,
+    mut chunks: impl Iterator<Item = ChunkEntry>,
+    filtered: Option<Filtered>,
+) -> io::Result<u64> {
+    let (client, entry_bytes) = filtered.map_or((0, 8), |f| (1, 8 + f.length_bytes as u8 + 4));
+    let header_at = place.at;
+    let mut header = b"FAHD".to_vec();
+    header.extend_from_slice(&[0, client, entry_bytes, PAGE_BITS]);
+    header.extend_from_slice(&count.to_le_bytes());
+    header.extend_from_slice(&(header_at + HEADER_BYTES).to_le_bytes());
+    place.put(&sealed(header))?;
+    let mut block = b"FADB".to_vec();
+    block.extend_from_slice(&[0, client]);
+    block.extend_from_slice(&header_at.to_le_bytes());
+    if count <= PAGE_ENTRIES {
+        chunks.for_each(|chunk| put_entry(&mut block, chunk, filtered));
+        place.put(&sealed(block))?;
+        return Ok(header_at);
+    }
+    block.extend_from_slice(&pages_in_use(count.div_ceil(PAGE_ENTRIES)));
+    place.put(&sealed(block))?;
+    let mut left = count;
+    while left > 0 {
+        let entries = left.min(PAGE_ENTRIES);
+        let mut page = Vec::with_capacity(entries as usize * usize::from(entry_bytes) + 4);
+        chunks.by_ref().take(entries as usize).for_each(|chunk| put_entry(&mut page, chunk, filtered));
+        place.put(&sealed(page))?;
+        left -= entries;
+    }
+    Ok(header_at)
+}
+
+/// One bit for each page, the first page's the highest of the first byte.
+fn pages_in_use(pages: u64) -> Vec<u8> {
+    let mut bits = vec![0xFF; (pages / 8) as usize];
+    if !pages.is_multiple_of(8) {
+        bits.push(0xFF << (8 - pages % 8));
+    }
+    bits
+}
+
+fn put_entry(out: &mut Vec<u8>, chunk: ChunkEntry, filtered: Option<Filtered>) {
+    out.extend_from_slice(&chunk.address.to_le_bytes());
+    if let Some(Filtered { length_bytes }) = filtered {
+        out.extend_from_slice(&chunk.bytes.to_le_bytes()[..length_bytes]);
+        // No filter was left out.
+        out.extend_from_slice(&[0; 4]);
+    }
+}

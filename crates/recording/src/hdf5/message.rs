@@ -1,0 +1,201 @@
+//! Messages of object headers, each as its body.
+use keepup_stream::wire::ElementType;
+
+use super::UNDEFINED;
+
+pub(super) const DATASPACE: u8 = 0x01;
+pub(super) const LINK_INFO: u8 = 0x02;
+pub(super) const DATATYPE: u8 = 0x03;
+pub(super) const FILL_VALUE: u8 = 0x05;
+pub(super) const LINK: u8 = 0x06;
+pub(super) const LAYOUT: u8 = 0x08;
+pub(super) const GROUP_INFO: u8 = 0x0A;
+pub(super) const FILTERS: u8 = 0x0B;
+pub(super) const ATTRIBUTE: u8 = 0x0C;
+
+/// Largest body of a message: its length takes 16 bits.
+pub(super) const MESSAGE_BYTES_MAX: usize = 65_535;
+
+/// Element type of a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ElementKind {
+    /// Size in bytes.
+    pub(crate) bytes: u32,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Unsigned,
+    Signed,
+    Float,
+    /// UTF-8, filled up with zeros.
+    Text,
+}
+
+impl ElementKind {
+    pub(crate) const U8: Self = Self { bytes: 1, kind: Kind::Unsigned };
+    pub(crate) const U64: Self = Self { bytes: 8, kind: Kind::Unsigned };
+
+    /// Of a stream's elements.
+    pub(crate) fn of(element: ElementType) -> Self {
+        let kind = match element {
+            ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => Kind::Unsigned,
+            ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => Kind::Signed,
+            ElementType::F32 | ElementType::F64 => Kind::Float,
+        };
+        Self { bytes: element.bytes() as u32, kind }
+    }
+
+    /// A text of so many bytes, at least one.
+    pub(crate) fn text(bytes: usize) -> Self {
+        Self { bytes: bytes.max(1) as u32, kind: Kind::Text }
+    }
+
+    /// Datatype message: version 1, classes 0 (fixed-point), 1 (floating-point) and 3 (string).
+    pub(super) fn message(self) -> Vec<u8> {
+        let bits = (self.bytes * 8) as u16;
+        let (class, flags) = match self.kind {
+            Kind::Unsigned => (0, [0, 0]),
+            Kind::Signed => (0, [0x08, 0]),
+            // The mantissa's first bit is implied; the sign is the last bit.
+            Kind::Float => (1, [0x20, bits as u8 - 1]),
+            // Padded with zeros, UTF-8.
+            Kind::Text => (3, [0x11, 0]),
+        };
+        let mut out = vec![0x10 | class, flags[0], flags[1], 0];
+        out.extend_from_slice(&self.bytes.to_le_bytes());
+        if self.kind != Kind::Text {
+            // First bit, and number of bits.
+            out.extend_from_slice(&[0, 0]);
+            out.extend_from_slice(&bits.to_le_bytes());
+        }
+        if self.kind == Kind::Float {
+            let (exponent_at, exponent_bits, bias) =
+                if bits == 32 { (23, 8, 127) } else { (52, 11, 1023u32) };
+            out.extend_from_slice(&[exponent_at, exponent_bits, 0, exponent_at]);
+            out.extend_from_slice(&bias.to_le_bytes());
+        }
+        out
+    }
+}
+
+/// Dataspace message, version 2: scalar without dimensions, else simple and of fixed size.
+pub(super) fn dataspace(dimensions: &[u64]) -> Vec<u8> {
+    let mut out = vec![2, dimensions.len() as u8, 0, u8::from(!dimensions.is_empty())];
+    dimensions.iter().for_each(|dimension| out.extend_from_slice(&dimension.to_le_bytes()));
+    out
+}
+
+/// Fill value message, version 3: what is read where nothing is stored; zero without `value`.
+pub(super) fn fill_value(value: Option<&[u8]>) -> Vec<u8> {
+    // Space is made incrementally, the value written when it is set.
+    const WHEN: u8 = 0x0B;
+    const DEFINED: u8 = 0x20;
+    let Some(value) = value else { return vec![3, WHEN] };
+    let mut out = vec![3, WHEN | DEFINED];
+    out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    out.extend_from_slice(value);
+    out
+}
+
+/// A filter that chunks go through, with its registered number and parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) id: u16,
+    pub(crate) name: &'static str,
+    pub(crate) parameters: Vec<u32>,
+}
+
+/// Filter pipeline message, version 2.
+pub(super) fn filters(filter: &Filter) -> Vec<u8> {
+    let mut out = vec![2, 1];
+    // Not optional: who cannot undo it cannot read the data.
+    let numbers = [filter.id, filter.name.len() as u16 + 1, 0, filter.parameters.len() as u16];
+    numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+    out.extend_from_slice(filter.name.as_bytes());
+    out.push(0);
+    filter.parameters.iter().for_each(|parameter| out.extend_from_slice(&parameter.to_le_bytes()));
+    out
+}
+
+/// An attribute of a dataset or group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Attribute {
+    /// A text.
+    Text(&'static str, String),
+    /// A number.
+    Number(&'static str, u64),
+}
+
+/// Attribute message, version 3.
+pub(super) fn attribute(attribute: &Attribute) -> Vec<u8> {
+    let (name, kind, value) = match attribute {
+        Attribute::Text(name, text) => {
+            let value = if text.is_empty() { vec![0] } else { text.clone().into_bytes() };
+            (name, ElementKind::text(text.len()), value)
+        }
+        Attribute::Number(name, number) => (name, ElementKind::U64, number.to_le_bytes().to_vec()),
+    };
+    let (datatype, space) = (kind.message(), dataspace(&[]));
+    let mut out = vec![3, 0];
+    for length in [name.len() + 1, datatype.len(), space.len()] {
+        out.extend_from_slice(&(length as u16).to_le_bytes());
+    }
+    // The name is UTF-8.
+    out.push(1);
+    out.extend_from_slice(name.as_bytes());
+    out.push(0);
+    for part in [datatype, space, value] {
+        out.extend_from_slice(&part);
+    }
+    out
+}
+
+/// Links of a group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links {
+    messages: Vec<Vec<u8>>,
+}
+
+impl Links {
+    /// A link to the object whose header is at `address`.
+    pub(crate) fn add(&mut self, name: &str, address: u64) {
+        self.messages.push(link(name, None, &address.to_le_bytes()));
+    }
+
+    /// A link to the root group of another file, its path relative to this one's directory.
+    pub(crate) fn add_file(&mut self, name: &str, path: &str) {
+        let mut value = vec![0];
+        value.extend_from_slice(path.as_bytes());
+        value.extend_from_slice(b"\0/\0");
+        let mut body = (value.len() as u16).to_le_bytes().to_vec();
+        body.extend_from_slice(&value);
+        // Link type 64: external.
+        self.messages.push(link(name, Some(64), &body));
+    }
+
+    /// Messages of a group with these links: link info (none indexed), group info, links.
+    pub(super) fn messages(self) -> impl Iterator<Item = (u8, Vec<u8>)> {
+        let mut info = vec![0, 0];
+        info.extend_from_slice(&UNDEFINED.to_le_bytes());
+        info.extend_from_slice(&UNDEFINED.to_le_bytes());
+        let links = self.messages.into_iter().map(|link| (LINK, link));
+        [(LINK_INFO, info), (GROUP_INFO, vec![0, 0])].into_iter().chain(links)
+    }
+}
+
+/// Link message, version 1, with its name in UTF-8.
+fn link(name: &str, kind: Option<u8>, value: &[u8]) -> Vec<u8> {
+    const NAME_LENGTH_IN_TWO_BYTES: u8 = 1;
+    const HAS_KIND: u8 = 1 << 3;
+    const HAS_CHARACTER_SET: u8 = 1 << 4;
+    let flags = NAME_LENGTH_IN_TWO_BYTES | HAS_CHARACTER_SET | if kind.is_some() { HAS_KIND } else { 0 };
+    let mut out = vec![1, flags];
+    out.extend(kind);
+    out.push(1);
+    out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(value);
+    out
+}

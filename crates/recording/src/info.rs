@@ -1,0 +1,181 @@
+//! What a recording has, told from its journals and indexes: no event is read.
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use keepup_stream::ledger::LossCause;
+use keepup_stream::wire::StreamInfo;
+use serde::Serialize;
+
+use crate::access::walk;
+use crate::error::RecordingError;
+use crate::id::Id;
+use crate::manifest::Placement;
+use crate::reader::Recording;
+use crate::seal::{SegmentLookup, StreamSummary};
+use crate::volume::Segment;
+
+/// What a recording has.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecordingInfo {
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub recording: Id,
+    /// How far it has got.
+    pub state: State,
+    /// When it was created, ns since the Unix epoch.
+    pub created_unix_ns: u64,
+    /// Version of the keepup that wrote it.
+    pub tool_version: String,
+    /// How blocks were dealt to the volumes.
+    pub placement: Placement,
+    /// The NeXus master, when there is one.
+    pub master: Option<PathBuf>,
+    /// Volumes found.
+    pub volumes: Vec<VolumeInfo>,
+    /// Volumes that were not found, as they were given when it was recorded.
+    pub missing_volumes: Vec<PathBuf>,
+    /// Streams, by id; only what is durable counts.
+    pub streams: BTreeMap<u32, StreamSummaryInfo>,
+}
+
+/// How far a recording has got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum State {
+    /// A recorder is at work on it.
+    BeingMade,
+    /// It ended as asked, and everything received is there.
+    Clean,
+    /// It ended otherwise, and all of it is sealed.
+    Unclean {
+        /// Why it ended.
+        reason: String,
+    },
+    /// It was cut off, and not recovered since.
+    CutOff,
+}
+
+/// One volume's part.
+#[derive(Clone, Debug, Serialize)]
+pub struct VolumeInfo {
+    /// Directory.
+    pub directory: PathBuf,
+    /// Segments sealed.
+    pub sealed: usize,
+    /// Segments that are not.
+    pub open: usize,
+    /// Durable bytes, with all that is not payload.
+    pub bytes: u64,
+}
+
+/// One stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct StreamSummaryInfo {
+    /// What it is.
+    #[serde(flatten)]
+    pub info: StreamInfo,
+    /// Events recorded.
+    pub events: u64,
+    /// Payload bytes of those; not known of segments that are not sealed.
+    pub payload_bytes: Option<u64>,
+    /// Time of its earliest event, ns since the Unix epoch.
+    pub first_timestamp_ns: Option<u64>,
+    /// Time of its latest event.
+    pub last_timestamp_ns: Option<u64>,
+    /// Events that are missing, by cause.
+    pub missing: BTreeMap<LossCause, u64>,
+}
+
+/// Draws it up. Reads one index per segment; of segments that are not sealed, the block headers.
+///
+/// # Errors
+/// When a segment cannot be read, or its index is damaged.
+pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
+    let manifest = recording.manifest();
+    let mut streams: BTreeMap<u32, StreamSummaryInfo> =
+        recording.streams().into_iter().map(|(id, info)| (id, StreamSummaryInfo::new(info))).collect();
+    for segment in recording.volumes().iter().flat_map(|volume| volume.segments()) {
+        for summary in summaries(segment)? {
+            if let Some(stream) = streams.get_mut(&summary.stream) {
+                stream.add(&summary, segment.is_ended());
+            }
+        }
+    }
+    for gap in recording.gaps() {
+        if let Some(stream) = streams.get_mut(&gap.stream) {
+            *stream.missing.entry(gap.cause).or_default() += gap.events;
+        }
+    }
+    let volumes = recording.volumes().iter().map(|volume| {
+        let sealed = volume.segments().iter().filter(|segment| segment.is_ended()).count();
+        VolumeInfo {
+            directory: volume.dir().to_path_buf(),
+            sealed,
+            open: volume.segments().len() - sealed,
+            bytes: volume.segments().iter().map(Segment::file_bytes).sum(),
+        }
+    });
+    Ok(RecordingInfo {
+        name: manifest.name.clone(),
+        recording: manifest.recording,
+        state: state(recording),
+        created_unix_ns: manifest.created_unix_ns,
+        tool_version: manifest.tool_version.clone(),
+        placement: manifest.placement,
+        master: Some(recording.master_path()).filter(|path| path.exists()),
+        volumes: volumes.collect(),
+        missing_volumes: recording.missing().to_vec(),
+        streams,
+    })
+}
+
+fn summaries(segment: &Segment) -> Result<Vec<StreamSummary>, RecordingError> {
+    if segment.is_ended() {
+        return Ok(SegmentLookup::open(segment)?.streams);
+    }
+    let mut streams: BTreeMap<u32, StreamSummary> = BTreeMap::new();
+    walk(segment, &mut |stream, block| {
+        let summary = streams.entry(stream).or_insert(StreamSummary { stream, ..StreamSummary::none() });
+        summary.events += u64::from(block.events);
+        summary.first_timestamp_ns = summary.first_timestamp_ns.min(block.first_timestamp_ns);
+        summary.last_timestamp_ns = summary.last_timestamp_ns.max(block.last_timestamp_ns);
+    })?;
+    Ok(streams.into_values().collect())
+}
+
+fn state(recording: &Recording) -> State {
+    let volumes = recording.volumes();
+    let sealed = volumes.iter().flat_map(|volume| volume.segments()).all(Segment::is_ended);
+    if recording.is_being_made() {
+        return State::BeingMade;
+    } else if !recording.is_ended() || !sealed {
+        return State::CutOff;
+    }
+    match volumes.iter().filter_map(|volume| volume.end()).find(|end| !end.clean) {
+        Some(end) => State::Unclean { reason: end.reason.clone() },
+        None => State::Clean,
+    }
+}
+
+impl StreamSummaryInfo {
+    fn new(info: &StreamInfo) -> Self {
+        Self {
+            info: info.clone(),
+            events: 0,
+            payload_bytes: Some(0),
+            first_timestamp_ns: None,
+            last_timestamp_ns: None,
+            missing: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, summary: &StreamSummary, is_sealed: bool) {
+        self.events += summary.events;
+        let bytes = is_sealed.then_some(summary.payload_bytes);
+        self.payload_bytes = self.payload_bytes.zip(bytes).map(|(known, more)| known + more);
+        let first = self.first_timestamp_ns.into_iter().chain([summary.first_timestamp_ns]);
+        self.first_timestamp_ns = first.min();
+        self.last_timestamp_ns = self.last_timestamp_ns.max(Some(summary.last_timestamp_ns));
+    }
+}

@@ -1,0 +1,291 @@
+//! The NeXus master: one small HDF5 file by which programs read a whole recording as one dataset per
+//! stream, over all segments of all volumes, without a copy.
+//!
+//! Row n of a stream's datasets is its event n. Where an event is missing, `valid` is 0 and the rest is
+//! zero. Invariants: the master holds no events; its paths are relative, so it opens wherever the recording
+//! was moved as a whole; it is replaced in one step.
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use keepup_stream::wire::StreamInfo;
+
+use crate::error::RecordingError;
+use crate::files::{create_new, sync_directory};
+use crate::hdf5::{
+    Attribute, Dataset, ElementKind, Links, Mapping, Place, SUPERBLOCK_BYTES, Selection, Storage, superblock,
+};
+use crate::reader::Recording;
+use crate::seal::{SegmentLookup, attributes, link_names};
+
+/// Name of the master in the recording's directory on the first volume.
+pub const MASTER_FILE: &str = "recording.nxs";
+
+/// What one segment has of one stream.
+struct Part {
+    segment: usize,
+    /// Rows that its events are, ascending, joined where they touch.
+    rows: Vec<Range<u64>>,
+    events: u64,
+    is_array: bool,
+}
+
+/// A segment, as seen from the master.
+struct Source {
+    path: String,
+    volume: u32,
+    index: u32,
+    names: BTreeMap<u32, String>,
+}
+
+/// Writes the master of a recording whose sealed segments `recording` names; returns its path.
+///
+/// Segments that are not sealed are left out: their events count as missing.
+///
+/// # Errors
+/// When a segment or the master cannot be read or written.
+pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
+    let (home, path) = (recording.volumes()[0].dir(), recording.master_path());
+    let created = UNIX_EPOCH + Duration::from_nanos(recording.manifest().created_unix_ns);
+    let start_time = humantime::format_rfc3339_millis(created).to_string();
+    let survey = survey(recording, home)?;
+    let fresh = home.join(format!("{MASTER_FILE}.new"));
+    let write = || -> io::Result<()> {
+        let _ = fs::remove_file(&fresh);
+        let file = create_new(&fresh)?;
+        let mut out = BufWriter::with_capacity(1 << 20, &file);
+        out.write_all(&[0; SUPERBLOCK_BYTES])?;
+        let mut place = Place::new(&mut out, SUPERBLOCK_BYTES as u64);
+        let root = put_master(recording, &start_time, &survey, &mut place)?;
+        let superblock = superblock(0, root, place.at);
+        out.seek(SeekFrom::Start(0))?;
+        out.write_all(&superblock)?;
+        out.flush()?;
+        file.set_permissions(Permissions::from_mode(0o444))?;
+        file.sync_all()?;
+        fs::rename(&fresh, &path)?;
+        sync_directory(home)
+    };
+    write().map_err(RecordingError::io("write", &path))?;
+    Ok(path)
+}
+
+/// What lies where.
+#[derive(Default)]
+struct Survey {
+    sources: Vec<Source>,
+    /// By stream.
+    parts: BTreeMap<u32, Vec<Part>>,
+}
+
+fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> {
+    let Survey { mut sources, mut parts } = Survey::default();
+    let streams = recording.streams();
+    for volume in recording.volumes() {
+        let way = relative(home, volume.dir()).map_err(RecordingError::io("find", volume.dir()))?;
+        for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
+            let lookup = SegmentLookup::open(segment)?;
+            for summary in &lookup.streams {
+                let blocks = lookup.blocks_of(summary, segment)?;
+                let rows = blocks.iter().map(|b| b.first_sequence..b.first_sequence + u64::from(b.events));
+                parts.entry(summary.stream).or_default().push(Part {
+                    segment: sources.len(),
+                    rows: joined(rows),
+                    events: summary.events,
+                    is_array: summary.is_array,
+                });
+            }
+            let name = |id: &u32| Some((*id, streams.get(id)?.name.as_str()));
+            let ids = lookup.streams.iter().filter_map(|summary| name(&summary.stream));
+            sources.push(Source {
+                path: way.join(segment.path.file_name().unwrap_or_default()).to_string_lossy().into_owned(),
+                volume: volume.manifest().volume_index,
+                index: segment.index,
+                names: link_names(ids),
+            });
+        }
+    }
+    Ok(Survey { sources, parts })
+}
+
+/// Ascending ranges, joined where they touch.
+fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// The way from one directory to another, both existing.
+fn relative(from: &Path, to: &Path) -> io::Result<PathBuf> {
+    let (from, to) = (fs::canonicalize(from)?, fs::canonicalize(to)?);
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    Ok(up.chain(to.components().skip(common)).collect())
+}
+
+fn put_master<W: Write>(
+    recording: &Recording,
+    start_time: &str,
+    survey: &Survey,
+    place: &mut Place<'_, W>,
+) -> io::Result<u64> {
+    let Survey { sources, parts } = survey;
+    let streams = recording.streams();
+    let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
+    let ends = event_ends(recording, parts);
+    let mut entry = Links::default();
+    let mut default = None;
+    for (id, &stream) in &streams {
+        let (Some(name), Some(&end)) = (names.get(id), ends.get(id)) else { continue };
+        let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
+        let rows = Rows { stream, end, parts, sources };
+        entry.add(name, rows.put(place)?);
+        default.get_or_insert(name.clone());
+    }
+    for (name, text) in [("title", recording.manifest().name.as_str()), ("start_time", start_time)] {
+        entry.add(name, put_text(place, text)?);
+    }
+    let mut files = Links::default();
+    for source in sources {
+        files.add_file(&format!("volume-{}-segment-{:06}", source.volume, source.index), &source.path);
+    }
+    let collection = [Attribute::Text("NX_class", "NXcollection".into())];
+    entry.add("segments", place.put_group(files, &collection)?);
+    let mut about = vec![Attribute::Text("NX_class", "NXentry".into())];
+    about.extend(default.map(|name| Attribute::Text("default", name)));
+    let entry = place.put_group(entry, &about)?;
+    let mut root = Links::default();
+    root.add("entry", entry);
+    place.put_group(
+        root,
+        &[
+            Attribute::Text("NX_class", "NXroot".into()),
+            Attribute::Text("default", "entry".into()),
+            Attribute::Text("creator", concat!("keepup ", env!("CARGO_PKG_VERSION")).into()),
+            Attribute::Text("recording", recording.manifest().recording.to_string()),
+        ],
+    )
+}
+
+/// One past the last event of each stream that is known of, recorded or missing.
+fn event_ends(recording: &Recording, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeMap<u32, u64> {
+    let found = parts
+        .iter()
+        .flat_map(|(&id, parts)| parts.iter().filter_map(move |part| Some((id, part.rows.last()?.end))));
+    let gaps = recording.gaps();
+    let missing = gaps.iter().map(|gap| (gap.stream, gap.first_sequence + gap.events));
+    let mut ends = BTreeMap::new();
+    for (id, end) in found.chain(missing) {
+        let known = ends.entry(id).or_insert(end);
+        *known = end.max(*known);
+    }
+    ends
+}
+
+fn put_text<W: Write>(place: &mut Place<'_, W>, text: &str) -> io::Result<u64> {
+    let bytes = if text.is_empty() { b"\0" } else { text.as_bytes() };
+    let address = place.put(bytes)?;
+    place.put_dataset(&Dataset {
+        element: ElementKind::text(bytes.len()),
+        dimensions: Vec::new(),
+        storage: Storage::Contiguous { address },
+        fill: Vec::new(),
+        attributes: Vec::new(),
+    })
+}
+
+/// One stream's datasets.
+struct Rows<'a> {
+    stream: &'a StreamInfo,
+    end: u64,
+    parts: &'a [Part],
+    sources: &'a [Source],
+}
+
+impl Rows<'_> {
+    fn put<W: Write>(&self, place: &mut Place<'_, W>) -> io::Result<u64> {
+        let mut links = Links::default();
+        let is_array = !self.parts.is_empty() && self.parts.iter().all(|part| part.is_array);
+        let signal = if is_array { "data" } else { "length" };
+        for (name, element) in
+            [("sequence", ElementKind::U64), ("timestamp", ElementKind::U64), ("valid", ElementKind::U8)]
+        {
+            links.add(name, self.put_virtual(place, name, element, &[])?);
+        }
+        if is_array {
+            let element = ElementKind::of(self.stream.element);
+            links.add(signal, self.put_virtual(place, signal, element, &self.stream.shape)?);
+        } else if self.parts.iter().all(|part| !part.is_array) {
+            links.add(signal, self.put_virtual(place, signal, ElementKind::U64, &[])?);
+        }
+        place.put_group(links, &attributes(self.stream, signal))
+    }
+
+    fn put_virtual<W: Write>(
+        &self,
+        place: &mut Place<'_, W>,
+        name: &str,
+        element: ElementKind,
+        row: &[u64],
+    ) -> io::Result<u64> {
+        let runs: Vec<Run<'_>> = self.parts.iter().flat_map(|part| self.runs(part, name, row)).collect();
+        let maps = runs.iter().map(|run| Mapping {
+            file: run.file,
+            dataset: &run.dataset,
+            from: Selection { rows: std::slice::from_ref(&run.from), row },
+            to: Selection { rows: run.to, row },
+        });
+        let heap = place.put_map(runs.len() as u64, maps)?;
+        place.put_dataset(&Dataset {
+            element,
+            dimensions: std::iter::once(self.end).chain(row.iter().copied()).collect(),
+            storage: Storage::Virtual { heap },
+            fill: Vec::new(),
+            attributes: Vec::new(),
+        })
+    }
+
+    /// One mapping for a segment, or one for each run where a single one cannot express them.
+    fn runs<'p>(&'p self, part: &'p Part, name: &str, row: &[u64]) -> Vec<Run<'p>> {
+        let Some(source) = self.sources.get(part.segment) else { return Vec::new() };
+        let Some(group) = source.names.get(&self.stream.id) else { return Vec::new() };
+        let run = |first: u64, to: &'p [Range<u64>]| {
+            let count: u64 = to.iter().map(|rows| rows.end - rows.start).sum();
+            Run { file: &source.path, dataset: format!("/{group}/{name}"), from: first..first + count, to }
+        };
+        if (Selection { rows: &part.rows, row }).is_expressible() {
+            debug_assert_eq!(part.rows.iter().map(|r| r.end - r.start).sum::<u64>(), part.events);
+            return vec![run(0, &part.rows)];
+        }
+        let mut first = 0;
+        part.rows
+            .chunks(1)
+            .map(|rows| {
+                let run = run(first, rows);
+                first = run.from.end;
+                run
+            })
+            .collect()
+    }
+}
+
+/// Rows of a segment's dataset and where they appear.
+struct Run<'a> {
+    file: &'a str,
+    dataset: String,
+    from: Range<u64>,
+    to: &'a [Range<u64>],
+}
+
+#[cfg(test)]
+#[path = "master_tests.rs"]
+mod tests;

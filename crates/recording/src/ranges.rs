@@ -1,0 +1,69 @@
+//! Sets of sequence numbers as ranges.
+use std::ops::Range;
+
+/// Sorted ranges that do not touch.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges(Vec<Range<u64>>);
+
+impl Ranges {
+    /// Joins ranges that are sorted by their start.
+    pub(crate) fn join(sorted: impl Iterator<Item = Range<u64>>) -> Ranges {
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for range in sorted {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        Ranges(joined)
+    }
+
+    /// One past the last number; 0 when there is none.
+    pub(crate) fn end(&self) -> u64 {
+        self.0.last().map_or(0, |range| range.end)
+    }
+
+    /// The parts of the ranges that lie within `span`, in order.
+    pub(crate) fn within(&self, span: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let first = self.0.partition_point(|range| range.end <= span.start);
+        let span = span.clone();
+        let parts = self.0[first..].iter().map(move |r| r.start.max(span.start)..r.end.min(span.end));
+        parts.take_while(|part| !part.is_empty())
+    }
+
+    /// How many numbers of `span` are in a range.
+    pub(crate) fn count_within(&self, span: &Range<u64>) -> u64 {
+        self.within(span).map(|part| part.end - part.start).sum()
+    }
+
+    /// The first number of `span` that is in a range.
+    pub(crate) fn first_within(&self, span: &Range<u64>) -> Option<u64> {
+        self.within(span).next().map(|part| part.start)
+    }
+
+    /// The first number of `span` that no range has; its end when all are in a range.
+    pub(crate) fn first_outside(&self, span: &Range<u64>) -> u64 {
+        self.within(span).fold(span.start, |at, part| if part.start == at { part.end } else { at })
+    }
+
+    /// The parts of `span` that no range has, in order.
+    pub(crate) fn outside(&self, span: &Range<u64>) -> Vec<Range<u64>> {
+        let mut holes = Vec::new();
+        let mut at = span.start;
+        for part in self.within(span) {
+            if part.start > at {
+                holes.push(at..part.start);
+            }
+            at = part.end;
+        }
+        if at < span.end {
+            holes.push(at..span.end);
+        }
+        holes
+    }
+
+    /// What lies between 0 and the end, and in no range.
+    pub(crate) fn holes(&self) -> Vec<Range<u64>> {
+        self.outside(&(0..self.end()))
+    }
+}

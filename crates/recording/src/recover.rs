@@ -1,0 +1,162 @@
+//! Recovery: what a crash, a full disk or a pulled volume left becomes a whole recording again.
+//!
+//! Segments that were not sealed are sealed with every block that is provably whole; what is missing is
+//! entered in the journals, with its cause; then the run gets its end. Invariants: a sealed segment is
+//! never touched; nothing that was acknowledged is cut off; a second recovery finds nothing to do; while
+//! the recorder is still at work nothing is done at all.
+mod account;
+pub(crate) mod scan;
+mod volume;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use keepup_stream::ledger::{Count, Gap, LossCause};
+use serde::Serialize;
+
+use self::account::{Account, account};
+use self::volume::OpenVolume;
+use crate::error::RecordingError;
+use crate::id::Id;
+use crate::journal::{JournalRecord, StreamEnd};
+use crate::master::write_master;
+use crate::reader::{Recording, locate_present};
+
+/// Reason that the end record of a recovered recording gives.
+const REASON: &str = "cut off, and recovered";
+
+/// What recovery found and did.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecoverReport {
+    /// Name of the recording.
+    pub name: String,
+    /// Its identity.
+    pub recording: Id,
+    /// Whether anything had to be done.
+    pub changed: bool,
+    /// Whether all of it is sealed and accounted for now. Not when a volume is missing or damaged.
+    pub complete: bool,
+    /// Volumes that were not found, as they were given when it was recorded.
+    pub missing_volumes: Vec<PathBuf>,
+    /// What was done on each volume.
+    pub volumes: Vec<VolumeRecovery>,
+    /// What there is of each stream, by id; empty when a volume is missing or damaged.
+    pub streams: BTreeMap<u32, StreamRecovery>,
+    /// The NeXus master, when it was written.
+    pub master: Option<PathBuf>,
+}
+
+/// What was done on one volume.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct VolumeRecovery {
+    /// The recording's directory on it.
+    pub directory: PathBuf,
+    /// Segments sealed now.
+    pub sealed: Vec<SegmentRecovery>,
+    /// Files of segments in which nothing was written, removed.
+    pub removed: Vec<PathBuf>,
+    /// Bytes of a torn line cut off from the journal.
+    pub journal_cut_bytes: u64,
+    /// What is damaged, and was left as it is.
+    pub faults: Vec<String>,
+}
+
+/// One segment sealed by recovery.
+#[derive(Clone, Debug, Serialize)]
+pub struct SegmentRecovery {
+    /// Its file.
+    pub path: PathBuf,
+    /// Whole blocks in it.
+    pub blocks: u64,
+    /// Of these, blocks behind the journal's last watermark.
+    pub blocks_behind: u64,
+    /// Where they end, bytes.
+    pub data_bytes: u64,
+}
+
+/// What there is of one stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StreamRecovery {
+    /// Its name.
+    pub name: String,
+    /// Events in the recording.
+    pub recorded: Count,
+    /// Events that are not, by cause. Those after the last one recorded are not known of.
+    pub missing: BTreeMap<LossCause, u64>,
+}
+
+/// Recovers the recording that `dirs` belong to, found as in [`Recording::open`]; volumes that are not
+/// found are told of, and the others are sealed.
+///
+/// # Errors
+/// When the recording is still being made, or a manifest or a journal cannot be used. Nothing is lost then.
+pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
+    let (places, missing_volumes) = locate_present(dirs)?;
+    let mut volumes = Vec::new();
+    for (dir, manifest) in places {
+        volumes.push(OpenVolume::open(&dir, manifest)?);
+    }
+    for volume in &mut volumes {
+        volume.seal_all()?;
+    }
+    let first = &volumes[0].volume;
+    let (name, recording) = (first.manifest().name.clone(), first.manifest().recording);
+    let is_whole = missing_volumes.is_empty() && volumes.iter().all(|v| v.report.faults.is_empty());
+    let mut streams = BTreeMap::new();
+    if is_whole {
+        let account = account(&volumes)?;
+        conclude(&mut volumes, &account)?;
+        streams = account.streams;
+    }
+    let changed = volumes.iter().any(|volume| volume.is_changed);
+    let reports = volumes.into_iter().map(|volume| volume.report).collect();
+    let mut master = None;
+    if is_whole {
+        let recording = Recording::open(dirs)?;
+        if changed || !recording.master_path().exists() {
+            master = Some(write_master(&recording)?);
+        }
+    }
+    Ok(RecoverReport {
+        name,
+        recording,
+        changed: changed || master.is_some(),
+        complete: is_whole,
+        missing_volumes,
+        volumes: reports,
+        streams,
+        master,
+    })
+}
+
+/// Enters what is missing and the end in every journal that lacks them.
+fn conclude(volumes: &mut [OpenVolume], account: &Account) -> Result<(), RecordingError> {
+    let ends = volumes.iter().all(|volume| volume.volume.end().is_some() && !volume.is_changed);
+    if ends && account.new_gaps.is_empty() && account.found_again.is_empty() {
+        return Ok(());
+    }
+    let streams: Vec<StreamEnd> = account
+        .streams
+        .iter()
+        .map(|(&id, stream)| StreamEnd { id, received: stream.recorded, durable: stream.recorded })
+        .collect();
+    for volume in volumes {
+        for &gap in &account.new_gaps {
+            volume.append(JournalRecord::Gap(gap))?;
+        }
+        for &Gap { stream, first_sequence, events, .. } in &account.found_again {
+            volume.append(JournalRecord::Found { stream, first_sequence, events })?;
+        }
+        volume.append(JournalRecord::End {
+            clean: false,
+            reason: REASON.into(),
+            streams: streams.clone(),
+        })?;
+        volume.flush()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "recover_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! What a recording has of every stream, and what it lacks, from the indexes of its sealed segments.
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use keepup_stream::ledger::{Count, Gap, LossCause};
+
+use super::StreamRecovery;
+use super::volume::OpenVolume;
+use crate::error::RecordingError;
+use crate::ranges::Ranges;
+use crate::seal::SegmentLookup;
+use crate::volume::Volume;
+
+/// The account of all streams.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    pub(super) streams: BTreeMap<u32, StreamRecovery>,
+    /// Events that are missing, and no journal says so.
+    pub(super) new_gaps: Vec<Gap>,
+    /// Events that a journal says are missing, and they are there.
+    pub(super) found_again: Vec<Gap>,
+}
+
+/// Draws up the account; all segments are sealed.
+pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, RecordingError> {
+    let mut runs: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
+    let mut account = Account::default();
+    for volume in volumes.iter().map(|open| &open.volume) {
+        for (&id, stream) in volume.streams() {
+            account.streams.entry(id).or_default().name.clone_from(&stream.name);
+        }
+        survey(volume, &mut runs, &mut account.streams)?;
+    }
+    let mut gaps: BTreeMap<u32, Vec<Gap>> = BTreeMap::new();
+    for gap in crate::volume::gaps(volumes.iter().map(|open| &open.volume)) {
+        gaps.entry(gap.stream).or_default().push(gap);
+    }
+    for (&stream, summary) in &mut account.streams {
+        let mut recorded = runs.remove(&stream).unwrap_or_default();
+        recorded.sort_by_key(|run| run.start);
+        let recorded = Ranges::join(recorded.into_iter());
+        let gaps = gaps.remove(&stream).unwrap_or_default();
+        for gap in &gaps {
+            let span = gap.first_sequence..gap.first_sequence + gap.events;
+            let there = recorded.count_within(&span);
+            account.found_again.extend(recorded.within(&span).map(|part| part_of(*gap, &part)));
+            if gap.events > there {
+                *summary.missing.entry(gap.cause).or_default() += gap.events - there;
+            }
+        }
+        let known = Ranges::join(gaps.iter().map(|gap| gap.first_sequence..gap.first_sequence + gap.events));
+        let cut_off = Gap { stream, first_sequence: 0, events: 0, cause: LossCause::CutOff };
+        for hole in recorded.holes().iter().flat_map(|hole| known.outside(hole)) {
+            *summary.missing.entry(LossCause::CutOff).or_default() += hole.end - hole.start;
+            account.new_gaps.push(part_of(cut_off, &hole));
+        }
+    }
+    Ok(account)
+}
+
+fn part_of(gap: Gap, part: &Range<u64>) -> Gap {
+    Gap { first_sequence: part.start, events: part.end - part.start, ..gap }
+}
+
+/// Enters the events of a volume's segments.
+fn survey(
+    volume: &Volume,
+    runs: &mut BTreeMap<u32, Vec<Range<u64>>>,
+    streams: &mut BTreeMap<u32, StreamRecovery>,
+) -> Result<(), RecordingError> {
+    for segment in volume.segments() {
+        let lookup = SegmentLookup::open(segment)?;
+        for summary in &lookup.streams {
+            let known = runs.entry(summary.stream).or_default();
+            for block in lookup.blocks_of(summary, segment)? {
+                let end = block.first_sequence.saturating_add(block.events.into());
+                match known.last_mut() {
+                    Some(last) if last.end == block.first_sequence => last.end = end,
+                    _ => known.push(block.first_sequence..end),
+                }
+            }
+            let stream = streams.entry(summary.stream).or_default();
+            stream.recorded += Count { events: summary.events, bytes: summary.payload_bytes };
+        }
+    }
+    Ok(())
+}

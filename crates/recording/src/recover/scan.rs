@@ -1,0 +1,216 @@
+//! Finds the whole blocks of a segment that was not sealed, and gathers what sealing needs.
+//!
+//! Below the durable watermark a block's header and message headers are read, and little else; behind it
+//! every byte, and a block counts only when its checksums, identities and place agree. The first that does
+//! not ends the segment.
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use keepup_stream::wire::StreamInfo;
+
+use crate::crc::Crc32;
+use crate::error::RecordingError;
+use crate::files::read_fully_at;
+use crate::layout::{
+    BlockHeader, BlockSector, CHUNK_START, ChannelBytes, MESSAGE_HEADER, SECTOR, SegmentIdentity,
+    block_bytes, parse_block_sector, parse_channel, parse_preamble,
+};
+use crate::messages::MessageWalk;
+use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
+
+/// Read at once where message headers stand close together.
+const PIECE_BYTES: usize = 256 << 10;
+/// Events at least this long have their headers read one by one.
+const FAR_APART_BYTES: u64 = 16 << 10;
+
+/// What a segment was found to hold.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) index: SegmentIndex,
+    /// Where its blocks end, in bytes.
+    pub(crate) data_bytes: u64,
+    /// Blocks behind the watermark.
+    pub(crate) blocks_behind: u64,
+    /// Streams that its blocks describe.
+    pub(crate) streams: BTreeMap<u32, StreamInfo>,
+}
+
+/// Reads the preamble of a segment; `None` when it is not whole.
+pub(crate) fn preamble(file: &File) -> io::Result<Option<SegmentIdentity>> {
+    let mut sector = [0; SECTOR];
+    let read = read_fully_at(file, &mut sector, 0)?;
+    Ok(parse_preamble(&sector[..read]).ok())
+}
+
+/// Scans a segment of which everything below `durable_bytes` is said to be durable.
+///
+/// # Errors
+/// When it cannot be read, is another segment, or is damaged below `durable_bytes`.
+pub(crate) fn scan(
+    file: &File,
+    path: &Path,
+    expected: &SegmentIdentity,
+    durable_bytes: u64,
+) -> Result<Found, RecordingError> {
+    let fault = |offset, what: &str| RecordingError::Segment { path: path.into(), offset, what: what.into() };
+    let size = file.metadata().map_err(RecordingError::io("look at", path))?.len();
+    match preamble(file).map_err(RecordingError::io("read", path))? {
+        Some(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) == *expected => {}
+        Some(_) => return Err(fault(0, "it is another segment than the journal says")),
+        None => return Err(fault(0, "its preamble is damaged")),
+    }
+    let mut scanner =
+        Scanner { file, size, expected, blocks: 0, previous_crc: 0, buffer: vec![0; PIECE_BYTES] };
+    let mut found = Found { data_bytes: SECTOR as u64, ..Found::default() };
+    let mut channels: BTreeMap<u32, Arc<ChannelBytes>> = BTreeMap::new();
+    while found.data_bytes < size {
+        let offset = found.data_bytes;
+        let trusted = offset < durable_bytes;
+        let block = match scanner.block(offset, trusted).map_err(RecordingError::io("read", path))? {
+            Ok(block) => block,
+            Err(what) if trusted => return Err(fault(offset, &what)),
+            Err(_) => break,
+        };
+        let (stream, events) = (block.stream.id, block.events);
+        if found.index.blocks() > 0 && found.index.events() + events.len() > SEGMENT_EVENTS_MAX {
+            return Err(fault(offset, "it has more events than a segment may have"));
+        }
+        let channel = match channels.entry(stream) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let encoded =
+                    ChannelBytes::new(&block.stream).map_err(RecordingError::layout(path, offset))?;
+                place.insert(Arc::new(encoded))
+            }
+        };
+        found.index.push(offset, &block.header, channel, events);
+        found.streams.entry(stream).or_insert(block.stream);
+        found.blocks_behind += u64::from(!trusted);
+        found.data_bytes += block_bytes(block.header.chunk_records_bytes);
+    }
+    if found.data_bytes < durable_bytes {
+        return Err(fault(found.data_bytes, "it ends before what the journal calls durable"));
+    }
+    Ok(found)
+}
+
+struct Scanner<'a> {
+    file: &'a File,
+    size: u64,
+    expected: &'a SegmentIdentity,
+    blocks: u64,
+    previous_crc: u32,
+    buffer: Vec<u8>,
+}
+
+struct FoundBlock {
+    header: BlockHeader,
+    stream: StreamInfo,
+    events: Vec<EventMark>,
+}
+
+impl Scanner<'_> {
+    /// The block at `offset`, or what is wrong with it.
+    fn block(&mut self, offset: u64, trusted: bool) -> io::Result<Result<FoundBlock, String>> {
+        let mut sector = [0; SECTOR];
+        if read_fully_at(self.file, &mut sector, offset)? < SECTOR {
+            return Ok(Err("the file ends in a block's header".into()));
+        }
+        let BlockSector { header, header_crc, channel } = match parse_block_sector(&sector) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let ids = (header.recording, header.segment, header.segment_index);
+        let place = (header.segment_block, header.previous_header_crc);
+        if ids != (self.expected.recording, self.expected.segment, self.expected.segment_index) {
+            return Ok(Err("the block is of another segment".into()));
+        } else if place != (self.blocks, self.previous_crc) {
+            return Ok(Err("the block does not follow the one before".into()));
+        } else if block_bytes(header.chunk_records_bytes) > self.size - offset {
+            return Ok(Err("the file ends in the block".into()));
+        }
+        let stream = match parse_channel(&sector[channel]) {
+            Ok(stream) => stream,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let far_apart = header.chunk_records_bytes / u64::from(header.event_count) >= FAR_APART_BYTES;
+        let events = match trusted && far_apart {
+            true => self.headers_alone(offset, &header)?,
+            false => self.whole(offset, &header)?,
+        };
+        Ok(events.map(|events| {
+            self.blocks += 1;
+            self.previous_crc = header_crc;
+            FoundBlock { header, stream, events }
+        }))
+    }
+
+    /// Reads the message headers one by one.
+    fn headers_alone(&self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, String>> {
+        let mut walk = MessageWalk::new(header);
+        let mut events = Vec::with_capacity(header.event_count as usize);
+        let mut at = offset + CHUNK_START as u64;
+        for _ in 0..header.event_count {
+            let mut head = [0; MESSAGE_HEADER];
+            let read = read_fully_at(self.file, &mut head, at)?;
+            let message = match walk.take(&head[..read]) {
+                Ok(message) => message,
+                Err(what) => return Ok(Err(what.into())),
+            };
+            at += MESSAGE_HEADER as u64 + message.payload_bytes;
+            events.push(mark(message.timestamp_ns, message.payload_bytes));
+        }
+        Ok(walk.finish(header).map(|()| events).map_err(str::to_owned))
+    }
+
+    /// Reads all of a block's records and checks their checksum.
+    fn whole(&mut self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, String>> {
+        let mut walk = MessageWalk::new(header);
+        let mut events = Vec::new();
+        let mut crc = Crc32::new();
+        let (mut at, end) = (0, header.chunk_records_bytes);
+        // Where the next message begins, counted from the first.
+        let mut message_at = 0;
+        while at < end {
+            let length = (end - at).min(PIECE_BYTES as u64) as usize;
+            let piece = &mut self.buffer[..length];
+            if read_fully_at(self.file, piece, offset + CHUNK_START as u64 + at)? < length {
+                return Ok(Err("the file ends in the block".into()));
+            }
+            // A header that the piece's end cuts is read again with the next piece.
+            let mut done = length;
+            while message_at < at + length as u64 {
+                let begin = (message_at - at) as usize;
+                if length - begin < MESSAGE_HEADER && at + (length as u64) < end {
+                    done = begin;
+                    break;
+                }
+                match walk.take(&piece[begin..]) {
+                    Ok(message) => {
+                        message_at += MESSAGE_HEADER as u64 + message.payload_bytes;
+                        events.push(mark(message.timestamp_ns, message.payload_bytes));
+                    }
+                    Err(what) => return Ok(Err(what.into())),
+                }
+            }
+            crc.update(&piece[..done]);
+            at += done as u64;
+        }
+        if crc.value() != header.chunk_crc {
+            return Ok(Err("the block's checksum does not match its events".into()));
+        }
+        Ok(walk.finish(header).map(|()| events).map_err(str::to_owned))
+    }
+}
+
+fn mark(timestamp_ns: u64, payload_bytes: u64) -> EventMark {
+    EventMark { timestamp_ns, payload_bytes }
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

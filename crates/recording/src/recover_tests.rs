@@ -1,0 +1,188 @@
+//! Recordings cut off in every way, recovered and verified.
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use keepup_stream::ledger::LossCause;
+
+use super::recover;
+use crate::error::RecordingError;
+use crate::journal::JOURNAL_FILE;
+use crate::layout::segment_file_name;
+use crate::manifest::Placement;
+use crate::reader::Recording;
+use crate::testing::{TestRecording, payloads};
+use crate::verify::{Ending, VerifyOptions, VerifyReport, verify};
+
+fn verified(recording: &TestRecording) -> VerifyReport {
+    verify(&Recording::open(&recording.dirs()).unwrap(), VerifyOptions { threads: 1 }, &|_| {})
+}
+
+/// Two volumes with two streams in turns, cut off: volume 0 has a watermark behind all of its blocks,
+/// volume 1 only behind the first two, and its last block is torn.
+fn cut_off() -> TestRecording {
+    let mut recording = TestRecording::new(2, Placement::Free, &[1, 2]);
+    for turn in 0..4u64 {
+        for stream in [1, 2] {
+            let events = payloads(turn, 5, 900);
+            recording.block((turn % 2) as usize, stream, turn * 5, 0, &events);
+        }
+        if turn == 1 {
+            recording.volumes.iter_mut().for_each(|volume| volume.watermark());
+        }
+    }
+    recording.volumes[0].watermark();
+    let path = recording.volumes[1].segment_path();
+    let mut bytes = recording.volumes[1].builder.bytes().to_vec();
+    let torn = bytes.len() - 900;
+    bytes[torn] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    recording.release();
+    recording
+}
+
+#[test]
+fn what_is_whole_is_sealed_and_what_is_missing_is_told() {
+    let recording = cut_off();
+    assert!(matches!(verified(&recording).ending, Ending::NotEnded { .. }));
+    let report = recover(&recording.dirs()).unwrap();
+    assert!(report.complete && report.changed, "{report:#?}");
+    let sealed = &report.volumes[1].sealed;
+    // Stream 1's second block on volume 1 stands behind the watermark and is whole, stream 2's is torn.
+    assert_eq!((sealed.len(), sealed[0].blocks, sealed[0].blocks_behind), (1, 3, 1));
+    assert_eq!(report.streams[&1].recorded.events, 20);
+    assert_eq!(report.streams[&2].recorded.events, 15);
+    let after = verified(&recording);
+    assert_eq!(after.fault_count, 0, "{after:#?}");
+    assert_eq!(after.ending, Ending::Unclean { reason: super::REASON.into() });
+    assert_eq!(after.streams[&2].recorded.events, 15);
+    assert!(report.master.unwrap().exists());
+}
+
+#[test]
+fn a_hole_behind_which_events_are_durable_gets_a_cause() {
+    let recording = {
+        let mut recording = TestRecording::new(2, Placement::Free, &[2]);
+        recording.block(0, 2, 0, 0, &payloads(1, 5, 100));
+        // These five were given to volume 1, and never got there.
+        recording.skip_block(2);
+        recording.block(0, 2, 10, 0, &payloads(2, 5, 100));
+        recording.volumes.iter_mut().for_each(|volume| volume.watermark());
+        recording.release();
+        recording
+    };
+    let report = recover(&recording.dirs()).unwrap();
+    assert_eq!(report.streams[&2].missing, [(LossCause::CutOff, 5)].into());
+    let after = verified(&recording);
+    assert_eq!((after.fault_count, after.lost_events()), (0, 5), "{after:#?}");
+}
+
+#[test]
+fn a_second_time_there_is_nothing_to_do() {
+    let recording = cut_off();
+    recover(&recording.dirs()).unwrap();
+    let before = snapshot(recording.root.path());
+    let report = recover(&recording.dirs()).unwrap();
+    assert!(report.complete && !report.changed, "{report:#?}");
+    assert_eq!(snapshot(recording.root.path()), before);
+}
+
+/// All files below a directory with their bytes.
+fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(snapshot(&path));
+        } else {
+            files.push((path.display().to_string(), fs::read(&path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_recording_that_is_still_made_is_left_alone() {
+    let mut recording = TestRecording::new(1, Placement::Free, &[1]);
+    recording.block(0, 1, 0, 0, &payloads(1, 5, 100));
+    recording.volumes[0].watermark();
+    let before = snapshot(recording.root.path());
+    let error = recover(&recording.dirs()).unwrap_err();
+    assert!(matches!(error, RecordingError::Busy { .. }), "{error}");
+    assert_eq!(snapshot(recording.root.path()), before);
+}
+
+#[test]
+fn a_torn_line_is_cut_off_and_an_unused_segment_removed() {
+    let recording = cut_off();
+    let dir = recording.volumes[0].dir.clone();
+    let journal = dir.join(JOURNAL_FILE);
+    OpenOptions::new().append(true).open(&journal).unwrap().write_all(b"{\"t\":\"waterm").unwrap();
+    // Prepared ahead, never begun.
+    fs::write(dir.join(segment_file_name(1)), [0; 9000]).unwrap();
+    let report = recover(&recording.dirs()).unwrap();
+    assert_eq!(report.volumes[0].journal_cut_bytes, 12);
+    assert_eq!(report.volumes[0].removed, [dir.join(segment_file_name(1))]);
+    assert_eq!(verified(&recording).fault_count, 0);
+}
+
+#[test]
+fn a_segment_that_the_journal_lost_is_taken_in() {
+    let recording = cut_off();
+    let dir = recording.volumes[0].dir.clone();
+    let journal = dir.join(JOURNAL_FILE);
+    // A loss of power may take lines that were not flushed, though the blocks were.
+    let lines = fs::read_to_string(&journal).unwrap();
+    let kept: String = lines.split_inclusive('\n').filter(|l| !l.contains("\"segment")).collect();
+    fs::write(&journal, kept).unwrap();
+    let report = recover(&recording.dirs()).unwrap();
+    assert_eq!(report.streams[&1].recorded.events, 20, "{report:#?}");
+    assert_eq!(verified(&recording).fault_count, 0);
+}
+
+#[test]
+fn a_missing_volume_is_told_of_and_the_rest_is_sealed() {
+    let recording = cut_off();
+    let away = recording.root.path().join("away");
+    fs::rename(recording.root.path().join("disk1"), &away).unwrap();
+    let dirs = vec![recording.volumes[0].dir.clone()];
+    let report = recover(&dirs).unwrap();
+    assert!(!report.complete && report.streams.is_empty());
+    assert_eq!(report.missing_volumes, [recording.root.path().join("disk1")]);
+    assert_eq!(report.volumes[0].sealed.len(), 1);
+    // When it comes back, recovery is finished.
+    fs::rename(away, recording.root.path().join("disk1")).unwrap();
+    let report = recover(&dirs).unwrap();
+    assert!(report.complete && report.streams[&1].recorded.events == 20);
+    assert_eq!(verified(&recording).fault_count, 0);
+}
+
+#[test]
+fn damage_below_the_watermark_is_told_and_left() {
+    let recording = cut_off();
+    let path = recording.volumes[0].segment_path();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096 + 20] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let report = recover(&recording.dirs()).unwrap();
+    assert!(!report.complete);
+    assert!(report.volumes[0].faults[0].contains("at offset 4096"), "{report:#?}");
+    assert_eq!(fs::read(&path).unwrap(), bytes, "it is as it was");
+}
+
+#[test]
+fn events_declared_lost_and_found_again_are_no_loss() {
+    let mut recording = TestRecording::new(2, Placement::Free, &[2]);
+    for turn in 0..3u64 {
+        recording.block(usize::from(turn == 1), 2, turn * 5, 0, &payloads(turn, 5, 100));
+    }
+    recording.volumes.iter_mut().for_each(|volume| volume.watermark());
+    // Volume 1 failed in the recorder's eyes, but what it had been given is there.
+    recording.gap(0, 2, 4, 5);
+    recording.release();
+    let report = recover(&recording.dirs()).unwrap();
+    assert_eq!((report.streams[&2].recorded.events, report.streams[&2].missing.len()), (15, 0));
+    let after = verified(&recording);
+    assert_eq!((after.fault_count, after.lost_events()), (0, 0), "{after:#?}");
+}

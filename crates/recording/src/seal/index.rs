@@ -1,0 +1,159 @@
+//! What sealing must know of a segment's blocks and events, gathered while they are written or read.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use keepup_stream::wire::StreamInfo;
+
+use super::view::arrangement;
+use crate::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, parse_channel};
+
+/// Events after which a segment is full even if it has room: bounds the index, 16 bytes per event in memory
+/// and about 40 in the file, and the time that sealing takes.
+pub const SEGMENT_EVENTS_MAX: usize = 1 << 21;
+
+/// What the tail takes at most for one event: message index 16, chunk 20 with the page's checksum, sequence
+/// number and time 8 each.
+const EVENT_BYTES_MAX: u64 = 53;
+/// The same for a block: message index record, chunk index record, entry of the lookup.
+const BLOCK_BYTES_MAX: u64 = 160;
+/// The same for a stream: channel record, object headers, names.
+const STREAM_BYTES_MAX: u64 = 8192;
+const CONSTANT_BYTES_MAX: u64 = 8192;
+
+/// One event, as an index knows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventMark {
+    /// Its time, ns since the Unix epoch.
+    pub timestamp_ns: u64,
+    /// Length of its payload, in bytes.
+    pub payload_bytes: u64,
+}
+
+/// One block.
+#[derive(Clone, Debug)]
+pub(super) struct BlockMark {
+    pub(super) offset: u64,
+    pub(super) stream: u32,
+    pub(super) first_sequence: u64,
+    pub(super) events: u32,
+    pub(super) first_timestamp_ns: u64,
+    pub(super) last_timestamp_ns: u64,
+    pub(super) records_bytes: u64,
+    pub(super) payload_bytes: u64,
+    first_event: usize,
+}
+
+/// All blocks of a segment, in the order in which they lie there.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentIndex {
+    blocks: Vec<BlockMark>,
+    events: Vec<EventMark>,
+    channels: BTreeMap<u32, Arc<ChannelBytes>>,
+}
+
+impl SegmentIndex {
+    /// Takes in the block at `offset` with its events; `events` has as many as the header says.
+    pub fn push(
+        &mut self,
+        offset: u64,
+        header: &BlockHeader,
+        channel: &Arc<ChannelBytes>,
+        events: impl IntoIterator<Item = EventMark>,
+    ) {
+        self.channels.entry(header.stream).or_insert_with(|| Arc::clone(channel));
+        self.blocks.push(BlockMark {
+            offset,
+            stream: header.stream,
+            first_sequence: header.first_sequence,
+            events: header.event_count,
+            first_timestamp_ns: header.first_timestamp_ns,
+            last_timestamp_ns: header.last_timestamp_ns,
+            records_bytes: header.chunk_records_bytes,
+            payload_bytes: header.payload_bytes,
+            first_event: self.events.len(),
+        });
+        self.events.extend(events);
+    }
+
+    /// Forgets all blocks but the first `blocks`.
+    pub fn truncate(&mut self, blocks: usize) {
+        if let Some(first) = self.blocks.get(blocks) {
+            self.events.truncate(first.first_event);
+            self.blocks.truncate(blocks);
+            let left = &self.blocks;
+            self.channels.retain(|id, _| left.iter().any(|block| block.stream == *id));
+        }
+    }
+
+    /// Number of events.
+    pub fn events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Bytes that the tail takes at most, when `events` more are added in one more block, of a new stream.
+    pub fn tail_bytes_max(&self, events: u64) -> u64 {
+        (self.events.len() as u64 + events) * EVENT_BYTES_MAX
+            + (self.blocks.len() as u64 + 1) * BLOCK_BYTES_MAX
+            + (self.channels.len() as u64 + 1) * STREAM_BYTES_MAX
+            + CONSTANT_BYTES_MAX
+    }
+
+    pub(super) fn in_order(&self) -> &[BlockMark] {
+        &self.blocks
+    }
+
+    pub(super) fn channels(&self) -> &BTreeMap<u32, Arc<ChannelBytes>> {
+        &self.channels
+    }
+
+    /// Streams that have a block, by id.
+    pub(super) fn streams(&self) -> BTreeMap<u32, StreamInfo> {
+        let parsed =
+            |(&id, channel): (&u32, &Arc<ChannelBytes>)| Some((id, parse_channel(channel.as_slice()).ok()?));
+        self.channels.iter().filter_map(parsed).collect()
+    }
+
+    /// Whether all events of a stream can be the rows of one HDF5 dataset.
+    pub(super) fn is_array(&self, stream: u32) -> bool {
+        let Some(Ok(info)) = self.channels.get(&stream).map(|c| parse_channel(c.as_slice())) else {
+            return false;
+        };
+        let blocks = self.blocks.iter().filter(|block| block.stream == stream);
+        let lengths = blocks.flat_map(|block| self.events_of(block)).map(|event| event.payload_bytes);
+        arrangement(&info, lengths).is_some()
+    }
+
+    /// Blocks by stream, and within a stream by sequence number.
+    pub(super) fn by_stream(&self) -> BTreeMap<u32, Vec<&BlockMark>> {
+        let mut streams: BTreeMap<u32, Vec<&BlockMark>> = BTreeMap::new();
+        for block in &self.blocks {
+            streams.entry(block.stream).or_default().push(block);
+        }
+        streams.values_mut().for_each(|blocks| blocks.sort_by_key(|block| block.first_sequence));
+        streams
+    }
+
+    /// Events of a block.
+    pub(super) fn events_of(&self, block: &BlockMark) -> &[EventMark] {
+        let end = block.first_event + block.events as usize;
+        self.events.get(block.first_event..end).unwrap_or_default()
+    }
+
+    /// Events of a block with the offsets of their payloads in the file.
+    pub(super) fn payloads<'a>(
+        &'a self,
+        block: &'a BlockMark,
+    ) -> impl Iterator<Item = (u64, EventMark)> + 'a {
+        let mut at = block.offset + SECTOR as u64;
+        self.events_of(block).iter().map(move |event| {
+            let here = at;
+            at += event.payload_bytes + MESSAGE_HEADER as u64;
+            (here, *event)
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! The MCAP records of a segment's tail: message indexes, and the summary by which readers find chunks,
+//! topics and times without reading the file (<https://mcap.dev/spec>).
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::index::{BlockMark, SegmentIndex};
+use crate::crc::Crc32;
+use crate::layout::{CHUNK_AT, CHUNK_START, MCAP_MAGIC, MESSAGE_HEADER, RECORD_HEADER};
+
+const OP_FOOTER: u8 = 0x02;
+const OP_MESSAGE_INDEX: u8 = 0x07;
+const OP_CHUNK_INDEX: u8 = 0x08;
+const OP_STATISTICS: u8 = 0x0B;
+const OP_DATA_END: u8 = 0x0F;
+
+/// Length of the data end record.
+pub(super) const DATA_END_BYTES: usize = RECORD_HEADER + 4;
+/// Length of the footer record with the magic behind it.
+pub(super) const FOOTER_BYTES: usize = RECORD_HEADER + 20 + 8;
+
+/// Where the message index of a block lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexPlace {
+    offset: u64,
+    bytes: u64,
+}
+
+/// An MCAP record.
+pub(super) fn record(opcode: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![opcode];
+    out.extend_from_slice(&(body.len() as u64).to_le_bytes());
+    out.extend_from_slice(body);
+    out
+}
+
+/// Writes the message indexes of all blocks, from the file offset `at` on.
+pub(super) fn put_message_indexes<W: Write>(
+    index: &SegmentIndex,
+    mut at: u64,
+    out: &mut W,
+) -> io::Result<Vec<IndexPlace>> {
+    let mut places = Vec::with_capacity(index.blocks());
+    for block in index.in_order() {
+        let mut body = (block.stream as u16).to_le_bytes().to_vec();
+        body.extend_from_slice(&(block.events * 16).to_le_bytes());
+        // Offsets count from the first message record of the chunk.
+        let mut within: u64 = 0;
+        for event in index.events_of(block) {
+            body.extend_from_slice(&event.timestamp_ns.to_le_bytes());
+            body.extend_from_slice(&within.to_le_bytes());
+            within += event.payload_bytes + MESSAGE_HEADER as u64;
+        }
+        let record = record(OP_MESSAGE_INDEX, &body);
+        out.write_all(&record)?;
+        let bytes = record.len() as u64;
+        places.push(IndexPlace { offset: at, bytes });
+        at += bytes;
+    }
+    Ok(places)
+}
+
+/// The data end record; its checksum is left out, as every block has one.
+pub(super) fn data_end() -> Vec<u8> {
+    record(OP_DATA_END, &[0; 4])
+}
+
+/// The summary section, which begins at the file offset `at`, with the footer and the magic behind it.
+pub(super) fn summary(index: &SegmentIndex, places: &[IndexPlace], at: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    for channel in index.channels().values() {
+        out.extend_from_slice(channel.as_slice());
+    }
+    out.extend_from_slice(&record(OP_STATISTICS, &statistics(index)));
+    for (block, place) in index.in_order().iter().zip(places) {
+        out.extend_from_slice(&record(OP_CHUNK_INDEX, &chunk_index(block, *place)));
+    }
+    let footer_at = out.len();
+    let mut fields = at.to_le_bytes().to_vec();
+    // No summary offsets.
+    fields.extend_from_slice(&[0; 8]);
+    out.push(OP_FOOTER);
+    out.extend_from_slice(&20u64.to_le_bytes());
+    out.extend_from_slice(&fields);
+    let mut crc = Crc32::new();
+    crc.update(&out);
+    out.extend_from_slice(&crc.value().to_le_bytes());
+    out.extend_from_slice(MCAP_MAGIC);
+    debug_assert_eq!(out.len() - footer_at, FOOTER_BYTES);
+    out
+}
+
+fn statistics(index: &SegmentIndex) -> Vec<u8> {
+    let blocks = index.in_order();
+    let first = blocks.iter().map(|b| b.first_timestamp_ns).min().unwrap_or(0);
+    let last = blocks.iter().map(|b| b.last_timestamp_ns).max().unwrap_or(0);
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    for block in blocks {
+        *counts.entry(block.stream).or_default() += u64::from(block.events);
+    }
+    let mut body = (index.events() as u64).to_le_bytes().to_vec();
+    // Schemas, channels, attachments, metadata, chunks.
+    body.extend_from_slice(&0u16.to_le_bytes());
+    for count in [counts.len() as u32, 0, 0, blocks.len() as u32] {
+        body.extend_from_slice(&count.to_le_bytes());
+    }
+    body.extend_from_slice(&first.to_le_bytes());
+    body.extend_from_slice(&last.to_le_bytes());
+    body.extend_from_slice(&(counts.len() as u32 * 10).to_le_bytes());
+    for (stream, count) in counts {
+        body.extend_from_slice(&(stream as u16).to_le_bytes());
+        body.extend_from_slice(&count.to_le_bytes());
+    }
+    body
+}
+
+fn chunk_index(block: &BlockMark, place: IndexPlace) -> Vec<u8> {
+    let chunk_header = (CHUNK_START - CHUNK_AT) as u64;
+    let mut body = Vec::with_capacity(96);
+    for number in [
+        block.first_timestamp_ns,
+        block.last_timestamp_ns,
+        block.offset + CHUNK_AT as u64,
+        chunk_header + block.records_bytes,
+    ] {
+        body.extend_from_slice(&number.to_le_bytes());
+    }
+    // One channel, and where its message index is.
+    body.extend_from_slice(&10u32.to_le_bytes());
+    body.extend_from_slice(&(block.stream as u16).to_le_bytes());
+    body.extend_from_slice(&place.offset.to_le_bytes());
+    body.extend_from_slice(&place.bytes.to_le_bytes());
+    // No compression, so both sizes are the same.
+    body.extend_from_slice(&0u32.to_le_bytes());
+    body.extend_from_slice(&block.records_bytes.to_le_bytes());
+    body.extend_from_slice(&block.records_bytes.to_le_bytes());
+    body
+}

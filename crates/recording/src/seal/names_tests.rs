@@ -1,0 +1,28 @@
+//! Names that HDF5 can and cannot have.
+use proptest::prelude::*;
+
+use super::link_names;
+
+#[test]
+fn names_that_hdf5_cannot_have_become_numbers() {
+    let streams = ["camera", "a/b", ".", "..", "camera", "bytes", "new\nline", "stream-0", "", "ü"];
+    let names = link_names((0u32..).zip(streams));
+    let names: Vec<&str> = names.values().map(String::as_str).collect();
+    let expected = [
+        "camera", "stream-1", "stream-2", "stream-3", "stream-4", "stream-5", "stream-6", "stream-7",
+        "stream-8", "ü",
+    ];
+    assert_eq!(names, expected);
+}
+
+proptest! {
+    #[test]
+    fn every_stream_has_a_name_of_its_own(names in prop::collection::vec("\\PC{0,5}|stream-[0-9]|a", 0..20)) {
+        let links = link_names((0u32..).zip(names.iter().map(String::as_str)));
+        let mut distinct: Vec<&String> = links.values().collect();
+        distinct.sort();
+        distinct.dedup();
+        prop_assert_eq!(distinct.len(), names.len());
+        prop_assert!(links.values().all(|name| !name.contains('/') && !name.is_empty()));
+    }
+}

@@ -1,0 +1,183 @@
+//! The HDF5 view of a segment: one group for each stream, whose datasets lie where the blocks have them.
+use std::io::{self, Write};
+
+use keepup_stream::wire::{Compression, ElementType, StreamInfo};
+
+use super::index::{BlockMark, SegmentIndex};
+use super::names::link_names;
+use crate::hdf5::{
+    Attribute, ChunkEntry, Dataset, ElementKind, Filter, Filtered, Links, Place, Storage, can_be_chunk,
+};
+use crate::layout::{SECTOR, SUPERBLOCK_ROOM};
+
+/// File offset of the superblock, from which HDF5 counts addresses.
+pub(super) const BASE: u64 = SUPERBLOCK_ROOM.start as u64;
+/// File offset at which the dataset `bytes` begins.
+const BYTES_AT: u64 = SECTOR as u64;
+
+/// Writes the view of a segment whose blocks end at `data_bytes`; returns the address of the root group.
+pub(super) fn put_view<W: Write>(
+    index: &SegmentIndex,
+    data_bytes: u64,
+    place: &mut Place<'_, W>,
+) -> io::Result<u64> {
+    let streams = index.streams();
+    let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
+    let mut root = Links::default();
+    let mut bytes = None;
+    for (id, blocks) in index.by_stream() {
+        let (Some(stream), Some(name)) = (streams.get(&id), names.get(&id)) else { continue };
+        let view = StreamView { index, stream, blocks: &blocks };
+        root.add(name, view.put(place, data_bytes, &mut bytes)?);
+    }
+    if let Some(bytes) = bytes {
+        root.add("bytes", bytes);
+    }
+    place.put_group(root, &[])
+}
+
+struct StreamView<'a> {
+    index: &'a SegmentIndex,
+    stream: &'a StreamInfo,
+    blocks: &'a [&'a BlockMark],
+}
+
+impl StreamView<'_> {
+    /// Writes the stream's group; returns its address. `bytes` is the dataset of all bytes, once there is
+    /// one.
+    fn put<W: Write>(
+        &self,
+        place: &mut Place<'_, W>,
+        data_bytes: u64,
+        bytes: &mut Option<u64>,
+    ) -> io::Result<u64> {
+        let count: u64 = self.blocks.iter().map(|block| u64::from(block.events)).sum();
+        let mut links = Links::default();
+        let sequences =
+            self.blocks.iter().flat_map(|b| b.first_sequence..b.first_sequence + u64::from(b.events));
+        let address = place.put_numbers(sequences)?;
+        links.add("sequence", place.put_dataset(&numbers(count, address, Vec::new()))?);
+        let address = place.put_numbers(self.events().map(|(_, event)| event.timestamp_ns))?;
+        let unit = Attribute::Text("units", "ns since 1970-01-01T00:00:00Z".into());
+        links.add("timestamp", place.put_dataset(&numbers(count, address, vec![unit]))?);
+        let valid = Dataset {
+            element: ElementKind::U8,
+            dimensions: vec![count],
+            storage: Storage::Nowhere,
+            fill: vec![1],
+            attributes: Vec::new(),
+        };
+        links.add("valid", place.put_dataset(&valid)?);
+        let signal = match arrangement(self.stream, self.events().map(|(_, event)| event.payload_bytes)) {
+            Some(arrangement) => {
+                links.add("data", self.put_data(place, count, arrangement)?);
+                "data"
+            }
+            None => {
+                if bytes.is_none() {
+                    *bytes = Some(place.put_dataset(&all_bytes(data_bytes))?);
+                }
+                let address = place.put_numbers(self.events().map(|(at, _)| at - BYTES_AT))?;
+                links.add("offset", place.put_dataset(&numbers(count, address, Vec::new()))?);
+                let address = place.put_numbers(self.events().map(|(_, event)| event.payload_bytes))?;
+                links.add("length", place.put_dataset(&numbers(count, address, Vec::new()))?);
+                "length"
+            }
+        };
+        place.put_group(links, &attributes(self.stream, signal))
+    }
+
+    fn events(&self) -> impl Iterator<Item = (u64, super::index::EventMark)> {
+        self.blocks.iter().flat_map(|block| self.index.payloads(block))
+    }
+
+    fn put_data<W: Write>(
+        &self,
+        place: &mut Place<'_, W>,
+        count: u64,
+        Arrangement { shape, filter }: Arrangement<'_>,
+    ) -> io::Result<u64> {
+        let chunks =
+            self.events().map(|(at, event)| ChunkEntry { address: at - BASE, bytes: event.payload_bytes });
+        let (filter, filtered) = filter.unzip();
+        let index = place.put_chunks(count, chunks, filtered)?;
+        let with_first = |first: u64| std::iter::once(first).chain(shape.iter().copied()).collect();
+        place.put_dataset(&Dataset {
+            element: ElementKind::of(self.stream.element),
+            dimensions: with_first(count),
+            storage: Storage::Chunked { chunk: with_first(1), index, filter },
+            fill: Vec::new(),
+            attributes: Vec::new(),
+        })
+    }
+}
+
+/// How events become chunks.
+pub(super) struct Arrangement<'a> {
+    shape: &'a [u64],
+    filter: Option<(Filter, Filtered)>,
+}
+
+/// Shape and filter, when events of these lengths can each be a chunk of one dataset.
+pub(super) fn arrangement(
+    stream: &StreamInfo,
+    mut lengths: impl Iterator<Item = u64>,
+) -> Option<Arrangement<'_>> {
+    let (shape, element) = (stream.shape.as_slice(), stream.element);
+    let bytes = stream.event_bytes()?;
+    if !can_be_chunk(ElementKind::of(element), shape) {
+        return None;
+    }
+    match stream.compression {
+        None => lengths.all(|length| length == bytes).then_some(Arrangement { shape, filter: None }),
+        Some(compression) => {
+            let filtered = Filtered::new(bytes);
+            let fits = lengths.all(|length| (1..=filtered.chunk_bytes_max()).contains(&length));
+            fits.then(|| Arrangement { shape, filter: Some((filter(compression, element), filtered)) })
+        }
+    }
+}
+
+/// Attributes of a stream's group, in segments and in the master.
+pub(crate) fn attributes(stream: &StreamInfo, signal: &str) -> Vec<Attribute> {
+    vec![
+        Attribute::Text("NX_class", "NXdata".into()),
+        Attribute::Text("signal", signal.into()),
+        Attribute::Text("stream_name", stream.name.clone()),
+        Attribute::Number("stream_id", stream.id.into()),
+    ]
+}
+
+/// The filter by which HDF5 undoes what the detector's electronics did.
+pub(crate) fn filter(compression: Compression, element: ElementType) -> Filter {
+    match compression {
+        // Version of the plugin, size of an element, size of its blocks (in the data), 2 = LZ4.
+        Compression::BitshuffleLz4 => Filter {
+            id: 32008,
+            name: "bitshuffle; see https://github.com/kiyo-masui/bitshuffle",
+            parameters: vec![0, 5, element.bytes() as u32, 0, 2],
+        },
+        // Size of its blocks (in the data).
+        Compression::Lz4 => Filter { id: 32004, name: "lz4", parameters: vec![0] },
+    }
+}
+
+fn numbers(count: u64, address: u64, attributes: Vec<Attribute>) -> Dataset {
+    Dataset {
+        element: ElementKind::U64,
+        dimensions: vec![count],
+        storage: Storage::Contiguous { address },
+        fill: Vec::new(),
+        attributes,
+    }
+}
+
+fn all_bytes(data_bytes: u64) -> Dataset {
+    Dataset {
+        element: ElementKind::U8,
+        dimensions: vec![data_bytes - BYTES_AT],
+        storage: Storage::Contiguous { address: BYTES_AT - BASE },
+        fill: Vec::new(),
+        attributes: Vec::new(),
+    }
+}

@@ -1,0 +1,117 @@
+//! Tails as an MCAP reader and our own lookup see them.
+use std::fs;
+
+use keepup_stream::wire::StreamInfo;
+
+use super::{SegmentIndex, SegmentLookup, put_tail};
+use crate::fixture::{BlockPlan, SegmentBuilder};
+use crate::id::Id;
+use crate::layout::{SUPERBLOCK_ROOM, SegmentIdentity};
+use crate::recover::scan::scan;
+use crate::testing::{payloads, stream};
+use crate::volume::{Segment, SegmentState};
+
+/// A sealed segment with blocks of two streams; where its blocks end.
+fn sealed(streams: [&StreamInfo; 2], event_bytes: usize) -> (Vec<u8>, u64) {
+    let mut segment = SegmentBuilder::new(SegmentIdentity::default());
+    for block in 0..20u64 {
+        let events = payloads(block, 7, event_bytes);
+        let events: Vec<(u64, &[u8])> = events.iter().map(|(time, payload)| (*time, &payload[..])).collect();
+        // The second stream's blocks come in reverse, as when a volume gave them back.
+        for (stream, number) in [(streams[0], block), (streams[1], 19 - block)] {
+            let plan = BlockPlan { stream_block: number, first_sequence: number * 7, flags: 0 };
+            segment.block(stream, plan, &events).unwrap();
+        }
+    }
+    let data_bytes = segment.bytes().len() as u64;
+    (segment.finish(), data_bytes)
+}
+
+#[test]
+fn mcap_readers_find_everything_by_the_summary() {
+    let (bytes, _) = sealed([&stream(1), &stream(3)], 900);
+    let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
+    let stats = summary.stats.as_ref().unwrap();
+    assert_eq!((stats.message_count, stats.chunk_count, stats.channel_count), (280, 40, 2));
+    assert_eq!(stats.channel_message_counts[&3], 140);
+    assert_eq!(summary.channels[&1].topic, "module 1");
+    for chunk in &summary.chunk_indexes {
+        let indexes = summary.read_message_indexes(&bytes, chunk).unwrap();
+        let messages: Vec<_> = summary.stream_chunk(&bytes, chunk).unwrap().map(Result::unwrap).collect();
+        let (channel, entries) = indexes.iter().next().unwrap();
+        assert_eq!((entries.len(), messages.len()), (7, 7));
+        for entry in entries {
+            let message = summary.seek_message(&bytes, chunk, entry).unwrap();
+            assert_eq!(message.channel.id, channel.id);
+            assert!(messages.contains(&message));
+        }
+    }
+}
+
+#[test]
+fn the_lookup_tells_what_lies_where() {
+    let (bytes, data_bytes) = sealed([&stream(1), &stream(3)], 900);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s");
+    fs::write(&path, &bytes).unwrap();
+    let segment = |bytes: u64| Segment {
+        index: 0,
+        id: Id::default(),
+        path: path.clone(),
+        state: SegmentState::Ended { bytes, data_bytes, blocks: 40 },
+    };
+    let whole = segment(bytes.len() as u64);
+    let lookup = SegmentLookup::open(&whole).unwrap();
+    assert_eq!(lookup.streams.len(), 2);
+    for summary in &lookup.streams {
+        assert_eq!((summary.events, summary.first_sequence, summary.last_sequence), (140, 0, 139));
+        let blocks = lookup.blocks_of(summary, &whole).unwrap();
+        assert!(blocks.windows(2).all(|pair| pair[0].first_sequence < pair[1].first_sequence));
+        assert_eq!(blocks.len(), 20);
+    }
+    // Cut: there is no lookup then. One bit flipped: it is the same, or there is none.
+    for cut in [0, 7, data_bytes, bytes.len() as u64 - 1] {
+        fs::write(&path, &bytes[..cut as usize]).unwrap();
+        assert!(SegmentLookup::open(&segment(cut)).is_err(), "{cut}");
+    }
+    for at in (data_bytes as usize..bytes.len()).step_by(7) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 4;
+        fs::write(&path, &flipped).unwrap();
+        let Ok(found) = SegmentLookup::open(&whole) else { continue };
+        assert_eq!(found.streams, lookup.streams, "at {at}");
+    }
+}
+
+#[test]
+fn the_tail_never_takes_more_room_than_was_kept_free() {
+    for streams in [[1, 3], [2, 4]] {
+        let streams = streams.map(stream);
+        let (bytes, data_bytes) = sealed([&streams[0], &streams[1]], 64);
+        let index = index_of(&bytes, data_bytes);
+        let tail = bytes.len() as u64 - data_bytes;
+        assert!(tail <= index.tail_bytes_max(0), "{tail} of {}", index.tail_bytes_max(0));
+    }
+}
+
+#[test]
+fn an_index_cut_short_is_that_of_the_first_blocks() {
+    let (bytes, data_bytes) = sealed([&stream(1), &stream(3)], 300);
+    let mut index = index_of(&bytes, data_bytes);
+    index.truncate(1);
+    assert_eq!((index.blocks(), index.events(), index.channels().len()), (1, 7, 1));
+    index.truncate(0);
+    let mut out = Vec::new();
+    let tail = put_tail(&index, 4096, &mut out).unwrap();
+    assert_eq!((tail.bytes, tail.superblock.len()), (out.len() as u64, SUPERBLOCK_ROOM.len()));
+}
+
+/// The index that reading the blocks gives.
+fn index_of(bytes: &[u8], data_bytes: u64) -> SegmentIndex {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s");
+    fs::write(&path, bytes).unwrap();
+    let found = scan(&fs::File::open(&path).unwrap(), &path, &SegmentIdentity::default(), 0).unwrap();
+    assert_eq!(found.data_bytes, data_bytes);
+    found.index
+}
