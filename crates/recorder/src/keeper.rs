@@ -11,7 +11,7 @@ use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
 use keepup_recording::journal::{Journal, JournalRecord, StreamEnd};
 use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
-use keepup_recording::seal::{Sealing, SegmentIndex};
+use keepup_recording::seal::{SegmentIndex, seal};
 use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::file::{Access, create_preallocated, sync_directory};
@@ -225,25 +225,15 @@ impl Keeper {
         }
     }
 
-    /// Seals a segment. Its blocks are durable with the tail, before the file is HDF5 too.
     fn finish(&mut self, index: u32, data_bytes: u64, events: &SegmentIndex) {
-        let Some(path) = self.path(index) else {
-            return self.answer(FromKeeper::Finished { index, result: Ok(()) });
-        };
-        let sealing = match Sealing::append(&path, events, data_bytes) {
-            Ok(sealing) => sealing,
-            Err(e) => return self.answer(FromKeeper::Finished { index, result: Err(e.to_string()) }),
-        };
-        self.answer(FromKeeper::Finished { index, result: Ok(()) });
-        let (bytes, blocks) = (sealing.bytes(), events.blocks() as u64);
-        match sealing.finish(&path) {
-            Ok(()) => {
-                self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
-                self.flush();
-            }
-            // Without the line the segment counts as cut off, and can be recovered.
-            Err(e) => _ = self.trouble.get_or_insert(e.to_string()),
+        let sealed = self.path(index).map(|path| seal(&path, events, data_bytes)).transpose();
+        if let Ok(Some(bytes)) = sealed {
+            let blocks = events.blocks() as u64;
+            self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
+            self.flush();
         }
+        let result = sealed.map(|_| ()).map_err(|e| e.to_string());
+        self.answer(FromKeeper::Finished { index, result });
     }
 
     fn close(&mut self) {

@@ -13,75 +13,57 @@ mod tail;
 mod view;
 
 use std::fs::{File, Permissions};
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 pub use self::index::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 pub(crate) use self::lookup::{IndexedBlock, SegmentLookup, StreamSummary};
 pub(crate) use self::names::link_names;
-pub(crate) use self::tail::{Tail, put_tail};
+pub(crate) use self::tail::put_tail;
 pub(crate) use self::view::attributes;
 
 use crate::error::RecordingError;
-use crate::files::open_regular_to_write;
+use crate::files::{open_regular, open_regular_to_write};
 use crate::layout::SUPERBLOCK_ROOM;
 
-/// A segment whose tail is on stable storage, and whose superblock is not.
-#[derive(Debug)]
-pub struct Sealing {
-    file: File,
-    tail: Tail,
-    data_bytes: u64,
+/// Seals a segment whose blocks end at `data_bytes` and are those of `index`: writes the tail behind them,
+/// cuts the file there, puts the superblock in its room, and makes all of it durable. Returns the file's
+/// length.
+///
+/// One flush serves tail and superblock, and a flush holds up whoever writes to the same disk. So a loss of
+/// power may keep the superblock without all of the tail; the journal does not call such a segment sealed,
+/// and HDF5's own checksums tell it.
+///
+/// # Errors
+/// What the system said. The blocks are as they were.
+pub fn seal(path: &Path, index: &SegmentIndex, data_bytes: u64) -> Result<u64, RecordingError> {
+    let file = open_to_seal(path).map_err(RecordingError::io("open the segment to seal it", path))?;
+    write_tail(&file, index, data_bytes).map_err(RecordingError::io("seal", path))
 }
 
-impl Sealing {
-    /// Writes the tail behind the blocks, which end at `data_bytes` and are those of `index`; cuts the file
-    /// there and makes all of it durable.
-    ///
-    /// # Errors
-    /// What the system said. The blocks are as they were.
-    pub fn append(path: &Path, index: &SegmentIndex, data_bytes: u64) -> Result<Self, RecordingError> {
-        let file =
-            open_regular_to_write(path).map_err(RecordingError::io("open the segment to seal it", path))?;
-        let written = write_tail(&file, index, data_bytes);
-        let tail = written.map_err(RecordingError::io("seal", path))?;
-        Ok(Self { file, tail, data_bytes })
-    }
-
-    /// Offset of the tail, in bytes.
-    pub fn data_bytes(&self) -> u64 {
-        self.data_bytes
-    }
-
-    /// Length of the file, in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.data_bytes + self.tail.bytes
-    }
-
-    /// Makes it HDF5 and read-only, on stable storage.
-    ///
-    /// # Errors
-    /// What the system said. The file is then MCAP and no HDF5.
-    pub fn finish(self, path: &Path) -> Result<(), RecordingError> {
-        let finished = self
-            .file
-            .write_all_at(&self.tail.superblock, SUPERBLOCK_ROOM.start as u64)
-            .and_then(|()| self.file.set_permissions(Permissions::from_mode(0o444)))
-            .and_then(|()| self.file.sync_all());
-        finished.map_err(RecordingError::io("finish sealing", path))
+/// What an earlier recovery left read-only and not sealed may be written again.
+fn open_to_seal(path: &Path) -> io::Result<File> {
+    match open_regular_to_write(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_regular(path)?.set_permissions(Permissions::from_mode(0o644))?;
+            open_regular_to_write(path)
+        }
+        other => other,
     }
 }
 
-fn write_tail(file: &File, index: &SegmentIndex, data_bytes: u64) -> std::io::Result<Tail> {
+fn write_tail(file: &File, index: &SegmentIndex, data_bytes: u64) -> io::Result<u64> {
     let mut out = BufWriter::with_capacity(1 << 20, file);
     out.seek(SeekFrom::Start(data_bytes))?;
     let tail = put_tail(index, data_bytes, &mut out)?;
     out.flush()?;
     drop(out);
+    file.write_all_at(&tail.superblock, SUPERBLOCK_ROOM.start as u64)?;
     file.set_len(data_bytes + tail.bytes)?;
+    file.set_permissions(Permissions::from_mode(0o444))?;
     file.sync_all()?;
-    Ok(tail)
+    Ok(data_bytes + tail.bytes)
 }
 
 #[cfg(test)]

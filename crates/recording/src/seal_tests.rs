@@ -1,12 +1,16 @@
 //! Tails as an MCAP reader and our own lookup see them.
 use std::fs;
+use std::sync::Arc;
+use std::time::Instant;
 
 use keepup_stream::wire::StreamInfo;
 
-use super::{SegmentIndex, SegmentLookup, put_tail};
+use super::{EventMark, SegmentIndex, SegmentLookup, put_tail, seal};
 use crate::fixture::{BlockPlan, SegmentBuilder};
 use crate::id::Id;
-use crate::layout::{SUPERBLOCK_ROOM, SegmentIdentity};
+use crate::layout::{
+    BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, SUPERBLOCK_ROOM, SegmentIdentity, block_bytes,
+};
 use crate::recover::scan::scan;
 use crate::testing::{payloads, stream};
 use crate::volume::{Segment, SegmentState};
@@ -114,4 +118,40 @@ fn index_of(bytes: &[u8], data_bytes: u64) -> SegmentIndex {
     let found = scan(&fs::File::open(&path).unwrap(), &path, &SegmentIdentity::default(), 0).unwrap();
     assert_eq!(found.data_bytes, data_bytes);
     found.index
+}
+
+/// What `docs/journal` says of sealing; writes about 250 MB below the temporary directory, in sparse files:
+/// `cargo test --release -p keepup-recording seal_speed -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement, not a test"]
+fn seal_speed() {
+    const SEGMENTS: u64 = 1024;
+    let directory = tempfile::tempdir().unwrap();
+    // A segment of 1 GiB in blocks of 4 events of 256 KiB each.
+    let channel = Arc::new(ChannelBytes::new(&stream(1)).unwrap());
+    let mut index = SegmentIndex::default();
+    let event = EventMark { timestamp_ns: 1, payload_bytes: 256 << 10 };
+    let records = 4 * (event.payload_bytes + MESSAGE_HEADER as u64);
+    let mut at = SECTOR as u64;
+    for block in 0..1020 {
+        let header = BlockHeader {
+            stream: 1,
+            first_sequence: block * 4,
+            event_count: 4,
+            chunk_records_bytes: records,
+            payload_bytes: 4 * event.payload_bytes,
+            ..BlockHeader::default()
+        };
+        index.push(at, &header, &channel, [event; 4]);
+        at += block_bytes(records);
+    }
+    let start = Instant::now();
+    for number in 0..SEGMENTS {
+        let path = directory.path().join(number.to_string());
+        fs::File::create(&path).unwrap().set_len(at).unwrap();
+        seal(&path, &index, at).unwrap();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let tib = (SEGMENTS * at) as f64 / (1u64 << 40) as f64;
+    println!("{tib:.2} TiB in {} events sealed in {seconds:.2} s", SEGMENTS * 4080);
 }

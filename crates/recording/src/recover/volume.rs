@@ -11,7 +11,7 @@ use crate::id::Id;
 use crate::journal::{Journal, JournalRecord};
 use crate::layout::{SegmentIdentity, segment_file_name};
 use crate::manifest::Manifest;
-use crate::seal::Sealing;
+use crate::seal::seal;
 use crate::volume::Volume;
 
 /// A volume whose journal can be appended to.
@@ -129,9 +129,8 @@ impl OpenVolume {
         for stream in unknown {
             self.append(JournalRecord::Stream(stream))?;
         }
-        let sealing = Sealing::append(path, &found.index, found.data_bytes)?;
-        let (bytes, data_bytes) = (sealing.bytes(), found.data_bytes);
-        sealing.finish(path)?;
+        let data_bytes = found.data_bytes;
+        let bytes = seal(path, &found.index, data_bytes)?;
         let blocks = found.index.blocks() as u64;
         self.append(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks })?;
         self.report.sealed.push(SegmentRecovery {
