@@ -27,10 +27,6 @@ open_everywhere() {
     timeout 300 "$CI_PYTHON" .ci/checks/views.py "$PWD/target/release/keepup" "$1/views"
 }
 
-kills() {
-    KEEPUP_KILLS=200 cargo test --quiet --package keepup-cli --test end_to_end -- kills::
-}
-
 # The machine may be shared, so the verdict may be any; what the result says must hold together all the same.
 qualify_csl() {
     local scratch="$1" code=0 out

@@ -199,6 +199,28 @@ def check_own_reader(recording):
     assert info["streams"]["0"]["events"] == 1500
 
 
+def check_exports(recording):
+    def export(form, name):
+        subprocess.run([keepup, "export", recording, "--to", form, "--out", root / name], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return root / name
+
+    one = export("mcap", "one.mcap")
+    assert mcap_messages([one], lambda file: make_reader(file, validate_crcs=True)) == ALL, "exported MCAP"
+    check_segments([one])
+    raw = export("raw", "raw")
+    for stream, name in [(0, "camera"), (1, "packed"), (2, "stream-2"), (3, "tiny")]:
+        assert (raw / f"{name}.raw").read_bytes() == b"".join(expected(stream).values()), f"exported raw, {name}"
+    references = json.loads(export("zarr-reference", "zarr.json").read_text())["refs"]
+    for (stream, sequence), event in {**expected(0), **expected(3)}.items():
+        name, zeros = [("camera", ".0.0"), None, None, ("tiny", ".0")][stream]
+        path, offset, length = references[f"{name}/{sequence}{zeros}"]
+        with open(path, "rb") as file:
+            file.seek(offset)
+            assert file.read(length) == event, f"zarr reference, {name}"
+    check_master(export("nexus", "elsewhere.nxs"))
+
+
 volumes = [root / "first" / name for name in ("a", "b", "c")]
 record(volumes)
 segments = sorted(segment for volume in volumes for segment in (volume / "run").glob("segment-*.mcap"))
@@ -210,6 +232,7 @@ window = mcap_messages(segments, make_reader, topics=["camera"], starting_at=tim
 assert set(window) == {(0, sequence) for sequence in range(50, 60)}, "mcap, by topic and time"
 check_segments(segments)
 check_own_reader(volumes[1] / "run")
+check_exports(volumes[2] / "run")
 check_master(volumes[0] / "run" / "recording.nxs")
 check_h5dump(volumes[0] / "run" / "recording.nxs")
 shutil.move(root / "first", root / "moved elsewhere")

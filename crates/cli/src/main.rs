@@ -34,6 +34,7 @@ enum Verb {
     Info(verbs::info::Args),
     Cat(verbs::cat::Args),
     Recover(verbs::recover::Args),
+    Export(verbs::export::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Verb::Info(args) => verbs::info::run(args),
         Verb::Cat(args) => verbs::cat::run(args),
         Verb::Recover(args) => verbs::recover::run(args),
+        Verb::Export(args) => verbs::export::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

@@ -226,13 +226,21 @@ impl Keeper {
     }
 
     fn finish(&mut self, index: u32, data_bytes: u64, events: &SegmentIndex) {
-        let sealed = self.path(index).map(|path| seal(&path, events, data_bytes)).transpose();
-        if let Ok(Some(bytes)) = sealed {
-            let blocks = events.blocks() as u64;
-            self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
-            self.flush();
-        }
-        let result = sealed.map(|_| ()).map_err(|e| e.to_string());
+        let Some(path) = self.path(index) else {
+            return self.answer(FromKeeper::Finished { index, result: Ok(()) });
+        };
+        let result = match seal(&path, events, data_bytes) {
+            Ok(bytes) => {
+                let blocks = events.blocks() as u64;
+                self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
+                self.flush();
+                Ok(())
+            }
+            // A volume that takes no more data may still make durable what it has; recovery seals it then.
+            Err(e) => make_durable(&path).map_err(|_| e.to_string()).map(|()| {
+                self.trouble.get_or_insert(format!("{e}; its blocks are durable, recovery will seal it"));
+            }),
+        };
         self.answer(FromKeeper::Finished { index, result });
     }
 
@@ -244,6 +252,10 @@ impl Keeper {
         }
         self.flush();
     }
+}
+
+fn make_durable(path: &Path) -> std::io::Result<()> {
+    std::fs::File::open(path)?.sync_data()
 }
 
 fn write_at(path: &Path, bytes: &[u8], offset: u64) -> Result<(), String> {

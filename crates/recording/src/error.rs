@@ -100,6 +100,23 @@ pub enum RecordingError {
         /// The journal.
         path: PathBuf,
     },
+    /// A segment that has no index yet.
+    #[error(
+        "cannot export {}: it is not sealed\n\
+         hint: wait for the end of the recording, or, when it was cut off, keepup recover", path.display()
+    )]
+    NotSealed {
+        /// The segment's file.
+        path: PathBuf,
+    },
+    /// More events than one file may take.
+    #[error("cannot write {}: it would have more than {events_max} events\nhint: --stream", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Most events of one file.
+        events_max: usize,
+    },
     /// A journal that takes no more lines because an earlier write or flush failed.
     #[error("cannot append to {}: an earlier write to it failed, so its end is not known", path.display())]
     JournalBroken {

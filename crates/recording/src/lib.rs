@@ -8,6 +8,7 @@
 pub mod access;
 pub mod crc;
 pub mod error;
+pub mod export;
 mod files;
 #[doc(hidden)]
 pub mod fixture;

@@ -49,11 +49,21 @@ struct Source {
 /// # Errors
 /// When a segment or the master cannot be read or written.
 pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
-    let (home, path) = (recording.volumes()[0].dir(), recording.master_path());
+    let path = recording.master_path();
+    write_master_to(recording, &path)?;
+    Ok(path)
+}
+
+/// Writes the master to another place, `path`; its links lead from there to the segments where they are now.
+///
+/// # Errors
+/// As [`write_master`].
+pub fn write_master_to(recording: &Recording, path: &Path) -> Result<(), RecordingError> {
+    let home = path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let created = UNIX_EPOCH + Duration::from_nanos(recording.manifest().created_unix_ns);
     let start_time = humantime::format_rfc3339_millis(created).to_string();
     let survey = survey(recording, home)?;
-    let fresh = home.join(format!("{MASTER_FILE}.new"));
+    let fresh = path.with_extension("nxs.new");
     let write = || -> io::Result<()> {
         let _ = fs::remove_file(&fresh);
         let file = create_new(&fresh)?;
@@ -67,11 +77,10 @@ pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
         out.flush()?;
         file.set_permissions(Permissions::from_mode(0o444))?;
         file.sync_all()?;
-        fs::rename(&fresh, &path)?;
+        fs::rename(&fresh, path)?;
         sync_directory(home)
     };
-    write().map_err(RecordingError::io("write", &path))?;
-    Ok(path)
+    write().map_err(RecordingError::io("write", path))
 }
 
 /// What lies where.

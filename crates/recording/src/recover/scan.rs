@@ -17,7 +17,7 @@ use crate::error::RecordingError;
 use crate::files::read_fully_at;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, MESSAGE_HEADER, SECTOR, SegmentIdentity,
-    block_bytes, parse_block_sector, parse_channel, parse_preamble,
+    block_bytes, parse_block_sector, parse_channel, parse_preamble, put_block_tail,
 };
 use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
@@ -142,11 +142,23 @@ impl Scanner<'_> {
             true => self.headers_alone(offset, &header)?,
             false => self.whole(offset, &header)?,
         };
+        if !trusted && !self.is_padded(offset, &header)? {
+            return Ok(Err("the pad behind the block is not zero".into()));
+        }
         Ok(events.map(|events| {
             self.blocks += 1;
             self.previous_crc = header_crc;
             FoundBlock { header, stream, events }
         }))
+    }
+
+    /// Whether the pad behind a block is as it should be.
+    fn is_padded(&self, offset: u64, header: &BlockHeader) -> io::Result<bool> {
+        let end = CHUNK_START as u64 + header.chunk_records_bytes;
+        let mut found = vec![0; (block_bytes(header.chunk_records_bytes) - end) as usize];
+        let mut expected = found.clone();
+        put_block_tail(&mut expected);
+        Ok(read_fully_at(self.file, &mut found, offset + end)? == found.len() && found == expected)
     }
 
     /// Reads the message headers one by one.

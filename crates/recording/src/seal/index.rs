@@ -5,7 +5,7 @@ use std::sync::Arc;
 use keepup_stream::wire::StreamInfo;
 
 use super::view::arrangement;
-use crate::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, parse_channel};
+use crate::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, block_bytes, parse_channel};
 
 /// Events after which a segment is full even if it has room: bounds the index, 16 bytes per event in memory
 /// and about 40 in the file, and the time that sealing takes.
@@ -73,6 +73,38 @@ impl SegmentIndex {
             first_event: self.events.len(),
         });
         self.events.extend(events);
+    }
+
+    /// Takes in blocks of another index, of streams that `wants` accepts, as if they followed each other from
+    /// the offset `at` on. Returns where each lies there, and its length.
+    pub(crate) fn take_from(
+        &mut self,
+        other: &SegmentIndex,
+        wants: impl Fn(u32) -> bool,
+        at: &mut u64,
+    ) -> Vec<(u64, u64)> {
+        let mut taken = Vec::new();
+        for block in other.blocks.iter().filter(|block| wants(block.stream)) {
+            if let Some(channel) = other.channels.get(&block.stream) {
+                self.channels.entry(block.stream).or_insert_with(|| Arc::clone(channel));
+            }
+            let bytes = block_bytes(block.records_bytes);
+            taken.push((block.offset, bytes));
+            self.blocks.push(BlockMark { offset: *at, first_event: self.events.len(), ..block.clone() });
+            self.events.extend_from_slice(other.events_of(block));
+            *at += bytes;
+        }
+        taken
+    }
+
+    /// Number of streams.
+    pub(crate) fn stream_count(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Payload bytes of all events.
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        self.blocks.iter().map(|block| block.payload_bytes).sum()
     }
 
     /// Forgets all blocks but the first `blocks`.

@@ -119,6 +119,10 @@ fn volumes(report: &RecordReport) -> Vec<String> {
             milliseconds(stalls.segment_ns)
         ));
     }
+    let failed = report.volumes.iter().filter(|volume| volume.failure.is_some());
+    lines.extend(failed.filter_map(|volume| volume.directory.as_ref()).map(|directory| {
+        format!("hint: to seal what that volume has: keepup recover {}", directory.display())
+    }));
     lines
 }
 

@@ -1,0 +1,70 @@
+//! `keepup export`: a recording in another form.
+use std::path::PathBuf;
+
+use keepup_recording::export::{Exported, one_file, raw, zarr_reference};
+use keepup_recording::master::write_master_to;
+use keepup_recording::reader::Recording;
+
+use super::record::usage;
+use crate::exit::Exit;
+use crate::output::{result, say};
+
+/// Write a sealed recording in another form; events keep their bytes, and nothing is overwritten
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup export keepup-data/run1 --to mcap --out run1.mcap
+  keepup export keepup-data/run1 --to raw --out run1.raw --stream 0
+  keepup export keepup-data/run1 --to zarr-reference --out run1.json")]
+pub(crate) struct Args {
+    /// The recording's directory; one is enough when it has several volumes and none was moved
+    #[arg(required = true, value_name = "RECORDING")]
+    recording: Vec<PathBuf>,
+    /// The form
+    #[arg(long, value_enum, value_name = "FORM")]
+    to: Form,
+    /// File, or for `raw` directory, to write; must not exist
+    #[arg(long, value_name = "PATH")]
+    out: PathBuf,
+    /// Id of the only stream to write [default: all]
+    #[arg(long, value_name = "ID")]
+    stream: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Form {
+    /// A directory with the payloads of each stream in one file, and a table of where each event is
+    Raw,
+    /// One file that is MCAP and HDF5, over all volumes; shares extents where the file system can
+    Mcap,
+    /// References for Zarr (kerchunk): nothing is copied; for streams with a shape, not compressed
+    ZarrReference,
+    /// The NeXus master at another place: nothing is copied
+    Nexus,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let recording = Recording::open(&args.recording)?;
+    if let Some(id) = args.stream.filter(|id| !recording.streams().contains_key(id)) {
+        return Err(usage(format!("the recording has no stream {id}\nhint: keepup info tells which")));
+    }
+    let (stream, out) = (args.stream, args.out.as_path());
+    let exported = match args.to {
+        Form::Raw => raw(&recording, stream, out)?,
+        Form::Mcap => one_file(&recording, stream, out)?,
+        Form::ZarrReference => zarr_reference(&recording, stream, out)?,
+        Form::Nexus => {
+            if out.exists() {
+                return Err(usage(format!("{} exists already; nothing is overwritten", out.display())));
+            }
+            write_master_to(&recording, out)?;
+            result(&format!("wrote {}", out.display()));
+            return Ok(Exit::Done);
+        }
+    };
+    let Exported { streams, events, payload_bytes, left_out } = exported;
+    if left_out > 0 {
+        say(&format!("warning: {left_out} streams are not arrays of one size and were left out"));
+    }
+    result(&format!("wrote {}: {streams} streams, {events} events, {payload_bytes} bytes", out.display()));
+    Ok(Exit::Done)
+}

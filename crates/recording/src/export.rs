@@ -1,0 +1,53 @@
+//! Recordings in other forms: one file, files per stream, or references that copy nothing.
+//!
+//! Invariants: an event's bytes are the same by every way; nothing that exists is overwritten; only what is
+//! sealed is exported.
+mod one_file;
+mod raw;
+mod zarr;
+
+use std::fs::File;
+use std::path::Path;
+
+pub use self::one_file::one_file;
+pub use self::raw::raw;
+pub use self::zarr::zarr_reference;
+
+use crate::error::RecordingError;
+use crate::files::create_new;
+use crate::reader::Recording;
+
+/// What an export came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Streams.
+    pub streams: u64,
+    /// Events.
+    pub events: u64,
+    /// Payload bytes of those.
+    pub payload_bytes: u64,
+    /// Streams that the form cannot take, and that were left out.
+    pub left_out: u64,
+}
+
+/// Which streams: this one, or all.
+fn wants(stream: Option<u32>, id: u32) -> bool {
+    stream.is_none_or(|wanted| wanted == id)
+}
+
+/// Only sealed segments have an index; the rest of a recording has to be recovered first.
+fn require_sealed(recording: &Recording) -> Result<(), RecordingError> {
+    let segments = || recording.volumes().iter().flat_map(|volume| volume.segments());
+    match segments().find(|segment| !segment.is_ended()) {
+        None => Ok(()),
+        Some(open) => Err(RecordingError::NotSealed { path: open.path.clone() }),
+    }
+}
+
+fn create(path: &Path) -> Result<File, RecordingError> {
+    create_new(path).map_err(RecordingError::io("create", path))
+}
+
+#[cfg(test)]
+#[path = "export_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! All segments of all volumes as one file, that is MCAP and HDF5 as a segment is.
+//!
+//! Blocks are copied as they are. They lie on multiples of 4096, so a file system that can share extents
+//! (XFS, btrfs) need not copy any.
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::copy_file_range;
+
+use super::{Exported, create, require_sealed, wants};
+use crate::error::RecordingError;
+use crate::files::{open_regular, read_fully_at};
+use crate::layout::{SECTOR, SUPERBLOCK_ROOM, SegmentIdentity, segment_preamble};
+use crate::reader::Recording;
+use crate::recover::scan::scan;
+use crate::seal::{SegmentIndex, put_tail};
+
+/// Most events of one file: its index takes 16 bytes for each in memory.
+const EVENTS_MAX: usize = 1 << 26;
+
+/// Blocks that follow each other in a segment, and go one behind the other.
+struct Stretch {
+    segment: usize,
+    from: u64,
+    bytes: u64,
+}
+
+/// Writes `recording`, or one stream of it, to the file `path`, which must not exist.
+///
+/// # Errors
+/// When a segment is not sealed or cannot be read, there are more than 2^26 events, or `path` cannot be
+/// written.
+pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Result<Exported, RecordingError> {
+    require_sealed(recording)?;
+    let (mut index, mut stretches, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
+    let mut segments: Vec<_> =
+        recording.volumes().iter().flat_map(|v| v.segments().iter().map(move |s| (v, s))).collect();
+    // Segments of one time lie on all volumes.
+    segments.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
+    let mut at = SECTOR as u64;
+    for (volume, segment) in segments {
+        let file =
+            open_regular(&segment.path).map_err(RecordingError::io("open the segment", &segment.path))?;
+        let expected = SegmentIdentity {
+            recording: volume.manifest().recording,
+            segment: segment.id,
+            volume_index: volume.manifest().volume_index,
+            segment_index: segment.index,
+            created_unix_ns: 0,
+        };
+        let found = scan(&file, &segment.path, &expected, segment.readable_bytes())?;
+        for (from, bytes) in index.take_from(&found.index, |id| wants(stream, id), &mut at) {
+            match stretches.last_mut() {
+                Some(Stretch { segment, from: before, bytes: length })
+                    if *segment == files.len() && *before + *length == from =>
+                {
+                    *length += bytes;
+                }
+                _ => stretches.push(Stretch { segment: files.len(), from, bytes }),
+            }
+        }
+        if index.events() > EVENTS_MAX {
+            return Err(RecordingError::TooLarge { path: path.into(), events_max: EVENTS_MAX });
+        }
+        files.push(file);
+    }
+    let out = create(path)?;
+    let identity =
+        SegmentIdentity { recording: recording.manifest().recording, ..SegmentIdentity::default() };
+    let written = write(&out, &segment_preamble(&identity), &index, &stretches, &files, at);
+    written.map_err(RecordingError::io("write", path))?;
+    Ok(Exported {
+        streams: index.stream_count() as u64,
+        events: index.events() as u64,
+        payload_bytes: index.payload_bytes(),
+        left_out: 0,
+    })
+}
+
+fn write(
+    out: &File,
+    preamble: &[u8; SECTOR],
+    index: &SegmentIndex,
+    stretches: &[Stretch],
+    files: &[File],
+    data_bytes: u64,
+) -> io::Result<()> {
+    out.write_all_at(preamble, 0)?;
+    let mut at = SECTOR as u64;
+    for stretch in stretches {
+        if let Some(file) = files.get(stretch.segment) {
+            copy(file, stretch.from, out, at, stretch.bytes)?;
+        }
+        at += stretch.bytes;
+    }
+    let mut tail_out = BufWriter::with_capacity(1 << 20, out);
+    tail_out.seek(SeekFrom::Start(data_bytes))?;
+    let tail = put_tail(index, data_bytes, &mut tail_out)?;
+    tail_out.flush()?;
+    out.write_all_at(&tail.superblock, SUPERBLOCK_ROOM.start as u64)?;
+    out.sync_all()
+}
+
+/// Copies bytes inside the kernel, or through memory where that cannot be.
+fn copy(from: &File, mut from_at: u64, to: &File, mut to_at: u64, mut bytes: u64) -> io::Result<()> {
+    while bytes > 0 {
+        let want = usize::try_from(bytes).unwrap_or(usize::MAX).min(1 << 30);
+        match copy_file_range(from, Some(&mut from_at), to, Some(&mut to_at), want) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(done) => bytes -= done as u64,
+            Err(rustix::io::Errno::XDEV | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
+                return copy_through_memory(from, from_at, to, to_at, bytes);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn copy_through_memory(from: &File, from_at: u64, to: &File, to_at: u64, bytes: u64) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut done = 0;
+    while done < bytes {
+        let want = buffer.len().min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
+        let read = read_fully_at(from, &mut buffer[..want], from_at + done)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        to.write_all_at(&buffer[..read], to_at + done)?;
+        done += read as u64;
+    }
+    Ok(())
+}

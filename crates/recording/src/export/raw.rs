@@ -1,0 +1,50 @@
+//! A file of payloads for each stream, with a table that tells where each event is.
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::{Exported, create, require_sealed, wants};
+use crate::access::{From, StreamReader};
+use crate::error::RecordingError;
+use crate::reader::Recording;
+use crate::seal::link_names;
+
+/// Blocks are not longer than an event may be, with its frame.
+const BLOCK_BYTES_MAX: u64 = 2 << 30;
+
+/// Writes each stream, or one, to `NAME.raw` in the new directory `dir`, one payload behind the other, and
+/// `NAME.csv` beside it: sequence number, time in ns, offset and length of each event.
+///
+/// # Errors
+/// When a segment is not sealed or cannot be read, a block is not whole, or `dir` exists or cannot be
+/// written.
+pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exported, RecordingError> {
+    require_sealed(recording)?;
+    fs::create_dir(dir).map_err(RecordingError::io("create the directory", dir))?;
+    let streams = recording.streams();
+    let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
+    let mut exported = Exported::default();
+    for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
+        let Some(mut reader) = StreamReader::open(recording, id, BLOCK_BYTES_MAX)? else { continue };
+        let (path, table) = (dir.join(format!("{name}.raw")), dir.join(format!("{name}.csv")));
+        let mut out = BufWriter::with_capacity(1 << 20, create(&path)?);
+        let mut index = BufWriter::with_capacity(64 << 10, create(&table)?);
+        let mut outcome = writeln!(index, "sequence,timestamp_ns,offset,length");
+        let mut at = 0;
+        let events = reader.read(From::Sequence(0), &mut |event| {
+            let length = event.payload.len() as u64;
+            outcome = out
+                .write_all(event.payload)
+                .and_then(|()| writeln!(index, "{},{},{at},{length}", event.sequence, event.timestamp_ns));
+            at += length;
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let flushed = outcome.and_then(|()| out.flush()).and_then(|()| index.flush());
+        flushed.map_err(RecordingError::io("write", &path))?;
+        exported.streams += 1;
+        exported.events += events;
+        exported.payload_bytes += at;
+    }
+    Ok(exported)
+}

@@ -1,0 +1,137 @@
+//! References for Zarr: one JSON file that tells where each event lies in the segments, after the
+//! specification of kerchunk (<https://fsspec.github.io/kerchunk/spec.html>, version 1).
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use keepup_stream::wire::{ElementType, StreamInfo};
+
+use super::{Exported, create, require_sealed, wants};
+use crate::error::RecordingError;
+use crate::layout::{MESSAGE_HEADER, SECTOR};
+use crate::reader::Recording;
+use crate::seal::{SegmentLookup, link_names};
+
+/// Writes references to the streams that have a shape, are not compressed, and have only events of that
+/// size, to the file `path`, which must not exist. Row n of a stream's array is its event n; where one is
+/// missing, zeros.
+///
+/// # Errors
+/// When a segment is not sealed or cannot be read, or `path` cannot be written.
+pub fn zarr_reference(
+    recording: &Recording,
+    stream: Option<u32>,
+    path: &Path,
+) -> Result<Exported, RecordingError> {
+    require_sealed(recording)?;
+    let streams = recording.streams();
+    let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
+    let mut out = BufWriter::with_capacity(1 << 20, create(path)?);
+    let mut exported = Exported::default();
+    let failed = |error| RecordingError::io("write", path)(error);
+    let opening = r#"{"version": 1, "refs": {".zgroup": "{\"zarr_format\": 2}""#;
+    out.write_all(opening.as_bytes()).map_err(failed)?;
+    for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
+        let Some(&info) = streams.get(&id) else { continue };
+        match Array::new(recording, info)? {
+            Some(array) => {
+                array.put(name, &mut out, &mut exported)?.map_err(failed)?;
+                exported.streams += 1;
+            }
+            None => exported.left_out += 1,
+        }
+    }
+    out.write_all(b"}}\n").and_then(|()| out.flush()).map_err(failed)?;
+    Ok(exported)
+}
+
+/// A stream as an array.
+struct Array<'a> {
+    recording: &'a Recording,
+    info: &'a StreamInfo,
+    event_bytes: u64,
+    rows: u64,
+}
+
+impl<'a> Array<'a> {
+    /// `None` when the stream is no array everywhere.
+    fn new(recording: &'a Recording, info: &'a StreamInfo) -> Result<Option<Self>, RecordingError> {
+        let Some(event_bytes) = info.event_bytes().filter(|_| info.compression.is_none()) else {
+            return Ok(None);
+        };
+        let mut rows = 0;
+        for segment in recording.volumes().iter().flat_map(|volume| volume.segments()) {
+            let lookup = SegmentLookup::open(segment)?;
+            if let Some(summary) = lookup.streams.iter().find(|s| s.stream == info.id) {
+                if !summary.is_array {
+                    return Ok(None);
+                }
+                rows = (summary.last_sequence + 1).max(rows);
+            }
+        }
+        Ok(Some(Self { recording, info, event_bytes, rows }))
+    }
+
+    fn put(
+        &self,
+        name: &str,
+        out: &mut dyn Write,
+        exported: &mut Exported,
+    ) -> Result<io::Result<()>, RecordingError> {
+        if let Err(error) = self.put_head(name, out) {
+            return Ok(Err(error));
+        }
+        let zeros = ".0".repeat(self.info.shape.len());
+        for segment in self.recording.volumes().iter().flat_map(|volume| volume.segments()) {
+            let lookup = SegmentLookup::open(segment)?;
+            let Some(summary) = lookup.streams.iter().find(|s| s.stream == self.info.id) else { continue };
+            let file = std::path::absolute(&segment.path).unwrap_or_else(|_| segment.path.clone());
+            let file = json(&file.to_string_lossy());
+            for block in lookup.blocks_of(summary, segment)? {
+                let mut at = block.offset + SECTOR as u64;
+                for row in block.first_sequence..block.first_sequence + u64::from(block.events) {
+                    let key = json(&format!("{name}/{row}{zeros}"));
+                    if let Err(error) = write!(out, ",\n{key}: [{file}, {at}, {}]", self.event_bytes) {
+                        return Ok(Err(error));
+                    }
+                    at += self.event_bytes + MESSAGE_HEADER as u64;
+                }
+            }
+            exported.events += summary.events;
+            exported.payload_bytes += summary.payload_bytes;
+        }
+        Ok(Ok(()))
+    }
+
+    /// The array's own description.
+    fn put_head(&self, name: &str, out: &mut dyn Write) -> io::Result<()> {
+        let with_first = |first: u64| -> Vec<u64> {
+            std::iter::once(first).chain(self.info.shape.iter().copied()).collect()
+        };
+        let array = serde_json::json!({
+            "zarr_format": 2,
+            "shape": with_first(self.rows),
+            "chunks": with_first(1),
+            "dtype": dtype(self.info.element),
+            "compressor": null,
+            "filters": null,
+            "fill_value": 0,
+            "order": "C",
+        });
+        let attributes = serde_json::json!({ "stream_id": self.info.id, "stream_name": self.info.name });
+        for (part, text) in [(".zarray", array.to_string()), (".zattrs", attributes.to_string())] {
+            write!(out, ",\n{}: {}", json(&format!("{name}/{part}")), json(&text))?;
+        }
+        Ok(())
+    }
+}
+
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// NumPy's name of an element type, little endian.
+fn dtype(element: ElementType) -> String {
+    let order = if element.bytes() == 1 { '|' } else { '<' };
+    let name = element.as_str();
+    format!("{order}{}{}", &name[..1], element.bytes())
+}
