@@ -55,6 +55,9 @@ pub struct RecorderConfig {
     pub engine: EngineChoice,
     /// Processors of the intake and writer threads; empty leaves them free.
     pub cpus: Vec<usize>,
+    /// A volume that has owed an answer for so long is taken out of rotation until it has answered, when
+    /// another one is quicker.
+    pub slow_after: Duration,
     /// Connections served at a time.
     pub connections_max: usize,
     /// A connection that has not said hello by then is closed.
@@ -83,6 +86,7 @@ impl RecorderConfig {
             engine: EngineChoice::Auto,
             cpus: Vec::new(),
             connections_max: CONNECTIONS_MAX,
+            slow_after: Duration::from_secs(5),
             hello_timeout: Duration::from_secs(10),
             stay: false,
             rate_max: None,

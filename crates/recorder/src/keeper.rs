@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use keepup_measure::clock::Clock;
+use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
-use keepup_recording::journal::{Journal, JournalRecord, StreamEnd};
+use keepup_recording::journal::{Journal, JournalRecord, Rotation, StreamEnd};
 use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
 use keepup_recording::seal::{SegmentIndex, seal};
 use keepup_stream::ledger::{Count, Gap, LossCause};
@@ -45,6 +46,8 @@ pub(crate) enum ToKeeper {
     Stream(StreamInfo),
     /// Events are missing.
     Gap(Gap),
+    /// A volume was taken out of rotation, or came back.
+    Rotation(Rotation),
     /// The recording ends.
     Conclude(Conclusion),
     /// The writer has ended.
@@ -119,6 +122,9 @@ impl Keeper {
                 ToKeeper::Finish { index, data_bytes, events } => self.finish(index, data_bytes, &events),
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
                 ToKeeper::Gap(gap) => self.note(|_| Some(JournalRecord::Gap(gap))),
+                ToKeeper::Rotation(rotation) => {
+                    self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
+                }
                 ToKeeper::Conclude(conclusion) => self.conclusion = Some(conclusion),
                 ToKeeper::Close => break,
             }
@@ -236,10 +242,11 @@ impl Keeper {
                 self.flush();
                 Ok(())
             }
-            // A volume that takes no more data may still make durable what it has; recovery seals it then.
-            Err(e) => make_durable(&path).map_err(|_| e.to_string()).map(|()| {
-                self.trouble.get_or_insert(format!("{e}; its blocks are durable, recovery will seal it"));
-            }),
+            Err(e @ RecordingError::Unsealed { .. }) => {
+                self.trouble.get_or_insert(e.to_string());
+                Ok(())
+            }
+            Err(e) => Err(e.to_string()),
         };
         self.answer(FromKeeper::Finished { index, result });
     }
@@ -252,10 +259,6 @@ impl Keeper {
         }
         self.flush();
     }
-}
-
-fn make_durable(path: &Path) -> std::io::Result<()> {
-    std::fs::File::open(path)?.sync_data()
 }
 
 fn write_at(path: &Path, bytes: &[u8], offset: u64) -> Result<(), String> {

@@ -109,6 +109,17 @@ pub enum RecordingError {
         /// The segment's file.
         path: PathBuf,
     },
+    /// A segment that could not get its tail; its blocks are on stable storage.
+    #[error(
+        "cannot seal {}: {source}; its blocks are on stable storage\n\
+         hint: keepup recover, once the volume takes writes again", path.display()
+    )]
+    Unsealed {
+        /// The segment's file.
+        path: PathBuf,
+        /// Why the tail could not be written.
+        source: io::Error,
+    },
     /// More events than one file may take.
     #[error("cannot write {}: it would have more than {events_max} events\nhint: --stream", path.display())]
     TooLarge {

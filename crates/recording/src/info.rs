@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::access::walk;
 use crate::error::RecordingError;
 use crate::id::Id;
+use crate::journal::Rotation;
 use crate::manifest::Placement;
 use crate::reader::Recording;
 use crate::seal::{SegmentLookup, StreamSummary};
@@ -33,6 +34,8 @@ pub struct RecordingInfo {
     pub master: Option<PathBuf>,
     /// Volumes found.
     pub volumes: Vec<VolumeInfo>,
+    /// Volumes that were taken out of rotation and came back, in order.
+    pub rotations: Vec<Rotation>,
     /// Volumes that were not found, as they were given when it was recorded.
     pub missing_volumes: Vec<PathBuf>,
     /// Streams, by id; only what is durable counts.
@@ -125,6 +128,7 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
         placement: manifest.placement,
         master: Some(recording.master_path()).filter(|path| path.exists()),
         volumes: volumes.collect(),
+        rotations: recording.rotations(),
         missing_volumes: recording.missing().to_vec(),
         streams,
     })

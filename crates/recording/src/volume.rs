@@ -12,7 +12,7 @@ use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
 use crate::id::Id;
-use crate::journal::{JournalReader, JournalRecord, StreamEnd, TornTail};
+use crate::journal::{JournalReader, JournalRecord, Rotation, RotationState, StreamEnd, TornTail};
 use crate::layout::{ChannelBytes, SECTOR, segment_file_name};
 use crate::manifest::Manifest;
 use crate::ranges::Ranges;
@@ -28,6 +28,7 @@ pub struct Volume {
     gaps: Vec<Gap>,
     /// Stream and sequence numbers of events found again.
     found: Vec<(u32, Range<u64>)>,
+    rotations: Vec<Rotation>,
     end: Option<End>,
     torn_tail: Option<TornTail>,
 }
@@ -150,6 +151,7 @@ impl Volume {
             streams: BTreeMap::new(),
             gaps: Vec::new(),
             found: Vec::new(),
+            rotations: Vec::new(),
             end: None,
             torn_tail: None,
         }
@@ -178,6 +180,17 @@ impl Volume {
     /// The end record, when the run has ended.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
+    }
+
+    /// Volumes that were taken out of rotation and came back, as this volume's journal tells it.
+    pub fn rotations(&self) -> &[Rotation] {
+        &self.rotations
+    }
+
+    /// Whether this volume's own journal says that it failed: what it holds may lack its seal.
+    pub fn has_failed(&self) -> bool {
+        let own = self.manifest.volume_index;
+        self.rotations.iter().any(|r| r.volume == own && r.state == RotationState::Failed)
     }
 
     /// What a crash left of the journal's last line.
@@ -220,6 +233,10 @@ impl Volume {
                     return Err("its gap is empty or overflows".to_owned());
                 }
                 self.gaps.push(gap);
+                Ok(())
+            }
+            JournalRecord::Rotation(rotation) => {
+                self.rotations.push(rotation);
                 Ok(())
             }
             JournalRecord::Recover { .. } => {

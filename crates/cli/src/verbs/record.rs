@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
@@ -15,7 +16,7 @@ use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
 
 use self::live::Live;
-use crate::args::{Recording, default_volume, size};
+use crate::args::{Recording, default_volume, size, span};
 use crate::exit::{Exit, UsageError};
 use crate::output::{json, result, say};
 use crate::progress::watch;
@@ -52,6 +53,9 @@ pub(crate) struct Args {
     /// Connections served at a time
     #[arg(long, value_name = "N")]
     max_connections: Option<usize>,
+    /// Leave a volume alone that has not answered for so long while another does
+    #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
+    slow_after: Duration,
     /// Go on when the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
@@ -72,6 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.recording.apply(&mut config);
     config.event_bytes_max = args.max_event.unwrap_or(config.event_bytes_max);
     config.connections_max = args.max_connections.unwrap_or(config.connections_max);
+    config.slow_after = args.slow_after;
     config.stay = args.stay;
     record(config, id, args.json)
 }

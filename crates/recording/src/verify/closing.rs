@@ -65,7 +65,7 @@ pub(super) fn check_endings(
     }
 }
 
-/// After a clean end every segment has ended and no other file is left.
+/// After a clean end every segment of a volume that works has ended, and no other file is left.
 fn check_files(volume: &Volume, faults: &mut Faults) {
     let Some(end) = volume.end() else {
         return;
@@ -80,7 +80,8 @@ fn check_files(volume: &Volume, faults: &mut Faults) {
     if !end.clean {
         return;
     }
-    for segment in volume.segments().iter().filter(|segment| !segment.is_ended()) {
+    let open = volume.segments().iter().filter(|segment| !segment.is_ended() && !volume.has_failed());
+    for segment in open {
         fault(segment.path.clone(), "the run ended cleanly, and the segment did not".to_owned());
     }
     let entries = match fs::read_dir(volume.dir()) {

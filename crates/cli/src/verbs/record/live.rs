@@ -16,6 +16,7 @@ pub(super) struct Live {
     was_waiting: bool,
     missing: u64,
     failed: Vec<bool>,
+    rests: Vec<u64>,
 }
 
 impl Live {
@@ -29,6 +30,7 @@ impl Live {
             was_waiting: false,
             missing: 0,
             failed: vec![false; counters.volumes.len()],
+            rests: vec![0; counters.volumes.len()],
             counters,
         }
     }
@@ -55,9 +57,14 @@ impl Live {
     pub(super) fn warnings(&mut self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (at, volume) in self.counters.volumes.iter().enumerate() {
+            let place = self.directories.get(at).map_or("the volume", String::as_str);
+            let rests = volume.rests.load(Relaxed);
+            if rests > std::mem::replace(&mut self.rests[at], rests) {
+                warnings
+                    .push(format!("{place} does not answer; what comes goes to other volumes for a while"));
+            }
             if let (Some(why), false) = (volume.failure.get(), self.failed[at]) {
                 self.failed[at] = true;
-                let place = self.directories.get(at).map_or("the volume", String::as_str);
                 warnings.push(format!("{place} takes no data any more: {why}"));
             }
         }
