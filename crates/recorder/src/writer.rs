@@ -2,9 +2,9 @@
 //! a time and makes them durable.
 //!
 //! It owns the volume's segments and the order of its blocks. When anything on the volume fails it stops
-//! writing there, saves what it can, and gives every other block back for another volume. Invariant: after a
-//! flush that failed nothing more becomes durable here, whatever later flushes say: the kernel reports such an
-//! error once and may have dropped what it was about.
+//! writing there, saves what it can, and gives every other block back for another volume. Invariant: after
+//! a flush that failed nothing more becomes durable here, whatever later flushes say: the kernel reports
+//! such an error once and may have dropped what it was about.
 mod order;
 
 use std::collections::VecDeque;
