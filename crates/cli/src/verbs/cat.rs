@@ -12,9 +12,6 @@ use super::record::usage;
 use crate::exit::Exit;
 use crate::output::say;
 
-/// Blocks are not longer than an event may be, with its frame.
-const BLOCK_BYTES_MAX: u64 = 2 << 30;
-
 /// Write events of a stream, raw, to stdout or a file
 ///
 /// Also while the recording is being made, up to what is durable.
@@ -57,7 +54,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     for volume in recording.missing() {
         say(&format!("warning: volume {} is missing, and the events on it", volume.display()));
     }
-    let Some(mut reader) = StreamReader::open(&recording, args.stream, BLOCK_BYTES_MAX)? else {
+    let Some(mut reader) = StreamReader::open(&recording, args.stream)? else {
         return Err(usage(format!(
             "the recording has no stream {}\nhint: keepup info tells which",
             args.stream

@@ -152,13 +152,7 @@ impl Scanner<'_> {
 
     fn preamble(&mut self) -> io::Result<()> {
         let sector = self.window.fill(&self.file, SECTOR)?;
-        let expected = SegmentIdentity {
-            recording: self.volume.manifest().recording,
-            segment: self.segment.id,
-            volume_index: self.volume.manifest().volume_index,
-            segment_index: self.segment.index,
-            created_unix_ns: 0,
-        };
+        let expected = self.volume.identity(self.segment.index, self.segment.id);
         let room = sector.get(SUPERBLOCK_ROOM).unwrap_or_default();
         let is_room_used = !self.segment.is_ended() && room.iter().any(|&byte| byte != 0);
         self.superblock = room.to_vec();
