@@ -9,6 +9,7 @@ use keepup_recording::access::{From, StreamReader};
 use keepup_recording::reader::Recording;
 
 use super::record::usage;
+use crate::args::Directories;
 use crate::exit::Exit;
 use crate::output::say;
 
@@ -20,9 +21,8 @@ use crate::output::say;
   keepup cat keepup-data/run1 --stream 0 --from 1000 --count 1 > frame.raw
   keepup cat keepup-data/run1 --stream 3 --from-time 2026-11-21T10:15:00Z --count 100 --out some.raw")]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// Id of the stream (see `keepup info`)
     #[arg(long, value_name = "ID")]
     stream: u32,
@@ -50,7 +50,7 @@ fn timestamp(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recording = Recording::open_present(&args.recording)?;
+    let recording = Recording::open_present(&args.recording.directories)?;
     for volume in recording.missing() {
         say(&format!("warning: volume {} is missing, and the events on it", volume.display()));
     }

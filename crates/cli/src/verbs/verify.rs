@@ -1,6 +1,4 @@
 //! `keepup verify`: reads a recording back and checks all of it.
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,16 +7,16 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_recording::verify::{Ending, Progress, VerifyOptions, VerifyReport, verify};
 
+use crate::args::Directories;
 use crate::exit::Exit;
-use crate::output::{json, result};
+use crate::output::{json, missing, result};
 use crate::progress::Status;
 
 /// Read a recording back: every checksum, every sequence number, every gap
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// Segments read at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -28,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recording = Recording::open(&args.recording)?;
+    let recording = Recording::open(&args.recording.directories)?;
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or_else(available, usize::from);
     let clock = SystemClock;
@@ -93,7 +91,7 @@ fn account(recording: &Recording, report: &VerifyReport, seconds: f64) -> String
         report.bytes as f64 / 1e9,
         report.bytes as f64 / 1e9 / seconds
     ));
-    lines.extend(missing(recording));
+    lines.extend(missing(recording.gaps().into_iter().map(|gap| (gap.cause, gap.events))));
     match &report.ending {
         Ending::Clean => lines.push("the run ended cleanly".into()),
         Ending::Unclean { reason } => lines.push(format!("the run did not end cleanly: {reason}")),
@@ -123,13 +121,4 @@ fn account(recording: &Recording, report: &VerifyReport, seconds: f64) -> String
         format!("{} FAULTS", report.fault_count)
     });
     lines.join("\n")
-}
-
-/// Events that the journals say are missing, cause by cause.
-fn missing(recording: &Recording) -> impl Iterator<Item = String> {
-    let mut causes = BTreeMap::new();
-    for gap in recording.gaps() {
-        *causes.entry(gap.cause).or_insert(0u64) += gap.events;
-    }
-    causes.into_iter().map(|(cause, events)| format!("missing: {events} events, {cause}"))
 }
