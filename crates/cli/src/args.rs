@@ -78,6 +78,14 @@ pub(crate) enum EngineArg {
     Plain,
 }
 
+/// Which recording.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Directories {
+    /// The recording's directory; one is enough when it has several volumes and none was moved
+    #[arg(required = true, value_name = "RECORDING")]
+    pub(crate) directories: Vec<PathBuf>,
+}
+
 /// Flags of everything that records.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Recording {

@@ -1,5 +1,8 @@
 //! What is printed where: results on stdout, everything else on stderr; a closed pipe is no reason to fail.
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+
+use keepup_stream::ledger::LossCause;
 
 /// Prints a result. A reader that went away has seen what it wanted.
 pub(crate) fn result(text: &str) {
@@ -10,6 +13,16 @@ pub(crate) fn result(text: &str) {
 /// Prints one JSON object as the result.
 pub(crate) fn json(value: &serde_json::Value) {
     result(&serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}")));
+}
+
+/// Lines that tell how many events are missing, cause by cause; a cause may come several times.
+pub(crate) fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> impl Iterator<Item = String> {
+    let mut sums = BTreeMap::new();
+    for (cause, events) in causes {
+        let sum: &mut u64 = sums.entry(cause).or_default();
+        *sum = sum.saturating_add(events);
+    }
+    sums.into_iter().map(|(cause, events)| format!("missing: {events} events, {cause}"))
 }
 
 /// Prints a line for people on stderr.

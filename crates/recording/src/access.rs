@@ -16,6 +16,9 @@ use crate::reader::{Event, Recording, SegmentReader};
 use crate::seal::{IndexedBlock, SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
 
+/// Longest block that is read: not longer than an event may be, with its frame.
+const BLOCK_BYTES_MAX: u64 = 2 << 30;
+
 /// Segments whose blocks of the stream are kept in memory: one or two for each of a few volumes.
 const SEGMENTS_KEPT: usize = 32;
 
@@ -37,7 +40,6 @@ pub struct StreamReader<'a> {
     loaded: VecDeque<(usize, Vec<IndexedBlock>)>,
     /// Of the part read last.
     reader: Option<(usize, SegmentReader)>,
-    block_bytes_max: u64,
 }
 
 /// What one segment has of the stream.
@@ -49,28 +51,23 @@ struct Part<'a> {
 }
 
 impl<'a> StreamReader<'a> {
-    /// Opens a stream of a recording. Blocks longer than `block_bytes_max` will be refused. `None` when the
-    /// recording has no such stream.
+    /// Opens a stream of a recording. `None` when the recording has no such stream.
     ///
     /// # Errors
     /// When a segment cannot be read, or its index is damaged.
-    pub fn open(
-        recording: &'a Recording,
-        stream: u32,
-        block_bytes_max: u64,
-    ) -> Result<Option<Self>, RecordingError> {
+    pub fn open(recording: &'a Recording, stream: u32) -> Result<Option<Self>, RecordingError> {
         let Some(info) = recording.streams().get(&stream).copied() else { return Ok(None) };
         let mut parts = Vec::new();
         for volume in recording.volumes() {
             for segment in volume.segments().iter().filter(|segment| segment.readable_blocks() > 0) {
                 let summary = match segment.is_ended() {
                     true => SegmentLookup::open(segment)?.streams.into_iter().find(|s| s.stream == stream),
-                    false => summary_of(stream, &walked(segment, stream)?),
+                    false => summary_of(stream, &walked(volume, segment, stream)?),
                 };
                 parts.extend(summary.map(|summary| Part { volume, segment, summary }));
             }
         }
-        Ok(Some(Self { stream: info, parts, loaded: VecDeque::new(), reader: None, block_bytes_max }))
+        Ok(Some(Self { stream: info, parts, loaded: VecDeque::new(), reader: None }))
     }
 
     /// The stream.
@@ -105,11 +102,18 @@ impl<'a> StreamReader<'a> {
             let reader = match &mut self.reader {
                 Some((at, reader)) if *at == part => reader,
                 other => {
-                    let opened = SegmentReader::open(volume, segment, self.block_bytes_max)?;
+                    let opened = SegmentReader::open(volume, segment, BLOCK_BYTES_MAX)?;
                     &mut other.insert((part, opened)).1
                 }
             };
             let found = reader.block_at(block.offset, segment.readable_bytes())?;
+            if (found.header.stream, IndexedBlock::new(block.offset, &found.header))
+                != (self.stream.id, block)
+            {
+                let what = "the block here is another than the segment's index says".to_owned();
+                let (path, offset) = (segment.path.clone(), block.offset);
+                return Err(RecordingError::Segment { path, offset, what });
+            }
             for event in found.events().filter(|event| event.sequence >= next) {
                 // Once begun, all follow, whatever their times.
                 begun |= wanted(&event);
@@ -120,7 +124,7 @@ impl<'a> StreamReader<'a> {
                     }
                 }
             }
-            next = block.first_sequence.saturating_add(block.events.into());
+            next = block.end();
         }
         Ok(count)
     }
@@ -151,7 +155,7 @@ impl<'a> StreamReader<'a> {
                 continue;
             }
             let blocks = self.blocks(part)?;
-            let at = blocks.partition_point(|b| b.first_sequence + u64::from(b.events) <= sequence);
+            let at = blocks.partition_point(|block| block.end() <= sequence);
             if let Some(&block) = blocks.get(at)
                 && best.is_none_or(|(_, known)| block.first_sequence < known.first_sequence)
             {
@@ -167,10 +171,10 @@ impl<'a> StreamReader<'a> {
         let entry = match known.and_then(|at| self.loaded.remove(at)) {
             Some(entry) => entry,
             None => {
-                let Part { segment, summary, .. } = &self.parts[part];
+                let Part { volume, segment, summary } = &self.parts[part];
                 let blocks = match segment.is_ended() {
                     true => SegmentLookup::open(segment)?.blocks_of(summary, segment)?,
-                    false => walked(segment, summary.stream)?,
+                    false => walked(volume, segment, summary.stream)?,
                 };
                 (part, blocks)
             }
@@ -182,39 +186,54 @@ impl<'a> StreamReader<'a> {
 }
 
 /// The blocks of a stream in a segment that is not sealed, by sequence number, from their headers.
-fn walked(segment: &Segment, stream: u32) -> Result<Vec<IndexedBlock>, RecordingError> {
+fn walked(volume: &Volume, segment: &Segment, stream: u32) -> Result<Vec<IndexedBlock>, RecordingError> {
     let mut blocks = Vec::new();
-    walk(segment, &mut |of, block| {
+    walk(volume, segment, &mut |of, block| {
         if of == stream {
             blocks.push(block);
         }
     })?;
     blocks.sort_by_key(|block| block.first_sequence);
+    let overlaps = |pair: &[IndexedBlock]| pair[1].first_sequence < pair[0].end();
+    if let Some(pair) = blocks.windows(2).find(|pair| overlaps(pair)) {
+        let what = format!("the block has event {} of stream {stream} again", pair[1].first_sequence);
+        return Err(RecordingError::Segment { path: segment.path.clone(), offset: pair[1].offset, what });
+    }
     Ok(blocks)
 }
 
 /// Reads the headers of all durable blocks of a segment: stream and place of each.
-pub(crate) fn walk(segment: &Segment, sink: &mut dyn FnMut(u32, IndexedBlock)) -> Result<(), RecordingError> {
+pub(crate) fn walk(
+    volume: &Volume,
+    segment: &Segment,
+    sink: &mut dyn FnMut(u32, IndexedBlock),
+) -> Result<(), RecordingError> {
     let path = &segment.path;
-    let mut offset = SECTOR as u64;
-    if segment.readable_bytes() <= offset {
+    let fault =
+        |offset, what: &str| RecordingError::Segment { path: path.clone(), offset, what: what.into() };
+    let (mut offset, limit) = (SECTOR as u64, segment.readable_bytes());
+    if limit <= offset {
         return Ok(());
     }
-    let file: File = open_regular(path).map_err(RecordingError::io("open the segment", path))?;
+    let file: File = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
+    let expected = volume.identity(segment.index, segment.id);
+    let mut place = (0, 0);
     let mut sector = [0; SECTOR];
-    while offset < segment.readable_bytes() {
+    while offset < limit {
         let read = read_fully_at(&file, &mut sector, offset).map_err(RecordingError::io("read", path))?;
-        let header =
-            parse_block_sector(&sector[..read]).map_err(RecordingError::layout(path, offset))?.header;
-        let block = IndexedBlock {
-            offset,
-            first_sequence: header.first_sequence,
-            events: header.event_count,
-            first_timestamp_ns: header.first_timestamp_ns,
-            last_timestamp_ns: header.last_timestamp_ns,
-        };
-        sink(header.stream, block);
-        offset = offset.saturating_add(block_bytes(header.chunk_records_bytes));
+        let parsed = parse_block_sector(&sector[..read]).map_err(RecordingError::layout(path, offset))?;
+        let header = parsed.header;
+        let ids = (header.recording, header.segment, header.segment_index);
+        if ids != (expected.recording, expected.segment, expected.segment_index) {
+            return Err(fault(offset, "the block is of another segment"));
+        } else if (header.segment_block, header.previous_header_crc) != place {
+            return Err(fault(offset, "the block does not follow the one before"));
+        } else if block_bytes(header.chunk_records_bytes) > limit - offset {
+            return Err(fault(offset, "the block reaches beyond what is durable"));
+        }
+        place = (header.segment_block + 1, parsed.header_crc);
+        sink(header.stream, IndexedBlock::new(offset, &header));
+        offset += block_bytes(header.chunk_records_bytes);
     }
     Ok(())
 }
@@ -227,7 +246,7 @@ fn summary_of(stream: u32, blocks: &[IndexedBlock]) -> Option<StreamSummary> {
         events: blocks.iter().map(|block| u64::from(block.events)).sum(),
         blocks: blocks.len() as u32,
         first_sequence: first.first_sequence,
-        last_sequence: last.first_sequence + u64::from(last.events) - 1,
+        last_sequence: last.end() - 1,
         first_timestamp_ns: blocks.iter().map(|block| block.first_timestamp_ns).min()?,
         last_timestamp_ns: blocks.iter().map(|block| block.last_timestamp_ns).max()?,
         ..StreamSummary::default()

@@ -1,12 +1,14 @@
 //! Events by sequence number and by time, from sealed and growing segments on several volumes.
+use std::fs;
 use std::ops::ControlFlow;
 
 use super::{From, StreamReader};
+use crate::error::RecordingError;
+use crate::layout::u64_at;
 use crate::manifest::Placement;
-use crate::reader::Recording;
+use crate::reader::{Event, Recording};
+use crate::testing::damage::{block_at, forge_lookup};
 use crate::testing::{TestRecording, payloads};
-
-const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
 /// Stream 2 in blocks of five events in turns over two volumes, several segments, events 40..45 missing; the
 /// last segments are not sealed.
@@ -38,7 +40,7 @@ fn events(turn: u64) -> Vec<(u64, Vec<u8>)> {
 fn read(from: From, count: usize) -> Vec<u64> {
     let test = recording();
     let opened = Recording::open(&test.dirs()).unwrap();
-    let mut reader = StreamReader::open(&opened, 2, BLOCK_BYTES_MAX).unwrap().unwrap();
+    let mut reader = StreamReader::open(&opened, 2).unwrap().unwrap();
     let mut found = Vec::new();
     let told = reader.read(from, &mut |event| {
         let (time, payload) = &events(event.sequence / 5)[(event.sequence % 5) as usize];
@@ -80,8 +82,61 @@ fn by_time() {
 fn other_streams_have_nothing_or_are_not_there() {
     let test = recording();
     let opened = Recording::open(&test.dirs()).unwrap();
-    let mut empty = StreamReader::open(&opened, 3, BLOCK_BYTES_MAX).unwrap().unwrap();
+    let mut empty = StreamReader::open(&opened, 3).unwrap().unwrap();
     assert_eq!(empty.info().id, 3);
     assert_eq!(empty.read(From::Sequence(0), &mut |_| ControlFlow::Continue(())).unwrap(), 0);
-    assert!(StreamReader::open(&opened, 4, BLOCK_BYTES_MAX).unwrap().is_none());
+    assert!(StreamReader::open(&opened, 4).unwrap().is_none());
+}
+
+/// What reading stream 2 says, and that nothing wrong came before.
+fn refused(test: &TestRecording) -> RecordingError {
+    let opened = Recording::open(&test.dirs()).unwrap();
+    let mut sink = |event: Event<'_>| {
+        assert_eq!(event.payload, &events(event.sequence / 5)[(event.sequence % 5) as usize].1[..]);
+        ControlFlow::Continue(())
+    };
+    let reader = StreamReader::open(&opened, 2);
+    reader.and_then(|reader| reader.unwrap().read(From::Sequence(0), &mut sink)).unwrap_err()
+}
+
+#[test]
+fn an_index_that_leads_to_another_block_is_refused() {
+    let test = recording();
+    // Of the two blocks on volume 0, each is where the index says that the other is.
+    let path = test.volumes[0].dir.join("segment-000000.mcap");
+    let mut bytes = fs::read(&path).unwrap();
+    let (first, second) = (block_at(&bytes, 0), block_at(&bytes, 1));
+    let offset = u64_at(&bytes, second);
+    for at in 0..8 {
+        bytes.swap(first + at, second + at);
+    }
+    forge_lookup(&mut bytes, 1);
+    fs::write(&path, &bytes).unwrap();
+    let error = refused(&test);
+    assert!(
+        matches!(&error, RecordingError::Segment { path: p, offset: o, .. } if (p, *o) == (&path, offset))
+    );
+    assert!(error.to_string().contains("another than the segment's index says"), "{error}");
+}
+
+#[test]
+fn an_event_twice_in_a_growing_segment_is_refused_and_no_endless_loop() {
+    for from in [0, 3] {
+        let mut test = TestRecording::new(1, Placement::Free, &[2]);
+        test.block(0, 2, 0, 0, &events(0));
+        test.block(0, 2, from, 0, &events(0));
+        test.volumes[0].watermark();
+        let error = refused(&test).to_string();
+        assert!(error.contains(&format!("has event {from} of stream 2 again")), "{error}");
+    }
+}
+
+#[test]
+fn blocks_of_another_segment_are_refused_while_it_grows() {
+    let test = recording();
+    let (to, from) = (test.volumes[0].segment_path(), test.volumes[1].segment_path());
+    fs::copy(from, &to).unwrap();
+    let error = refused(&test);
+    assert!(matches!(&error, RecordingError::Segment { path, .. } if *path == to), "{error}");
+    assert!(error.to_string().contains("of another segment"), "{error}");
 }

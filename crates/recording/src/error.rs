@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use crate::layout::LayoutError;
 
 /// Failure to create, write or read a recording.
@@ -92,6 +94,14 @@ pub enum RecordingError {
         /// What is wrong with it.
         what: String,
     },
+    /// A file of a recording that is missing, or is no file.
+    #[error("cannot use {}: {what}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// A recording that somebody else is writing.
     #[error(
         "cannot change {}: the recording is still being made\nhint: stop the recorder first", path.display()
@@ -159,6 +169,22 @@ impl RecordingError {
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordingError {
         let path = path.to_path_buf();
         move |source| RecordingError::Io { doing, path, source }
+    }
+
+    /// The same for opening a file that a recording must have: when it is missing, a link or no regular file,
+    /// it is the recording that is damaged.
+    pub(crate) fn open(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordingError {
+        let path = path.to_path_buf();
+        move |source| match source.kind() {
+            io::ErrorKind::NotFound => RecordingError::File { path, what: "it is missing" },
+            io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
+                RecordingError::File { path, what: "it is not a regular file" }
+            }
+            _ if source.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                RecordingError::File { path, what: "it is a symbolic link, and none is followed here" }
+            }
+            _ => RecordingError::Io { doing, path, source },
+        }
     }
 
     /// A [`RecordingError::Segment`] from a layout error, for `map_err`.

@@ -1,15 +1,22 @@
 //! Builds segments in memory with the layout functions: for tests of this and other crates, and for fuzzing.
 
+use std::fs;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{ElementType, StreamInfo};
 
 use crate::crc::crc32;
+use crate::error::RecordingError;
+use crate::id::Id;
+use crate::journal::{Journal, JournalRecord};
 use crate::layout::{
-    BlockHeader, ChannelBytes, LayoutError, MESSAGE_HEADER, SECTOR, SUPERBLOCK_ROOM, SegmentIdentity,
-    block_bytes, put_block_sector, put_block_tail, put_message_header, segment_preamble,
+    BlockHeader, ChannelBytes, FORMAT_VERSION, LayoutError, MESSAGE_HEADER, SECTOR, SUPERBLOCK_ROOM,
+    SegmentIdentity, block_bytes, put_block_sector, put_block_tail, put_message_header, segment_file_name,
+    segment_preamble,
 };
+use crate::manifest::{Manifest, Placement};
 use crate::seal::{EventMark, SegmentIndex, put_tail};
 
 /// A segment that grows block by block.
@@ -107,5 +114,69 @@ impl SegmentBuilder {
             self.bytes[SUPERBLOCK_ROOM].copy_from_slice(&tail.superblock);
         }
         self.bytes
+    }
+}
+
+const RECORDING: Id = Id([7; 16]);
+const SEGMENT: Id = Id([9; 16]);
+/// Id of the stream that the scene's segment has.
+pub const SCENE_STREAM: u32 = 3;
+
+fn scene_stream() -> StreamInfo {
+    let (name, element) = ("left".to_owned(), ElementType::U16);
+    StreamInfo { id: SCENE_STREAM, name, element, shape: vec![], compression: None }
+}
+
+/// A segment with so many blocks of three small events, as the recording of [`scene`] may have it; sealed.
+///
+/// # Errors
+/// Never, as long as the layout takes the stream.
+pub fn scene_segment(blocks: u64) -> Result<Vec<u8>, LayoutError> {
+    let identity =
+        SegmentIdentity { recording: RECORDING, segment: SEGMENT, created_unix_ns: 1, ..Default::default() };
+    let mut builder = SegmentBuilder::new(identity);
+    let events: [(u64, &[u8]); 3] = [(10, b"first"), (20, b"second event"), (15, b"")];
+    for block in 0..blocks {
+        let plan = BlockPlan { stream_block: block, first_sequence: block * 3, flags: 0 };
+        builder.block(&scene_stream(), plan, &events)?;
+    }
+    Ok(builder.finish())
+}
+
+/// Makes a recording on the volume `root` that was cut off, with one segment, not sealed, whose file has
+/// these bytes; returns the recording's directory.
+///
+/// # Errors
+/// When the system refuses.
+pub fn scene(root: &Path, segment: &[u8]) -> Result<PathBuf, RecordingError> {
+    let manifest = Manifest {
+        format_version: FORMAT_VERSION,
+        name: "scene".to_owned(),
+        recording: RECORDING,
+        volume: Id([1; 16]),
+        volume_index: 0,
+        volumes: vec![root.to_owned()],
+        placement: Placement::Free,
+        created_unix_ns: 1,
+        tool_version: "0.0.0".to_owned(),
+    };
+    let dir = manifest.create(root)?;
+    let mut journal = Journal::create(&dir, &manifest)?;
+    let file = segment_file_name(0);
+    let path = dir.join(&file);
+    fs::write(&path, segment).map_err(RecordingError::io("write", &path))?;
+    journal.append(&JournalRecord::Stream(scene_stream()))?;
+    journal.append(&JournalRecord::Segment { index: 0, id: SEGMENT, file, preallocated_bytes: 1 << 20 })?;
+    Ok(dir)
+}
+
+/// Changes bytes: each five bytes of `edits` are an offset, counted around, and what is put over by
+/// exclusive or.
+pub fn edit(bytes: &mut [u8], edits: &[u8]) {
+    for edit in edits.chunks_exact(5) {
+        let at = u32::from_le_bytes([edit[0], edit[1], edit[2], edit[3]]) as usize % bytes.len().max(1);
+        if let Some(byte) = bytes.get_mut(at) {
+            *byte ^= edit[4];
+        }
     }
 }

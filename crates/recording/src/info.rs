@@ -13,7 +13,7 @@ use crate::journal::Rotation;
 use crate::manifest::Placement;
 use crate::reader::Recording;
 use crate::seal::{SegmentLookup, StreamSummary};
-use crate::volume::Segment;
+use crate::volume::{Segment, Volume};
 
 /// What a recording has.
 #[derive(Clone, Debug, Serialize)]
@@ -98,16 +98,19 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
     let manifest = recording.manifest();
     let mut streams: BTreeMap<u32, StreamSummaryInfo> =
         recording.streams().into_iter().map(|(id, info)| (id, StreamSummaryInfo::new(info))).collect();
-    for segment in recording.volumes().iter().flat_map(|volume| volume.segments()) {
-        for summary in summaries(segment)? {
-            if let Some(stream) = streams.get_mut(&summary.stream) {
-                stream.add(&summary, segment.is_ended());
+    for volume in recording.volumes() {
+        for segment in volume.segments() {
+            for summary in summaries(volume, segment)? {
+                if let Some(stream) = streams.get_mut(&summary.stream) {
+                    stream.add(&summary, segment.is_ended());
+                }
             }
         }
     }
     for gap in recording.gaps() {
         if let Some(stream) = streams.get_mut(&gap.stream) {
-            *stream.missing.entry(gap.cause).or_default() += gap.events;
+            let missing = stream.missing.entry(gap.cause).or_default();
+            *missing = missing.saturating_add(gap.events);
         }
     }
     let volumes = recording.volumes().iter().map(|volume| {
@@ -116,7 +119,7 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
             directory: volume.dir().to_path_buf(),
             sealed,
             open: volume.segments().len() - sealed,
-            bytes: volume.segments().iter().map(Segment::file_bytes).sum(),
+            bytes: volume.segments().iter().map(Segment::file_bytes).fold(0, u64::saturating_add),
         }
     });
     Ok(RecordingInfo {
@@ -134,12 +137,12 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
     })
 }
 
-fn summaries(segment: &Segment) -> Result<Vec<StreamSummary>, RecordingError> {
+fn summaries(volume: &Volume, segment: &Segment) -> Result<Vec<StreamSummary>, RecordingError> {
     if segment.is_ended() {
         return Ok(SegmentLookup::open(segment)?.streams);
     }
     let mut streams: BTreeMap<u32, StreamSummary> = BTreeMap::new();
-    walk(segment, &mut |stream, block| {
+    walk(volume, segment, &mut |stream, block| {
         let summary = streams.entry(stream).or_insert(StreamSummary { stream, ..StreamSummary::none() });
         summary.events += u64::from(block.events);
         summary.first_timestamp_ns = summary.first_timestamp_ns.min(block.first_timestamp_ns);

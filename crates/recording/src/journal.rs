@@ -185,7 +185,7 @@ impl Journal {
     /// When somebody else appends to it, a line other than the last is damaged, or the system refuses.
     pub(crate) fn reopen(dir: &Path) -> Result<(Journal, Vec<JournalRecord>, u64), RecordingError> {
         let path = dir.join(JOURNAL_FILE);
-        let file = open_regular_to_write(&path).map_err(RecordingError::io("open the journal", &path))?;
+        let file = open_regular_to_write(&path).map_err(RecordingError::open("open the journal", &path))?;
         lock(&file, &path)?;
         let (records, torn) = Journal::read(dir)?;
         let length = file.metadata().map_err(RecordingError::io("look at", &path))?.len();

@@ -100,7 +100,7 @@ impl Manifest {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Err(RecordingError::NotARecording { path: dir.to_path_buf() });
             }
-            Err(error) => return Err(RecordingError::io("open the manifest", &path)(error)),
+            Err(error) => return Err(RecordingError::open("open the manifest", &path)(error)),
         };
         let mut text = Vec::new();
         file.take(MANIFEST_BYTES_MAX + 1)

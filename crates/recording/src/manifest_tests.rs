@@ -83,5 +83,5 @@ fn foreign_and_damaged_manifests_are_refused() {
     fs::write(dir.path().join("elsewhere"), &good).unwrap();
     fs::remove_file(&path).unwrap();
     symlink(dir.path().join("elsewhere"), &path).unwrap();
-    assert!(matches!(Manifest::read(dir.path()), Err(RecordingError::Io { .. })));
+    assert!(matches!(Manifest::read(dir.path()), Err(RecordingError::File { .. })));
 }

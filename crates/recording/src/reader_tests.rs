@@ -180,12 +180,12 @@ fn links_and_pipes_inside_a_recording_are_not_followed() {
     let moved = test.root.path().join("moved.mcap");
     fs::rename(&path, &moved).unwrap();
     let open = || SegmentReader::open(volume, &volume.segments()[0], BOUND).map(|_| ());
-    assert!(matches!(open(), Err(RecordingError::Io { .. })));
+    assert!(matches!(open(), Err(RecordingError::File { .. })));
     symlink(&moved, &path).unwrap();
-    assert!(matches!(open(), Err(RecordingError::Io { .. })));
+    assert!(matches!(open(), Err(RecordingError::File { .. })));
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(matches!(open(), Err(RecordingError::Io { .. })));
+    assert!(matches!(open(), Err(RecordingError::File { .. })));
 }
 
 proptest! {

@@ -1,5 +1,7 @@
 //! Tests only: writes whole recordings, with journals, over one or more volumes.
 
+pub(crate) mod damage;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -146,7 +148,8 @@ impl TestVolume {
     }
 
     fn begin_segment(&mut self) {
-        let id = Id([self.segment as u8 + 100; 16]);
+        let mut id = Id([self.segment as u8 + 100; 16]);
+        id.0[0] = self.manifest.volume_index as u8;
         self.builder = SegmentBuilder::new(SegmentIdentity {
             recording: self.manifest.recording,
             segment: id,

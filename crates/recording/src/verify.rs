@@ -80,7 +80,7 @@ pub fn verify(
     jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
     let shared = Shared {
         channels: streams.iter().filter_map(channel).collect(),
-        total_bytes: jobs.iter().map(|(_, segment)| segment.file_bytes()).sum(),
+        total_bytes: jobs.iter().map(|(_, segment)| segment.file_bytes()).fold(0, u64::saturating_add),
         jobs,
         next_job: AtomicUsize::new(0),
         done_bytes: AtomicU64::new(0),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use keepup_stream::ledger::Count;
 
 use super::*;
+use crate::export::one_file;
 use crate::journal::{JournalRecord, StreamEnd};
 use crate::layout::{FLAG_GAP_BEFORE, SECTOR, segment_file_name};
 use crate::manifest::Placement;
@@ -238,6 +239,24 @@ fn the_list_of_faults_is_bounded_and_their_number_is_not() {
     fs::write(&path, &bytes).unwrap();
     let report = check(&test.dirs(), 1);
     assert_eq!((report.faults.len(), report.fault_count), (FAULTS_MAX, 1500));
+}
+
+#[test]
+fn more_events_than_a_segment_may_have_take_no_memory_and_are_told() {
+    let mut test = TestRecording::new(1, Placement::Pinned, &[1]);
+    let many = vec![(1, Vec::new()); crate::seal::SEGMENT_EVENTS_MAX];
+    let next = test.block(0, 1, 0, 0, &many);
+    let offset = test.volumes[0].builder.bytes().len() as u64;
+    test.block(0, 1, next, 0, &many[..1]);
+    test.end();
+    let report = check(&test.dirs(), 1);
+    let told: Vec<_> = report.faults.iter().map(|fault| (fault.offset, fault.event)).collect();
+    assert_eq!(told, [(offset, Some(next))], "{:?}", report.faults);
+    assert_eq!((report.blocks, report.streams[&1].recorded.events), (2, next + 1), "all of it was read");
+    // Exports read the blocks in the same way, and say the same.
+    let out = test.root.path().join("all.mcap");
+    let error = one_file(&Recording::open(&test.dirs()).unwrap(), None, &out).unwrap_err();
+    assert!(error.to_string().contains("more events than one may have"), "{error}");
 }
 
 /// The speed that `docs/recording-format.md` states; needs 2 GiB below the temporary directory:

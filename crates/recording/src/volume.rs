@@ -13,7 +13,7 @@ use keepup_stream::wire::StreamInfo;
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{JournalReader, JournalRecord, Rotation, RotationState, StreamEnd, TornTail};
-use crate::layout::{ChannelBytes, SECTOR, segment_file_name};
+use crate::layout::{ChannelBytes, SECTOR, SegmentIdentity, segment_file_name};
 use crate::manifest::Manifest;
 use crate::ranges::Ranges;
 
@@ -165,6 +165,17 @@ impl Volume {
     /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// What the preamble of this volume's segment `index` must say; the time of its creation is 0 here.
+    pub(crate) fn identity(&self, index: u32, id: Id) -> SegmentIdentity {
+        SegmentIdentity {
+            recording: self.manifest.recording,
+            segment: id,
+            volume_index: self.manifest.volume_index,
+            segment_index: index,
+            created_unix_ns: 0,
+        }
     }
 
     /// The segments, by number.

@@ -9,11 +9,9 @@ use keepup_recording::access::{From, StreamReader};
 use keepup_recording::reader::Recording;
 
 use super::record::usage;
+use crate::args::Directories;
 use crate::exit::Exit;
 use crate::output::say;
-
-/// Blocks are not longer than an event may be, with its frame.
-const BLOCK_BYTES_MAX: u64 = 2 << 30;
 
 /// Write events of a stream, raw, to stdout or a file
 ///
@@ -23,9 +21,8 @@ const BLOCK_BYTES_MAX: u64 = 2 << 30;
   keepup cat keepup-data/run1 --stream 0 --from 1000 --count 1 > frame.raw
   keepup cat keepup-data/run1 --stream 3 --from-time 2026-11-21T10:15:00Z --count 100 --out some.raw")]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// Id of the stream (see `keepup info`)
     #[arg(long, value_name = "ID")]
     stream: u32,
@@ -53,11 +50,11 @@ fn timestamp(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recording = Recording::open_present(&args.recording)?;
+    let recording = Recording::open_present(&args.recording.directories)?;
     for volume in recording.missing() {
         say(&format!("warning: volume {} is missing, and the events on it", volume.display()));
     }
-    let Some(mut reader) = StreamReader::open(&recording, args.stream, BLOCK_BYTES_MAX)? else {
+    let Some(mut reader) = StreamReader::open(&recording, args.stream)? else {
         return Err(usage(format!(
             "the recording has no stream {}\nhint: keepup info tells which",
             args.stream

@@ -13,7 +13,7 @@ use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
 
 use super::record::{name, usage};
-use crate::args::byte_rate;
+use crate::args::{Directories, byte_rate};
 use crate::exit::Exit;
 use crate::output::{json, result, say};
 use crate::progress::watch;
@@ -27,9 +27,8 @@ use crate::signals::stop_flag;
   keepup drain keepup-data/run1 --to tcp://127.0.0.1:7612 --follow --rate '20 MB/s'
   keepup drain keepup-data/run1 --to /tape")]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// tcp://ADDR:PORT of a sink or recorder, or a directory to record to
     #[arg(long, value_name = "WHERE")]
     to: String,
@@ -75,7 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
     let stop = stop_flag()?;
     let plan = DrainPlan {
-        recording: args.recording.clone(),
+        recording: args.recording.directories.clone(),
         to,
         rate: args.rate,
         follow: args.follow,

@@ -6,6 +6,7 @@ use keepup_recording::master::write_master_to;
 use keepup_recording::reader::Recording;
 
 use super::record::usage;
+use crate::args::Directories;
 use crate::exit::Exit;
 use crate::output::{result, say};
 
@@ -16,9 +17,8 @@ use crate::output::{result, say};
   keepup export keepup-data/run1 --to raw --out run1.raw --stream 0
   keepup export keepup-data/run1 --to zarr-reference --out run1.json")]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// The form
     #[arg(long, value_enum, value_name = "FORM")]
     to: Form,
@@ -43,7 +43,7 @@ enum Form {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recording = Recording::open(&args.recording)?;
+    let recording = Recording::open(&args.recording.directories)?;
     if let Some(id) = args.stream.filter(|id| !recording.streams().contains_key(id)) {
         return Err(usage(format!("the recording has no stream {id}\nhint: keepup info tells which")));
     }

@@ -1,5 +1,4 @@
 //! `keepup info`: what a recording has.
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -7,8 +6,9 @@ use keepup_recording::info::{RecordingInfo, State, StreamSummaryInfo, info};
 use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::reader::Recording;
 
+use crate::args::Directories;
 use crate::exit::Exit;
-use crate::output::{json, result};
+use crate::output::{json, missing, result};
 
 /// Tell what a recording has: streams, rates, gaps, volumes, and whether it is sealed
 ///
@@ -17,16 +17,15 @@ use crate::output::{json, result};
 #[command(after_help = "Example:
   keepup info keepup-data/run1")]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recording = Recording::open_present(&args.recording)?;
+    let recording = Recording::open_present(&args.recording.directories)?;
     let info = info(&recording)?;
     match args.json {
         true => json(&serde_json::to_value(&info).context("cannot encode what was found")?),
@@ -57,11 +56,7 @@ fn page(info: &RecordingInfo) -> String {
     if info.streams.len() > STREAMS_SHOWN {
         lines.push(format!("… and {} more streams (--json has all)", info.streams.len() - STREAMS_SHOWN));
     }
-    let mut causes = std::collections::BTreeMap::new();
-    for (cause, events) in info.streams.values().flat_map(|stream| &stream.missing) {
-        *causes.entry(cause).or_insert(0) += events;
-    }
-    lines.extend(causes.iter().map(|(cause, events)| format!("missing: {events} events, {cause}")));
+    lines.extend(missing(info.streams.values().flat_map(|stream| stream.missing.clone())));
     if info.state == State::CutOff {
         let place = info.volumes.first().map(|v| v.directory.display().to_string()).unwrap_or_default();
         lines.push(format!("hint: keepup recover {place}"));
@@ -107,6 +102,6 @@ fn row(id: u32, stream: &StreamSummaryInfo) -> String {
         _ => "-".into(),
     };
     let bytes = stream.payload_bytes.map_or("-".into(), |bytes| bytes.to_string());
-    let missing: u64 = stream.missing.values().sum();
+    let missing = stream.missing.values().fold(0, |sum: u64, events| sum.saturating_add(*events));
     format!("{id:<6} {:<24} {kind:<16} {:>12} {bytes:>14} {rate:>12} {missing:>10}", info.name, stream.events)
 }

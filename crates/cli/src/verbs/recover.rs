@@ -1,11 +1,11 @@
 //! `keepup recover`: makes a recording whole that was cut off.
-use std::path::PathBuf;
 
 use anyhow::Context;
 use keepup_recording::recover::{RecoverReport, StreamRecovery, recover};
 
+use crate::args::Directories;
 use crate::exit::Exit;
-use crate::output::{json, result};
+use crate::output::{json, missing, result};
 
 /// Make a recording whole that a crash, a full disk or a lost volume cut off
 ///
@@ -15,16 +15,15 @@ use crate::output::{json, result};
 #[command(after_help = "Example:
   keepup recover keepup-data/run1")]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let report = recover(&args.recording)?;
+    let report = recover(&args.recording.directories)?;
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
         false => result(&account(&report)),
@@ -66,8 +65,8 @@ fn account(report: &RecoverReport) -> String {
 }
 
 fn streams(id: u32, stream: &StreamRecovery) -> Vec<String> {
-    let StreamRecovery { name, recorded, missing } = stream;
+    let StreamRecovery { name, recorded, missing: causes } = stream;
     let first = format!("stream {id} {name:?}: {} events, {} bytes", recorded.events, recorded.bytes);
-    let causes = missing.iter().map(|(cause, events)| format!("  missing: {events} events, {cause}"));
+    let causes = missing(causes.clone()).map(|line| format!("  {line}"));
     std::iter::once(first).chain(causes).collect()
 }

@@ -1,6 +1,4 @@
 //! `keepup verify`: reads a recording back and checks all of it.
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,16 +7,16 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_recording::verify::{Ending, Progress, VerifyOptions, VerifyReport, verify};
 
+use crate::args::Directories;
 use crate::exit::Exit;
-use crate::output::{json, result};
+use crate::output::{json, missing, result};
 use crate::progress::Status;
 
 /// Read a recording back: every checksum, every sequence number, every gap
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The recording's directory; one is enough when it has several volumes and none was moved
-    #[arg(required = true, value_name = "RECORDING")]
-    recording: Vec<PathBuf>,
+    #[command(flatten)]
+    recording: Directories,
     /// Segments read at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -28,7 +26,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recording = Recording::open(&args.recording)?;
+    let mut recording = Recording::open(&args.recording.directories)?;
+    let is_being_made = recording.is_being_made();
+    if !is_being_made && !recording.is_ended() {
+        // Its recorder may have ended since the journals were read.
+        recording = Recording::open(&args.recording.directories)?;
+    }
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or_else(available, usize::from);
     let clock = SystemClock;
@@ -53,13 +56,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let seconds = clock.now_ns().saturating_sub(begin_ns).max(1) as f64 / 1e9;
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
-        false => result(&account(&recording, &report, seconds)),
+        false => result(&account(&recording, &report, is_being_made, seconds)),
     }
     let whole = report.is_intact() && report.ending == Ending::Clean && report.lost_events() == 0;
     Ok(if whole { Exit::Done } else { Exit::Failed })
 }
 
-fn account(recording: &Recording, report: &VerifyReport, seconds: f64) -> String {
+fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, seconds: f64) -> String {
     const STREAMS_SHOWN: usize = 20;
     const FAULTS_SHOWN: usize = 20;
     let mut lines = vec![format!("recording {} ({})", report.name, report.recording)];
@@ -93,17 +96,8 @@ fn account(recording: &Recording, report: &VerifyReport, seconds: f64) -> String
         report.bytes as f64 / 1e9,
         report.bytes as f64 / 1e9 / seconds
     ));
-    lines.extend(missing(recording));
-    match &report.ending {
-        Ending::Clean => lines.push("the run ended cleanly".into()),
-        Ending::Unclean { reason } => lines.push(format!("the run did not end cleanly: {reason}")),
-        Ending::NotEnded { stops } => {
-            lines.push("the run was cut off, or goes on; checked up to what is durable:".into());
-            lines.extend(
-                stops.iter().map(|s| format!("  {} up to byte {}", s.file.display(), s.durable_bytes)),
-            );
-        }
-    }
+    lines.extend(missing(recording.gaps().into_iter().map(|gap| (gap.cause, gap.events))));
+    lines.extend(ending(recording, &report.ending, is_being_made));
     for fault in report.faults.iter().take(FAULTS_SHOWN) {
         let stream = fault.stream.map_or(String::new(), |s| format!(", stream {s}"));
         let event = fault.event.map_or(String::new(), |e| format!(", event {e}"));
@@ -125,11 +119,18 @@ fn account(recording: &Recording, report: &VerifyReport, seconds: f64) -> String
     lines.join("\n")
 }
 
-/// Events that the journals say are missing, cause by cause.
-fn missing(recording: &Recording) -> impl Iterator<Item = String> {
-    let mut causes = BTreeMap::new();
-    for gap in recording.gaps() {
-        *causes.entry(gap.cause).or_insert(0u64) += gap.events;
+/// How the run ended.
+fn ending(recording: &Recording, ending: &Ending, is_being_made: bool) -> Vec<String> {
+    let stops = match ending {
+        Ending::Clean => return vec!["the run ended cleanly".into()],
+        Ending::Unclean { reason } => return vec![format!("the run did not end cleanly: {reason}")],
+        Ending::NotEnded { stops } => stops,
+    };
+    let state = if is_being_made { "goes on" } else { "was cut off" };
+    let mut lines = vec![format!("the run {state}; checked up to what is durable:")];
+    lines.extend(stops.iter().map(|s| format!("  {} up to byte {}", s.file.display(), s.durable_bytes)));
+    if !is_being_made {
+        lines.push(format!("hint: keepup recover {}", recording.volumes()[0].dir().display()));
     }
-    causes.into_iter().map(|(cause, events)| format!("missing: {events} events, {cause}"))
+    lines
 }

@@ -42,14 +42,8 @@ pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Resu
     let mut at = SECTOR as u64;
     for (volume, segment) in segments {
         let file =
-            open_regular(&segment.path).map_err(RecordingError::io("open the segment", &segment.path))?;
-        let expected = SegmentIdentity {
-            recording: volume.manifest().recording,
-            segment: segment.id,
-            volume_index: volume.manifest().volume_index,
-            segment_index: segment.index,
-            created_unix_ns: 0,
-        };
+            open_regular(&segment.path).map_err(RecordingError::open("open the segment", &segment.path))?;
+        let expected = volume.identity(segment.index, segment.id);
         let found = scan(&file, &segment.path, &expected, segment.readable_bytes())?;
         for (from, bytes) in index.take_from(&found.index, |id| wants(stream, id), &mut at) {
             match stretches.last_mut() {

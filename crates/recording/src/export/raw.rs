@@ -10,9 +10,6 @@ use crate::error::RecordingError;
 use crate::reader::Recording;
 use crate::seal::link_names;
 
-/// Blocks are not longer than an event may be, with its frame.
-const BLOCK_BYTES_MAX: u64 = 2 << 30;
-
 /// Writes each stream, or one, to `NAME.raw` in the new directory `dir`, one payload behind the other, and
 /// `NAME.csv` beside it: sequence number, time in ns, offset and length of each event.
 ///
@@ -26,7 +23,7 @@ pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exp
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let mut exported = Exported::default();
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
-        let Some(mut reader) = StreamReader::open(recording, id, BLOCK_BYTES_MAX)? else { continue };
+        let Some(mut reader) = StreamReader::open(recording, id)? else { continue };
         let (path, table) = (dir.join(format!("{name}.raw")), dir.join(format!("{name}.csv")));
         let mut out = BufWriter::with_capacity(1 << 20, create(&path)?);
         let mut index = BufWriter::with_capacity(64 << 10, create(&table)?);

@@ -39,7 +39,7 @@ pub(crate) struct JournalReader {
 impl JournalReader {
     pub(crate) fn open(dir: &Path) -> Result<JournalReader, RecordingError> {
         let path = dir.join(JOURNAL_FILE);
-        let file = open_regular(&path).map_err(RecordingError::io("open the journal", &path))?;
+        let file = open_regular(&path).map_err(RecordingError::open("open the journal", &path))?;
         Ok(JournalReader { file, path, offset: 0, lines: 0, pending: Vec::new() })
     }
 

@@ -75,19 +75,13 @@ impl SegmentReader {
         block_bytes_max: u64,
     ) -> Result<SegmentReader, RecordingError> {
         let path = segment.path.clone();
-        let file = open_regular(&path).map_err(RecordingError::io("open the segment", &path))?;
+        let file = open_regular(&path).map_err(RecordingError::open("open the segment", &path))?;
         if !segment.is_ended() {
             // Read-ahead would fill the page cache with what is not written yet.
             fadvise(&file, 0, None, Advice::Random)
                 .map_err(|error| RecordingError::io("advise on", &path)(error.into()))?;
         }
-        let expected = SegmentIdentity {
-            recording: volume.manifest().recording,
-            segment: segment.id,
-            volume_index: volume.manifest().volume_index,
-            segment_index: segment.index,
-            created_unix_ns: 0,
-        };
+        let expected = volume.identity(segment.index, segment.id);
         Ok(SegmentReader {
             file,
             path,

@@ -45,13 +45,15 @@ pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, RecordingError>
             let there = recorded.count_within(&span);
             account.found_again.extend(recorded.within(&span).map(|part| part_of(*gap, &part)));
             if gap.events > there {
-                *summary.missing.entry(gap.cause).or_default() += gap.events - there;
+                let missing = summary.missing.entry(gap.cause).or_default();
+                *missing = missing.saturating_add(gap.events - there);
             }
         }
         let known = Ranges::join(gaps.iter().map(|gap| gap.first_sequence..gap.first_sequence + gap.events));
         let cut_off = Gap { stream, first_sequence: 0, events: 0, cause: LossCause::CutOff };
         for hole in recorded.holes().iter().flat_map(|hole| known.outside(hole)) {
-            *summary.missing.entry(LossCause::CutOff).or_default() += hole.end - hole.start;
+            let missing = summary.missing.entry(LossCause::CutOff).or_default();
+            *missing = missing.saturating_add(hole.end - hole.start);
             account.new_gaps.push(part_of(cut_off, &hole));
         }
     }

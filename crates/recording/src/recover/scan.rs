@@ -64,7 +64,7 @@ pub(crate) fn scan(
         None => return Err(fault(0, "its preamble is damaged")),
     }
     let mut scanner =
-        Scanner { file, size, expected, blocks: 0, previous_crc: 0, buffer: vec![0; PIECE_BYTES] };
+        Scanner { file, size, expected, blocks: 0, events: 0, previous_crc: 0, buffer: vec![0; PIECE_BYTES] };
     let mut found = Found { data_bytes: SECTOR as u64, ..Found::default() };
     let mut channels: BTreeMap<u32, Arc<ChannelBytes>> = BTreeMap::new();
     while found.data_bytes < size {
@@ -76,9 +76,6 @@ pub(crate) fn scan(
             Err(_) => break,
         };
         let (stream, events) = (block.stream.id, block.events);
-        if found.index.blocks() > 0 && found.index.events() + events.len() > SEGMENT_EVENTS_MAX {
-            return Err(fault(offset, "it has more events than a segment may have"));
-        }
         let channel = match channels.entry(stream) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
@@ -103,6 +100,7 @@ struct Scanner<'a> {
     size: u64,
     expected: &'a SegmentIdentity,
     blocks: u64,
+    events: u64,
     previous_crc: u32,
     buffer: Vec<u8>,
 }
@@ -133,6 +131,10 @@ impl Scanner<'_> {
         } else if block_bytes(header.chunk_records_bytes) > self.size - offset {
             return Ok(Err("the file ends in the block".into()));
         }
+        let events = self.events + u64::from(header.event_count);
+        if self.blocks > 0 && events > SEGMENT_EVENTS_MAX as u64 {
+            return Ok(Err("the segment has more events than one may have".into()));
+        }
         let stream = match parse_channel(&sector[channel]) {
             Ok(stream) => stream,
             Err(error) => return Ok(Err(error.to_string())),
@@ -147,6 +149,7 @@ impl Scanner<'_> {
         }
         Ok(events.map(|events| {
             self.blocks += 1;
+            self.events += u64::from(header.event_count);
             self.previous_crc = header_crc;
             FoundBlock { header, stream, events }
         }))
@@ -164,7 +167,7 @@ impl Scanner<'_> {
     /// Reads the message headers one by one.
     fn headers_alone(&self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, String>> {
         let mut walk = MessageWalk::new(header);
-        let mut events = Vec::with_capacity(header.event_count as usize);
+        let mut events = Vec::new();
         let mut at = offset + CHUNK_START as u64;
         for _ in 0..header.event_count {
             let mut head = [0; MESSAGE_HEADER];

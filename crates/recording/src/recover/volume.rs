@@ -9,7 +9,7 @@ use crate::error::RecordingError;
 use crate::files::{open_regular, sync_directory};
 use crate::id::Id;
 use crate::journal::{Journal, JournalRecord};
-use crate::layout::{SegmentIdentity, segment_file_name};
+use crate::layout::segment_file_name;
 use crate::manifest::Manifest;
 use crate::seal::seal;
 use crate::volume::Volume;
@@ -112,15 +112,8 @@ impl OpenVolume {
     }
 
     fn scan(&self, index: u32, id: Id, path: &Path, durable_bytes: u64) -> Result<Found, RecordingError> {
-        let file = open_regular(path).map_err(RecordingError::io("open the segment", path))?;
-        let expected = SegmentIdentity {
-            recording: self.volume.manifest().recording,
-            segment: id,
-            volume_index: self.volume.manifest().volume_index,
-            segment_index: index,
-            created_unix_ns: 0,
-        };
-        scan(&file, path, &expected, durable_bytes)
+        let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
+        scan(&file, path, &self.volume.identity(index, id), durable_bytes)
     }
 
     fn seal(&mut self, index: u32, path: &Path, found: &Found) -> Result<(), RecordingError> {

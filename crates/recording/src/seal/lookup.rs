@@ -1,16 +1,19 @@
 //! Our own index in a segment's tail: which events of which stream lie in which block.
 //!
-//! Invariant: what is read is used only when its checksum holds and every length fits the file.
+//! Invariants: what is read is used only when its checksum holds and every length fits the file; since a
+//! checksum says nothing about who wrote it, numbers are used only when they do not contradict each other.
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::index::{BlockMark, SegmentIndex};
+use super::index::{BlockMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 use super::mcap::{DATA_END_BYTES, FOOTER_BYTES};
 use crate::crc::crc32;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
-use crate::layout::{MCAP_MAGIC, RECORD_HEADER, array, u16_at, u32_at, u64_at};
+use crate::layout::{
+    BlockHeader, MCAP_MAGIC, MESSAGE_HEADER, RECORD_HEADER, SECTOR, array, u16_at, u32_at, u64_at,
+};
 use crate::volume::Segment;
 
 const MAGIC: &[u8; 4] = b"KUIX";
@@ -22,6 +25,8 @@ const STREAM_BYTES: usize = 72;
 const FLAG_ARRAY: u32 = 1;
 const BLOCK_BYTES: usize = 40;
 const LOCATOR_BYTES: usize = 40;
+/// Stream ids have 16 bits.
+const STREAMS_MAX: u64 = 1 << 16;
 
 /// Where the lookup lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +107,24 @@ pub(crate) struct IndexedBlock {
     pub(crate) last_timestamp_ns: u64,
 }
 
+impl IndexedBlock {
+    /// The entry of a block at `offset` with this header.
+    pub(crate) fn new(offset: u64, header: &BlockHeader) -> Self {
+        Self {
+            offset,
+            first_sequence: header.first_sequence,
+            events: header.event_count,
+            first_timestamp_ns: header.first_timestamp_ns,
+            last_timestamp_ns: header.last_timestamp_ns,
+        }
+    }
+
+    /// One past the sequence number of its last event.
+    pub(crate) fn end(&self) -> u64 {
+        self.first_sequence.saturating_add(self.events.into())
+    }
+}
+
 /// The lookup of one segment: its streams in memory, its blocks read when asked for.
 #[derive(Debug)]
 pub(crate) struct SegmentLookup {
@@ -113,6 +136,9 @@ pub(crate) struct SegmentLookup {
     pub(crate) streams: Vec<StreamSummary>,
 }
 
+/// What is wrong with a lookup, and where.
+type Damage = (u64, &'static str);
+
 impl SegmentLookup {
     /// Opens the lookup of a sealed segment.
     ///
@@ -120,40 +146,59 @@ impl SegmentLookup {
     /// When the file cannot be read, or has no lookup that is whole.
     pub(crate) fn open(segment: &Segment) -> Result<Self, RecordingError> {
         let path = &segment.path;
-        let file = open_regular(path).map_err(RecordingError::io("open the segment", path))?;
-        let read = Self::read(file, segment.file_bytes());
-        let damaged = || damaged(path, segment.readable_bytes());
-        let lookup = read.map_err(RecordingError::io("read", path))?.ok_or_else(damaged)?;
-        if lookup.data_bytes == segment.readable_bytes() { Ok(lookup) } else { Err(damaged()) }
+        let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
+        let size = file.metadata().map_err(RecordingError::io("look at", path))?.len();
+        let told = segment.file_bytes();
+        if size != told {
+            let what = format!("the file has {size} bytes, the journal says {told}");
+            return Err(RecordingError::Segment { path: path.clone(), offset: told.min(size), what });
+        }
+        let read = Self::read(file, size).map_err(RecordingError::io("read", path))?;
+        let lookup = read.map_err(|damage| damaged(path, damage))?;
+        match lookup.data_bytes == segment.readable_bytes() {
+            true => Ok(lookup),
+            false => Err(damaged(path, (segment.readable_bytes(), "the blocks end elsewhere"))),
+        }
     }
 
-    /// Reads the streams of a sealed segment of `file_bytes`; `None` when its lookup is not whole.
-    pub(crate) fn read(file: File, file_bytes: u64) -> io::Result<Option<Self>> {
-        let Some(locator) = find_locator(&file, file_bytes)? else { return Ok(None) };
+    /// Reads the streams of a sealed segment, a file of `file_bytes`.
+    fn read(file: File, file_bytes: u64) -> io::Result<Result<Self, Damage>> {
+        let Some(Locator { data_bytes, lookup_at, lookup_bytes }) = find_locator(&file, file_bytes)? else {
+            return Ok(Err((
+                file_bytes.saturating_sub(FOOTER_BYTES as u64),
+                "its end is not that of a segment",
+            )));
+        };
+        let damage = |what| Ok(Err((lookup_at, what)));
         let mut header = [0; HEADER_BYTES];
-        let read = read_fully_at(&file, &mut header, locator.lookup_at)?;
+        let end = lookup_at.checked_add(lookup_bytes);
+        if data_bytes > lookup_at || end.is_none_or(|end| end > file_bytes) {
+            return damage("it reaches beyond the file");
+        }
+        let read = read_fully_at(&file, &mut header, lookup_at)?;
         if read < HEADER_BYTES || !header.starts_with(MAGIC) || u16_at(&header, 4) != VERSION {
-            return Ok(None);
+            return damage("its header is not that of an index");
         }
         let (streams, blocks) = (u64::from(u32_at(&header, 8)), u64_at(&header, 16));
+        if streams > STREAMS_MAX || blocks > (data_bytes / SECTOR as u64).min(SEGMENT_EVENTS_MAX as u64) {
+            return damage("it has more streams or blocks than a segment can have");
+        }
         let table_bytes = HEADER_BYTES as u64 + streams * STREAM_BYTES as u64 + 4;
-        let bytes = blocks.checked_mul(BLOCK_BYTES as u64).and_then(|bytes| bytes.checked_add(table_bytes));
-        let end = locator.lookup_at.checked_add(locator.lookup_bytes);
-        if bytes != Some(locator.lookup_bytes) || end.is_none_or(|end| end > file_bytes) {
-            return Ok(None);
+        if table_bytes + blocks * BLOCK_BYTES as u64 != lookup_bytes {
+            return damage("its length is not that of its streams and blocks");
         }
         let mut table = vec![0; table_bytes as usize];
-        let read = read_fully_at(&file, &mut table, locator.lookup_at)?;
-        let Some((body, crc)) = table.split_last_chunk::<4>() else { return Ok(None) };
-        if read < table.len() || crc32(body) != u32::from_le_bytes(*crc) {
-            return Ok(None);
+        let read = read_fully_at(&file, &mut table, lookup_at)?;
+        let Some((body, crc)) = table.split_last_chunk::<4>().filter(|_| read == table.len()) else {
+            return damage("the file ends in it");
+        };
+        if crc32(body) != u32::from_le_bytes(*crc) {
+            return damage("its checksum does not match");
         }
         let streams: Vec<_> = body[HEADER_BYTES..].chunks_exact(STREAM_BYTES).map(parse_stream).collect();
-        let fits =
-            |s: &StreamSummary| s.first_block.checked_add(s.blocks.into()).is_some_and(|end| end <= blocks);
-        let is_sound = streams.iter().all(fits);
-        let (blocks_at, data_bytes) = (locator.lookup_at + table_bytes, locator.data_bytes);
-        Ok(is_sound.then_some(Self { file, blocks_at, data_bytes, streams }))
+        Ok(check_streams(&streams, blocks, data_bytes)
+            .map(|()| Self { file, blocks_at: lookup_at + table_bytes, data_bytes, streams })
+            .map_err(|what| (lookup_at, what)))
     }
 
     /// Blocks of a stream, by sequence number.
@@ -170,14 +215,73 @@ impl SegmentLookup {
         let path = &segment.path;
         let read = read_fully_at(&self.file, &mut bytes, at).map_err(RecordingError::io("read", path))?;
         if read < bytes.len() || crc32(&bytes) != summary.blocks_crc {
-            return Err(damaged(path, at));
+            return Err(damaged(path, (at, "the checksum of a stream's blocks does not match")));
         }
-        Ok(bytes.chunks_exact(BLOCK_BYTES).map(parse_block).collect())
+        let blocks: Vec<_> = bytes.chunks_exact(BLOCK_BYTES).map(parse_block).collect();
+        check_blocks(summary, &blocks, self.data_bytes).map_err(|what| damaged(path, (at, what)))?;
+        Ok(blocks)
     }
 }
 
-fn damaged(path: &Path, offset: u64) -> RecordingError {
-    RecordingError::Segment { path: path.into(), offset, what: "its index of blocks is damaged".into() }
+fn damaged(path: &Path, (offset, what): Damage) -> RecordingError {
+    let what = format!(
+        "its index of blocks is damaged: {what}\n\
+         hint: keepup export --to mcap goes by the blocks themselves, without the index"
+    );
+    RecordingError::Segment { path: path.into(), offset, what }
+}
+
+/// What is wrong with the streams of a lookup that has `blocks` blocks.
+fn check_streams(streams: &[StreamSummary], blocks: u64, data_bytes: u64) -> Result<(), &'static str> {
+    let (mut id_min, mut first_block) = (0, 0);
+    for s in streams {
+        if u64::from(s.stream) < id_min || u64::from(s.stream) >= STREAMS_MAX {
+            return Err("its streams are not in order");
+        } else if s.blocks == 0 || s.first_block != first_block {
+            return Err("a stream's blocks are not where they should be");
+        } else if s.events < u64::from(s.blocks) || s.events > data_bytes / MESSAGE_HEADER as u64 {
+            return Err("a stream has more events than there is room for, or fewer than blocks");
+        } else if s.payload_bytes > data_bytes {
+            return Err("a stream has more bytes than there is room for");
+        } else if s.last_sequence == u64::MAX || s.last_sequence.checked_sub(s.first_sequence).is_none() {
+            return Err("a stream's sequence numbers overflow");
+        } else if s.first_timestamp_ns > s.last_timestamp_ns {
+            return Err("a stream's first time is after its last");
+        }
+        (id_min, first_block) = (u64::from(s.stream) + 1, first_block + u64::from(s.blocks));
+    }
+    if first_block == blocks { Ok(()) } else { Err("it has blocks of no stream") }
+}
+
+/// What is wrong with the blocks of a stream: they must be those that its summary counts, in order.
+fn check_blocks(s: &StreamSummary, blocks: &[IndexedBlock], data_bytes: u64) -> Result<(), &'static str> {
+    let (mut events, mut next) = (0, s.first_sequence);
+    let (mut earliest, mut latest) = (u64::MAX, 0);
+    for block in blocks {
+        let is_aligned = block.offset.is_multiple_of(SECTOR as u64);
+        if !is_aligned || block.offset < SECTOR as u64 || block.offset >= data_bytes {
+            return Err("a block lies where none can be");
+        } else if block.events == 0 {
+            return Err("a block has no events");
+        } else if block.first_sequence < next {
+            return Err("its blocks do not ascend");
+        } else if block.first_timestamp_ns > block.last_timestamp_ns {
+            return Err("a block's first time is after its last");
+        }
+        let end = block.first_sequence.checked_add(block.events.into());
+        next = end.ok_or("a block's sequence numbers overflow")?;
+        events += u64::from(block.events);
+        earliest = earliest.min(block.first_timestamp_ns);
+        latest = latest.max(block.last_timestamp_ns);
+    }
+    let found = (blocks.first().map(|block| block.first_sequence), next.checked_sub(1), events);
+    if found != (Some(s.first_sequence), Some(s.last_sequence), s.events) {
+        Err("a stream's blocks do not add up to its events")
+    } else if (earliest, latest) != (s.first_timestamp_ns, s.last_timestamp_ns) {
+        Err("a stream's times are not those of its blocks")
+    } else {
+        Ok(())
+    }
 }
 
 /// The body of a lookup record: header and streams with a CRC-32, then blocks.
@@ -298,3 +402,7 @@ fn parse_block(bytes: &[u8]) -> IndexedBlock {
         events: u32_at(bytes, 32),
     }
 }
+
+#[cfg(test)]
+#[path = "lookup_tests.rs"]
+mod tests;

@@ -45,7 +45,8 @@ pub enum Ending {
         /// What the first such journal gives as the reason.
         reason: String,
     },
-    /// A volume has no end record: the run was cut off, or goes on.
+    /// A volume has no end record: the run was cut off, or goes on
+    /// ([`is_being_made`](crate::reader::Recording::is_being_made) tells).
     NotEnded {
         /// The segments that were open.
         stops: Vec<Stop>,

@@ -17,11 +17,14 @@ use crate::layout::{
     SUPERBLOCK_ROOM, SegmentIdentity, block_bytes, pad_opening, parse_block_sector, parse_preamble,
 };
 use crate::messages::MessageWalk;
-use crate::seal::{EventMark, SegmentIndex, put_tail};
+use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex, put_tail};
 use crate::volume::{Segment, SegmentState, Volume};
 
 /// The longest pad is one sector and what is less than a record header.
 const _: () = assert!(SECTOR + MESSAGE_HEADER <= FILL_BYTES_MAX);
+
+/// Most events of a segment's first block: so many fill 2 GiB without any payload.
+const BLOCK_EVENTS_MAX: usize = (2 << 30) / MESSAGE_HEADER;
 
 /// What was found in one segment.
 #[derive(Debug, Default)]
@@ -56,8 +59,9 @@ struct Scanner<'a> {
     previous_header_crc: Option<u32>,
     /// What the first sector has in the superblock's room.
     superblock: Vec<u8>,
-    /// Blocks found whole, from which an ended segment's tail follows.
-    index: SegmentIndex,
+    /// Blocks found whole, from which an ended segment's tail follows; `None` when it is not needed, or would
+    /// be larger than that of any segment.
+    index: Option<SegmentIndex>,
     /// Events of the block that is being read.
     events: Vec<EventMark>,
 }
@@ -104,7 +108,7 @@ pub(super) fn scan_segment(
         next_block: 0,
         previous_header_crc: Some(0),
         superblock: Vec::new(),
-        index: SegmentIndex::default(),
+        index: segment.is_ended().then(SegmentIndex::default),
         events: Vec::new(),
     };
     let limit = segment.readable_bytes().min(size);
@@ -152,13 +156,7 @@ impl Scanner<'_> {
 
     fn preamble(&mut self) -> io::Result<()> {
         let sector = self.window.fill(&self.file, SECTOR)?;
-        let expected = SegmentIdentity {
-            recording: self.volume.manifest().recording,
-            segment: self.segment.id,
-            volume_index: self.volume.manifest().volume_index,
-            segment_index: self.segment.index,
-            created_unix_ns: 0,
-        };
+        let expected = self.volume.identity(self.segment.index, self.segment.id);
         let room = sector.get(SUPERBLOCK_ROOM).unwrap_or_default();
         let is_room_used = !self.segment.is_ended() && room.iter().any(|&byte| byte != 0);
         self.superblock = room.to_vec();
@@ -213,9 +211,12 @@ impl Scanner<'_> {
         let header = &sector.header;
         self.links(offset, sector)?;
         self.events.clear();
+        self.bound_index(offset, header);
         let damage = self.chunk(offset, header)?;
-        if let (None, Some(channel)) = (&damage, self.channels.get(&header.stream)) {
-            self.index.push(offset, header, channel, self.events.drain(..));
+        if let (None, Some(channel), Some(index)) =
+            (&damage, self.channels.get(&header.stream), &mut self.index)
+        {
+            index.push(offset, header, channel, self.events.drain(..));
         }
         let pad_damage = self.pad(header)?;
         let stream = self.scan.streams.entry(header.stream).or_default();
@@ -239,6 +240,19 @@ impl Scanner<'_> {
             self.fault(at, "the pad behind the block is not zero".to_owned());
         }
         Ok(())
+    }
+
+    /// Memory for an index is taken for as many events as a segment may have; its first block may have more.
+    fn bound_index(&mut self, offset: u64, header: &BlockHeader) {
+        let events = |index: &SegmentIndex| index.events() + header.event_count as usize;
+        let is_beyond = |index: &SegmentIndex| match index.blocks() {
+            0 => events(index) > BLOCK_EVENTS_MAX,
+            _ => events(index) > SEGMENT_EVENTS_MAX,
+        };
+        if self.index.take_if(|index| is_beyond(index)).is_some() {
+            let what = "there are more events than a segment may have".to_owned();
+            self.block_fault(offset, header, header.first_sequence, what);
+        }
     }
 
     /// The block's place in the segment, and its channel record.
@@ -280,8 +294,9 @@ impl Scanner<'_> {
             }
             let length = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let piece = &piece[..length];
+            let events = self.index.is_some().then_some(&mut self.events);
             let walked = match damage {
-                None => walk_piece(&mut walk, piece, &mut payload_left, &mut self.events),
+                None => walk_piece(&mut walk, piece, &mut payload_left, events),
                 Some(_) => Ok(length),
             };
             let taken = walked.unwrap_or_else(|(at, what)| {
@@ -330,10 +345,9 @@ impl Scanner<'_> {
     /// The tail follows from the blocks: it is made anew and compared. Behind damage that cannot be done.
     fn tail(&mut self, segment_bytes: u64) -> io::Result<()> {
         let at = self.window.offset();
-        if self.scan.faults.count > 0 {
+        let Some(index) = self.index.take().filter(|_| self.scan.faults.count == 0) else {
             return Ok(());
-        }
-        let index = std::mem::take(&mut self.index);
+        };
         let mut compared = Compared { window: self.window, file: &self.file, difference: None };
         let tail = put_tail(&index, at, &mut compared)?;
         let difference = compared.difference;
@@ -376,7 +390,7 @@ fn walk_piece(
     walk: &mut MessageWalk,
     piece: &[u8],
     payload_left: &mut u64,
-    events: &mut Vec<EventMark>,
+    mut events: Option<&mut Vec<EventMark>>,
 ) -> Result<usize, (usize, &'static str)> {
     let mut at = 0;
     loop {
@@ -388,7 +402,10 @@ fn walk_piece(
         }
         let message = walk.take(&piece[at..]).map_err(|what| (at, what))?;
         *payload_left = message.payload_bytes;
-        events.push(EventMark { timestamp_ns: message.timestamp_ns, payload_bytes: message.payload_bytes });
+        if let Some(events) = &mut events {
+            let (timestamp_ns, payload_bytes) = (message.timestamp_ns, message.payload_bytes);
+            events.push(EventMark { timestamp_ns, payload_bytes });
+        }
         at += MESSAGE_HEADER;
     }
 }

@@ -2,6 +2,8 @@
 use keepup_measure::cpu::ProcessCpu;
 use keepup_recorder::report::{Ended, RecordReport};
 
+use crate::output::missing;
+
 fn ended(report: &RecordReport) -> String {
     match &report.ended {
         Ended::EndOfRun => "every source said end".into(),
@@ -59,7 +61,7 @@ fn streams(report: &RecordReport) -> Vec<String> {
         lines.push(format!("… and {} more streams", report.ledger.streams.len() - STREAMS_SHOWN));
     }
     lines.push(row("total".into(), &total));
-    lines.extend(total.gap_events.iter().map(|(cause, events)| format!("missing: {events} events, {cause}")));
+    lines.extend(missing(total.gap_events.clone()));
     lines
 }
 
