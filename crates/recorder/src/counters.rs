@@ -61,6 +61,8 @@ pub struct VolumeCounters {
     pub oldest_ns: AtomicU64,
     /// Times that it was taken out of rotation because it was slow.
     pub rests: AtomicU64,
+    /// Bytes beyond what is to be kept that must stay, because they are nowhere else.
+    pub keep_excess_bytes: AtomicU64,
     /// Flushes made.
     pub syncs: AtomicU64,
     /// Segments begun.

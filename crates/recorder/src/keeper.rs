@@ -1,11 +1,15 @@
 //! One keeper per volume: prepares the next segment ahead of time, finishes full ones, and writes the
-//! journal, so that the writer never waits for metadata.
+//! journal, so that the writer never waits for metadata; takes old ones away when only so much is kept.
+mod retention;
+
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
@@ -17,6 +21,12 @@ use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::file::{Access, create_preallocated, sync_directory};
 use keepup_sys::waker::Waker;
+
+pub(crate) use self::retention::Retention;
+use crate::counters::Counters;
+
+/// Pause between two looks at what may go.
+const RETAIN_EVERY: Duration = Duration::from_secs(1);
 
 /// The final account of a recording, for the journals.
 #[derive(Clone, Debug)]
@@ -75,6 +85,8 @@ pub(crate) struct Prepared {
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
     pub(crate) journal: Journal,
+    /// Nothing when all is kept.
+    pub(crate) retention: Option<Retention>,
 }
 
 /// The thread's state.
@@ -90,6 +102,7 @@ pub(crate) struct Keeper {
     pub(crate) writer: Waker,
     pub(crate) next_index: u32,
     pub(crate) conclusion: Option<Conclusion>,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) access: Option<Access>,
     pub(crate) trouble: Option<String>,
     /// Lines of the journal are not durable yet that must be.
@@ -139,7 +152,16 @@ impl Keeper {
         match self.inbox.try_recv() {
             Err(TryRecvError::Empty) => {
                 self.flush();
-                self.inbox.recv().ok()
+                loop {
+                    self.retain();
+                    if self.place.as_ref().is_none_or(|place| place.retention.is_none()) {
+                        return self.inbox.recv().ok();
+                    }
+                    match self.inbox.recv_timeout(RETAIN_EVERY) {
+                        Err(RecvTimeoutError::Timeout) => {}
+                        message => return message.ok(),
+                    }
+                }
             }
             message => message.ok(),
         }
@@ -151,6 +173,22 @@ impl Keeper {
         }
         if let Some(Err(e)) = self.place.as_mut().map(|place| place.journal.flush()) {
             self.trouble.get_or_insert(e.to_string());
+        }
+    }
+
+    /// Takes segments away that are not to be kept. After an error all is kept.
+    fn retain(&mut self) {
+        let Some(place) = &mut self.place else { return };
+        let Some(retention) = &mut place.retention else { return };
+        match retention.enforce(&place.directory, self.recording, self.clock.unix_ns()) {
+            Ok(excess) => {
+                let counter = &self.counters.volumes[self.volume as usize].keep_excess_bytes;
+                counter.store(excess, Ordering::Relaxed);
+            }
+            Err(e) => {
+                self.trouble.get_or_insert(format!("{e}; from then on all was kept"));
+                place.retention = None;
+            }
         }
     }
 
@@ -240,6 +278,10 @@ impl Keeper {
                 let blocks = events.blocks() as u64;
                 self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
                 self.flush();
+                let sealed_unix_ns = self.clock.unix_ns();
+                if let Some(retention) = self.place.as_mut().and_then(|place| place.retention.as_mut()) {
+                    retention.sealed(bytes, sealed_unix_ns, events.per_stream());
+                }
                 Ok(())
             }
             Err(e @ RecordingError::Unsealed { .. }) => {

@@ -53,8 +53,8 @@ pub enum RecordingError {
         /// The directory.
         path: PathBuf,
     },
-    /// A manifest that cannot be used.
-    #[error("cannot use the manifest {}: {what}", path.display())]
+    /// A manifest, or a file beside the journal, that cannot be used.
+    #[error("cannot use {}: {what}", path.display())]
     Manifest {
         /// The file.
         path: PathBuf,

@@ -15,6 +15,7 @@ use crate::error::RecordingError;
 use crate::journal::{Journal, JournalReader, Rotation};
 use crate::manifest::Manifest;
 use crate::master::MASTER_FILE;
+use crate::retention::RemovedStream;
 use crate::volume::Volume;
 
 pub use segment::{Block, Event, Events, SegmentReader};
@@ -97,6 +98,11 @@ impl Recording {
         all.sort_by_key(|rotation| (rotation.time_unix_ns, rotation.volume));
         all.dedup();
         all
+    }
+
+    /// What was removed of each stream because no more was to be kept.
+    pub fn removed(&self) -> BTreeMap<u32, RemovedStream> {
+        crate::volume::removed(self.volumes.iter())
     }
 
     /// Where the NeXus master is, once the recording has ended.

@@ -16,6 +16,7 @@ use crate::journal::{JournalReader, JournalRecord, Rotation, RotationState, Stre
 use crate::layout::{ChannelBytes, SECTOR, SegmentIdentity, segment_file_name};
 use crate::manifest::Manifest;
 use crate::ranges::Ranges;
+use crate::retention::{Removed, RemovedStream};
 
 /// What is known of one volume's part of a recording.
 #[derive(Clone, Debug)]
@@ -23,7 +24,9 @@ pub struct Volume {
     dir: PathBuf,
     manifest: Manifest,
     has_begun: bool,
+    /// Of all segments, also those that were removed.
     segments: Vec<Segment>,
+    removed: Removed,
     streams: BTreeMap<u32, StreamInfo>,
     gaps: Vec<Gap>,
     /// Stream and sequence numbers of events found again.
@@ -63,6 +66,15 @@ pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
         })
     };
     gaps.into_iter().flat_map(left).collect()
+}
+
+/// What was removed of each stream, over all volumes.
+pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap<u32, RemovedStream> {
+    let mut streams: BTreeMap<u32, RemovedStream> = BTreeMap::new();
+    for (&id, stream) in volumes.flat_map(|volume| &volume.removed.streams) {
+        streams.entry(id).or_default().add(stream);
+    }
+    streams
 }
 
 /// A segment that the journal names.
@@ -148,6 +160,7 @@ impl Volume {
             manifest,
             has_begun: false,
             segments: Vec::new(),
+            removed: Removed::default(),
             streams: BTreeMap::new(),
             gaps: Vec::new(),
             found: Vec::new(),
@@ -178,9 +191,24 @@ impl Volume {
         }
     }
 
-    /// The segments, by number.
+    /// The segments that are there, by number.
     pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        self.segments.get(self.removed.first_segment as usize..).unwrap_or_default()
+    }
+
+    /// The segment of this number, when it was begun and not removed.
+    pub fn segment(&self, index: u32) -> Option<&Segment> {
+        self.segments.get(index as usize).filter(|_| index >= self.removed.first_segment)
+    }
+
+    /// Number of the segment that was not begun yet.
+    pub fn next_segment(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// What was removed because no more was to be kept.
+    pub fn removed(&self) -> &Removed {
+        &self.removed
     }
 
     /// Streams that this volume's journal declares, by id.
@@ -212,8 +240,17 @@ impl Volume {
     /// Takes in what the journal has gained; returns true when it has.
     pub(crate) fn catch_up(&mut self, journal: &mut JournalReader) -> Result<bool, RecordingError> {
         let has_grown = journal.poll(&mut |record| self.apply(record))?;
+        self.read_removed()?;
         self.torn_tail = journal.torn_tail();
         Ok(has_grown)
+    }
+
+    /// Takes in what was removed since.
+    pub(crate) fn read_removed(&mut self) -> Result<(), RecordingError> {
+        if self.manifest.keep.is_some() {
+            self.removed = Removed::read(&self.dir, &self.manifest)?;
+        }
+        Ok(())
     }
 
     /// Takes in one journal record; the error says what it contradicts.

@@ -56,6 +56,10 @@ fn page(info: &RecordingInfo) -> String {
     if info.streams.len() > STREAMS_SHOWN {
         lines.push(format!("… and {} more streams (--json has all)", info.streams.len() - STREAMS_SHOWN));
     }
+    let removed: u64 = info.streams.values().map(|stream| stream.removed.events).sum();
+    if removed > 0 {
+        lines.push(format!("removed: {removed} events, as --keep asked"));
+    }
     lines.extend(missing(info.streams.values().flat_map(|stream| stream.missing.clone())));
     if info.state == State::CutOff {
         let place = info.volumes.first().map(|v| v.directory.display().to_string()).unwrap_or_default();

@@ -32,6 +32,7 @@ impl OpenVolume {
             let path = dir.join(crate::journal::JOURNAL_FILE);
             volume.apply(record).map_err(|what| RecordingError::JournalLine { path, line, what })?;
         }
+        volume.read_removed()?;
         let report = VolumeRecovery { directory: dir.into(), journal_cut_bytes, ..VolumeRecovery::default() };
         Ok(Self { volume, journal, report, is_changed: false })
     }
@@ -57,6 +58,8 @@ impl OpenVolume {
 
     /// Seals every segment that is not sealed; also those that a crash kept out of the journal.
     pub(super) fn seal_all(&mut self) -> Result<(), RecordingError> {
+        let left_over: Vec<PathBuf> = self.volume.removed().left_over(self.volume.dir()).collect();
+        left_over.into_iter().try_for_each(|path| self.remove(path))?;
         for at in 0..self.volume.segments().len() {
             let segment = self.volume.segments()[at].clone();
             if !segment.is_ended() {
@@ -73,7 +76,7 @@ impl OpenVolume {
     /// begun.
     fn adopt(&mut self) -> Result<(), RecordingError> {
         loop {
-            let index = self.volume.segments().len() as u32;
+            let index = self.volume.next_segment();
             let path = self.volume.dir().join(segment_file_name(index));
             let identity = match open_regular(&path).and_then(|file| preamble(&file)) {
                 Ok(identity) => identity,

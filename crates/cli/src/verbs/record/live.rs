@@ -17,6 +17,7 @@ pub(super) struct Live {
     missing: u64,
     failed: Vec<bool>,
     rests: Vec<u64>,
+    behind: bool,
 }
 
 impl Live {
@@ -31,6 +32,7 @@ impl Live {
             missing: 0,
             failed: vec![false; counters.volumes.len()],
             rests: vec![0; counters.volumes.len()],
+            behind: false,
             counters,
         }
     }
@@ -68,6 +70,14 @@ impl Live {
                 warnings.push(format!("{place} takes no data any more: {why}"));
             }
         }
+        let excess: u64 = self.counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).sum();
+        if excess > 0 && !std::mem::replace(&mut self.behind, excess > 0) {
+            warnings.push(format!(
+                "{:.2} GB more than --keep asks for must stay: no drain has them; see keepup drain --follow",
+                excess as f64 / 1e9
+            ));
+        }
+        self.behind = excess > 0;
         let intake = &self.counters.intake;
         let waited_ns = intake.pool_wait_ns.load(Relaxed);
         let is_waiting = waited_ns > std::mem::replace(&mut self.waited_ns, waited_ns);
