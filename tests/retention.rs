@@ -9,7 +9,7 @@ use crate::common::{count, directory, json, keepup, recorded, recorder, segments
 
 const MIB: u64 = 1 << 20;
 
-/// Sends 160 MiB in 16 seconds' worth of blocks as fast as they go.
+/// Sends for four seconds.
 fn source(here: &Path, record: &mut Program, rate: &str) -> Program {
     let to = record.address().to_string();
     start(here, &["source", "csl", "--to", &to, "--rate", rate, "--duration", "4 s", "--json"])

@@ -135,8 +135,8 @@ impl RecorderConfig {
             && bytes / (self.volumes() as u64) < KEPT_SEGMENTS_MIN * self.segment_bytes
         {
             return refuse(format!(
-                "--keep of {bytes} bytes is less than {KEPT_SEGMENTS_MIN} segments of {} bytes on each volume\n\
-                 hint: a smaller --segment",
+                "--keep of {bytes} bytes is less than {KEPT_SEGMENTS_MIN} segments of {} bytes on each \
+                 volume\nhint: a smaller --segment",
                 self.segment_bytes
             ));
         }
