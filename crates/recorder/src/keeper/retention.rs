@@ -79,8 +79,8 @@ impl Retention {
         });
     }
 
-    /// Takes away a part of what may go, or the next piece of it. Returns the bytes beyond the limit that must
-    /// stay, because they are nowhere else.
+    /// Takes away a part of what may go, or the next piece of it. Returns the bytes beyond the limit that
+    /// must stay, because they are nowhere else.
     ///
     /// # Errors
     /// When what is elsewhere cannot be read, or a segment cannot be removed.
