@@ -6,6 +6,7 @@
 //! length read from a file is checked against the file's size before memory is taken.
 
 pub mod access;
+mod contents;
 pub mod crc;
 pub mod error;
 pub mod export;

@@ -17,10 +17,11 @@ use crate::error::RecordingError;
 use crate::files::read_fully_at;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, MESSAGE_HEADER, SECTOR, SegmentIdentity,
-    block_bytes, parse_block_sector, parse_channel, parse_preamble, put_block_tail,
+    block_bytes, parse_block_sector, parse_channel, put_block_tail,
 };
 use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
+use crate::volume::preamble;
 
 /// Read at once where message headers stand close together.
 const PIECE_BYTES: usize = 256 << 10;
@@ -39,11 +40,11 @@ pub(crate) struct Found {
     pub(crate) streams: BTreeMap<u32, StreamInfo>,
 }
 
-/// Reads the preamble of a segment; `None` when it is not whole.
-pub(crate) fn preamble(file: &File) -> io::Result<Option<SegmentIdentity>> {
+/// Whether a block begins behind the preamble, of whatever segment.
+pub(crate) fn has_block(file: &File) -> io::Result<bool> {
     let mut sector = [0; SECTOR];
-    let read = read_fully_at(file, &mut sector, 0)?;
-    Ok(parse_preamble(&sector[..read]).ok())
+    let read = read_fully_at(file, &mut sector, SECTOR as u64)?;
+    Ok(parse_block_sector(&sector[..read]).is_ok())
 }
 
 /// Scans a segment of which everything below `durable_bytes` is said to be durable.
@@ -59,9 +60,9 @@ pub(crate) fn scan(
     let fault = |offset, what: &str| RecordingError::Segment { path: path.into(), offset, what: what.into() };
     let size = file.metadata().map_err(RecordingError::io("look at", path))?.len();
     match preamble(file).map_err(RecordingError::io("read", path))? {
-        Some(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) == *expected => {}
-        Some(_) => return Err(fault(0, "it is another segment than the journal says")),
-        None => return Err(fault(0, "its preamble is damaged")),
+        Ok(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) == *expected => {}
+        Ok(_) => return Err(fault(0, "it is another segment than the journal says")),
+        Err(error) => return Err(fault(0, &error.to_string())),
     }
     let mut scanner =
         Scanner { file, size, expected, blocks: 0, events: 0, previous_crc: 0, buffer: vec![0; PIECE_BYTES] };
