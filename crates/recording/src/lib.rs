@@ -33,4 +33,6 @@ pub mod verify;
 pub mod volume;
 
 #[cfg(test)]
+mod bad_input_tests;
+#[cfg(test)]
 mod example_tests;
