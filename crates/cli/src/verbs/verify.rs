@@ -102,7 +102,7 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
         let stream = fault.stream.map_or(String::new(), |s| format!(", stream {s}"));
         let event = fault.event.map_or(String::new(), |e| format!(", event {e}"));
         lines.push(format!(
-            "FAULT {} at byte {}{stream}{event}: {}",
+            "FAULT {} at offset {}{stream}{event}: {}",
             fault.file.display(),
             fault.offset,
             fault.what
