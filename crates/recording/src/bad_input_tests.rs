@@ -228,6 +228,13 @@ fn lines_with_hostile_numbers() {
             edit(&root.join(JOURNAL), |bytes| bytes.extend_from_slice(text.as_bytes()));
         });
     }
+    // A line that leads back is left out, and what the ones before said still holds.
+    let back = r#"{"t":"watermark","segment":2,"written_bytes":4096,"durable_bytes":4096,"blocks":0}"#;
+    let text = [journal_line(back), journal_line(back)].concat();
+    bench.case("a watermark that goes back", JOURNAL, None, |root| {
+        edit(&root.join(JOURNAL), |bytes| bytes.extend_from_slice(text.as_bytes()));
+    });
+    assert_eq!(bench.recovered_events(), bench.events());
     // Each of these is possible; together they are more events than there are numbers.
     let mut text = String::new();
     for first in 100..104 {

@@ -238,13 +238,13 @@ impl Volume {
         let mut journal = JournalReader::open(&self.dir)?;
         self.damaged_lines = journal.read_past_damage(&mut |record| self.apply_past_damage(record))?;
         self.torn_tail = journal.torn_tail();
-        match self.damaged_lines.iter().find(|line| line.what == FOREIGN) {
-            Some(DamagedLine { file, line, offset, what }) => {
-                let (path, what) = (file.clone(), what.clone());
-                Err(RecordingError::JournalLine { path, line: *line, offset: *offset, what })
-            }
-            _ => Ok(()),
+        if !self.is_foreign {
+            return Ok(());
         }
+        let told = self.damaged_lines.iter().find(|line| line.what == FOREIGN);
+        let (line, offset) = told.map_or((1, 0), |told| (told.line, told.offset));
+        let path = self.dir.join(JOURNAL_FILE);
+        Err(RecordingError::JournalLine { path, line, offset, what: FOREIGN.to_owned() })
     }
 
     /// Takes in a record that may stand behind lines that were lost.
@@ -379,11 +379,13 @@ impl Volume {
         if segment.is_ended() {
             return Err(format!("it is of segment {index}, that has ended"));
         }
-        let before = (segment.readable_bytes(), segment.readable_blocks());
-        segment.state = state;
-        if segment.readable_bytes() < before.0 || segment.readable_blocks() < before.1 {
+        let next = Segment { state, ..segment.clone() };
+        let is_back = next.readable_bytes() < segment.readable_bytes()
+            || next.readable_blocks() < segment.readable_blocks();
+        if is_back {
             return Err(format!("it takes segment {index} back to an earlier point"));
         }
+        segment.state = state;
         Ok(())
     }
 }

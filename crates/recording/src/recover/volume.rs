@@ -98,11 +98,14 @@ impl OpenVolume {
                     return Ok(());
                 }
             };
+            let was_blocked = self.is_blocked;
             let id = match identity {
                 Ok(found) if self.volume.is_own(&found, index) => found.segment,
-                Ok(_) => {
+                Ok(found) => {
                     let what = "it is of another recording, volume or place".to_owned();
                     self.block(&RecordingError::Segment { path, offset: 0, what });
+                    // What is of another recording is no part of this one's account.
+                    self.is_blocked = was_blocked || found.recording == self.volume.manifest().recording;
                     return Ok(());
                 }
                 Err(error) if self.may_hold_events(&error, has_block) => {
