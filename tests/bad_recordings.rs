@@ -79,7 +79,13 @@ fn cases(data_bytes: usize, line: usize) -> Vec<Case<'static>> {
         })
     };
     vec![
-        ("a payload", flipped(SEGMENT, 8192 + 77), SEGMENT, "at offset 4096", &["verify", "cat", "raw"]),
+        (
+            "a payload",
+            flipped(SEGMENT, 8192 + 77),
+            SEGMENT,
+            "at offset 4096",
+            &["verify", "cat", "raw", "mcap"],
+        ),
         (
             "a header",
             flipped(SEGMENT, 4096 + 60),

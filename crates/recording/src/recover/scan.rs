@@ -50,12 +50,36 @@ pub(crate) fn has_block(file: &File) -> io::Result<bool> {
 /// Scans a segment of which everything below `durable_bytes` is said to be durable.
 ///
 /// # Errors
-/// When it cannot be read, is another segment, or is damaged below `durable_bytes`.
+/// When it cannot be read, is another segment, or is damaged below `durable_bytes`; of large events there,
+/// only the headers are read.
 pub(crate) fn scan(
     file: &File,
     path: &Path,
     expected: &SegmentIdentity,
     durable_bytes: u64,
+) -> Result<Found, RecordingError> {
+    scan_with(file, path, expected, durable_bytes, false)
+}
+
+/// The same, and reads every event.
+///
+/// # Errors
+/// As [`scan`], and when a block's checksum does not match its events.
+pub(crate) fn scan_events(
+    file: &File,
+    path: &Path,
+    expected: &SegmentIdentity,
+    durable_bytes: u64,
+) -> Result<Found, RecordingError> {
+    scan_with(file, path, expected, durable_bytes, true)
+}
+
+fn scan_with(
+    file: &File,
+    path: &Path,
+    expected: &SegmentIdentity,
+    durable_bytes: u64,
+    reads_events: bool,
 ) -> Result<Found, RecordingError> {
     let fault = |offset, what: &str| RecordingError::Segment { path: path.into(), offset, what: what.into() };
     let size = file.metadata().map_err(RecordingError::io("look at", path))?.len();
@@ -64,8 +88,16 @@ pub(crate) fn scan(
         Ok(_) => return Err(fault(0, "it is another segment than the journal says")),
         Err(error) => return Err(fault(0, &error.to_string())),
     }
-    let mut scanner =
-        Scanner { file, size, expected, blocks: 0, events: 0, previous_crc: 0, buffer: vec![0; PIECE_BYTES] };
+    let mut scanner = Scanner {
+        file,
+        size,
+        expected,
+        reads_events,
+        blocks: 0,
+        events: 0,
+        previous_crc: 0,
+        buffer: vec![0; PIECE_BYTES],
+    };
     let mut found = Found { data_bytes: SECTOR as u64, ..Found::default() };
     let mut channels: BTreeMap<u32, Arc<ChannelBytes>> = BTreeMap::new();
     while found.data_bytes < size {
@@ -100,6 +132,8 @@ struct Scanner<'a> {
     file: &'a File,
     size: u64,
     expected: &'a SegmentIdentity,
+    /// Whether large events are read below the watermark too.
+    reads_events: bool,
     blocks: u64,
     events: u64,
     previous_crc: u32,
@@ -141,7 +175,7 @@ impl Scanner<'_> {
             Err(error) => return Ok(Err(error.to_string())),
         };
         let far_apart = header.chunk_records_bytes / u64::from(header.event_count) >= FAR_APART_BYTES;
-        let events = match trusted && far_apart {
+        let events = match trusted && far_apart && !self.reads_events {
             true => self.headers_alone(offset, &header)?,
             false => self.whole(offset, &header)?,
         };
