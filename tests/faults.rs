@@ -195,14 +195,19 @@ fn on_disk(recording: &Path) -> u64 {
     segments(recording).iter().map(|s| mcap_messages(&std::fs::read(s).unwrap()).0).sum()
 }
 
-/// Records to `volumes`, of which the first breaks in mid-run.
-fn breaks(place: &Place, disk: &mut FaultyDisk, volumes: &[&str]) -> (Run, Run) {
+/// Records to `volumes`, of which the first breaks in mid-run in the way of `fault`.
+fn breaks(
+    place: &Place,
+    disk: &mut FaultyDisk,
+    volumes: &[&str],
+    fault: fn(&mut FaultyDisk) -> std::io::Result<()>,
+) -> (Run, Run) {
     let mut record = recorder(place.path(), volumes, &[]);
     // Some writes are under way at any time, so also when it breaks.
     disk.slow_down(Duration::from_millis(20)).unwrap();
     let source = source(place.path(), &mut record, RATE, 3 * CALM);
     std::thread::sleep(2 * CALM);
-    disk.break_down().unwrap();
+    fault(disk).unwrap();
     let (source, record) = (source.wait(), record.wait());
     let report = json(&record);
     let failure = report["volumes"][0]["failure"].as_str().unwrap();
@@ -223,7 +228,7 @@ fn lost_with_a_volume(report: &Value) -> u64 {
 #[test]
 fn the_only_volume_breaks() {
     let Some((place, mut disk)) = faulty("the_only_volume_breaks") else { return };
-    let (source, record) = breaks(&place, &mut disk, &["disk"]);
+    let (source, record) = breaks(&place, &mut disk, &["disk"], FaultyDisk::break_down);
     assert_eq!((source.code(), record.code()), (1, 1), "{source:#?} {record:#?}");
     let (account, report) = (json(&source), json(&record));
     assert!(account["durable"]["bytes"].is_null(), "nobody said how many: {account:#}");
@@ -244,7 +249,25 @@ fn the_only_volume_breaks() {
 #[test]
 fn one_of_two_volumes_breaks() {
     let Some((place, mut disk)) = faulty("one_of_two_volumes_breaks") else { return };
-    let (source, record) = breaks(&place, &mut disk, &["disk", "other"]);
+    outlived_by_the_other(&place, &mut disk, FaultyDisk::break_down);
+}
+
+/// What a failed flush should have made durable is lost, although a later flush of the same file succeeds.
+#[test]
+fn one_of_two_volumes_fails_to_flush() {
+    let Some((place, mut disk)) = faulty("one_of_two_volumes_fails_to_flush") else { return };
+    let lost = outlived_by_the_other(&place, &mut disk, FaultyDisk::fail_a_flush);
+    assert!(lost > 0, "the last half second is not known to be on the disk");
+}
+
+/// The first volume fails; what it did not make durable is lost and counted, the other takes the rest.
+/// Returns the events lost.
+fn outlived_by_the_other(
+    place: &Place,
+    disk: &mut FaultyDisk,
+    fault: fn(&mut FaultyDisk) -> std::io::Result<()>,
+) -> u64 {
+    let (source, record) = breaks(place, disk, &["disk", "other"], fault);
     let (account, report) = (json(&source), json(&record));
     assert!(!report["ended"].as_str().unwrap().contains("no volume"), "{report:#}");
     assert!(report["volumes"][1]["failure"].is_null(), "{report:#}");
@@ -264,4 +287,44 @@ fn one_of_two_volumes_breaks() {
     let parts = ["disk/run", "other/run"].map(|part| on_disk(&place.path().join(part)));
     assert!(parts[0] + parts[1] >= durable.0, "{parts:?} of {durable:?} durable events are on disk");
     assert!(parts[1] > sent.0 / 3, "the other volume took over: {parts:?}");
+    lost
+}
+
+/// The first of two volumes answers nothing for longer than the pool has room for: its stream goes to the
+/// other, and comes back.
+fn stands_in(test: &str, placement: &str) {
+    let Some((place, disk)) = faulty(test) else { return };
+    let here = place.path();
+    let more = ["--pool", "48 MiB", "--slow-after", "500 ms", "--placement", placement];
+    let mut record = recorder(here, &["disk", "other"], &more);
+    let stall = Duration::from_secs(4);
+    let source = source(here, &mut record, RATE, CALM + stall + CALM);
+    std::thread::sleep(CALM);
+    disk.freeze(stall);
+    let (source, record) = (source.wait(), record.wait());
+    assert_eq!((source.code(), record.code()), (0, 0), "{source:#?} {record:#?}");
+    let (account, report) = (json(&source), json(&record));
+    let sent = count(&account["sent"]);
+    assert_eq!((count(&account["lost_at_source"]), count(&account["durable"])), ((0, 0), sent));
+    assert!(sent.1 > RATE * 5, "{account:#}");
+    assert_eq!(verified(here, "disk/run"), sent);
+    assert!(report["incidents"]["listed"].to_string().contains("disk/run: taken out"), "{report:#}");
+    let parts = ["disk/run", "other/run"].map(|part| on_disk(&here.join(part)));
+    assert!(parts[1] > sent.0 / 3 && parts[0] > 0, "the other volume took over: {parts:?}");
+    let info = json(&keepup(here, &["info", "disk/run", "--json"]));
+    let of = |rotation: &Value| (u64_of(&rotation["volume"]), rotation["state"].as_str().unwrap().to_owned());
+    let rotations: Vec<_> = info["rotations"].as_array().unwrap().iter().map(of).collect();
+    assert_eq!(rotations, [(0, "slow".to_owned()), (0, "back".to_owned())], "{info:#}");
+    let other = std::fs::read_to_string(here.join("other/run/journal.jsonl")).unwrap();
+    assert_eq!(other.lines().filter(|line| line.contains("rotation")).count(), 2, "{other}");
+}
+
+#[test]
+fn a_frozen_volume_is_left_out_for_a_while() {
+    stands_in("a_frozen_volume_is_left_out_for_a_while", "free");
+}
+
+#[test]
+fn a_pinned_stream_leaves_a_frozen_volume_for_a_while() {
+    stands_in("a_pinned_stream_leaves_a_frozen_volume_for_a_while", "pinned");
 }

@@ -20,5 +20,7 @@ mod profiles;
 mod qualify;
 #[path = "recording.rs"]
 mod recording;
+#[path = "retention.rs"]
+mod retention;
 #[path = "volumes.rs"]
 mod volumes;

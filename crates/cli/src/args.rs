@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use keepup_plan::units::{ByteRate, Bytes, EventRate, Span};
 use keepup_recorder::config::EngineChoice;
 use keepup_recorder::{PlacementKind, RecorderConfig};
+use keepup_recording::retention::KeepLimit;
 use keepup_workload::detector::SourceRate;
 
 /// A size such as `1 GiB`, in bytes.
@@ -21,6 +22,17 @@ pub(crate) fn byte_rate(text: &str) -> Result<f64, String> {
 /// A length of time such as `8 h`.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     text.parse::<Span>().map(|span| span.0).map_err(|e| e.to_string())
+}
+
+/// How much of a recording is kept: a size such as `2 TB`, or a length of time such as `3 h`.
+pub(crate) fn keep(text: &str) -> Result<KeepLimit, String> {
+    if let Ok(bytes) = text.parse::<Bytes>() {
+        return Ok(KeepLimit::Bytes(bytes.0));
+    }
+    match text.parse::<Span>() {
+        Ok(span) if span.0.as_secs() > 0 => Ok(KeepLimit::Seconds(span.0.as_secs())),
+        _ => Err(format!("{text:?} is neither a size as in \"2 TB\" nor a time as in \"3 h\"")),
+    }
 }
 
 /// `max`, a rate in bytes, or one in events.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
+use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_recording::seal::SegmentIndex;
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::GRAIN_BYTES;
@@ -16,6 +17,10 @@ pub const CONNECTIONS_MAX: usize = 1024;
 pub const EVENT_BYTES_MAX: u64 = 512 << 20;
 /// Block size below which many streams do not push it, in bytes.
 pub const BLOCK_BYTES_MIN: usize = 64 << 10;
+
+/// Segments that a recording that is kept in part has room for on each volume, at least: the one being
+/// written, the next one, and two that are sealed.
+const KEPT_SEGMENTS_MIN: u64 = 4;
 
 /// Where blocks go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +60,11 @@ pub struct RecorderConfig {
     pub engine: EngineChoice,
     /// Processors of the intake and writer threads; empty leaves them free.
     pub cpus: Vec<usize>,
+    /// How much of the recording is kept; all when nothing is said.
+    pub keep: Option<Keep>,
+    /// A volume that has owed an answer for so long is taken out of rotation until it has answered, when
+    /// another one is quicker.
+    pub slow_after: Duration,
     /// Connections served at a time.
     pub connections_max: usize,
     /// A connection that has not said hello by then is closed.
@@ -83,6 +93,8 @@ impl RecorderConfig {
             engine: EngineChoice::Auto,
             cpus: Vec::new(),
             connections_max: CONNECTIONS_MAX,
+            keep: None,
+            slow_after: Duration::from_secs(5),
             hello_timeout: Duration::from_secs(10),
             stay: false,
             rate_max: None,
@@ -117,6 +129,15 @@ impl RecorderConfig {
             return refuse(format!(
                 "a segment of {} bytes cannot hold four blocks of {} bytes\nhint: a larger --segment",
                 self.segment_bytes, self.block_bytes
+            ));
+        }
+        if let Some(Keep { limit: KeepLimit::Bytes(bytes), .. }) = self.keep
+            && bytes / (self.volumes() as u64) < KEPT_SEGMENTS_MIN * self.segment_bytes
+        {
+            return refuse(format!(
+                "--keep of {bytes} bytes is less than {KEPT_SEGMENTS_MIN} segments of {} bytes on each \
+                 volume\nhint: a smaller --segment",
+                self.segment_bytes
             ));
         }
         if !(1..=1024).contains(&self.depth) {

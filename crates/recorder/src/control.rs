@@ -12,6 +12,7 @@ use keepup_recording::journal::Journal;
 use keepup_recording::layout::FORMAT_VERSION;
 use keepup_recording::manifest::{Manifest, Placement};
 use keepup_recording::reader::Recording;
+use keepup_recording::retention::Removed;
 use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -19,7 +20,7 @@ use keepup_sys::waker::Waker;
 use crate::config::Target;
 use crate::counters::Counters;
 use crate::intake::{Intake, IntakeParts, IntakeReport};
-use crate::keeper::Place;
+use crate::keeper::{Place, Retention};
 use crate::report::{RecordReport, VolumeReport};
 use crate::threads::{Threaded, joined, spawn};
 use crate::volume::{VolumeStart, VolumeThreads};
@@ -263,10 +264,18 @@ fn places(
             },
             created_unix_ns: clock.unix_ns(),
             tool_version: env!("CARGO_PKG_VERSION").into(),
+            keep: config.keep,
         };
         let directory = manifest.create(volume)?;
         let journal = Journal::create(&directory, &manifest)?;
-        places.push(Some(Place { directory, journal }));
+        let retention = match config.keep {
+            Some(keep) => {
+                let removed = Removed::read(&directory, &manifest)?;
+                Some(Retention::new(keep, removed, volumes.len(), config.segment_bytes))
+            }
+            None => None,
+        };
+        places.push(Some(Place { directory, journal, retention }));
     }
     Ok(places)
 }

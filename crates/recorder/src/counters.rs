@@ -56,6 +56,13 @@ pub struct VolumeCounters {
     pub write_ns_max: AtomicU64,
     /// Longest flush to stable storage, in nanoseconds.
     pub sync_ns_max: AtomicU64,
+    /// When the oldest write, flush or wait for a segment under way began, in nanoseconds of the recorder's
+    /// clock; 0 when there is none.
+    pub oldest_ns: AtomicU64,
+    /// Times that it was taken out of rotation because it was slow.
+    pub rests: AtomicU64,
+    /// Bytes beyond what is to be kept that must stay, because they are nowhere else.
+    pub keep_excess_bytes: AtomicU64,
     /// Flushes made.
     pub syncs: AtomicU64,
     /// Segments begun.

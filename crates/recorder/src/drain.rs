@@ -2,7 +2,8 @@
 //!
 //! A drain reads what the journals say is durable, checks every checksum, puts the blocks of each stream
 //! back into order, and sends their events over the wire protocol to any recorder or sink. It paces itself
-//! and lets the writers go first. Nothing is removed from the recording.
+//! and lets the writers go first. It removes nothing; of a recording that is kept in part it notes what is
+//! durable elsewhere, and the recorder removes that.
 mod merge;
 mod outlet;
 
@@ -22,6 +23,8 @@ use crate::counters::add;
 
 /// Pause between two looks at the journals, in nanoseconds.
 const POLL_NS: u64 = 50_000_000;
+/// Pause between two notes of what is durable elsewhere, in nanoseconds.
+const MARK_NS: u64 = 500_000_000;
 /// How long a drain that follows waits for its recording to begin, in nanoseconds.
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// A drain that fell behind its pace catches up for at most this long, in nanoseconds.
@@ -89,7 +92,7 @@ pub fn drain(
     let mut merge = open(plan, clock, stop)?;
     let mut outlet = Outlet::new(plan.to);
     let mut pace = Pace::new(plan.rate, begin_ns);
-    let mut next_poll_ns = 0;
+    let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
     let is_complete = loop {
         if stop.load(Ordering::Acquire) {
             break false;
@@ -100,6 +103,11 @@ pub fn drain(
             outlet.declare(merge.streams())?;
             live.behind_bytes.store(merge.behind_bytes(), Ordering::Relaxed);
             next_poll_ns = now_ns + POLL_NS;
+            if now_ns >= next_mark_ns {
+                outlet.hear()?;
+                merge.mark_drained(&outlet.durable_ends())?;
+                next_mark_ns = now_ns + MARK_NS;
+            }
         }
         let step = merge.step(&mut |info, header, events| {
             let bytes = outlet.send(info, header, events, stop, live)?;
@@ -121,9 +129,12 @@ pub fn drain(
             }
         }
     };
-    let sent = outlet.sent();
+    let (sent, ends) = (outlet.sent(), outlet.sent_ends());
     let missing_events = outlet.missing_events();
     let durable = outlet.finish(plan.finish_timeout)?;
+    if durable == sent {
+        merge.mark_drained(&ends)?;
+    }
     Ok(DrainReport {
         sent,
         durable,

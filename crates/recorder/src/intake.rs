@@ -94,7 +94,13 @@ impl Intake {
         epoll::add(&epoll, &parts.listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
         epoll::add(&epoll, parts.waker.as_fd(), epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
         let placement = parts.config.placement.build();
-        let volumes = Volumes::new(parts.links, placement, Arc::clone(&parts.counters));
+        let volumes = Volumes::new(
+            parts.links,
+            placement,
+            Arc::clone(&parts.counters),
+            Arc::clone(&parts.clock),
+            parts.config.slow_after,
+        );
         let store = Store::new(&parts.config, parts.pool, volumes, Arc::clone(&parts.counters));
         let now_ns = parts.clock.now_ns();
         Ok(Self {
@@ -159,6 +165,7 @@ impl Intake {
             self.next_tick_ns = now_ns + TICK_NS;
             self.answers_due = true;
             self.store.volumes.nudge();
+            self.store.review(now_ns);
             self.look_after_idle(may_read, now_ns);
             self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
             self.expire(now_ns);

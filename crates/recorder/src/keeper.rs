@@ -1,21 +1,32 @@
 //! One keeper per volume: prepares the next segment ahead of time, finishes full ones, and writes the
-//! journal, so that the writer never waits for metadata.
+//! journal, so that the writer never waits for metadata; takes old ones away when only so much is kept.
+mod retention;
+
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
-use keepup_recording::journal::{Journal, JournalRecord, StreamEnd};
+use keepup_recording::journal::{Journal, JournalRecord, Rotation, StreamEnd};
 use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
 use keepup_recording::seal::{SegmentIndex, seal};
 use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::file::{Access, create_preallocated, sync_directory};
 use keepup_sys::waker::Waker;
+
+pub(crate) use self::retention::Retention;
+use crate::counters::Counters;
+
+/// Pause between two looks at what may go.
+const RETAIN_EVERY: Duration = Duration::from_secs(1);
 
 /// The final account of a recording, for the journals.
 #[derive(Clone, Debug)]
@@ -45,6 +56,8 @@ pub(crate) enum ToKeeper {
     Stream(StreamInfo),
     /// Events are missing.
     Gap(Gap),
+    /// A volume was taken out of rotation, or came back.
+    Rotation(Rotation),
     /// The recording ends.
     Conclude(Conclusion),
     /// The writer has ended.
@@ -72,6 +85,8 @@ pub(crate) struct Prepared {
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
     pub(crate) journal: Journal,
+    /// Nothing when all is kept.
+    pub(crate) retention: Option<Retention>,
 }
 
 /// The thread's state.
@@ -87,6 +102,7 @@ pub(crate) struct Keeper {
     pub(crate) writer: Waker,
     pub(crate) next_index: u32,
     pub(crate) conclusion: Option<Conclusion>,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) access: Option<Access>,
     pub(crate) trouble: Option<String>,
     /// Lines of the journal are not durable yet that must be.
@@ -119,6 +135,9 @@ impl Keeper {
                 ToKeeper::Finish { index, data_bytes, events } => self.finish(index, data_bytes, &events),
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
                 ToKeeper::Gap(gap) => self.note(|_| Some(JournalRecord::Gap(gap))),
+                ToKeeper::Rotation(rotation) => {
+                    self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
+                }
                 ToKeeper::Conclude(conclusion) => self.conclusion = Some(conclusion),
                 ToKeeper::Close => break,
             }
@@ -133,7 +152,16 @@ impl Keeper {
         match self.inbox.try_recv() {
             Err(TryRecvError::Empty) => {
                 self.flush();
-                self.inbox.recv().ok()
+                loop {
+                    self.retain();
+                    if self.place.as_ref().is_none_or(|place| place.retention.is_none()) {
+                        return self.inbox.recv().ok();
+                    }
+                    match self.inbox.recv_timeout(RETAIN_EVERY) {
+                        Err(RecvTimeoutError::Timeout) => {}
+                        message => return message.ok(),
+                    }
+                }
             }
             message => message.ok(),
         }
@@ -145,6 +173,22 @@ impl Keeper {
         }
         if let Some(Err(e)) = self.place.as_mut().map(|place| place.journal.flush()) {
             self.trouble.get_or_insert(e.to_string());
+        }
+    }
+
+    /// Takes segments away that are not to be kept. After an error all is kept.
+    fn retain(&mut self) {
+        let Some(place) = &mut self.place else { return };
+        let Some(retention) = &mut place.retention else { return };
+        match retention.enforce(&place.directory, self.recording, self.clock.unix_ns()) {
+            Ok(excess) => {
+                let counter = &self.counters.volumes[self.volume as usize].keep_excess_bytes;
+                counter.store(excess, Ordering::Relaxed);
+            }
+            Err(e) => {
+                self.trouble.get_or_insert(format!("{e}; from then on all was kept"));
+                place.retention = None;
+            }
         }
     }
 
@@ -234,12 +278,17 @@ impl Keeper {
                 let blocks = events.blocks() as u64;
                 self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
                 self.flush();
+                let sealed_unix_ns = self.clock.unix_ns();
+                if let Some(retention) = self.place.as_mut().and_then(|place| place.retention.as_mut()) {
+                    retention.sealed(bytes, sealed_unix_ns, events.per_stream());
+                }
                 Ok(())
             }
-            // A volume that takes no more data may still make durable what it has; recovery seals it then.
-            Err(e) => make_durable(&path).map_err(|_| e.to_string()).map(|()| {
-                self.trouble.get_or_insert(format!("{e}; its blocks are durable, recovery will seal it"));
-            }),
+            Err(e @ RecordingError::Unsealed { .. }) => {
+                self.trouble.get_or_insert(e.to_string());
+                Ok(())
+            }
+            Err(e) => Err(e.to_string()),
         };
         self.answer(FromKeeper::Finished { index, result });
     }
@@ -252,10 +301,6 @@ impl Keeper {
         }
         self.flush();
     }
-}
-
-fn make_durable(path: &Path) -> std::io::Result<()> {
-    std::fs::File::open(path)?.sync_data()
 }
 
 fn write_at(path: &Path, bytes: &[u8], offset: u64) -> Result<(), String> {

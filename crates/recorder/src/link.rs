@@ -52,6 +52,8 @@ pub(crate) enum FromWriter {
 pub(crate) struct WriterSignals {
     /// Make everything durable now.
     pub(crate) flush: AtomicBool,
+    /// Take no blocks for a while, and give back those that are not under way.
+    pub(crate) rest: AtomicBool,
     /// Nothing more will come: finish and end.
     pub(crate) close: AtomicBool,
 }

@@ -77,6 +77,7 @@ impl VolumeStart {
             writer: waker.clone(),
             next_index: 0,
             conclusion: None,
+            counters: Arc::clone(&self.counters),
             access: None,
             trouble: None,
             flush_due: false,

@@ -2,7 +2,9 @@
 //! a time and makes them durable.
 //!
 //! It owns the volume's segments and the order of its blocks. When anything on the volume fails it stops
-//! writing there, saves what it can, and gives every other block back for another volume.
+//! writing there, saves what it can, and gives every other block back for another volume. Invariant: after
+//! a flush that failed nothing more becomes durable here, whatever later flushes say: the kernel reports
+//! such an error once and may have dropped what it was about.
 mod order;
 
 use std::collections::VecDeque;
@@ -100,6 +102,7 @@ pub(crate) struct Writer {
     outgoing: VecDeque<FromWriter>,
     failure: Option<(String, LossCause)>,
     failed_for_good: bool,
+    flush_failed: bool,
     write_latency: Latency,
     waiting_for_segment_since_ns: Option<u64>,
 }
@@ -124,6 +127,7 @@ impl Writer {
             outgoing: VecDeque::new(),
             failure: None,
             failed_for_good: false,
+            flush_failed: false,
             write_latency: Latency::new(),
             waiting_for_segment_since_ns: None,
         }
@@ -154,6 +158,7 @@ impl Writer {
             }
             self.report_written();
             self.settle();
+            self.tell_oldest();
             self.report();
         }
         self.conclude()
@@ -202,14 +207,36 @@ impl Writer {
                     self.with_keeper -= 1;
                     match result {
                         Ok(()) => self.order.finished(index),
-                        Err(why) => self.fail(why, LossCause::VolumeFailed),
+                        Err(why) => self.flush_fails(why),
                     }
                 }
             }
         }
     }
 
+    fn is_resting(&self) -> bool {
+        self.parts.signals.rest.load(Ordering::Acquire)
+    }
+
+    /// Publishes since when the volume owes an answer.
+    fn tell_oldest(&self) {
+        let flush = self.syncing.as_ref().map(|syncing| syncing.started_ns);
+        let waits = [self.order.oldest_unwritten_ns(), flush, self.waiting_for_segment_since_ns];
+        let oldest_ns = waits.into_iter().flatten().min().unwrap_or(0);
+        self.counters().oldest_ns.store(oldest_ns, Ordering::Relaxed);
+    }
+
+    fn give_back_queue(&mut self) {
+        self.waiting_for_segment_since_ns = None;
+        while let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) {
+            self.outgoing.push_back(FromWriter::Returned(sealed));
+        }
+    }
+
     fn take_blocks(&mut self, now_ns: u64) {
+        if self.is_resting() {
+            return self.give_back_queue();
+        }
         while self.failure.is_none() && !self.is_at_depth() {
             let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) else { return };
             if !self.has_room(&sealed) && !self.rotate(now_ns) {
@@ -282,9 +309,12 @@ impl Writer {
         segment.next_offset += bytes as u64;
         segment.under_way += 1;
         let token = self.order.begin(sealed.meta, segment.index, segment.next_offset, now_ns);
-        self.parts.engine.write(segment.slot, offset, sealed.block, bytes, token);
+        let slot = segment.slot;
         self.writes_under_way += 1;
         self.bytes_under_way += bytes;
+        // Before the call: a plain engine returns when the write has ended.
+        self.tell_oldest();
+        self.parts.engine.write(slot, offset, sealed.block, bytes, token);
     }
 
     /// Whether as much is under way as allowed: in blocks, or in bytes where blocks are small.
@@ -306,8 +336,10 @@ impl Writer {
         let Some(segment) = &self.current else { return };
         let Some(covered) = self.order.coverable(segment.index) else { return };
         self.last_sync_ns = now_ns;
+        let slot = segment.slot;
         self.syncing = Some(Syncing { covered, started_ns: now_ns });
-        self.parts.engine.sync(segment.slot, SYNC_TOKEN);
+        self.tell_oldest();
+        self.parts.engine.sync(slot, SYNC_TOKEN);
     }
 
     fn timeout(&self, now_ns: u64) -> Duration {
@@ -325,7 +357,7 @@ impl Writer {
     /// Asks to be woken for the next block where one could be taken; not to wait at all when one is there.
     fn listen(&self, timeout: Duration) -> Duration {
         let able = !self.is_at_depth() && self.held.is_none();
-        let wanted = if self.failure.is_some() { self.failed_for_good } else { able };
+        let wanted = if self.failure.is_some() { self.failed_for_good } else { able || self.is_resting() };
         self.parts.waker.want_nudge(wanted);
         if wanted && !self.parts.blocks.is_empty() { Duration::ZERO } else { timeout }
     }
@@ -394,8 +426,13 @@ impl Writer {
                 self.order.covered(syncing.covered);
                 let _ = self.parts.to_keeper.send(ToKeeper::Watermark { segment, end_offset, blocks });
             }
-            Err(e) => self.fail(format!("flushing to stable storage failed: {e}"), LossCause::VolumeFailed),
+            Err(e) => self.flush_fails(format!("flushing to stable storage failed: {e}")),
         }
+    }
+
+    fn flush_fails(&mut self, why: String) {
+        self.flush_failed = true;
+        self.fail(why, LossCause::VolumeFailed);
     }
 
     /// Hands segments that are complete to the keeper; ends the volume when it failed.
@@ -415,6 +452,9 @@ impl Writer {
             }
             let done = self.finishing.remove(0);
             self.parts.engine.remove_file(done.slot);
+            if self.flush_failed {
+                continue;
+            }
             let blocks = done.events.blocks() as u64;
             let (data_bytes, blocks) = self.order.written_end(done.index, done.next_offset, blocks);
             let mut events = done.events;
@@ -449,9 +489,7 @@ impl Writer {
         if !std::mem::replace(&mut self.failed_for_good, true) {
             self.outgoing.push_back(FromWriter::Failed { why, cause });
         }
-        while let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) {
-            self.outgoing.push_back(FromWriter::Returned(sealed));
-        }
+        self.give_back_queue();
     }
 
     fn push_durable(&mut self, meta: &crate::link::SealedMeta) {

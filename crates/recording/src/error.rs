@@ -53,8 +53,8 @@ pub enum RecordingError {
         /// The directory.
         path: PathBuf,
     },
-    /// A manifest that cannot be used.
-    #[error("cannot use the manifest {}: {what}", path.display())]
+    /// A manifest, or a file beside the journal, that cannot be used.
+    #[error("cannot use {}: {what}", path.display())]
     Manifest {
         /// The file.
         path: PathBuf,
@@ -120,6 +120,17 @@ pub enum RecordingError {
     NotSealed {
         /// The segment's file.
         path: PathBuf,
+    },
+    /// A segment that could not get its tail; its blocks are on stable storage.
+    #[error(
+        "cannot seal {}: {source}; its blocks are on stable storage\n\
+         hint: keepup recover, once the volume takes writes again", path.display()
+    )]
+    Unsealed {
+        /// The segment's file.
+        path: PathBuf,
+        /// Why the tail could not be written.
+        source: io::Error,
     },
     /// More events than one file may take.
     #[error("cannot write {}: it would have more than {events_max} events\nhint: --stream", path.display())]

@@ -159,6 +159,7 @@ pub fn scene(root: &Path, segment: &[u8]) -> Result<PathBuf, RecordingError> {
         placement: Placement::Free,
         created_unix_ns: 1,
         tool_version: "0.0.0".to_owned(),
+        keep: None,
     };
     let dir = manifest.create(root)?;
     let mut journal = Journal::create(&dir, &manifest)?;

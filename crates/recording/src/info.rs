@@ -2,16 +2,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use keepup_stream::ledger::LossCause;
+use keepup_stream::ledger::{Count, LossCause};
 use keepup_stream::wire::StreamInfo;
 use serde::Serialize;
 
 use crate::access::walk;
 use crate::error::RecordingError;
 use crate::id::Id;
-use crate::journal::DamagedLine;
+use crate::journal::{DamagedLine, Rotation};
 use crate::manifest::Placement;
 use crate::reader::Recording;
+use crate::retention::Keep;
 use crate::seal::{SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
 
@@ -30,10 +31,14 @@ pub struct RecordingInfo {
     pub tool_version: String,
     /// How blocks were dealt to the volumes.
     pub placement: Placement,
+    /// How much of it is kept; all when nothing is said.
+    pub keep: Option<Keep>,
     /// The NeXus master, when there is one.
     pub master: Option<PathBuf>,
     /// Volumes found.
     pub volumes: Vec<VolumeInfo>,
+    /// Volumes that were taken out of rotation and came back, in order.
+    pub rotations: Vec<Rotation>,
     /// Volumes that were not found, as they were given when it was recorded.
     pub missing_volumes: Vec<PathBuf>,
     /// Lines of journals that cannot be used; what they told is missing here.
@@ -80,7 +85,9 @@ pub struct StreamSummaryInfo {
     pub info: StreamInfo,
     /// Events recorded.
     pub events: u64,
-    /// Payload bytes of those; not known of segments that are not sealed.
+    /// Events removed, because no more was to be kept.
+    pub removed: Count,
+    /// Payload bytes of those recorded; not known of segments that are not sealed.
     pub payload_bytes: Option<u64>,
     /// Time of its earliest event, ns since the Unix epoch.
     pub first_timestamp_ns: Option<u64>,
@@ -107,6 +114,11 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
             }
         }
     }
+    for (id, removed) in recording.removed() {
+        if let Some(stream) = streams.get_mut(&id) {
+            stream.removed = removed.count();
+        }
+    }
     for gap in recording.gaps() {
         if let Some(stream) = streams.get_mut(&gap.stream) {
             let missing = stream.missing.entry(gap.cause).or_default();
@@ -129,8 +141,10 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
         created_unix_ns: manifest.created_unix_ns,
         tool_version: manifest.tool_version.clone(),
         placement: manifest.placement,
+        keep: manifest.keep,
         master: recording.has_master().then(|| recording.master_path()),
         volumes: volumes.collect(),
+        rotations: recording.rotations(),
         missing_volumes: recording.missing().to_vec(),
         damaged_lines: recording.damaged_lines().cloned().collect(),
         streams,
@@ -170,6 +184,7 @@ impl StreamSummaryInfo {
         Self {
             info: info.clone(),
             events: 0,
+            removed: Count::default(),
             payload_bytes: Some(0),
             first_timestamp_ns: None,
             last_timestamp_ns: None,

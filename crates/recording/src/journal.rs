@@ -82,6 +82,9 @@ pub enum JournalRecord {
     },
     /// Events that are not in the recording, and why.
     Gap(Gap),
+    /// A volume was taken out of rotation, or came back. Every volume's journal tells it, so that those
+    /// that still work explain the one that does not.
+    Rotation(Rotation),
     /// Recovery goes on from here, also behind an end.
     Recover {
         /// Version of the keepup that recovers.
@@ -116,6 +119,32 @@ impl JournalRecord {
             time_unix_ns: manifest.created_unix_ns,
         }
     }
+}
+
+/// A volume that was taken out of rotation, or came back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rotation {
+    /// When, ns since the Unix epoch.
+    pub time_unix_ns: u64,
+    /// Number of the volume.
+    pub volume: u32,
+    /// What became of it.
+    pub state: RotationState,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// What becomes of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RotationState {
+    /// It takes no blocks any more.
+    Failed,
+    /// It takes none for a while.
+    Slow,
+    /// It takes blocks again.
+    Back,
 }
 
 /// What became of one stream, over all volumes.

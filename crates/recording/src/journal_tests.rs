@@ -21,6 +21,7 @@ fn manifest() -> Manifest {
         placement: Placement::Pinned,
         created_unix_ns: 3,
         tool_version: "0.1.0".to_owned(),
+        keep: None,
     }
 }
 

@@ -26,6 +26,7 @@ mod ranges;
 pub mod reader;
 pub mod recover;
 pub mod remove;
+pub mod retention;
 pub mod seal;
 #[cfg(test)]
 mod testing;

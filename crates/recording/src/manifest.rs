@@ -12,6 +12,7 @@ use crate::error::RecordingError;
 use crate::files::{create_new, open_regular, sync_directory};
 use crate::id::Id;
 use crate::layout::FORMAT_VERSION;
+use crate::retention::Keep;
 
 /// Name of the manifest within a recording's directory.
 pub const MANIFEST_FILE: &str = "keepup.json";
@@ -54,6 +55,9 @@ pub struct Manifest {
     pub created_unix_ns: u64,
     /// Version of the keepup that wrote it.
     pub tool_version: String,
+    /// How much of it is kept; all when nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<Keep>,
 }
 
 impl Manifest {

@@ -15,6 +15,7 @@ fn manifest(name: &str) -> Manifest {
         placement: Placement::Free,
         created_unix_ns: 1_790_000_000_000_000_000,
         tool_version: "0.1.0".to_owned(),
+        keep: None,
     }
 }
 

@@ -12,9 +12,10 @@ use keepup_stream::ledger::Gap;
 use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
-use crate::journal::{DamagedLine, Journal};
+use crate::journal::{DamagedLine, Journal, Rotation};
 use crate::manifest::Manifest;
 use crate::master::MASTER_FILE;
+use crate::retention::RemovedStream;
 use crate::volume::Volume;
 
 pub use segment::{Block, Event, Events, SegmentReader};
@@ -99,6 +100,20 @@ impl Recording {
     /// All gaps that a journal tells of, by stream and place, each once.
     pub fn gaps(&self) -> Vec<Gap> {
         crate::volume::gaps(self.volumes.iter())
+    }
+
+    /// Volumes that were taken out of rotation and came back, in the order in which it happened, each once.
+    pub fn rotations(&self) -> Vec<Rotation> {
+        let mut all: Vec<Rotation> =
+            self.volumes.iter().flat_map(|volume| volume.rotations().iter().cloned()).collect();
+        all.sort_by_key(|rotation| (rotation.time_unix_ns, rotation.volume));
+        all.dedup();
+        all
+    }
+
+    /// What was removed of each stream because no more was to be kept.
+    pub fn removed(&self) -> BTreeMap<u32, RemovedStream> {
+        crate::volume::removed(self.volumes.iter())
     }
 
     /// Where the NeXus master is, once the recording has ended.

@@ -81,7 +81,9 @@ pub struct StreamRecovery {
     pub name: String,
     /// Events in the recording.
     pub recorded: Count,
-    /// Events that are not, by cause. Those after the last one recorded are not known of.
+    /// Events that were removed because no more was to be kept.
+    pub removed: Count,
+    /// Events that are not there, by cause. Those after the last one recorded are not known of.
     pub missing: BTreeMap<LossCause, u64>,
 }
 
@@ -150,7 +152,10 @@ fn conclude(volumes: &mut [OpenVolume], account: &Account) -> Result<(), Recordi
     let streams: Vec<StreamEnd> = account
         .streams
         .iter()
-        .map(|(&id, stream)| StreamEnd { id, received: stream.recorded, durable: stream.recorded })
+        .map(|(&id, stream)| {
+            let ever = stream.recorded + stream.removed;
+            StreamEnd { id, received: ever, durable: ever }
+        })
         .collect();
     for volume in volumes {
         for &gap in &account.new_gaps {

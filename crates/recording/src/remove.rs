@@ -8,6 +8,7 @@ use crate::journal::JOURNAL_FILE;
 use crate::layout::segment_file_name;
 use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::master::MASTER_FILE;
+use crate::retention::{DRAINED_FILE, REMOVED_FILE};
 
 /// Removes the recording in `dir`: its segments, journal and manifest, then the directory.
 ///
@@ -22,7 +23,11 @@ pub fn remove(dir: &Path) -> Result<(), RecordingError> {
     }
     // The manifest goes last: what is left after a crash is still known as ours.
     let ours = names.iter().filter(|name| name.to_str().is_some_and(is_segment));
-    for name in ours.map(Path::new).chain([MASTER_FILE, JOURNAL_FILE, MANIFEST_FILE].map(Path::new)) {
+    let others = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, JOURNAL_FILE, MANIFEST_FILE];
+    // What a crash left of replacing one.
+    let fresh = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE].map(|name| format!("{name}.new"));
+    let others = fresh.iter().map(Path::new).chain(others.map(Path::new));
+    for name in ours.map(Path::new).chain(others) {
         let path = dir.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

@@ -18,6 +18,7 @@ fn recording(volume: &Path) -> PathBuf {
         placement: Placement::Free,
         created_unix_ns: 1,
         tool_version: "test".into(),
+        keep: None,
     };
     let dir = manifest.create(volume).unwrap();
     Journal::create(&dir, &manifest).unwrap();

@@ -36,10 +36,18 @@ use crate::layout::SUPERBLOCK_ROOM;
 /// and HDF5's own checksums tell it.
 ///
 /// # Errors
-/// What the system said. The blocks are as they were.
+/// What the system said. The blocks are as they were; [`RecordingError::Unsealed`] when the tail could not be
+/// written and a flush made all that was written before it durable. After a flush that failed another proves
+/// nothing (the kernel reports such an error once), so none is tried.
 pub fn seal(path: &Path, index: &SegmentIndex, data_bytes: u64) -> Result<u64, RecordingError> {
     let file = open_to_seal(path).map_err(RecordingError::io("open the segment to seal it", path))?;
-    write_tail(&file, index, data_bytes).map_err(RecordingError::io("seal", path))
+    match write_tail(&file, index, data_bytes) {
+        Ok(bytes) => file.sync_all().map(|()| bytes).map_err(RecordingError::io("flush", path)),
+        Err(source) => match file.sync_all() {
+            Ok(()) => Err(RecordingError::Unsealed { path: path.into(), source }),
+            Err(_) => Err(RecordingError::io("seal", path)(source)),
+        },
+    }
 }
 
 /// What an earlier recovery left read-only and not sealed may be written again.
@@ -62,7 +70,6 @@ fn write_tail(file: &File, index: &SegmentIndex, data_bytes: u64) -> io::Result<
     file.write_all_at(&tail.superblock, SUPERBLOCK_ROOM.start as u64)?;
     file.set_len(data_bytes + tail.bytes)?;
     file.set_permissions(Permissions::from_mode(0o444))?;
-    file.sync_all()?;
     Ok(data_bytes + tail.bytes)
 }
 

@@ -87,6 +87,7 @@ impl TestRecording {
                 placement,
                 created_unix_ns: 1,
                 tool_version: "0.0.0".to_owned(),
+                keep: None,
             };
             let dir = manifest.create(place).unwrap();
             let mut journal = Journal::create(&dir, &manifest).unwrap();

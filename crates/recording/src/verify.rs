@@ -172,13 +172,16 @@ impl Tally {
             let ranges = gaps.iter().map(|gap| gap.first_sequence..gap.first_sequence + gap.events);
             lost.extend(gaps.first().map(|gap| (gap.stream, Ranges::join(ranges))));
         }
-        for &stream in lost.keys() {
+        let mut removed = recording.removed();
+        for &stream in lost.keys().chain(removed.keys()) {
             self.report.streams.entry(stream).or_default();
         }
         for (&stream, report) in &mut self.report.streams {
             let lost = lost.remove(&stream).unwrap_or_default();
             let coverage = self.coverage.remove(&stream).unwrap_or_default();
-            let conclusion = coverage.conclude(&lost, settled_blocks(recording, &coverage));
+            let removed = removed.remove(&stream).unwrap_or_default();
+            let conclusion = coverage.conclude(&lost, settled_blocks(recording, &coverage), removed);
+            report.removed = removed.count();
             report.lost_events = conclusion.lost_events;
             report.unsettled_events = conclusion.unsettled_events;
             for finding in conclusion.findings {

@@ -15,13 +15,19 @@ use keepup_stream::wire::StreamInfo;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::id::Id;
-use crate::journal::{DamagedLine, JOURNAL_FILE, JournalReader, JournalRecord, StreamEnd, TornTail};
+use crate::journal::{
+    DamagedLine, JOURNAL_FILE, JournalReader, JournalRecord, Rotation, RotationState, StreamEnd, TornTail,
+};
 use crate::layout::{ChannelBytes, LayoutError, SECTOR, SegmentIdentity, parse_preamble, segment_file_name};
 use crate::manifest::Manifest;
 use crate::ranges::Ranges;
+use crate::retention::{Removed, RemovedStream};
 
 /// What is wrong with the begin record of a journal that does not belong here.
 const FOREIGN: &str = "it is of another recording or volume than the manifest";
+
+/// Most removed segments whose lines may be lost: what tells of them has no checksum.
+const LOST_SEGMENTS_MAX: u32 = 1 << 20;
 
 /// What is known of one volume's part of a recording.
 #[derive(Clone, Debug)]
@@ -29,11 +35,14 @@ pub struct Volume {
     dir: PathBuf,
     manifest: Manifest,
     has_begun: bool,
+    /// Of all segments, also those that were removed.
     segments: Vec<Segment>,
+    removed: Removed,
     streams: BTreeMap<u32, StreamInfo>,
     gaps: Vec<Gap>,
     /// Stream and sequence numbers of events found again.
     found: Vec<(u32, Range<u64>)>,
+    rotations: Vec<Rotation>,
     end: Option<End>,
     torn_tail: Option<TornTail>,
     damaged_lines: Vec<DamagedLine>,
@@ -78,6 +87,15 @@ pub(crate) fn preamble(file: &File) -> io::Result<Result<SegmentIdentity, Layout
     let mut sector = [0; SECTOR];
     let read = read_fully_at(file, &mut sector, 0)?;
     Ok(parse_preamble(&sector[..read]))
+}
+
+/// What was removed of each stream, over all volumes.
+pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap<u32, RemovedStream> {
+    let mut streams: BTreeMap<u32, RemovedStream> = BTreeMap::new();
+    for (&id, stream) in volumes.flat_map(|volume| &volume.removed.streams) {
+        streams.entry(id).or_default().add(stream);
+    }
+    streams
 }
 
 /// A segment that the journal names.
@@ -163,9 +181,11 @@ impl Volume {
             manifest,
             has_begun: false,
             segments: Vec::new(),
+            removed: Removed::default(),
             streams: BTreeMap::new(),
             gaps: Vec::new(),
             found: Vec::new(),
+            rotations: Vec::new(),
             end: None,
             torn_tail: None,
             damaged_lines: Vec::new(),
@@ -194,9 +214,24 @@ impl Volume {
         }
     }
 
-    /// The segments, by number.
+    /// The segments that are there, by number.
     pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        self.segments.get(self.removed.first_segment as usize..).unwrap_or_default()
+    }
+
+    /// The segment of this number, when it was begun and not removed.
+    pub fn segment(&self, index: u32) -> Option<&Segment> {
+        self.segments.get(index as usize).filter(|_| index >= self.removed.first_segment)
+    }
+
+    /// Number of the segment that was not begun yet.
+    pub fn next_segment(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// What was removed because no more was to be kept.
+    pub fn removed(&self) -> &Removed {
+        &self.removed
     }
 
     /// Streams that this volume's journal declares, by id.
@@ -207,6 +242,17 @@ impl Volume {
     /// The end record, when the run has ended.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
+    }
+
+    /// Volumes that were taken out of rotation and came back, as this volume's journal tells it.
+    pub fn rotations(&self) -> &[Rotation] {
+        &self.rotations
+    }
+
+    /// Whether this volume's own journal says that it failed: what it holds may lack its seal.
+    pub fn has_failed(&self) -> bool {
+        let own = self.manifest.volume_index;
+        self.rotations.iter().any(|r| r.volume == own && r.state == RotationState::Failed)
     }
 
     /// What a crash left of the journal's last line.
@@ -235,6 +281,8 @@ impl Volume {
     /// # Errors
     /// When there is none, it is of another recording or volume, or it cannot be read.
     pub(crate) fn read_journal(&mut self) -> Result<(), RecordingError> {
+        // Whose lines were lost and who was removed is told apart by this.
+        self.read_removed()?;
         let mut journal = JournalReader::open(&self.dir)?;
         self.damaged_lines = journal.read_past_damage(&mut |record| self.apply_past_damage(record))?;
         self.torn_tail = journal.torn_tail();
@@ -265,15 +313,19 @@ impl Volume {
         if is_first { Err("there is no begin record before it".to_owned()) } else { Ok(()) }
     }
 
-    /// Takes in segments below `end` whose lines were lost, as far as their files are there.
-    fn find_segments(&mut self, end: u32) {
+    /// Takes in segments below `end` whose lines were lost, as far as their files are there or were removed.
+    pub(crate) fn find_segments(&mut self, end: u32) {
         while self.segments.len() < end as usize {
             let index = self.segments.len() as u32;
             let path = self.dir.join(segment_file_name(index));
+            let state = SegmentState::Open { durable_bytes: 0, blocks: 0 };
+            if index < self.removed.first_segment.min(LOST_SEGMENTS_MAX) {
+                self.segments.push(Segment { index, id: Id::default(), path, state });
+                continue;
+            }
             let found = open_regular(&path).and_then(|file| preamble(&file)).ok().and_then(Result::ok);
             match found {
                 Some(found) if self.is_own(&found, index) => {
-                    let state = SegmentState::Open { durable_bytes: 0, blocks: 0 };
                     self.segments.push(Segment { index, id: found.segment, path, state });
                 }
                 _ => return,
@@ -289,8 +341,17 @@ impl Volume {
     /// Takes in what the journal has gained; returns true when it has.
     pub(crate) fn catch_up(&mut self, journal: &mut JournalReader) -> Result<bool, RecordingError> {
         let has_grown = journal.poll(&mut |record| self.apply(record))?;
+        self.read_removed()?;
         self.torn_tail = journal.torn_tail();
         Ok(has_grown)
+    }
+
+    /// Takes in what was removed since.
+    pub(crate) fn read_removed(&mut self) -> Result<(), RecordingError> {
+        if self.manifest.keep.is_some() {
+            self.removed = Removed::read(&self.dir, &self.manifest)?;
+        }
+        Ok(())
     }
 
     /// Takes in one journal record; the error says what it contradicts.
@@ -321,6 +382,10 @@ impl Volume {
                     return Err("its gap is empty or overflows".to_owned());
                 }
                 self.gaps.push(gap);
+                Ok(())
+            }
+            JournalRecord::Rotation(rotation) => {
+                self.rotations.push(rotation);
                 Ok(())
             }
             JournalRecord::Recover { .. } => {

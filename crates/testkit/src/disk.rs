@@ -83,7 +83,15 @@ impl FaultyDisk {
     /// # Errors
     /// When the server has ended.
     pub fn break_down(&mut self) -> std::io::Result<()> {
-        writeln!(self.orders, "fail")
+        writeln!(self.orders, "fail writes")
+    }
+
+    /// Answers the next flush with EIO, and all later ones as if nothing had been.
+    ///
+    /// # Errors
+    /// When the server has ended.
+    pub fn fail_a_flush(&mut self) -> std::io::Result<()> {
+        writeln!(self.orders, "fail flushes")
     }
 
     fn signal(&self, signal: Signal) {

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use keepup_recording::info::{RecordingInfo, State, StreamSummaryInfo, info};
+use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::reader::Recording;
 
 use crate::args::Directories;
@@ -44,6 +45,7 @@ fn page(info: &RecordingInfo) -> String {
         let gb = volume.bytes as f64 / 1e9;
         lines.push(format!("{place}: {} segments sealed, {open} not; {gb:.3} GB", volume.sealed));
     }
+    lines.extend(info.rotations.iter().map(rotation));
     lines.extend(info.missing_volumes.iter().map(|volume| format!("MISSING volume {}", volume.display())));
     lines.extend(info.damaged_lines.iter().map(|line| format!("FAULT {line}")));
     lines.extend(info.master.iter().map(|path| format!("as one file, for h5py: {}", path.display())));
@@ -54,6 +56,10 @@ fn page(info: &RecordingInfo) -> String {
     lines.extend(info.streams.iter().take(STREAMS_SHOWN).map(|(id, stream)| row(*id, stream)));
     if info.streams.len() > STREAMS_SHOWN {
         lines.push(format!("… and {} more streams (--json has all)", info.streams.len() - STREAMS_SHOWN));
+    }
+    let removed: u64 = info.streams.values().map(|stream| stream.removed.events).sum();
+    if removed > 0 {
+        lines.push(format!("removed: {removed} events, as --keep asked"));
     }
     lines.extend(missing(info.streams.values().flat_map(|stream| stream.missing.clone())));
     if info.state == State::CutOff {
@@ -70,6 +76,15 @@ fn state(state: &State) -> String {
         State::Unclean { reason } => format!("ended: {reason}"),
         State::CutOff => "CUT OFF, not recovered; what is known to be durable:".into(),
     }
+}
+
+fn rotation(rotation: &Rotation) -> String {
+    let became = match rotation.state {
+        RotationState::Failed => "FAILED",
+        RotationState::Slow => "taken out of rotation",
+        RotationState::Back => "back in rotation",
+    };
+    format!("{} volume {} {became}: {}", time(rotation.time_unix_ns), rotation.volume, rotation.why)
 }
 
 fn time(unix_ns: u64) -> String {

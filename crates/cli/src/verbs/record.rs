@@ -6,16 +6,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
+use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_workload::preflight::check;
 
 use self::live::Live;
-use crate::args::{Recording, default_volume, size};
+use crate::args::{Recording, default_volume, keep, size, span};
 use crate::exit::{Exit, UsageError};
 use crate::output::{json, result, say};
 use crate::progress::watch;
@@ -52,6 +54,15 @@ pub(crate) struct Args {
     /// Connections served at a time
     #[arg(long, value_name = "N")]
     max_connections: Option<usize>,
+    /// Leave a volume alone that has not answered for so long while another does
+    #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
+    slow_after: Duration,
+    /// Keep only so much, as in "2 TB" or "3 h": the oldest segments go when they are drained
+    #[arg(long, value_parser = keep, value_name = "SIZE|TIME", conflicts_with = "to_null")]
+    keep: Option<KeepLimit>,
+    /// The oldest segments may go without being drained
+    #[arg(long, requires = "keep")]
+    disposable: bool,
     /// Go on when the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
@@ -72,6 +83,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.recording.apply(&mut config);
     config.event_bytes_max = args.max_event.unwrap_or(config.event_bytes_max);
     config.connections_max = args.max_connections.unwrap_or(config.connections_max);
+    config.keep = args.keep.map(|limit| Keep { limit, disposable: args.disposable });
+    config.slow_after = args.slow_after;
     config.stay = args.stay;
     record(config, id, args.json)
 }
@@ -107,7 +120,11 @@ pub(super) fn name(given: Option<&str>, id: Id) -> String {
 /// Records until the end and prints the account.
 pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::Result<Exit> {
     if let Target::Volumes(volumes) = &config.target {
-        for volume in check(volumes, 2 * config.segment_bytes)? {
+        let kept = match config.keep {
+            Some(Keep { limit: KeepLimit::Bytes(bytes), .. }) => bytes / volumes.len().max(1) as u64,
+            _ => 0,
+        };
+        for volume in check(volumes, kept.max(2 * config.segment_bytes))? {
             volume.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
         }
     }

@@ -68,8 +68,9 @@ fn account(report: &RecoverReport) -> String {
 }
 
 fn streams(id: u32, stream: &StreamRecovery) -> Vec<String> {
-    let StreamRecovery { name, recorded, missing: causes } = stream;
+    let StreamRecovery { name, recorded, removed, missing: causes } = stream;
     let first = format!("stream {id} {name:?}: {} events, {} bytes", recorded.events, recorded.bytes);
+    let gone = (removed.events > 0).then(|| format!("  removed: {} events, as --keep asked", removed.events));
     let causes = missing(causes.clone()).map(|line| format!("  {line}"));
-    std::iter::once(first).chain(causes).collect()
+    std::iter::once(first).chain(gone).chain(causes).collect()
 }

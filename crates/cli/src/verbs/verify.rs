@@ -73,6 +73,7 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
         );
         for (count, what) in [
             (stream.damaged_events, "damaged"),
+            (stream.removed.events, "removed, as --keep asked"),
             (stream.lost_events, "lost, with a cause in the journal"),
             (stream.unsettled_events, "not settled before recovery"),
         ] {

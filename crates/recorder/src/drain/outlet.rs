@@ -132,6 +132,20 @@ impl Outlet {
         self.connections.iter_mut().try_for_each(|(client, _)| client.poll_acks())
     }
 
+    /// Up to which event each stream is durable on the other side, as far as it was heard.
+    pub(super) fn durable_ends(&self) -> BTreeMap<u32, u64> {
+        let acked = |(client, streams): &(Client, Vec<u32>)| {
+            let ends = client.acks().iter().map(|acked| acked.durable_next);
+            streams.iter().copied().zip(ends).collect::<Vec<_>>()
+        };
+        self.connections.iter().flat_map(acked).collect()
+    }
+
+    /// Up to which event each stream was sent.
+    pub(super) fn sent_ends(&self) -> BTreeMap<u32, u64> {
+        self.accounts.iter().map(|(&id, account)| (id, account.next_sequence)).collect()
+    }
+
     /// Says end on every connection; returns what is durable on the other side.
     pub(super) fn finish(self, timeout: Duration) -> Result<Count, ClientError> {
         let mut durable = Count::default();

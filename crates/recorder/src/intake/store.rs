@@ -294,12 +294,19 @@ impl Store {
             FromWriter::Failed { why, cause } => {
                 self.incidents.push(format!("{}: {why}", self.volumes.label(volume)));
                 self.volumes.fail(volume, why, cause);
-                if self.volumes.usable() == 0 {
+                if self.volumes.all_failed() {
                     self.failed.get_or_insert_with(|| self.volumes.failures());
                 }
             }
         }
         false
+    }
+
+    /// Looks after volumes that have become slow, or quick again.
+    pub(super) fn review(&mut self, now_ns: u64) {
+        while let Some(incident) = self.volumes.review(now_ns) {
+            self.incidents.push(incident);
+        }
     }
 
     /// Whether every event received is durable or known to be lost.

@@ -1,7 +1,13 @@
 //! The intake's side of the volumes: placement, hand-over, and what is known of each.
+//!
+//! Invariant: as long as a volume works, some volume is in rotation.
+use Ordering::Relaxed;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, atomic::Ordering::Relaxed};
+use std::sync::{Arc, atomic::Ordering};
+use std::time::Duration;
 
+use keepup_measure::clock::Clock;
+use keepup_recording::journal::{Rotation, RotationState};
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::waker::Waker;
@@ -13,6 +19,8 @@ use crate::placement::{Placement, VolumeLoad};
 
 /// A writer is told of small blocks when they come to this much together, or at the next tick.
 const NUDGE_BYTES: u64 = 1 << 20;
+/// A volume's rest doubles with every time it was slow, up to so many.
+const RESTS_COUNTED: u32 = 6;
 
 /// The intake's end of one volume.
 pub(crate) struct VolumeLink {
@@ -39,7 +47,18 @@ pub(super) struct Volumes {
     loads: Vec<VolumeLoad>,
     placement: Box<dyn Placement>,
     counters: Arc<Counters>,
+    clock: Arc<dyn Clock>,
+    slow_after_ns: u64,
+    rests: Vec<Rest>,
     failures: Vec<(String, LossCause)>,
+}
+
+/// Whether and how often a volume was taken out of rotation for being slow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    times: u32,
+    /// It rests at least until then.
+    until_ns: Option<u64>,
 }
 
 impl Volumes {
@@ -47,9 +66,13 @@ impl Volumes {
         links: Vec<VolumeLink>,
         placement: Box<dyn Placement>,
         counters: Arc<Counters>,
+        clock: Arc<dyn Clock>,
+        slow_after: Duration,
     ) -> Self {
         let loads = vec![VolumeLoad { usable: true, bytes_waiting: 0 }; links.len()];
-        Self { links, loads, placement, counters, failures: Vec::new() }
+        let rests = vec![Rest::default(); links.len()];
+        let slow_after_ns = slow_after.as_nanos() as u64;
+        Self { links, loads, placement, counters, clock, slow_after_ns, rests, failures: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -60,8 +83,9 @@ impl Volumes {
         &self.links[volume].label
     }
 
-    pub(super) fn usable(&self) -> usize {
-        self.loads.iter().filter(|load| load.usable).count()
+    /// Whether no volume is in rotation.
+    pub(super) fn all_failed(&self) -> bool {
+        self.loads.iter().all(|load| !load.usable)
     }
 
     pub(super) fn bytes_waiting(&self) -> u64 {
@@ -121,9 +145,66 @@ impl Volumes {
     /// Takes a volume out of rotation.
     pub(super) fn fail(&mut self, volume: usize, why: String, cause: LossCause) {
         self.loads[volume].usable = false;
+        self.rests[volume].until_ns = None;
+        self.note_rotation(volume, RotationState::Failed, &why);
         // A volume fails once.
         let _ = self.counters.volumes[volume].failure.set(why.clone());
         self.failures.push((format!("{}: {why}", self.links[volume].label), cause));
+        if self.all_failed() {
+            // A slow volume is better than none.
+            let resting = |at: &usize| self.rests[*at].until_ns.is_some();
+            for volume in (0..self.links.len()).filter(resting).collect::<Vec<_>>() {
+                self.take_back(volume, "no other volume works");
+            }
+        }
+    }
+
+    /// Takes volumes out of rotation that have owed an answer for too long while others are quick, and takes
+    /// those back that have answered. Tells what happened, for people.
+    pub(super) fn review(&mut self, now_ns: u64) -> Option<String> {
+        let age_ns = |volume: usize| {
+            let since_ns = self.counters.volumes[volume].oldest_ns.load(Relaxed);
+            if since_ns == 0 { 0 } else { now_ns.saturating_sub(since_ns) }
+        };
+        let back = |volume: &usize| {
+            self.rests[*volume].until_ns.is_some_and(|until_ns| now_ns >= until_ns && age_ns(*volume) == 0)
+        };
+        if let Some(volume) = (0..self.links.len()).find(back) {
+            self.take_back(volume, "it has written what it was given");
+            return Some(format!("{}: back in rotation", self.links[volume].label));
+        }
+        let limit_ns = self.slow_after_ns;
+        let slow = |volume: &usize| self.loads[*volume].usable && age_ns(*volume) >= limit_ns;
+        let quick = |volume: usize| self.loads[volume].usable && age_ns(volume) < limit_ns / 2;
+        let volume = (0..self.links.len()).find(slow).filter(|_| (0..self.links.len()).any(quick))?;
+        let why =
+            format!("a write or flush has taken {:.1} s and has not ended", age_ns(volume) as f64 / 1e9);
+        let rest = &mut self.rests[volume];
+        // The more often it was slow, the less it is trusted.
+        rest.until_ns = Some(now_ns + (limit_ns << rest.times.min(RESTS_COUNTED)));
+        rest.times += 1;
+        self.loads[volume].usable = false;
+        self.counters.volumes[volume].rests.store(rest.times.into(), Relaxed);
+        WriterSignals::raise(&self.links[volume].signals.rest, &self.links[volume].waker);
+        self.note_rotation(volume, RotationState::Slow, &why);
+        Some(format!("{}: taken out of rotation: {why}", self.links[volume].label))
+    }
+
+    fn take_back(&mut self, volume: usize, why: &str) {
+        self.rests[volume].until_ns = None;
+        self.loads[volume].usable = true;
+        self.links[volume].signals.rest.store(false, Ordering::Release);
+        self.note_rotation(volume, RotationState::Back, why);
+    }
+
+    fn note_rotation(&self, volume: usize, state: RotationState, why: &str) {
+        let rotation = Rotation {
+            time_unix_ns: self.clock.unix_ns(),
+            volume: volume as u32,
+            state,
+            why: why.to_owned(),
+        };
+        self.tell(|| ToKeeper::Rotation(rotation.clone()));
     }
 
     /// Every writer makes everything durable now.

@@ -124,6 +124,11 @@ impl Order {
         Some(Sealed { block, meta: entry.meta.clone() })
     }
 
+    /// When the write of the first block that is not written with all before it began.
+    pub(super) fn oldest_unwritten_ns(&self) -> Option<u64> {
+        self.position(self.written.end_token).map(|at| self.entries[at].started_ns)
+    }
+
     /// What a flush of `segment` would cover, if there is anything that is not covered yet.
     pub(super) fn coverable(&self, segment: u32) -> Option<Covered> {
         let news = self.written.end_token > self.covered_token && self.written.segment == segment;

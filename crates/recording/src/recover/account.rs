@@ -38,6 +38,7 @@ pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, Recordi
     for gap in crate::volume::gaps(volumes.iter().map(|open| &open.volume)) {
         gaps.entry(gap.stream).or_default().push(gap);
     }
+    let mut removed = crate::volume::removed(volumes.iter().map(|open| &open.volume));
     for (&stream, summary) in &mut account.streams {
         let mut recorded = runs.remove(&stream).unwrap_or_default();
         recorded.sort_by_key(|run| run.start);
@@ -53,8 +54,14 @@ pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, Recordi
             }
         }
         let known = Ranges::join(gaps.iter().map(|gap| gap.first_sequence..gap.first_sequence + gap.events));
+        let mut removed = removed.remove(&stream).unwrap_or_default();
+        summary.removed = removed.count();
         let cut_off = Gap { stream, first_sequence: 0, events: 0, cause: LossCause::CutOff };
-        for hole in recorded.holes().iter().flat_map(|hole| known.outside(hole)) {
+        for mut hole in recorded.holes().iter().flat_map(|hole| known.outside(hole)) {
+            hole.start += removed.explain(&hole, hole.end - hole.start);
+            if hole.is_empty() {
+                continue;
+            }
             let missing = summary.missing.entry(LossCause::CutOff).or_default();
             *missing = missing.saturating_add(hole.end - hole.start);
             account.new_gaps.push(part_of(cut_off, &hole));

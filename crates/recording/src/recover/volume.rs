@@ -33,6 +33,7 @@ impl OpenVolume {
         let mut volume = Volume::new(dir, manifest);
         let mut journal = Journal::reopen(dir)?;
         volume.read_journal()?;
+        volume.find_segments(volume.removed().first_segment);
         let has_begun = volume.has_begun();
         if !has_begun {
             volume.tell_unbegun();
@@ -71,6 +72,8 @@ impl OpenVolume {
 
     /// Seals every segment that is not sealed; also those that a crash kept out of the journal.
     pub(super) fn seal_all(&mut self) -> Result<(), RecordingError> {
+        let left_over: Vec<PathBuf> = self.volume.removed().left_over(self.volume.dir()).collect();
+        left_over.into_iter().try_for_each(|path| self.remove(path))?;
         for at in 0..self.volume.segments().len() {
             let segment = self.volume.segments()[at].clone();
             if !segment.is_ended() {
@@ -87,7 +90,7 @@ impl OpenVolume {
     /// begun.
     fn adopt(&mut self) -> Result<(), RecordingError> {
         loop {
-            let index = self.volume.segments().len() as u32;
+            let index = self.volume.next_segment();
             let path = self.volume.dir().join(segment_file_name(index));
             let read = open_regular(&path).and_then(|file| Ok((preamble(&file)?, has_block(&file)?)));
             let (identity, has_block) = match read {

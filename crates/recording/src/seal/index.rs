@@ -6,6 +6,7 @@ use keepup_stream::wire::StreamInfo;
 
 use super::view::arrangement;
 use crate::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, block_bytes, parse_channel};
+use crate::retention::RemovedStream;
 
 /// Events after which a segment is full even if it has room: bounds the index, 16 bytes per event in memory
 /// and about 40 in the file, and the time that sealing takes.
@@ -95,6 +96,19 @@ impl SegmentIndex {
             *at += bytes;
         }
         taken
+    }
+
+    /// What there is of each stream, as it is told when the segment is removed.
+    pub fn per_stream(&self) -> Vec<(u32, RemovedStream)> {
+        let mut streams: BTreeMap<u32, RemovedStream> = BTreeMap::new();
+        for block in &self.blocks {
+            streams.entry(block.stream).or_default().add(&RemovedStream {
+                events: block.events.into(),
+                bytes: block.payload_bytes,
+                end_sequence: block.first_sequence.saturating_add(block.events.into()),
+            });
+        }
+        streams.into_iter().collect()
     }
 
     /// Number of streams.

@@ -42,7 +42,7 @@ pub(super) fn place_path(recording: &Recording, place: Option<Place>) -> PathBuf
     let volumes = recording.volumes();
     let segment = place.and_then(|place| {
         let volume = volumes.get(place.volume as usize)?;
-        volume.segments().get(place.segment as usize)
+        volume.segment(place.segment)
     });
     segment.map_or_else(|| volumes[0].dir().join(JOURNAL_FILE), |segment| segment.path.clone())
 }
@@ -69,7 +69,7 @@ pub(super) fn check_endings(
     }
 }
 
-/// After a clean end every segment has ended and no other file is left.
+/// After a clean end every segment of a volume that works has ended, and no other file is left.
 fn check_files(volume: &Volume, faults: &mut Faults) {
     let Some(end) = volume.end() else {
         return;
@@ -84,7 +84,8 @@ fn check_files(volume: &Volume, faults: &mut Faults) {
     if !end.clean {
         return;
     }
-    for segment in volume.segments().iter().filter(|segment| !segment.is_ended()) {
+    let open = volume.segments().iter().filter(|segment| !segment.is_ended() && !volume.has_failed());
+    for segment in open {
         fault(segment.path.clone(), "the run ended cleanly, and the segment did not".to_owned());
     }
     let entries = match fs::read_dir(volume.dir()) {
@@ -107,7 +108,8 @@ fn check_counts(volume: &Volume, streams: &BTreeMap<u32, StreamReport>, faults: 
     let ends = volume.end().map(|end| &end.streams[..]).unwrap_or_default();
     let told: BTreeMap<u32, _> = ends.iter().map(|end| (end.id, end.durable)).collect();
     for &stream in streams.keys().chain(told.keys().filter(|id| !streams.contains_key(id))) {
-        let found = streams.get(&stream).map(|report| report.recorded).unwrap_or_default();
+        let mut found = streams.get(&stream).map(|report| report.recorded).unwrap_or_default();
+        found += streams.get(&stream).map(|report| report.removed).unwrap_or_default();
         let told = told.get(&stream).copied().unwrap_or_default();
         if found != told {
             let what = format!(

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::report::Fault;
 use crate::ranges::Ranges;
+use crate::retention::{REMOVED_FILE, RemovedStream};
 
 /// Blocks of one stream that follow each other without a gap.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub(super) struct Conclusion {
     pub(super) findings: Vec<Finding>,
     pub(super) lost_events: u64,
     pub(super) unsettled_events: u64,
+    /// Of the removed events, those that were not found missing yet.
+    removed: RemovedStream,
 }
 
 /// The events of one stream that were found.
@@ -118,9 +121,14 @@ impl Coverage {
     /// Compares what was found with the losses that the journals tell of.
     ///
     /// `settled_blocks`: blocks from this number on may have been cut off by a crash; `None` when the run
-    /// has ended.
-    pub(super) fn conclude(&self, journaled: &Ranges, settled_blocks: Option<u64>) -> Conclusion {
-        let mut conclusion = Conclusion::default();
+    /// has ended. `removed`: events that may be missing because they were removed.
+    pub(super) fn conclude(
+        &self,
+        journaled: &Ranges,
+        settled_blocks: Option<u64>,
+        removed: RemovedStream,
+    ) -> Conclusion {
+        let mut conclusion = Conclusion { removed, ..Conclusion::default() };
         let (mut event, mut block) = (0, 0);
         for run in self.runs.values() {
             let hole = event..run.events.start;
@@ -135,8 +143,16 @@ impl Coverage {
             }
             (event, block) = (run.events.end, run.blocks.end);
         }
-        let tail = event..journaled.end().max(event);
+        let tail = event..journaled.end().max(removed.end_sequence).max(event);
         conclusion.explain(&tail, journaled, settled_blocks.is_some(), None);
+        if conclusion.removed.events > 0 {
+            let what = format!(
+                "{REMOVED_FILE} says that {} events were removed, and {} are missing there",
+                removed.events,
+                removed.events - conclusion.removed.events
+            );
+            conclusion.findings.push(Finding { place: None, event: 0, what });
+        }
         conclusion
     }
 }
@@ -163,6 +179,7 @@ impl Conclusion {
     fn explain(&mut self, hole: &Range<u64>, journaled: &Ranges, may_be_cut_off: bool, place: Option<Place>) {
         let lost = journaled.count_within(hole);
         let unexplained = hole.end - hole.start - lost;
+        let unexplained = unexplained - self.removed.explain(hole, unexplained);
         self.lost_events += lost;
         if may_be_cut_off {
             self.unsettled_events += unexplained;

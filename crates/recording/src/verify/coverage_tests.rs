@@ -24,7 +24,7 @@ fn runs_that_touch_become_one_in_any_order() {
         let coverage = coverage(&order.map(|index| parts[index].clone()));
         assert_eq!(coverage.runs.len(), 1, "{order:?}");
         assert_eq!(coverage.runs[&0].events, 0..12);
-        let conclusion = coverage.conclude(&Ranges::default(), None);
+        let conclusion = coverage.conclude(&Ranges::default(), None, RemovedStream::default());
         assert!(conclusion.findings.is_empty(), "{conclusion:?}");
     }
 }
@@ -41,7 +41,8 @@ fn an_event_that_is_there_twice_is_found() {
 /// What is found in a stream that ends cleanly, with events 10..20 missing behind block 0.
 fn findings(second: Run, journaled: &[(u64, u64)]) -> (Vec<u64>, u64) {
     let coverage = coverage(&[run(0..10, 0..1, false, 0), second]);
-    let conclusion = coverage.conclude(&Ranges::join(journaled.iter().map(|&(start, end)| start..end)), None);
+    let journaled = Ranges::join(journaled.iter().map(|&(start, end)| start..end));
+    let conclusion = coverage.conclude(&journaled, None, RemovedStream::default());
     (conclusion.findings.iter().map(|finding| finding.event).collect(), conclusion.lost_events)
 }
 
@@ -69,7 +70,7 @@ fn holes_need_a_journal_line_and_a_flag() {
 #[test]
 fn after_a_crash_a_hole_behind_the_durable_end_of_a_volume_is_no_fault() {
     let coverage = coverage(&[run(0..10, 0..1, false, 0), run(20..30, 2..3, false, 1)]);
-    let conclude = |settled| coverage.conclude(&Ranges::default(), settled);
+    let conclude = |settled| coverage.conclude(&Ranges::default(), settled, RemovedStream::default());
     let excused = conclude(Some(1));
     assert_eq!((excused.findings.len(), excused.unsettled_events), (0, 10));
     // All volumes are durable beyond block 1, so block 1 is missing.
@@ -104,8 +105,23 @@ proptest! {
         let kept: Vec<Run> = kept.collect();
         let coverage = coverage(&kept);
         prop_assert!(coverage.runs.len() <= 2);
-        let conclusion = coverage.conclude(&Ranges::default(), None);
+        let conclusion = coverage.conclude(&Ranges::default(), None, RemovedStream::default());
         let events: Vec<u64> = conclusion.findings.iter().map(|finding| finding.event).collect();
         prop_assert_eq!(events, if hole == 7 { vec![] } else { vec![hole as u64 * 5] });
     }
+}
+
+#[test]
+fn removed_events_explain_holes_below_their_end_and_nothing_else() {
+    let coverage = coverage(&[run(10..20, 3..5, false, 0), run(25..30, 6..7, false, 1)]);
+    let conclude = |events, end_sequence| {
+        let removed = RemovedStream { events, bytes: 0, end_sequence };
+        let conclusion = coverage.conclude(&Ranges::default(), None, removed);
+        conclusion.findings.into_iter().map(|finding| finding.event).collect::<Vec<_>>()
+    };
+    assert_eq!(conclude(15, 25), [0; 0]);
+    assert_eq!(conclude(10, 10), [20], "what is above the end was not removed");
+    assert_eq!(conclude(12, 25), [20], "more are missing than were removed");
+    assert_eq!(conclude(16, 25), [0], "fewer are missing than were removed");
+    assert_eq!(conclude(20, 35), [0; 0], "the last ones may be among them");
 }

@@ -69,6 +69,8 @@ pub struct StreamReport {
     pub name: String,
     /// Events in blocks with a whole header.
     pub recorded: Count,
+    /// Events that were removed because no more was to be kept.
+    pub removed: Count,
     /// Of these, events in blocks whose bytes are damaged.
     pub damaged_events: u64,
     /// Events that are not in the recording, and the journal says why.

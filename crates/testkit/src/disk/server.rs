@@ -28,6 +28,8 @@ const THREADS: usize = 8;
 struct Faults {
     /// Writes are answered with EIO.
     failing: AtomicBool,
+    /// The next flush is answered with EIO.
+    failing_flush: AtomicBool,
     /// How long a write takes at least, in milliseconds.
     delay_ms: AtomicU64,
 }
@@ -43,6 +45,7 @@ pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::
     for order in orders.lines() {
         match order?.split_once(' ') {
             Some(("delay", ms)) => faults.delay_ms.store(ms.parse().unwrap_or(0), Ordering::Relaxed),
+            Some(("fail", "flushes")) => faults.failing_flush.store(true, Ordering::Relaxed),
             _ => faults.failing.store(true, Ordering::Relaxed),
         }
     }
@@ -236,7 +239,11 @@ impl Filesystem for Files {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        reply.ok();
+        // Once, as a kernel that has reported an error and forgotten the data does.
+        match self.faults.failing_flush.swap(false, Ordering::Relaxed) {
+            true => reply.error(Errno::EIO),
+            false => reply.ok(),
+        }
     }
 
     fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _datasync: bool, reply: ReplyEmpty) {

@@ -16,6 +16,8 @@ pub(super) struct Live {
     was_waiting: bool,
     missing: u64,
     failed: Vec<bool>,
+    rests: Vec<u64>,
+    behind: bool,
 }
 
 impl Live {
@@ -29,6 +31,8 @@ impl Live {
             was_waiting: false,
             missing: 0,
             failed: vec![false; counters.volumes.len()],
+            rests: vec![0; counters.volumes.len()],
+            behind: false,
             counters,
         }
     }
@@ -55,12 +59,25 @@ impl Live {
     pub(super) fn warnings(&mut self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (at, volume) in self.counters.volumes.iter().enumerate() {
+            let place = self.directories.get(at).map_or("the volume", String::as_str);
+            let rests = volume.rests.load(Relaxed);
+            if rests > std::mem::replace(&mut self.rests[at], rests) {
+                warnings
+                    .push(format!("{place} does not answer; what comes goes to other volumes for a while"));
+            }
             if let (Some(why), false) = (volume.failure.get(), self.failed[at]) {
                 self.failed[at] = true;
-                let place = self.directories.get(at).map_or("the volume", String::as_str);
                 warnings.push(format!("{place} takes no data any more: {why}"));
             }
         }
+        let excess: u64 = self.counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).sum();
+        if excess > 0 && !std::mem::replace(&mut self.behind, excess > 0) {
+            warnings.push(format!(
+                "{:.2} GB more than --keep asks for must stay: no drain has them; see keepup drain --follow",
+                excess as f64 / 1e9
+            ));
+        }
+        self.behind = excess > 0;
         let intake = &self.counters.intake;
         let waited_ns = intake.pool_wait_ns.load(Relaxed);
         let is_waiting = waited_ns > std::mem::replace(&mut self.waited_ns, waited_ns);

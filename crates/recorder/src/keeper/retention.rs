@@ -1,0 +1,86 @@
+//! Which sealed segments may go, and takes them away, oldest first.
+//!
+//! Invariant: a segment goes only when it is beyond what is to be kept, and is elsewhere or disposable.
+use std::collections::VecDeque;
+use std::path::Path;
+
+use keepup_recording::error::RecordingError;
+use keepup_recording::id::Id;
+use keepup_recording::retention::{Drained, Keep, KeepLimit, Removed, RemovedStream};
+
+/// A sealed segment.
+struct Kept {
+    bytes: u64,
+    sealed_unix_ns: u64,
+    streams: Vec<(u32, RemovedStream)>,
+}
+
+/// What one volume keeps.
+pub(crate) struct Retention {
+    is_disposable: bool,
+    /// Bytes that the sealed segments may have.
+    bytes_max: u64,
+    /// Seconds after which a sealed segment may go.
+    seconds_max: u64,
+    kept: VecDeque<Kept>,
+    kept_bytes: u64,
+    removed: Removed,
+}
+
+impl Retention {
+    /// For a new recording's part on one of `volumes` volumes. The segment being written and the next one,
+    /// of `segment_bytes` each, count as kept.
+    pub(crate) fn new(keep: Keep, removed: Removed, volumes: usize, segment_bytes: u64) -> Self {
+        let (bytes_max, seconds_max) = match keep.limit {
+            KeepLimit::Bytes(bytes) => {
+                ((bytes / volumes.max(1) as u64).saturating_sub(2 * segment_bytes), u64::MAX)
+            }
+            KeepLimit::Seconds(seconds) => (u64::MAX, seconds),
+        };
+        let (kept, is_disposable) = (VecDeque::new(), keep.disposable);
+        Self { is_disposable, bytes_max, seconds_max, kept, kept_bytes: 0, removed }
+    }
+
+    /// The next segment was sealed.
+    pub(crate) fn sealed(&mut self, bytes: u64, sealed_unix_ns: u64, streams: Vec<(u32, RemovedStream)>) {
+        self.kept.push_back(Kept { bytes, sealed_unix_ns, streams });
+        self.kept_bytes += bytes;
+    }
+
+    /// Takes away what may go. Returns the bytes beyond the limit that must stay, because they are nowhere
+    /// else.
+    ///
+    /// # Errors
+    /// When what is elsewhere cannot be read, or a segment cannot be removed.
+    pub(crate) fn enforce(&mut self, dir: &Path, recording: Id, unix_ns: u64) -> Result<u64, RecordingError> {
+        if self.due(unix_ns).next().is_none() {
+            return Ok(0);
+        }
+        let drained = match self.is_disposable {
+            true => None,
+            false => Some(Drained::read(dir, recording)?),
+        };
+        let may_go = |kept: &&Kept| drained.as_ref().is_none_or(|drained| drained.has(&kept.streams));
+        for _ in 0..self.due(unix_ns).take_while(may_go).count() {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.kept_bytes -= oldest.bytes;
+            self.removed.remove(dir, &oldest.streams)?;
+        }
+        Ok(self.due(unix_ns).map(|kept| kept.bytes).sum())
+    }
+
+    /// The segments beyond the limit, oldest first.
+    fn due(&self, unix_ns: u64) -> impl Iterator<Item = &Kept> {
+        let mut left = self.kept_bytes;
+        self.kept.iter().take_while(move |kept| {
+            let age_s = unix_ns.saturating_sub(kept.sealed_unix_ns) / 1_000_000_000;
+            let is_due = left > self.bytes_max || age_s >= self.seconds_max;
+            left -= kept.bytes;
+            is_due
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "retention_tests.rs"]
+mod tests;

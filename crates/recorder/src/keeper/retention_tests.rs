@@ -1,0 +1,75 @@
+//! What goes, and what stays.
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use keepup_recording::layout::segment_file_name;
+
+use super::*;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+struct Ring {
+    root: tempfile::TempDir,
+    retention: Retention,
+    segments: u32,
+}
+
+impl Ring {
+    fn new(limit: KeepLimit, disposable: bool, volumes: usize) -> Self {
+        let retention = Retention::new(Keep { limit, disposable }, Removed::default(), volumes, 100);
+        Self { root: tempfile::tempdir().unwrap(), retention, segments: 0 }
+    }
+
+    /// Seals a segment of 100 bytes with ten events of stream 0, at this second.
+    fn seal(&mut self, second: u64) {
+        std::fs::write(self.file(self.segments), b"blocks").unwrap();
+        self.segments += 1;
+        let end_sequence = u64::from(self.segments) * 10;
+        let stream = RemovedStream { events: 10, bytes: 90, end_sequence };
+        self.retention.sealed(100, second * SECOND_NS, vec![(0, stream)]);
+    }
+
+    fn file(&self, index: u32) -> PathBuf {
+        self.root.path().join(segment_file_name(index))
+    }
+
+    fn enforce(&mut self, second: u64) -> u64 {
+        self.retention.enforce(self.root.path(), Id::default(), second * SECOND_NS).unwrap()
+    }
+
+    fn left(&self) -> Vec<u32> {
+        (0..self.segments).filter(|index| self.file(*index).exists()).collect()
+    }
+}
+
+#[test]
+fn by_size_the_oldest_go_and_two_segments_have_room() {
+    // 1000 bytes on two volumes: 500 here, of which 200 are for the one being written and the next.
+    let mut ring = Ring::new(KeepLimit::Bytes(1000), true, 2);
+    (0..3).for_each(|second| ring.seal(second));
+    assert_eq!((ring.enforce(3), ring.left()), (0, vec![0, 1, 2]));
+    (3..5).for_each(|second| ring.seal(second));
+    assert_eq!((ring.enforce(1000), ring.left()), (0, vec![2, 3, 4]));
+    assert_eq!(ring.retention.removed.streams[&0].events, 20);
+}
+
+#[test]
+fn by_time_the_old_go() {
+    let mut ring = Ring::new(KeepLimit::Seconds(60), true, 1);
+    [0, 30, 50].into_iter().for_each(|second| ring.seal(second));
+    assert_eq!((ring.enforce(59), ring.left()), (0, vec![0, 1, 2]));
+    assert_eq!((ring.enforce(90), ring.left()), (0, vec![2]));
+}
+
+#[test]
+fn nothing_goes_that_is_nowhere_else() {
+    let mut ring = Ring::new(KeepLimit::Bytes(300), false, 1);
+    (0..4).for_each(|second| ring.seal(second));
+    assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]));
+    let mark =
+        |ring: &Ring, end| Drained::enter(ring.root.path(), Id::default(), &BTreeMap::from([(0, end)]));
+    mark(&ring, 19).unwrap();
+    assert_eq!((ring.enforce(9), ring.left()), (200, vec![1, 2, 3]), "the second lacks its last event");
+    mark(&ring, 100).unwrap();
+    assert_eq!((ring.enforce(9), ring.left()), (0, vec![3]));
+}

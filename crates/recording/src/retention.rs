@@ -1,0 +1,221 @@
+//! Recordings that are kept for so long or so large only: what may go, what has gone, and what is elsewhere.
+//!
+//! Two small files lie beside the journal of such a recording, each replaced as a whole: `removed.json`, by
+//! the recorder, says up to which segment the volume's oldest ones were removed, with the counts of their
+//! events; `drained.json`, by a drain, up to which event each stream is durable elsewhere. Invariant: what a
+//! removed segment had is in `removed.json`, durable, before the segment's file goes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use keepup_stream::ledger::Count;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::RecordingError;
+use crate::files::{create_new, open_regular, sync_directory};
+use crate::id::Id;
+use crate::layout::segment_file_name;
+use crate::manifest::Manifest;
+
+/// Says what was removed.
+pub const REMOVED_FILE: &str = "removed.json";
+/// Says what is durable elsewhere.
+pub const DRAINED_FILE: &str = "drained.json";
+
+/// Both have one short entry for each stream; a larger file is not one of ours, bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// How much of a recording is kept, as `keepup.json` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keep {
+    /// What is beyond this may go.
+    pub limit: KeepLimit,
+    /// It may go without being anywhere else.
+    pub disposable: bool,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepLimit {
+    /// So many bytes on all volumes together.
+    Bytes(u64),
+    /// What was sealed less than so many seconds ago.
+    Seconds(u64),
+}
+
+/// What one volume's removed segments had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Removed {
+    /// The recording.
+    pub recording: Id,
+    /// Number of the volume.
+    pub volume_index: u32,
+    /// The first segment that is still there: all before it were removed.
+    pub first_segment: u32,
+    /// What was removed of each stream, by id.
+    pub streams: BTreeMap<u32, RemovedStream>,
+}
+
+/// What was removed of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemovedStream {
+    /// Events.
+    pub events: u64,
+    /// Payload bytes of those.
+    pub bytes: u64,
+    /// One past the last of them.
+    pub end_sequence: u64,
+}
+
+/// What of a recording is durable elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drained {
+    /// The recording.
+    pub recording: Id,
+    /// One past the last event up to which each stream is durable elsewhere, or known to be missing.
+    pub streams: BTreeMap<u32, u64>,
+}
+
+impl RemovedStream {
+    /// Its events.
+    pub fn count(&self) -> Count {
+        Count { events: self.events, bytes: self.bytes }
+    }
+
+    /// Takes in another part of the same stream.
+    pub fn add(&mut self, other: &RemovedStream) {
+        self.events = self.events.saturating_add(other.events);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.end_sequence = self.end_sequence.max(other.end_sequence);
+    }
+
+    /// Takes as many numbers of `hole`, which lacks an explanation, as this can explain; returns how many.
+    /// Which events were removed is not remembered one by one, how many is.
+    pub(crate) fn explain(&mut self, hole: &Range<u64>, unexplained: u64) -> u64 {
+        let within = self.end_sequence.min(hole.end).saturating_sub(hole.start);
+        let taken = unexplained.min(within).min(self.events);
+        self.events -= taken;
+        taken
+    }
+}
+
+impl Removed {
+    /// Reads what was removed of the recording in `dir`; nothing where there is no such file.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or is of another recording or volume.
+    pub fn read(dir: &Path, manifest: &Manifest) -> Result<Removed, RecordingError> {
+        let own = (manifest.recording, manifest.volume_index);
+        match read::<Removed>(&dir.join(REMOVED_FILE), |file| (file.recording, file.volume_index) == own)? {
+            Some(removed) => Ok(removed),
+            None => Ok(Removed { recording: own.0, volume_index: own.1, ..Removed::default() }),
+        }
+    }
+
+    /// Removes segment `first_segment`, which had `streams`: enters that durably, then takes its file away.
+    ///
+    /// # Errors
+    /// When the system refuses. What was entered stays true.
+    pub fn remove(&mut self, dir: &Path, streams: &[(u32, RemovedStream)]) -> Result<(), RecordingError> {
+        let mut next = self.clone();
+        for (id, stream) in streams {
+            next.streams.entry(*id).or_default().add(stream);
+        }
+        next.first_segment += 1;
+        write(&dir.join(REMOVED_FILE), &next)?;
+        let path = dir.join(segment_file_name(self.first_segment));
+        *self = next;
+        fs::remove_file(&path).map_err(RecordingError::io("remove", &path))
+    }
+
+    /// Files of segments that were entered here and are still in `dir`, as after a crash.
+    pub(crate) fn left_over(&self, dir: &Path) -> impl Iterator<Item = PathBuf> {
+        // The last one entered: each was taken away before the next was entered.
+        let last = self.first_segment.checked_sub(1).map(|index| dir.join(segment_file_name(index)));
+        last.into_iter().filter(|path| path.exists())
+    }
+}
+
+impl Drained {
+    /// Reads what of the recording in `dir` is elsewhere; nothing where there is no such file.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or is of another recording.
+    pub fn read(dir: &Path, recording: Id) -> Result<Drained, RecordingError> {
+        let found = read::<Drained>(&dir.join(DRAINED_FILE), |file| file.recording == recording)?;
+        Ok(found.unwrap_or(Drained { recording, streams: BTreeMap::new() }))
+    }
+
+    /// Enters in `dir` that these streams are durable elsewhere up to these events. What was entered before
+    /// stays.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or the system refuses.
+    pub fn enter(dir: &Path, recording: Id, ends: &BTreeMap<u32, u64>) -> Result<(), RecordingError> {
+        let known = Drained::read(dir, recording)?;
+        let mut next = known.clone();
+        for (&stream, &end) in ends {
+            let known = next.streams.entry(stream).or_default();
+            *known = end.max(*known);
+        }
+        if next == known { Ok(()) } else { write(&dir.join(DRAINED_FILE), &next) }
+    }
+
+    /// Whether all events of a segment that had `streams` are elsewhere.
+    pub fn has(&self, streams: &[(u32, RemovedStream)]) -> bool {
+        let end = |id: &u32| self.streams.get(id).copied().unwrap_or(0);
+        streams.iter().all(|(id, stream)| stream.end_sequence <= end(id))
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path, is_own: impl Fn(&T) -> bool) -> Result<Option<T>, RecordingError> {
+    let file = match open_regular(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(RecordingError::open("open", path)(error)),
+    };
+    let mut text = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(RecordingError::io("read", path))?;
+    let fault = |what: String| RecordingError::Manifest { path: path.to_path_buf(), what };
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(fault(format!("it is longer than {FILE_BYTES_MAX} bytes")));
+    }
+    let found = serde_json::from_slice(&text).map_err(|error| fault(error.to_string()))?;
+    if !is_own(&found) {
+        return Err(fault("it is of another recording or volume".to_owned()));
+    }
+    Ok(Some(found))
+}
+
+/// Puts `content` in the place of the file, all or nothing, durable.
+fn write(path: &Path, content: &impl Serialize) -> Result<(), RecordingError> {
+    let fault = |error: serde_json::Error| RecordingError::Manifest {
+        path: path.to_path_buf(),
+        what: error.to_string(),
+    };
+    let mut text = serde_json::to_vec(content).map_err(fault)?;
+    text.push(b'\n');
+    let fresh = path.with_extension("json.new");
+    let replace = || -> io::Result<()> {
+        let _ = fs::remove_file(&fresh);
+        let mut file = create_new(&fresh)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        sync_directory(path.parent().unwrap_or(Path::new(".")))
+    };
+    replace().map_err(RecordingError::io("write", path))
+}
+
+#[cfg(test)]
+#[path = "retention_tests.rs"]
+mod tests;
