@@ -27,6 +27,8 @@ use crate::counters::Counters;
 
 /// Pause between two looks at what may go.
 const RETAIN_EVERY: Duration = Duration::from_secs(1);
+/// Pause between two pieces of what goes.
+const PIECE_EVERY: Duration = Duration::from_millis(10);
 
 /// The final account of a recording, for the journals.
 #[derive(Clone, Debug)]
@@ -154,10 +156,12 @@ impl Keeper {
                 self.flush();
                 loop {
                     self.retain();
-                    if self.place.as_ref().is_none_or(|place| place.retention.is_none()) {
+                    let Some(retention) = self.place.as_ref().and_then(|place| place.retention.as_ref())
+                    else {
                         return self.inbox.recv().ok();
-                    }
-                    match self.inbox.recv_timeout(RETAIN_EVERY) {
+                    };
+                    let pause = if retention.is_busy() { PIECE_EVERY } else { RETAIN_EVERY };
+                    match self.inbox.recv_timeout(pause) {
                         Err(RecvTimeoutError::Timeout) => {}
                         message => return message.ok(),
                     }

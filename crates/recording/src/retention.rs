@@ -6,9 +6,10 @@
 //! removed segment had is in `removed.json`, durable, before the segment's file goes.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use keepup_stream::ledger::Count;
@@ -16,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordingError;
-use crate::files::{create_new, open_regular, sync_directory};
+use crate::files::{create_new, open_regular, open_regular_to_write, sync_directory};
 use crate::id::Id;
 use crate::layout::segment_file_name;
 use crate::manifest::Manifest;
@@ -121,11 +122,12 @@ impl Removed {
         }
     }
 
-    /// Removes segment `first_segment`, which had `streams`: enters that durably, then takes its file away.
+    /// Removes segment `first_segment`, which had `streams`: enters that durably, then takes its name away.
+    /// Returns the file that has no name any more; its bytes are free when it is dropped.
     ///
     /// # Errors
     /// When the system refuses. What was entered stays true.
-    pub fn remove(&mut self, dir: &Path, streams: &[(u32, RemovedStream)]) -> Result<(), RecordingError> {
+    pub fn remove(&mut self, dir: &Path, streams: &[(u32, RemovedStream)]) -> Result<File, RecordingError> {
         let mut next = self.clone();
         for (id, stream) in streams {
             next.streams.entry(*id).or_default().add(stream);
@@ -134,7 +136,14 @@ impl Removed {
         write(&dir.join(REMOVED_FILE), &next)?;
         let path = dir.join(segment_file_name(self.first_segment));
         *self = next;
-        fs::remove_file(&path).map_err(RecordingError::io("remove", &path))
+        let take_away = || {
+            // A sealed file is read-only.
+            open_regular(&path)?.set_permissions(Permissions::from_mode(0o600))?;
+            let file = open_regular_to_write(&path)?;
+            fs::remove_file(&path)?;
+            Ok(file)
+        };
+        take_away().map_err(RecordingError::io("remove", &path))
     }
 
     /// Files of segments that were entered here and are still in `dir`, as after a crash.

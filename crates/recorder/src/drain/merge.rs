@@ -183,7 +183,7 @@ impl Merge {
     fn load(&mut self, volume: usize) -> Result<bool, RecorderError> {
         loop {
             match self.load_present(volume) {
-                Err(e) if is_gone(&e) && self.was_removed(volume)? => {}
+                Err(RecorderError::Recording(_)) if self.was_removed(volume)? => {}
                 outcome => return outcome,
             }
         }
@@ -228,9 +228,4 @@ impl Merge {
 fn hold(block: &Block<'_>, place: Place) -> Result<Held, RecorderError> {
     let info = block.stream_info().map_err(|e| RecorderError::Config { what: e.to_string() })?;
     Ok(Held { info, header: block.header, records: block.records().to_vec(), place })
-}
-
-fn is_gone(error: &RecorderError) -> bool {
-    let RecorderError::Recording(RecordingError::Io { source, .. }) = error else { return false };
-    source.kind() == std::io::ErrorKind::NotFound
 }

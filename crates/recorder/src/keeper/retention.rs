@@ -1,12 +1,17 @@
 //! Which sealed segments may go, and takes them away, oldest first.
 //!
-//! Invariant: a segment goes only when it is beyond what is to be kept, and is elsewhere or disposable.
+//! A large file goes in pieces: freed at once it would hold up whoever writes to the same disk. Invariant: a
+//! segment goes only when it is beyond what is to be kept, and is elsewhere or disposable.
 use std::collections::VecDeque;
+use std::fs::File;
 use std::path::Path;
 
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Drained, Keep, KeepLimit, Removed, RemovedStream};
+
+/// Bytes of a removed segment that are freed at a time.
+const PIECE_BYTES: u64 = 32 << 20;
 
 /// A sealed segment.
 struct Kept {
@@ -25,6 +30,10 @@ pub(crate) struct Retention {
     kept: VecDeque<Kept>,
     kept_bytes: u64,
     removed: Removed,
+    /// A file without a name, and the bytes that it still has.
+    going: Option<(File, u64)>,
+    /// Beyond the limit and nowhere else, at the last look.
+    excess_bytes: u64,
 }
 
 impl Retention {
@@ -38,7 +47,16 @@ impl Retention {
             KeepLimit::Seconds(seconds) => (u64::MAX, seconds),
         };
         let (kept, is_disposable) = (VecDeque::new(), keep.disposable);
-        Self { is_disposable, bytes_max, seconds_max, kept, kept_bytes: 0, removed }
+        Self {
+            is_disposable,
+            bytes_max,
+            seconds_max,
+            kept,
+            kept_bytes: 0,
+            removed,
+            going: None,
+            excess_bytes: 0,
+        }
     }
 
     /// The next segment was sealed.
@@ -47,26 +65,44 @@ impl Retention {
         self.kept_bytes += bytes;
     }
 
-    /// Takes away what may go. Returns the bytes beyond the limit that must stay, because they are nowhere
-    /// else.
+    /// Whether a removed segment still has bytes: the next piece should go soon.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.going.is_some()
+    }
+
+    /// Frees the next piece of a removed segment.
+    fn free_a_piece(&mut self) {
+        self.going = self.going.take().and_then(|(file, bytes)| {
+            let left = bytes.saturating_sub(PIECE_BYTES);
+            // What cannot be cut goes as a whole.
+            (left > 0 && file.set_len(left).is_ok()).then_some((file, left))
+        });
+    }
+
+    /// Takes away a part of what may go, or the next piece of it. Returns the bytes beyond the limit that
+    /// must stay, because they are nowhere else.
     ///
     /// # Errors
     /// When what is elsewhere cannot be read, or a segment cannot be removed.
     pub(crate) fn enforce(&mut self, dir: &Path, recording: Id, unix_ns: u64) -> Result<u64, RecordingError> {
-        if self.due(unix_ns).next().is_none() {
-            return Ok(0);
+        self.free_a_piece();
+        if self.is_busy() {
+            return Ok(self.excess_bytes);
         }
-        let drained = match self.is_disposable {
+        let drained = match self.is_disposable || self.due(unix_ns).next().is_none() {
             true => None,
             false => Some(Drained::read(dir, recording)?),
         };
-        let may_go = |kept: &&Kept| drained.as_ref().is_none_or(|drained| drained.has(&kept.streams));
-        for _ in 0..self.due(unix_ns).take_while(may_go).count() {
-            let Some(oldest) = self.kept.pop_front() else { break };
+        let may_go = |kept: &Kept| drained.as_ref().is_none_or(|drained| drained.has(&kept.streams));
+        if self.due(unix_ns).next().is_some_and(may_go)
+            && let Some(oldest) = self.kept.pop_front()
+        {
             self.kept_bytes -= oldest.bytes;
-            self.removed.remove(dir, &oldest.streams)?;
+            self.going = Some((self.removed.remove(dir, &oldest.streams)?, oldest.bytes));
         }
-        Ok(self.due(unix_ns).map(|kept| kept.bytes).sum())
+        let excess: u64 = self.due(unix_ns).filter(|kept| !may_go(kept)).map(|kept| kept.bytes).sum();
+        self.excess_bytes = excess;
+        Ok(excess)
     }
 
     /// The segments beyond the limit, oldest first.
