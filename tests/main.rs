@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
 #[path = "bad_clients.rs"]
 mod bad_clients;
+#[path = "bad_recordings.rs"]
+mod bad_recordings;
 #[path = "bottlenecks.rs"]
 mod bottlenecks;
 #[path = "common.rs"]

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
+use keepup_recording::reader::Recording;
 use keepup_stream::ledger::LossCause;
 
 /// Prints a result. A reader that went away has seen what it wanted.
@@ -23,6 +24,13 @@ pub(crate) fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> imp
         *sum = sum.saturating_add(events);
     }
     sums.into_iter().map(|(cause, events)| format!("missing: {events} events, {cause}"))
+}
+
+/// Tells of lines of the journals that cannot be used; returns whether there are any.
+pub(crate) fn warn_of_damage(recording: &Recording) -> bool {
+    let lines = || recording.damaged_lines();
+    lines().for_each(|line| say(&format!("warning: {line}")));
+    lines().next().is_some()
 }
 
 /// Prints a line for people on stderr.

@@ -85,12 +85,14 @@ pub enum RecordingError {
         volume: PathBuf,
     },
     /// A journal line that is damaged, with more lines behind it, or contradicts the ones before it.
-    #[error("cannot use line {line} of {}: {what}", path.display())]
+    #[error("cannot use line {line} of {}, at offset {offset}: {what}", path.display())]
     JournalLine {
         /// The journal.
         path: PathBuf,
         /// Number of the line, from 1.
         line: u64,
+        /// Where it begins in the file, bytes.
+        offset: u64,
         /// What is wrong with it.
         what: String,
     },

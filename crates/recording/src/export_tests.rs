@@ -5,6 +5,7 @@ use super::{one_file, raw, zarr_reference};
 use crate::error::RecordingError;
 use crate::manifest::Placement;
 use crate::reader::Recording;
+use crate::testing::damage::{block_at, forge_lookup};
 use crate::testing::{TestRecording, payloads};
 
 /// Two volumes, stream 2 (frames of 64 bytes) and stream 3 (any size), two segments each.
@@ -104,4 +105,22 @@ fn what_is_not_sealed_is_not_exported() {
     let out = test.root.path().join("out");
     assert!(matches!(raw(&opened, None, &out), Err(RecordingError::NotSealed { .. })));
     assert!(!out.exists());
+}
+
+#[test]
+fn references_lead_to_no_block_but_that_of_the_index() {
+    let test = recording(true);
+    let path = test.volumes[0].dir.join("segment-000000.mcap");
+    let mut bytes = fs::read(&path).unwrap();
+    // Of the two blocks of stream 2, each is where the index says that the other is.
+    let (first, second) = (block_at(&bytes, 0), block_at(&bytes, 1));
+    for at in 0..8 {
+        bytes.swap(first + at, second + at);
+    }
+    forge_lookup(&mut bytes, 2);
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, &bytes).unwrap();
+    let recording = Recording::open(&test.dirs()).unwrap();
+    let error = zarr_reference(&recording, Some(2), &test.root.path().join("refs")).unwrap_err();
+    assert!(matches!(&error, RecordingError::Segment { path: p, .. } if *p == path), "{error}");
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::access::walk;
 use crate::error::RecordingError;
 use crate::id::Id;
-use crate::journal::Rotation;
+use crate::journal::{DamagedLine, Rotation};
 use crate::manifest::Placement;
 use crate::reader::Recording;
 use crate::retention::Keep;
@@ -41,6 +41,8 @@ pub struct RecordingInfo {
     pub rotations: Vec<Rotation>,
     /// Volumes that were not found, as they were given when it was recorded.
     pub missing_volumes: Vec<PathBuf>,
+    /// Lines of journals that cannot be used; what they told is missing here.
+    pub damaged_lines: Vec<DamagedLine>,
     /// Streams, by id; only what is durable counts.
     pub streams: BTreeMap<u32, StreamSummaryInfo>,
 }
@@ -140,10 +142,11 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
         tool_version: manifest.tool_version.clone(),
         placement: manifest.placement,
         keep: manifest.keep,
-        master: Some(recording.master_path()).filter(|path| path.exists()),
+        master: recording.has_master().then(|| recording.master_path()),
         volumes: volumes.collect(),
         rotations: recording.rotations(),
         missing_volumes: recording.missing().to_vec(),
+        damaged_lines: recording.damaged_lines().cloned().collect(),
         streams,
     })
 }

@@ -24,7 +24,7 @@ use crate::id::Id;
 use crate::manifest::Manifest;
 
 pub(crate) use reader::JournalReader;
-pub use reader::TornTail;
+pub use reader::{DamagedLine, TornTail};
 
 /// Name of the journal within a recording's directory.
 pub const JOURNAL_FILE: &str = "journal.jsonl";
@@ -110,6 +110,17 @@ pub enum JournalRecord {
     },
 }
 
+impl JournalRecord {
+    /// The first line.
+    pub(crate) fn begin(manifest: &Manifest) -> JournalRecord {
+        JournalRecord::Begin {
+            recording: manifest.recording,
+            volume: manifest.volume,
+            time_unix_ns: manifest.created_unix_ns,
+        }
+    }
+}
+
 /// A volume that was taken out of rotation, or came back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -170,28 +181,31 @@ impl Journal {
         let file = create_new(&path).map_err(RecordingError::io("create the journal", &path))?;
         lock(&file, &path)?;
         let mut journal = Journal { file, path, line: Vec::new(), bytes: 0, is_broken: false };
-        journal.append_durable(&JournalRecord::Begin {
-            recording: manifest.recording,
-            volume: manifest.volume,
-            time_unix_ns: manifest.created_unix_ns,
-        })?;
+        journal.append_durable(&JournalRecord::begin(manifest))?;
         sync_directory(dir).map_err(RecordingError::io("flush the directory of", &journal.path))?;
         Ok(journal)
     }
 
-    /// Opens a journal to go on with it: its lines, and how many bytes of a torn last line were cut off.
+    /// Opens a journal to go on with it, before it is read: from now on nobody else appends to it.
     ///
     /// # Errors
-    /// When somebody else appends to it, a line other than the last is damaged, or the system refuses.
-    pub(crate) fn reopen(dir: &Path) -> Result<(Journal, Vec<JournalRecord>, u64), RecordingError> {
+    /// When somebody else appends to it, it is missing, or the system refuses.
+    pub(crate) fn reopen(dir: &Path) -> Result<Journal, RecordingError> {
         let path = dir.join(JOURNAL_FILE);
         let file = open_regular_to_write(&path).map_err(RecordingError::open("open the journal", &path))?;
         lock(&file, &path)?;
-        let (records, torn) = Journal::read(dir)?;
-        let length = file.metadata().map_err(RecordingError::io("look at", &path))?.len();
-        let bytes = torn.map_or(length, |tail| tail.offset);
-        file.set_len(bytes).map_err(RecordingError::io("cut the torn line off", &path))?;
-        Ok((Journal { file, path, line: Vec::new(), bytes, is_broken: false }, records, length - bytes))
+        let bytes = file.metadata().map_err(RecordingError::io("look at", &path))?.len();
+        Ok(Journal { file, path, line: Vec::new(), bytes, is_broken: false })
+    }
+
+    /// Cuts off what a crash left of the last line; returns its length in bytes.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn cut_off(&mut self, torn: Option<TornTail>) -> Result<u64, RecordingError> {
+        let Some(torn) = torn else { return Ok(0) };
+        self.file.set_len(torn.offset).map_err(RecordingError::io("cut the torn line off", &self.path))?;
+        Ok(std::mem::replace(&mut self.bytes, torn.offset) - torn.offset)
     }
 
     /// Whether a process appends to the journal in `dir` now.

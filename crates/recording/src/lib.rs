@@ -6,6 +6,7 @@
 //! length read from a file is checked against the file's size before memory is taken.
 
 pub mod access;
+mod contents;
 pub mod crc;
 pub mod error;
 pub mod export;
@@ -32,5 +33,7 @@ mod testing;
 pub mod verify;
 pub mod volume;
 
+#[cfg(test)]
+mod bad_input_tests;
 #[cfg(test)]
 mod example_tests;

@@ -14,13 +14,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use keepup_stream::wire::StreamInfo;
 
+use crate::contents::{Contents, contents};
 use crate::error::RecordingError;
 use crate::files::{create_new, sync_directory};
 use crate::hdf5::{
     Attribute, Dataset, ElementKind, Links, Mapping, Place, SUPERBLOCK_BYTES, Selection, Storage, superblock,
 };
 use crate::reader::Recording;
-use crate::seal::{SegmentLookup, attributes, link_names};
+use crate::seal::{attributes, link_names};
 
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
@@ -97,9 +98,8 @@ fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> 
     for volume in recording.volumes() {
         let way = relative(home, volume.dir()).map_err(RecordingError::io("find", volume.dir()))?;
         for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
-            let lookup = SegmentLookup::open(segment)?;
-            for summary in &lookup.streams {
-                let blocks = lookup.blocks_of(summary, segment)?;
+            let Contents { streams: found, .. } = contents(volume, segment)?;
+            for (summary, blocks) in &found {
                 let rows = blocks.iter().map(|b| b.first_sequence..b.first_sequence + u64::from(b.events));
                 parts.entry(summary.stream).or_default().push(Part {
                     segment: sources.len(),
@@ -109,7 +109,7 @@ fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> 
                 });
             }
             let name = |id: &u32| Some((*id, streams.get(id)?.name.as_str()));
-            let ids = lookup.streams.iter().filter_map(|summary| name(&summary.stream));
+            let ids = found.iter().filter_map(|(summary, _)| name(&summary.stream));
             sources.push(Source {
                 path: way.join(segment.path.file_name().unwrap_or_default()).to_string_lossy().into_owned(),
                 volume: volume.manifest().volume_index,

@@ -12,7 +12,7 @@ use keepup_stream::ledger::Gap;
 use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
-use crate::journal::{Journal, JournalReader, Rotation};
+use crate::journal::{DamagedLine, Journal, Rotation};
 use crate::manifest::Manifest;
 use crate::master::MASTER_FILE;
 use crate::retention::RemovedStream;
@@ -32,7 +32,9 @@ impl Recording {
     /// the manifest says, or were moved together with this one.
     ///
     /// # Errors
-    /// When a volume is not found, directories do not belong together, or a manifest or journal is damaged.
+    /// When a volume is not found, directories do not belong together, a manifest is damaged, or a journal is
+    /// missing or of another volume. Lines of a journal that are damaged are left out, and
+    /// [`damaged_lines`](Self::damaged_lines) tells of them.
     pub fn open(dirs: &[PathBuf]) -> Result<Recording, RecordingError> {
         Recording::read(locate(dirs)?, Vec::new())
     }
@@ -40,7 +42,7 @@ impl Recording {
     /// The same, also when volumes are not found: [`missing`](Self::missing) tells which.
     ///
     /// # Errors
-    /// When directories do not belong together, or a manifest or journal is damaged.
+    /// As [`open`](Self::open).
     pub fn open_present(dirs: &[PathBuf]) -> Result<Recording, RecordingError> {
         let (found, missing) = locate_present(dirs)?;
         Recording::read(found, missing)
@@ -50,7 +52,10 @@ impl Recording {
         let mut volumes = Vec::new();
         for (dir, manifest) in places {
             let mut volume = Volume::new(&dir, manifest);
-            volume.catch_up(&mut JournalReader::open(&dir)?)?;
+            volume.read_journal()?;
+            if !volume.has_begun() && !Journal::is_held(&dir) {
+                volume.tell_unbegun();
+            }
             volumes.push(volume);
         }
         Ok(Recording { volumes, missing })
@@ -59,6 +64,12 @@ impl Recording {
     /// Volumes that were not found, as they were given when it was recorded.
     pub fn missing(&self) -> &[PathBuf] {
         &self.missing
+    }
+
+    /// Lines of the journals that cannot be used. What they told of the recording is not known; everything
+    /// else is as the other lines say.
+    pub fn damaged_lines(&self) -> impl Iterator<Item = &DamagedLine> {
+        self.volumes.iter().flat_map(Volume::damaged_lines)
     }
 
     /// True while a recorder is at work on it.
@@ -108,6 +119,11 @@ impl Recording {
     /// Where the NeXus master is, once the recording has ended.
     pub fn master_path(&self) -> PathBuf {
         self.volumes[0].dir().join(MASTER_FILE)
+    }
+
+    /// Whether it is there; a link to one elsewhere is none.
+    pub fn has_master(&self) -> bool {
+        std::fs::symlink_metadata(self.master_path()).is_ok_and(|meta| meta.is_file())
     }
 }
 

@@ -34,13 +34,13 @@ pub struct RecoverReport {
     pub recording: Id,
     /// Whether anything had to be done.
     pub changed: bool,
-    /// Whether all of it is sealed and accounted for now. Not when a volume is missing or damaged.
+    /// Whether all of it is sealed, accounted for and undamaged now, as far as recovery has looked.
     pub complete: bool,
     /// Volumes that were not found, as they were given when it was recorded.
     pub missing_volumes: Vec<PathBuf>,
     /// What was done on each volume.
     pub volumes: Vec<VolumeRecovery>,
-    /// What there is of each stream, by id; empty when a volume is missing or damaged.
+    /// What there is of each stream, by id; empty when a volume is missing, or blocks are damaged.
     pub streams: BTreeMap<u32, StreamRecovery>,
     /// The NeXus master, when it was written.
     pub master: Option<PathBuf>,
@@ -91,7 +91,8 @@ pub struct StreamRecovery {
 /// found are told of, and the others are sealed.
 ///
 /// # Errors
-/// When the recording is still being made, or a manifest or a journal cannot be used. Nothing is lost then.
+/// When the recording is still being made, a manifest cannot be used, or a journal is missing or of another
+/// volume. Nothing is lost then.
 pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
     let (places, missing_volumes) = locate_present(dirs)?;
     let mut volumes = Vec::new();
@@ -103,19 +104,30 @@ pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
     }
     let first = &volumes[0].volume;
     let (name, recording) = (first.manifest().name.clone(), first.manifest().recording);
-    let is_whole = missing_volumes.is_empty() && volumes.iter().all(|v| v.report.faults.is_empty());
+    let mut is_whole = missing_volumes.is_empty() && !volumes.iter().any(|volume| volume.is_blocked);
     let mut streams = BTreeMap::new();
     if is_whole {
-        let account = account(&volumes)?;
-        conclude(&mut volumes, &account)?;
-        streams = account.streams;
+        match account(&volumes) {
+            Ok(account) => {
+                conclude(&mut volumes, &account)?;
+                streams = account.streams;
+                for (volume, what) in account.damage {
+                    volumes[volume].report.faults.push(what);
+                }
+            }
+            Err((volume, error)) => {
+                is_whole = false;
+                volumes[volume].report.faults.push(error.to_string());
+            }
+        }
     }
+    let complete = is_whole && volumes.iter().all(|volume| volume.report.faults.is_empty());
     let changed = volumes.iter().any(|volume| volume.is_changed);
     let reports = volumes.into_iter().map(|volume| volume.report).collect();
     let mut master = None;
     if is_whole {
         let recording = Recording::open(dirs)?;
-        if changed || !recording.master_path().exists() {
+        if changed || !recording.has_master() {
             master = Some(write_master(&recording)?);
         }
     }
@@ -123,7 +135,7 @@ pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
         name,
         recording,
         changed: changed || master.is_some(),
-        complete: is_whole,
+        complete,
         missing_volumes,
         volumes: reports,
         streams,

@@ -11,6 +11,7 @@ use crate::journal::JOURNAL_FILE;
 use crate::layout::segment_file_name;
 use crate::manifest::Placement;
 use crate::reader::Recording;
+use crate::testing::damage::lookup;
 use crate::testing::{TestRecording, payloads};
 use crate::verify::{Ending, VerifyOptions, VerifyReport, verify};
 
@@ -185,4 +186,46 @@ fn events_declared_lost_and_found_again_are_no_loss() {
     assert_eq!((report.streams[&2].recorded.events, report.streams[&2].missing.len()), (15, 0));
     let after = verified(&recording);
     assert_eq!((after.fault_count, after.lost_events()), (0, 0), "{after:#?}");
+}
+
+#[test]
+fn a_damaged_index_is_told_and_the_blocks_are_counted() {
+    let mut recording = cut_off();
+    recover(&recording.dirs()).unwrap();
+    let path = recording.volumes[0].segment_path();
+    let mut bytes = fs::read(&path).unwrap();
+    let at = lookup(&bytes).start + 30;
+    bytes[at] ^= 1;
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, &bytes).unwrap();
+    recording.release();
+    for changed in [false, false] {
+        let report = recover(&recording.dirs()).unwrap();
+        assert_eq!((report.complete, report.changed), (false, changed), "{report:#?}");
+        assert!(report.volumes[0].faults[0].contains("its index of blocks is damaged"), "{report:#?}");
+        let recorded = [1, 2].map(|stream| report.streams[&stream].recorded.events);
+        assert_eq!(recorded, [20, 15]);
+    }
+    assert_eq!(fs::read(&path).unwrap(), bytes, "a sealed segment is never touched");
+}
+
+#[test]
+fn nothing_is_cut_off_that_a_lost_line_may_have_called_durable() {
+    let mut recording = TestRecording::new(1, Placement::Free, &[1]);
+    let first = recording.block(0, 1, 0, 0, &payloads(1, 5, 900));
+    let damaged = recording.volumes[0].builder.bytes().len() + 5000;
+    recording.block(0, 1, first, 0, &payloads(2, 9, 900));
+    let path = recording.volumes[0].segment_path();
+    recording.volumes[0].rotate();
+    recording.release();
+    // The line that says where the segment ends is lost, and in the segment there is damage.
+    let journal = recording.volumes[0].dir.join(JOURNAL_FILE);
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, text.replace("segment_end", "segment_and")).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[damaged] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let report = recover(&recording.dirs()).unwrap();
+    assert!(!report.complete && report.volumes[0].sealed.is_empty(), "{report:#?}");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
 }

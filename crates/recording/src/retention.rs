@@ -190,7 +190,7 @@ fn read<T: DeserializeOwned>(path: &Path, is_own: impl Fn(&T) -> bool) -> Result
     let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(RecordingError::io("open", path)(error)),
+        Err(error) => return Err(RecordingError::open("open", path)(error)),
     };
     let mut text = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(RecordingError::io("read", path))?;

@@ -16,10 +16,31 @@ use crate::journal::{Journal, JournalRecord, StreamEnd};
 use crate::layout::{SegmentIdentity, segment_file_name};
 use crate::manifest::{Manifest, Placement};
 
+/// Names that a file, a path, a terminal or a format may take for something else, of the streams from
+/// [`ODD_NAMES_FROM`] on.
+pub(crate) const ODD_NAMES: [&str; 12] = [
+    "../../outside/canary",
+    "..",
+    ".",
+    "/etc/keepup",
+    "a/b",
+    "a\nb",
+    "\u{1b}[2J",
+    "nul\0byte",
+    "stream-1",
+    "x.csv",
+    "",
+    "éé\"'\\,;é\u{202e}",
+];
+/// Id of the first stream with such a name.
+pub(crate) const ODD_NAMES_FROM: u32 = 900;
+
 /// A stream of detector frames, or of opaque bytes when the id is odd.
 pub(crate) fn stream(id: u32) -> StreamInfo {
     let shape = if id % 2 == 1 { vec![] } else { vec![4, 8] };
-    StreamInfo { id, name: format!("module {id}"), element: ElementType::U16, shape, compression: None }
+    let odd = id.checked_sub(ODD_NAMES_FROM).and_then(|index| ODD_NAMES.get(index as usize));
+    let name = odd.map_or_else(|| format!("module {id}"), |name| (*name).to_owned());
+    StreamInfo { id, name, element: ElementType::U16, shape, compression: None }
 }
 
 /// `count` payloads of about `bytes` bytes, all different, with times that are not in order.

@@ -1,9 +1,11 @@
 //! One volume's part of a recording, as its manifest and journal tell it.
 //!
 //! Invariant: journal records are taken only when they fit the ones before, so that segments are numbered
-//! without holes and watermarks never go back.
+//! without holes and watermarks never go back. A line of the journal that is damaged is left out and told of.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +13,21 @@ use keepup_stream::ledger::Gap;
 use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
+use crate::files::{open_regular, read_fully_at};
 use crate::id::Id;
-use crate::journal::{JournalReader, JournalRecord, Rotation, RotationState, StreamEnd, TornTail};
-use crate::layout::{ChannelBytes, SECTOR, SegmentIdentity, segment_file_name};
+use crate::journal::{
+    DamagedLine, JOURNAL_FILE, JournalReader, JournalRecord, Rotation, RotationState, StreamEnd, TornTail,
+};
+use crate::layout::{ChannelBytes, LayoutError, SECTOR, SegmentIdentity, parse_preamble, segment_file_name};
 use crate::manifest::Manifest;
 use crate::ranges::Ranges;
 use crate::retention::{Removed, RemovedStream};
+
+/// What is wrong with the begin record of a journal that does not belong here.
+const FOREIGN: &str = "it is of another recording or volume than the manifest";
+
+/// Most removed segments whose lines may be lost: what tells of them has no checksum.
+const LOST_SEGMENTS_MAX: u32 = 1 << 20;
 
 /// What is known of one volume's part of a recording.
 #[derive(Clone, Debug)]
@@ -34,6 +45,9 @@ pub struct Volume {
     rotations: Vec<Rotation>,
     end: Option<End>,
     torn_tail: Option<TornTail>,
+    damaged_lines: Vec<DamagedLine>,
+    /// The journal is of another recording or volume.
+    is_foreign: bool,
 }
 
 /// Gaps that the journals of `volumes` tell of, by stream and place, each once, without what was found again.
@@ -66,6 +80,13 @@ pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
         })
     };
     gaps.into_iter().flat_map(left).collect()
+}
+
+/// Reads the preamble of a segment, or what is wrong with it.
+pub(crate) fn preamble(file: &File) -> io::Result<Result<SegmentIdentity, LayoutError>> {
+    let mut sector = [0; SECTOR];
+    let read = read_fully_at(file, &mut sector, 0)?;
+    Ok(parse_preamble(&sector[..read]))
 }
 
 /// What was removed of each stream, over all volumes.
@@ -167,6 +188,8 @@ impl Volume {
             rotations: Vec::new(),
             end: None,
             torn_tail: None,
+            damaged_lines: Vec::new(),
+            is_foreign: false,
         }
     }
 
@@ -235,6 +258,84 @@ impl Volume {
     /// What a crash left of the journal's last line.
     pub fn torn_tail(&self) -> Option<TornTail> {
         self.torn_tail
+    }
+
+    /// Lines of the journal that cannot be used; the first hundred. What they said is not known.
+    pub fn damaged_lines(&self) -> &[DamagedLine] {
+        &self.damaged_lines
+    }
+
+    /// Tells of a journal without a line that nobody is writing.
+    pub(crate) fn tell_unbegun(&mut self) {
+        let (file, what) = (self.dir.join(JOURNAL_FILE), "it has no begin record".to_owned());
+        self.damaged_lines.push(DamagedLine { file, line: 1, offset: 0, what });
+    }
+
+    /// Whether the journal has its first line, or another that shows that it had.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Takes in the whole journal, also behind lines that are damaged.
+    ///
+    /// # Errors
+    /// When there is none, it is of another recording or volume, or it cannot be read.
+    pub(crate) fn read_journal(&mut self) -> Result<(), RecordingError> {
+        // Whose lines were lost and who was removed is told apart by this.
+        self.read_removed()?;
+        let mut journal = JournalReader::open(&self.dir)?;
+        self.damaged_lines = journal.read_past_damage(&mut |record| self.apply_past_damage(record))?;
+        self.torn_tail = journal.torn_tail();
+        if !self.is_foreign {
+            return Ok(());
+        }
+        let told = self.damaged_lines.iter().find(|line| line.what == FOREIGN);
+        let (line, offset) = told.map_or((1, 0), |told| (told.line, told.offset));
+        let path = self.dir.join(JOURNAL_FILE);
+        Err(RecordingError::JournalLine { path, line, offset, what: FOREIGN.to_owned() })
+    }
+
+    /// Takes in a record that may stand behind lines that were lost.
+    fn apply_past_damage(&mut self, record: JournalRecord) -> Result<(), String> {
+        if self.is_foreign {
+            return Err("it stands behind that".to_owned());
+        }
+        match record {
+            JournalRecord::Segment { index, .. } => self.find_segments(index),
+            JournalRecord::Watermark { segment: index, .. } | JournalRecord::SegmentEnd { index, .. } => {
+                self.find_segments(index.saturating_add(1));
+            }
+            _ => {}
+        }
+        let is_first = !self.has_begun && !matches!(record, JournalRecord::Begin { .. });
+        self.has_begun |= is_first;
+        self.apply(record)?;
+        if is_first { Err("there is no begin record before it".to_owned()) } else { Ok(()) }
+    }
+
+    /// Takes in segments below `end` whose lines were lost, as far as their files are there or were removed.
+    pub(crate) fn find_segments(&mut self, end: u32) {
+        while self.segments.len() < end as usize {
+            let index = self.segments.len() as u32;
+            let path = self.dir.join(segment_file_name(index));
+            let state = SegmentState::Open { durable_bytes: 0, blocks: 0 };
+            if index < self.removed.first_segment.min(LOST_SEGMENTS_MAX) {
+                self.segments.push(Segment { index, id: Id::default(), path, state });
+                continue;
+            }
+            let found = open_regular(&path).and_then(|file| preamble(&file)).ok().and_then(Result::ok);
+            match found {
+                Some(found) if self.is_own(&found, index) => {
+                    self.segments.push(Segment { index, id: found.segment, path, state });
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether a preamble is that of this volume's segment `index`, whatever the segment's own identity.
+    pub(crate) fn is_own(&self, found: &SegmentIdentity, index: u32) -> bool {
+        self.identity(index, found.segment) == SegmentIdentity { created_unix_ns: 0, ..*found }
     }
 
     /// Takes in what the journal has gained; returns true when it has.
@@ -308,7 +409,8 @@ impl Volume {
         if self.has_begun {
             return Err("it is a second begin record".to_owned());
         } else if (recording, volume) != (self.manifest.recording, self.manifest.volume) {
-            return Err("it is of another recording or volume than the manifest".to_owned());
+            self.is_foreign = true;
+            return Err(FOREIGN.to_owned());
         }
         self.has_begun = true;
         Ok(())
@@ -316,6 +418,7 @@ impl Volume {
 
     fn add_stream(&mut self, stream: StreamInfo) -> Result<(), String> {
         ChannelBytes::new(&stream).map_err(|error| error.to_string())?;
+        stream.check_shape()?;
         match self.streams.insert(stream.id, stream) {
             None => Ok(()),
             Some(known) => Err(format!("it declares stream {} a second time", known.id)),
@@ -341,11 +444,13 @@ impl Volume {
         if segment.is_ended() {
             return Err(format!("it is of segment {index}, that has ended"));
         }
-        let before = (segment.readable_bytes(), segment.readable_blocks());
-        segment.state = state;
-        if segment.readable_bytes() < before.0 || segment.readable_blocks() < before.1 {
+        let next = Segment { state, ..segment.clone() };
+        let is_back = next.readable_bytes() < segment.readable_bytes()
+            || next.readable_blocks() < segment.readable_blocks();
+        if is_back {
             return Err(format!("it takes segment {index} back to an earlier point"));
         }
+        segment.state = state;
         Ok(())
     }
 }

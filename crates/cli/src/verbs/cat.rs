@@ -11,7 +11,7 @@ use keepup_recording::reader::Recording;
 use super::record::usage;
 use crate::args::Directories;
 use crate::exit::Exit;
-use crate::output::say;
+use crate::output::{say, warn_of_damage};
 
 /// Write events of a stream, raw, to stdout or a file
 ///
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     for volume in recording.missing() {
         say(&format!("warning: volume {} is missing, and the events on it", volume.display()));
     }
+    let is_damaged = warn_of_damage(&recording);
     let Some(mut reader) = StreamReader::open(&recording, args.stream)? else {
         return Err(usage(format!(
             "the recording has no stream {}\nhint: keepup info tells which",
@@ -61,13 +62,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         )));
     };
     let from = args.from_time.map_or(From::Sequence(args.from), From::Time);
-    match &args.out {
+    let exit = match &args.out {
         None => copy(&mut reader, from, args.count, &mut std::io::stdout().lock()),
         Some(path) => {
             let file = File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
             copy(&mut reader, from, args.count, &mut BufWriter::with_capacity(1 << 20, file))
         }
-    }
+    }?;
+    Ok(if is_damaged { Exit::Failed } else { exit })
 }
 
 fn copy(

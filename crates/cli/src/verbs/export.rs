@@ -8,7 +8,7 @@ use keepup_recording::reader::Recording;
 use super::record::usage;
 use crate::args::Directories;
 use crate::exit::Exit;
-use crate::output::{result, say};
+use crate::output::{result, say, warn_of_damage};
 
 /// Write a sealed recording in another form; events keep their bytes, and nothing is overwritten
 #[derive(clap::Args)]
@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(id) = args.stream.filter(|id| !recording.streams().contains_key(id)) {
         return Err(usage(format!("the recording has no stream {id}\nhint: keepup info tells which")));
     }
+    let exit = if warn_of_damage(&recording) { Exit::Failed } else { Exit::Done };
     let (stream, out) = (args.stream, args.out.as_path());
     let exported = match args.to {
         Form::Raw => raw(&recording, stream, out)?,
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             }
             write_master_to(&recording, out)?;
             result(&format!("wrote {}", out.display()));
-            return Ok(Exit::Done);
+            return Ok(exit);
         }
     };
     let Exported { streams, events, payload_bytes, left_out } = exported;
@@ -66,5 +67,5 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         say(&format!("warning: {left_out} streams are not arrays of one size and were left out"));
     }
     result(&format!("wrote {}: {streams} streams, {events} events, {payload_bytes} bytes", out.display()));
-    Ok(Exit::Done)
+    Ok(exit)
 }

@@ -31,13 +31,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         true => json(&serde_json::to_value(&info).context("cannot encode what was found")?),
         false => result(&page(&info)),
     }
-    Ok(Exit::Done)
+    Ok(if info.damaged_lines.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 fn page(info: &RecordingInfo) -> String {
     const STREAMS_SHOWN: usize = 20;
     let mut lines = vec![
-        format!("recording {} ({}), {}", info.name, info.recording, state(&info.state)),
+        format!("recording {} ({}), {}", info.name.escape_debug(), info.recording, state(&info.state)),
         format!("created {} by keepup {}", time(info.created_unix_ns), info.tool_version),
     ];
     for volume in &info.volumes {
@@ -47,6 +47,7 @@ fn page(info: &RecordingInfo) -> String {
     }
     lines.extend(info.rotations.iter().map(rotation));
     lines.extend(info.missing_volumes.iter().map(|volume| format!("MISSING volume {}", volume.display())));
+    lines.extend(info.damaged_lines.iter().map(|line| format!("FAULT {line}")));
     lines.extend(info.master.iter().map(|path| format!("as one file, for h5py: {}", path.display())));
     lines.push(format!(
         "{:<6} {:<24} {:<16} {:>12} {:>14} {:>12} {:>10}",
@@ -107,5 +108,7 @@ fn row(id: u32, stream: &StreamSummaryInfo) -> String {
     };
     let bytes = stream.payload_bytes.map_or("-".into(), |bytes| bytes.to_string());
     let missing = stream.missing.values().fold(0, |sum: u64, events| sum.saturating_add(*events));
-    format!("{id:<6} {:<24} {kind:<16} {:>12} {bytes:>14} {rate:>12} {missing:>10}", info.name, stream.events)
+    // A name may have anything in it that a sender put there.
+    let (name, events) = (info.name.escape_debug().to_string(), stream.events);
+    format!("{id:<6} {name:<24} {kind:<16} {events:>12} {bytes:>14} {rate:>12} {missing:>10}")
 }

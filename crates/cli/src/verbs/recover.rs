@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn account(report: &RecoverReport) -> String {
-    let mut lines = vec![format!("recording {} ({})", report.name, report.recording)];
+    let mut lines = vec![format!("recording {} ({})", report.name.escape_debug(), report.recording)];
     for volume in &report.volumes {
         for segment in &volume.sealed {
             lines.push(format!(
@@ -48,7 +48,10 @@ fn account(report: &RecoverReport) -> String {
             let (bytes, place) = (volume.journal_cut_bytes, volume.directory.display());
             lines.push(format!("cut a torn line of {bytes} bytes off the journal in {place}"));
         }
-        lines.extend(volume.faults.iter().map(|fault| format!("FAULT {fault}; left as it is")));
+        lines.extend(volume.faults.iter().map(|fault| match fault.split_once('\n') {
+            Some((what, hints)) => format!("FAULT {what}; left as it is\n{hints}"),
+            None => format!("FAULT {fault}; left as it is"),
+        }));
     }
     lines.extend(report.streams.iter().flat_map(|(id, stream)| streams(*id, stream)));
     lines.extend(report.missing_volumes.iter().map(|v| format!("MISSING volume {}", v.display())));

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, seconds: f64) -> String {
     const STREAMS_SHOWN: usize = 20;
     const FAULTS_SHOWN: usize = 20;
-    let mut lines = vec![format!("recording {} ({})", report.name, report.recording)];
+    let mut lines = vec![format!("recording {} ({})", report.name.escape_debug(), report.recording)];
     for (id, stream) in report.streams.iter().take(STREAMS_SHOWN) {
         let mut line = format!(
             "stream {id} {:?}: {} events, {} bytes",
@@ -103,7 +103,7 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
         let stream = fault.stream.map_or(String::new(), |s| format!(", stream {s}"));
         let event = fault.event.map_or(String::new(), |e| format!(", event {e}"));
         lines.push(format!(
-            "FAULT {} at byte {}{stream}{event}: {}",
+            "FAULT {} at offset {}{stream}{event}: {}",
             fault.file.display(),
             fault.offset,
             fault.what

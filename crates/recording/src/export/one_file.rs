@@ -1,7 +1,7 @@
 //! All segments of all volumes as one file, that is MCAP and HDF5 as a segment is.
 //!
 //! Blocks are copied as they are. They lie on multiples of 4096, so a file system that can share extents
-//! (XFS, btrfs) need not copy any.
+//! (XFS, btrfs) need not copy any. Before that, every event is read and checked.
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
@@ -14,7 +14,7 @@ use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{SECTOR, SUPERBLOCK_ROOM, SegmentIdentity, segment_preamble};
 use crate::reader::Recording;
-use crate::recover::scan::scan;
+use crate::recover::scan::scan_events;
 use crate::seal::{SegmentIndex, put_tail};
 
 /// Most events of one file: its index takes 16 bytes for each in memory.
@@ -44,7 +44,7 @@ pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Resu
         let file =
             open_regular(&segment.path).map_err(RecordingError::open("open the segment", &segment.path))?;
         let expected = volume.identity(segment.index, segment.id);
-        let found = scan(&file, &segment.path, &expected, segment.readable_bytes())?;
+        let found = scan_events(&file, &segment.path, &expected, segment.readable_bytes())?;
         for (from, bytes) in index.take_from(&found.index, |id| wants(stream, id), &mut at) {
             match stretches.last_mut() {
                 Some(Stretch { segment, from: before, bytes: length })

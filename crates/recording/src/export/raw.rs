@@ -10,6 +10,9 @@ use crate::error::RecordingError;
 use crate::reader::Recording;
 use crate::seal::link_names;
 
+/// Longest name of a stream that becomes part of a file's name, bytes.
+const NAME_BYTES_MAX: usize = 200;
+
 /// Writes each stream, or one, to `NAME.raw` in the new directory `dir`, one payload behind the other, and
 /// `NAME.csv` beside it: sequence number, time in ns, offset and length of each event.
 ///
@@ -24,6 +27,8 @@ pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exp
     let mut exported = Exported::default();
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
         let Some(mut reader) = StreamReader::open(recording, id)? else { continue };
+        // A file's name takes 255 bytes on most file systems.
+        let name = if name.len() > NAME_BYTES_MAX { &format!("stream-{id}") } else { name };
         let (path, table) = (dir.join(format!("{name}.raw")), dir.join(format!("{name}.csv")));
         let mut out = BufWriter::with_capacity(1 << 20, create(&path)?);
         let mut index = BufWriter::with_capacity(64 << 10, create(&table)?);

@@ -1,5 +1,6 @@
 //! References for Zarr: one JSON file that tells where each event lies in the segments, after the
 //! specification of kerchunk (<https://fsspec.github.io/kerchunk/spec.html>, version 1).
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -7,9 +8,11 @@ use keepup_stream::wire::{ElementType, StreamInfo};
 
 use super::{Exported, create, require_sealed, wants};
 use crate::error::RecordingError;
-use crate::layout::{MESSAGE_HEADER, SECTOR};
+use crate::files::{open_regular, read_fully_at};
+use crate::layout::{MESSAGE_HEADER, SECTOR, parse_block_sector};
 use crate::reader::Recording;
-use crate::seal::{SegmentLookup, link_names};
+use crate::seal::{IndexedBlock, SegmentLookup, link_names};
+use crate::volume::Segment;
 
 /// Writes references to the streams that have a shape, are not compressed, and have only events of that
 /// size, to the file `path`, which must not exist. Row n of a stream's array is its event n; where one is
@@ -84,9 +87,12 @@ impl<'a> Array<'a> {
         for segment in self.recording.volumes().iter().flat_map(|volume| volume.segments()) {
             let lookup = SegmentLookup::open(segment)?;
             let Some(summary) = lookup.streams.iter().find(|s| s.stream == self.info.id) else { continue };
+            let opened = open_regular(&segment.path);
+            let blocks_file = opened.map_err(RecordingError::open("open the segment", &segment.path))?;
             let file = std::path::absolute(&segment.path).unwrap_or_else(|_| segment.path.clone());
             let file = json(&file.to_string_lossy());
             for block in lookup.blocks_of(summary, segment)? {
+                self.check(&blocks_file, segment, block)?;
                 let mut at = block.offset + SECTOR as u64;
                 for row in block.first_sequence..block.first_sequence + u64::from(block.events) {
                     let key = json(&format!("{name}/{row}{zeros}"));
@@ -100,6 +106,21 @@ impl<'a> Array<'a> {
             exported.payload_bytes += summary.payload_bytes;
         }
         Ok(Ok(()))
+    }
+
+    /// Whether the block is there that the index tells of, and has events of that size: nobody who follows
+    /// the references will look.
+    fn check(&self, file: &File, segment: &Segment, block: IndexedBlock) -> Result<(), RecordingError> {
+        let (path, offset) = (&segment.path, block.offset);
+        let mut sector = [0; SECTOR];
+        let read = read_fully_at(file, &mut sector, offset).map_err(RecordingError::io("read", path))?;
+        let found = parse_block_sector(&sector[..read]).map_err(RecordingError::layout(path, offset))?.header;
+        let is_it = found.stream == self.info.id && IndexedBlock::new(offset, &found) == block;
+        if is_it && found.payload_bytes == u64::from(block.events).saturating_mul(self.event_bytes) {
+            return Ok(());
+        }
+        let what = "the block here is another than the segment's index says".to_owned();
+        Err(RecordingError::Segment { path: path.clone(), offset, what })
     }
 
     /// The array's own description.

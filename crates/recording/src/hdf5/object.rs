@@ -99,8 +99,9 @@ impl<W: Write> Place<'_, W> {
 
 /// Layout message, version 4.
 fn layout(dataset: &Dataset) -> Vec<u8> {
-    let bytes = dataset.dimensions.iter().product::<u64>() * u64::from(dataset.element.bytes);
     let contiguous = |address: u64| {
+        let element = u64::from(dataset.element.bytes);
+        let bytes = dataset.dimensions.iter().fold(element, |bytes, size| bytes.saturating_mul(*size));
         let mut out = vec![4, 1];
         out.extend_from_slice(&address.to_le_bytes());
         out.extend_from_slice(&bytes.to_le_bytes());

@@ -2,8 +2,11 @@
 //!
 //! Invariant: memory is bounded by the longest legal line, whatever the file holds.
 
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use super::{JOURNAL_FILE, JournalRecord, LINE_BYTES_MAX};
 use crate::crc::crc32;
@@ -22,6 +25,33 @@ pub struct TornTail {
     /// Its length, bytes.
     pub bytes: u64,
 }
+
+/// A line of a journal that cannot be used, though others stand behind it: it is damaged, or contradicts the
+/// lines before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DamagedLine {
+    /// The journal.
+    pub file: PathBuf,
+    /// Number of the line, from 1.
+    pub line: u64,
+    /// Where it begins in the file, bytes.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for DamagedLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, offset, what } = self;
+        write!(f, "cannot use line {line} of {}, at offset {offset}: {what}", file.display())
+    }
+}
+
+/// Most damaged lines that are listed; of further ones it is enough to know that there were some.
+const DAMAGED_LINES_MAX: usize = 100;
+
+/// Takes a record, or says what it contradicts.
+pub(crate) type Sink<'a> = dyn FnMut(JournalRecord) -> Result<(), String> + 'a;
 
 /// Reads whole lines as they appear.
 #[derive(Debug)]
@@ -44,9 +74,24 @@ impl JournalReader {
     }
 
     /// Hands all new whole lines to `sink`; returns true when there were any.
-    pub(crate) fn poll(
+    pub(crate) fn poll(&mut self, sink: &mut Sink<'_>) -> Result<bool, RecordingError> {
+        self.read_on(sink, None)
+    }
+
+    /// The same, and goes on behind lines that are damaged or that `sink` refuses; returns the first of them.
+    pub(crate) fn read_past_damage(
         &mut self,
-        sink: &mut dyn FnMut(JournalRecord) -> Result<(), String>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Vec<DamagedLine>, RecordingError> {
+        let mut damaged = Vec::new();
+        self.read_on(sink, Some(&mut damaged))?;
+        Ok(damaged)
+    }
+
+    fn read_on(
+        &mut self,
+        sink: &mut Sink<'_>,
+        mut damaged: Option<&mut Vec<DamagedLine>>,
     ) -> Result<bool, RecordingError> {
         let lines_before = self.lines;
         // A part of a line may have been cut off and replaced since.
@@ -61,7 +106,7 @@ impl JournalReader {
             if read == 0 {
                 return Ok(self.lines != lines_before);
             }
-            self.take_lines(sink)?;
+            self.take_lines(sink, damaged.as_deref_mut())?;
         }
     }
 
@@ -73,7 +118,8 @@ impl JournalReader {
 
     fn take_lines(
         &mut self,
-        sink: &mut dyn FnMut(JournalRecord) -> Result<(), String>,
+        sink: &mut Sink<'_>,
+        mut damaged: Option<&mut Vec<DamagedLine>>,
     ) -> Result<(), RecordingError> {
         let mut start = 0;
         let mut outcome = Ok(());
@@ -86,6 +132,13 @@ impl JournalReader {
                 Err(_) if is_last => break,
                 Err(what) => outcome = Err(what),
             }
+            if let (Err(what), Some(damaged)) = (&outcome, &mut damaged) {
+                if damaged.len() < DAMAGED_LINES_MAX {
+                    let (line, offset) = (self.lines + 1, self.offset + start as u64);
+                    damaged.push(DamagedLine { file: self.path.clone(), line, offset, what: what.clone() });
+                }
+                outcome = Ok(());
+            }
             if outcome.is_err() {
                 break;
             }
@@ -97,8 +150,8 @@ impl JournalReader {
         if outcome.is_ok() && self.pending.len() > LINE_BYTES_MAX {
             outcome = Err(format!("it is longer than {LINE_BYTES_MAX} bytes"));
         }
-        let (path, line) = (&self.path, self.lines + 1);
-        outcome.map_err(|what| RecordingError::JournalLine { path: path.clone(), line, what })
+        let (path, line, offset) = (&self.path, self.lines + 1, self.offset);
+        outcome.map_err(|what| RecordingError::JournalLine { path: path.clone(), line, offset, what })
     }
 }
 

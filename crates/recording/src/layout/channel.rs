@@ -91,7 +91,9 @@ pub fn parse_channel(record: &[u8]) -> Result<StreamInfo, LayoutError> {
     let shape = shape.split(',').filter(|text| !text.is_empty()).map(str::parse);
     let shape = shape.collect::<Result<_, _>>().map_err(|_| fault("its shape is not a list of numbers"))?;
     let id = u32::from(u16_at(record, RECORD_HEADER));
-    Ok(StreamInfo { id, name: name.to_owned(), element, shape, compression })
+    let stream = StreamInfo { id, name: name.to_owned(), element, shape, compression };
+    stream.check_shape().map_err(|_| fault("its shape is not one that events can have"))?;
+    Ok(stream)
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {

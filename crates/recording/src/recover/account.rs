@@ -6,9 +6,9 @@ use keepup_stream::ledger::{Count, Gap, LossCause};
 
 use super::StreamRecovery;
 use super::volume::OpenVolume;
+use crate::contents::{Contents, contents};
 use crate::error::RecordingError;
 use crate::ranges::Ranges;
-use crate::seal::SegmentLookup;
 use crate::volume::Volume;
 
 /// The account of all streams.
@@ -19,17 +19,20 @@ pub(super) struct Account {
     pub(super) new_gaps: Vec<Gap>,
     /// Events that a journal says are missing, and they are there.
     pub(super) found_again: Vec<Gap>,
+    /// What is damaged, by volume, and did not stand in the way.
+    pub(super) damage: Vec<(usize, String)>,
 }
 
-/// Draws up the account; all segments are sealed.
-pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, RecordingError> {
+/// Draws up the account; all segments are sealed. The error is of the volume with that number.
+pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, RecordingError)> {
     let mut runs: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
     let mut account = Account::default();
-    for volume in volumes.iter().map(|open| &open.volume) {
+    for (number, volume) in volumes.iter().map(|open| &open.volume).enumerate() {
         for (&id, stream) in volume.streams() {
             account.streams.entry(id).or_default().name.clone_from(&stream.name);
         }
-        survey(volume, &mut runs, &mut account.streams)?;
+        let damage = survey(volume, &mut runs, &mut account.streams).map_err(|error| (number, error))?;
+        account.damage.extend(damage.into_iter().map(|what| (number, what)));
     }
     let mut gaps: BTreeMap<u32, Vec<Gap>> = BTreeMap::new();
     for gap in crate::volume::gaps(volumes.iter().map(|open| &open.volume)) {
@@ -71,18 +74,20 @@ fn part_of(gap: Gap, part: &Range<u64>) -> Gap {
     Gap { first_sequence: part.start, events: part.end - part.start, ..gap }
 }
 
-/// Enters the events of a volume's segments.
+/// Enters the events of a volume's segments; returns what is wrong with their indexes.
 fn survey(
     volume: &Volume,
     runs: &mut BTreeMap<u32, Vec<Range<u64>>>,
     streams: &mut BTreeMap<u32, StreamRecovery>,
-) -> Result<(), RecordingError> {
+) -> Result<Vec<String>, RecordingError> {
+    let mut damaged = Vec::new();
     for segment in volume.segments() {
-        let lookup = SegmentLookup::open(segment)?;
-        for summary in &lookup.streams {
+        let Contents { streams: found, damage } = contents(volume, segment)?;
+        damaged.extend(damage.map(|damage| damage.to_string()));
+        for (summary, blocks) in found {
             let known = runs.entry(summary.stream).or_default();
-            for block in lookup.blocks_of(summary, segment)? {
-                let end = block.first_sequence.saturating_add(block.events.into());
+            for block in blocks {
+                let end = block.end();
                 match known.last_mut() {
                     Some(last) if last.end == block.first_sequence => last.end = end,
                     _ => known.push(block.first_sequence..end),
@@ -92,5 +97,5 @@ fn survey(
             stream.recorded += Count { events: summary.events, bytes: summary.payload_bytes };
         }
     }
-    Ok(())
+    Ok(damaged)
 }

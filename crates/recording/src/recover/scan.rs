@@ -17,10 +17,11 @@ use crate::error::RecordingError;
 use crate::files::read_fully_at;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, MESSAGE_HEADER, SECTOR, SegmentIdentity,
-    block_bytes, parse_block_sector, parse_channel, parse_preamble, put_block_tail,
+    block_bytes, parse_block_sector, parse_channel, put_block_tail,
 };
 use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
+use crate::volume::preamble;
 
 /// Read at once where message headers stand close together.
 const PIECE_BYTES: usize = 256 << 10;
@@ -39,32 +40,64 @@ pub(crate) struct Found {
     pub(crate) streams: BTreeMap<u32, StreamInfo>,
 }
 
-/// Reads the preamble of a segment; `None` when it is not whole.
-pub(crate) fn preamble(file: &File) -> io::Result<Option<SegmentIdentity>> {
+/// Whether a block begins behind the preamble, of whatever segment.
+pub(crate) fn has_block(file: &File) -> io::Result<bool> {
     let mut sector = [0; SECTOR];
-    let read = read_fully_at(file, &mut sector, 0)?;
-    Ok(parse_preamble(&sector[..read]).ok())
+    let read = read_fully_at(file, &mut sector, SECTOR as u64)?;
+    Ok(parse_block_sector(&sector[..read]).is_ok())
 }
 
 /// Scans a segment of which everything below `durable_bytes` is said to be durable.
 ///
 /// # Errors
-/// When it cannot be read, is another segment, or is damaged below `durable_bytes`.
+/// When it cannot be read, is another segment, or is damaged below `durable_bytes`; of large events there,
+/// only the headers are read.
 pub(crate) fn scan(
     file: &File,
     path: &Path,
     expected: &SegmentIdentity,
     durable_bytes: u64,
 ) -> Result<Found, RecordingError> {
+    scan_with(file, path, expected, durable_bytes, false)
+}
+
+/// The same, and reads every event.
+///
+/// # Errors
+/// As [`scan`], and when a block's checksum does not match its events.
+pub(crate) fn scan_events(
+    file: &File,
+    path: &Path,
+    expected: &SegmentIdentity,
+    durable_bytes: u64,
+) -> Result<Found, RecordingError> {
+    scan_with(file, path, expected, durable_bytes, true)
+}
+
+fn scan_with(
+    file: &File,
+    path: &Path,
+    expected: &SegmentIdentity,
+    durable_bytes: u64,
+    reads_events: bool,
+) -> Result<Found, RecordingError> {
     let fault = |offset, what: &str| RecordingError::Segment { path: path.into(), offset, what: what.into() };
     let size = file.metadata().map_err(RecordingError::io("look at", path))?.len();
     match preamble(file).map_err(RecordingError::io("read", path))? {
-        Some(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) == *expected => {}
-        Some(_) => return Err(fault(0, "it is another segment than the journal says")),
-        None => return Err(fault(0, "its preamble is damaged")),
+        Ok(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) == *expected => {}
+        Ok(_) => return Err(fault(0, "it is another segment than the journal says")),
+        Err(error) => return Err(fault(0, &error.to_string())),
     }
-    let mut scanner =
-        Scanner { file, size, expected, blocks: 0, events: 0, previous_crc: 0, buffer: vec![0; PIECE_BYTES] };
+    let mut scanner = Scanner {
+        file,
+        size,
+        expected,
+        reads_events,
+        blocks: 0,
+        events: 0,
+        previous_crc: 0,
+        buffer: vec![0; PIECE_BYTES],
+    };
     let mut found = Found { data_bytes: SECTOR as u64, ..Found::default() };
     let mut channels: BTreeMap<u32, Arc<ChannelBytes>> = BTreeMap::new();
     while found.data_bytes < size {
@@ -99,6 +132,8 @@ struct Scanner<'a> {
     file: &'a File,
     size: u64,
     expected: &'a SegmentIdentity,
+    /// Whether large events are read below the watermark too.
+    reads_events: bool,
     blocks: u64,
     events: u64,
     previous_crc: u32,
@@ -140,7 +175,7 @@ impl Scanner<'_> {
             Err(error) => return Ok(Err(error.to_string())),
         };
         let far_apart = header.chunk_records_bytes / u64::from(header.event_count) >= FAR_APART_BYTES;
-        let events = match trusted && far_apart {
+        let events = match trusted && far_apart && !self.reads_events {
             true => self.headers_alone(offset, &header)?,
             false => self.whole(offset, &header)?,
         };

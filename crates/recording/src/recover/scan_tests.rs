@@ -75,7 +75,7 @@ fn another_segment_is_refused() {
     let (builder, _) = segment(60);
     let mut bytes = builder.bytes().to_vec();
     bytes[136] ^= 1;
-    assert!(scanned(&bytes, 0).unwrap_err().contains("preamble is damaged"));
+    assert!(scanned(&bytes, 0).unwrap_err().contains("cannot trust a segment preamble"));
     let other = SegmentBuilder::new(SegmentIdentity { segment_index: 4, ..IDENTITY });
     assert!(scanned(other.bytes(), 0).unwrap_err().contains("another segment"));
 }

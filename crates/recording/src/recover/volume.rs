@@ -3,16 +3,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::scan::{Found, preamble, scan};
+use super::scan::{Found, has_block, scan};
 use super::{SegmentRecovery, VolumeRecovery};
 use crate::error::RecordingError;
 use crate::files::{open_regular, sync_directory};
 use crate::id::Id;
 use crate::journal::{Journal, JournalRecord};
-use crate::layout::segment_file_name;
+use crate::layout::{LayoutError, SECTOR, segment_file_name};
 use crate::manifest::Manifest;
-use crate::seal::seal;
-use crate::volume::Volume;
+use crate::seal::{seal, sealed_bytes};
+use crate::volume::{Volume, preamble};
 
 /// A volume whose journal can be appended to.
 pub(super) struct OpenVolume {
@@ -21,20 +21,33 @@ pub(super) struct OpenVolume {
     pub(super) report: VolumeRecovery,
     /// Whether the journal was appended to.
     pub(super) is_changed: bool,
+    /// Whether lines of the journal are damaged. Then a segment's own tail tells better how much it had.
+    is_damaged: bool,
+    /// Whether there is damage without which there is no account.
+    pub(super) is_blocked: bool,
 }
 
 impl OpenVolume {
     /// Opens a volume's journal to append to it, and cuts off what a crash left of its last line.
     pub(super) fn open(dir: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
         let mut volume = Volume::new(dir, manifest);
-        let (journal, records, journal_cut_bytes) = Journal::reopen(dir)?;
-        for (line, record) in (1..).zip(records) {
-            let path = dir.join(crate::journal::JOURNAL_FILE);
-            volume.apply(record).map_err(|what| RecordingError::JournalLine { path, line, what })?;
+        let mut journal = Journal::reopen(dir)?;
+        volume.read_journal()?;
+        volume.find_segments(volume.removed().first_segment);
+        let has_begun = volume.has_begun();
+        if !has_begun {
+            volume.tell_unbegun();
         }
-        volume.read_removed()?;
-        let report = VolumeRecovery { directory: dir.into(), journal_cut_bytes, ..VolumeRecovery::default() };
-        Ok(Self { volume, journal, report, is_changed: false })
+        let faults: Vec<String> = volume.damaged_lines().iter().map(ToString::to_string).collect();
+        let is_damaged = !faults.is_empty();
+        let journal_cut_bytes = journal.cut_off(volume.torn_tail())?;
+        let report =
+            VolumeRecovery { directory: dir.into(), journal_cut_bytes, faults, ..Default::default() };
+        let mut open = Self { volume, journal, report, is_changed: false, is_damaged, is_blocked: false };
+        if !has_begun {
+            open.enter(JournalRecord::begin(open.volume.manifest()))?;
+        }
+        Ok(open)
     }
 
     /// Appends a line, behind one that says that this is recovery.
@@ -47,9 +60,10 @@ impl OpenVolume {
     }
 
     fn enter(&mut self, record: JournalRecord) -> Result<(), RecordingError> {
-        self.journal.append(&record)?;
         let path = self.volume.dir().join(crate::journal::JOURNAL_FILE);
-        self.volume.apply(record).map_err(|what| RecordingError::JournalRecord { path, what })
+        // What does not fit the lines before is not written.
+        self.volume.apply(record.clone()).map_err(|what| RecordingError::JournalRecord { path, what })?;
+        self.journal.append(&record)
     }
 
     pub(super) fn flush(&mut self) -> Result<(), RecordingError> {
@@ -65,7 +79,7 @@ impl OpenVolume {
             if !segment.is_ended() {
                 match self.scan(segment.index, segment.id, &segment.path, segment.readable_bytes()) {
                     Ok(found) => self.seal(segment.index, &segment.path, &found)?,
-                    Err(error) => self.report.faults.push(error.to_string()),
+                    Err(error) => self.block(&error),
                 }
             }
         }
@@ -78,32 +92,65 @@ impl OpenVolume {
         loop {
             let index = self.volume.next_segment();
             let path = self.volume.dir().join(segment_file_name(index));
-            let identity = match open_regular(&path).and_then(|file| preamble(&file)) {
-                Ok(identity) => identity,
+            let read = open_regular(&path).and_then(|file| Ok((preamble(&file)?, has_block(&file)?)));
+            let (identity, has_block) = match read {
+                Ok(read) => read,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(e) => return Err(RecordingError::io("read the segment", &path)(e)),
+                Err(e) => {
+                    self.block(&RecordingError::open("open the segment", &path)(e));
+                    return Ok(());
+                }
             };
-            let manifest = self.volume.manifest();
-            let ids = (manifest.recording, manifest.volume_index, index);
-            let own = identity.filter(|i| (i.recording, i.volume_index, i.segment_index) == ids);
-            let found = own.map(|i| self.scan(index, i.segment, &path, 0).map(|found| (i.segment, found)));
-            match found {
-                Some(Ok((id, found))) if found.index.blocks() > 0 => {
+            let was_blocked = self.is_blocked;
+            let id = match identity {
+                Ok(found) if self.volume.is_own(&found, index) => found.segment,
+                Ok(found) => {
+                    let what = "it is of another recording, volume or place".to_owned();
+                    self.block(&RecordingError::Segment { path, offset: 0, what });
+                    // What is of another recording is no part of this one's account.
+                    self.is_blocked = was_blocked || found.recording == self.volume.manifest().recording;
+                    return Ok(());
+                }
+                Err(error) if self.may_hold_events(&error, has_block) => {
+                    self.block(&RecordingError::layout(&path, 0)(error));
+                    return Ok(());
+                }
+                // The preamble never got there: nothing was durable behind it.
+                Err(_) => return self.remove(path),
+            };
+            match self.scan(index, id, &path, 0) {
+                Ok(found) if found.index.blocks() > 0 => {
                     let file = segment_file_name(index);
                     self.append(JournalRecord::Segment { index, id, file, preallocated_bytes: 0 })?;
                     self.seal(index, &path, &found)?;
                 }
-                Some(Err(error)) => {
-                    self.report.faults.push(error.to_string());
+                Ok(_) if !self.is_damaged => return self.remove(path),
+                Ok(_) => {
+                    let (offset, what) = (SECTOR as u64, "no block of it is whole".to_owned());
+                    self.block(&RecordingError::Segment { path, offset, what });
                     return Ok(());
                 }
-                // A preamble that is not whole: nothing was ever written behind it.
-                _ => {
-                    self.remove(path)?;
+                Err(error) => {
+                    self.block(&error);
                     return Ok(());
                 }
             }
         }
+    }
+
+    /// Whether a segment with such a preamble had one that was whole: a loss of power leaves zeros.
+    fn may_hold_events(&self, preamble: &LayoutError, has_block: bool) -> bool {
+        match preamble {
+            LayoutError::Version { .. } => true,
+            LayoutError::Magic { .. } | LayoutError::Short { .. } => has_block && self.is_damaged,
+            _ => has_block,
+        }
+    }
+
+    /// Tells of damage without which there is no account.
+    fn block(&mut self, error: &RecordingError) {
+        self.report.faults.push(error.to_string());
+        self.is_blocked = true;
     }
 
     fn remove(&mut self, path: PathBuf) -> Result<(), RecordingError> {
@@ -116,6 +163,11 @@ impl OpenVolume {
 
     fn scan(&self, index: u32, id: Id, path: &Path, durable_bytes: u64) -> Result<Found, RecordingError> {
         let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
+        let sealed_bytes = match self.is_damaged {
+            true => sealed_bytes(&file).map_err(RecordingError::io("read", path))?,
+            false => None,
+        };
+        let durable_bytes = sealed_bytes.unwrap_or(0).max(durable_bytes);
         scan(&file, path, &self.volume.identity(index, id), durable_bytes)
     }
 

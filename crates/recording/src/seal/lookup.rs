@@ -107,6 +107,18 @@ pub(crate) struct IndexedBlock {
     pub(crate) last_timestamp_ns: u64,
 }
 
+impl From<&BlockMark> for IndexedBlock {
+    fn from(mark: &BlockMark) -> Self {
+        Self {
+            offset: mark.offset,
+            first_sequence: mark.first_sequence,
+            events: mark.events,
+            first_timestamp_ns: mark.first_timestamp_ns,
+            last_timestamp_ns: mark.last_timestamp_ns,
+        }
+    }
+}
+
 impl IndexedBlock {
     /// The entry of a block at `offset` with this header.
     pub(crate) fn new(offset: u64, header: &BlockHeader) -> Self {
@@ -284,9 +296,19 @@ fn check_blocks(s: &StreamSummary, blocks: &[IndexedBlock], data_bytes: u64) -> 
     }
 }
 
+/// Streams and blocks as they are in a lookup; places in its table of blocks are not known yet.
+pub(crate) fn summaries(index: &SegmentIndex) -> Vec<(StreamSummary, Vec<IndexedBlock>)> {
+    let summary = |(stream, blocks): (u32, Vec<&BlockMark>)| {
+        let mut summary = StreamSummary { stream, is_array: index.is_array(stream), ..StreamSummary::none() };
+        blocks.iter().for_each(|block| summary.add(block));
+        (summary, blocks.into_iter().map(IndexedBlock::from).collect())
+    };
+    index.by_stream().into_iter().map(summary).collect()
+}
+
 /// The body of a lookup record: header and streams with a CRC-32, then blocks.
 pub(super) fn put_lookup(index: &SegmentIndex) -> Vec<u8> {
-    let by_stream = index.by_stream();
+    let by_stream = summaries(index);
     let mut table = Vec::with_capacity(HEADER_BYTES + by_stream.len() * STREAM_BYTES + 4);
     table.extend_from_slice(MAGIC);
     table.extend_from_slice(&VERSION.to_le_bytes());
@@ -295,12 +317,10 @@ pub(super) fn put_lookup(index: &SegmentIndex) -> Vec<u8> {
     table.extend_from_slice(&[0; 4]);
     table.extend_from_slice(&(index.blocks() as u64).to_le_bytes());
     let mut entries = Vec::with_capacity(index.blocks() * BLOCK_BYTES);
-    for (stream, blocks) in by_stream {
+    for (mut summary, blocks) in by_stream {
         let at = entries.len();
-        let mut summary = StreamSummary { stream, is_array: index.is_array(stream), ..StreamSummary::none() };
         summary.first_block = (at / BLOCK_BYTES) as u64;
-        for block in blocks {
-            summary.add(block);
+        for block in &blocks {
             put_block(&mut entries, block);
         }
         summary.blocks_crc = crc32(&entries[at..]);
@@ -349,12 +369,19 @@ fn put_stream(out: &mut Vec<u8>, s: &StreamSummary) {
     out.extend_from_slice(&s.blocks_crc.to_le_bytes());
 }
 
-fn put_block(out: &mut Vec<u8>, block: &BlockMark) {
+fn put_block(out: &mut Vec<u8>, block: &IndexedBlock) {
     for number in [block.offset, block.first_sequence, block.first_timestamp_ns, block.last_timestamp_ns] {
         out.extend_from_slice(&number.to_le_bytes());
     }
     out.extend_from_slice(&block.events.to_le_bytes());
     out.extend_from_slice(&[0; 4]);
+}
+
+/// Where the blocks of a segment end that has the tail of a sealed one, whatever a journal says of it.
+pub(crate) fn sealed_bytes(file: &File) -> io::Result<Option<u64>> {
+    let file_bytes = file.metadata()?.len();
+    let ends = find_locator(file, file_bytes)?.map(|locator| locator.data_bytes);
+    Ok(ends.filter(|end| *end < file_bytes))
 }
 
 /// The locator stands before the data end record, which stands before what the footer calls the summary.

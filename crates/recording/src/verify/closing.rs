@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::coverage::{Coverage, Place};
 use super::report::{Ending, Fault, Faults, Stop, StreamReport};
-use crate::journal::JOURNAL_FILE;
+use crate::journal::{DamagedLine, JOURNAL_FILE};
 use crate::manifest::Placement;
 use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
@@ -53,6 +53,10 @@ pub(super) fn check_endings(
     streams: &BTreeMap<u32, StreamReport>,
     faults: &mut Faults,
 ) {
+    for DamagedLine { file, line, offset, what } in recording.damaged_lines() {
+        let what = format!("line {line} cannot be used: {what}");
+        faults.push(Fault { file: file.clone(), offset: *offset, stream: None, event: None, what });
+    }
     for volume in recording.volumes() {
         check_files(volume, faults);
     }

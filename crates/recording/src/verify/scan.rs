@@ -11,6 +11,7 @@ use super::coverage::{Place, Run};
 use super::report::{Fault, Faults};
 use super::window::{FILL_BYTES_MAX, Window};
 use crate::crc::Crc32;
+use crate::error::RecordingError;
 use crate::files::open_regular;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR,
@@ -81,7 +82,12 @@ pub(super) fn scan_segment(
         // A segment of which nothing is durable may be missing after a crash.
         Err(error) if is_empty && error.kind() == io::ErrorKind::NotFound => return scan,
         Err(error) => {
-            scan.faults.push(fault_at(segment, 0, format!("cannot open it: {error}")));
+            let what = match RecordingError::open("open", &segment.path)(error) {
+                RecordingError::File { what, .. } => what.to_owned(),
+                RecordingError::Io { source, .. } => source.to_string(),
+                other => other.to_string(),
+            };
+            scan.faults.push(fault_at(segment, 0, format!("cannot open it: {what}")));
             return scan;
         }
     };

@@ -150,6 +150,15 @@ impl StreamInfo {
         if !is_printable_name(&self.name) {
             return Err(format!("stream {}: the name must be 1 to 256 bytes of visible characters", self.id));
         }
+        self.check_shape()
+    }
+
+    /// Whether the shape is one that events can have.
+    ///
+    /// # Errors
+    /// Why it is not: too many dimensions, an empty one, more bytes than can be counted, or none where events
+    /// are compressed.
+    pub fn check_shape(&self) -> Result<(), String> {
         if self.shape.len() > 8 {
             return Err(format!("stream {}: shape has {} dimensions, at most 8", self.id, self.shape.len()));
         }
