@@ -55,6 +55,17 @@ fn a_disposable_recording_stays_below_its_limit_and_its_counts_hold() {
     let cat = keepup(here, &["cat", "a/run", "--stream", "0", "--from", &last, "--out", "last"]);
     assert_eq!(cat.code(), 0, "{cat:#?}");
     assert!(std::fs::metadata(here.join("last")).unwrap().len() > 0, "what is left can be read");
+    let account = here.join("b/run/removed.jsonl");
+    let mut bytes = std::fs::read(&account).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&account, &bytes).unwrap();
+    let before = segments(&here.join("b/run"));
+    for verb in ["verify", "info", "recover"] {
+        let run = keepup(here, &[verb, "a/run"]);
+        assert_eq!(run.code(), 1, "{run:#?}");
+        assert!(run.stderr.contains("removed.jsonl"), "{run:#?}");
+    }
+    assert_eq!(segments(&here.join("b/run")), before, "nothing goes because of a damaged account");
 }
 
 #[test]
@@ -66,11 +77,16 @@ fn nothing_goes_before_a_drain_has_it_and_then_it_does() {
     let sent = count(&json(&source(here, &mut record, "25 MB/s").wait())["sent"]);
     assert!(bytes_of(&here.join("a/run")) > 2 * 32 * MIB, "nothing went");
     assert_eq!(json(&keepup(here, &["info", "a/run", "--json"]))["streams"]["0"]["events"], sent.0);
-    let mut sink = start(here, &["record", "--listen", "127.0.0.1:0", "--name", "copy", "--volume", "a"]);
+    let mut sink =
+        start(here, &["record", "--listen", "127.0.0.1:0", "--name", "copy", "--volume", "a", "--stay"]);
     let to = format!("tcp://{}", sink.address());
     let drain = keepup(here, &["drain", "a/run", "--to", &to, "--json"]);
     assert_eq!(drain.code(), 0, "{drain:#?}");
     assert_eq!(count(&json(&drain)["durable"]), sent);
+    let again = keepup(here, &["drain", "a/run", "--to", &to]);
+    assert_ne!(again.code(), 0, "what it has is not what this drain sent: {again:#?}");
+    assert!(again.stderr.contains("already"), "{again:#?}");
+    sink.signal("INT");
     assert_eq!(sink.wait().code(), 0);
     assert_eq!(verified(here, "a/copy"), sent, "the other has all of it");
     until("the drained segments go", || bytes_of(&here.join("a/run")) <= 32 * MIB);
@@ -90,7 +106,7 @@ fn a_ring_that_was_cut_off_is_recovered_with_what_was_removed_on_the_account() {
     let mut record = recorder(here, &["a", "b"], &keep);
     let source = source(here, &mut record, "50 MB/s");
     until("segments go", || {
-        here.join("a/run/removed.json").exists() && here.join("b/run/removed.json").exists()
+        here.join("a/run/removed.jsonl").exists() && here.join("b/run/removed.jsonl").exists()
     });
     std::thread::sleep(Duration::from_millis(500));
     record.signal("KILL");

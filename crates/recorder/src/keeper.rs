@@ -180,7 +180,7 @@ impl Keeper {
         }
     }
 
-    /// Takes segments away that are not to be kept. After an error all is kept.
+    /// Takes segments away that are not to be kept.
     fn retain(&mut self) {
         let Some(place) = &mut self.place else { return };
         let Some(retention) = &mut place.retention else { return };
@@ -190,8 +190,7 @@ impl Keeper {
                 counter.store(excess, Ordering::Relaxed);
             }
             Err(e) => {
-                self.trouble.get_or_insert(format!("{e}; from then on all was kept"));
-                place.retention = None;
+                self.trouble.get_or_insert(e.to_string());
             }
         }
     }

@@ -7,7 +7,6 @@
 mod reader;
 
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -17,10 +16,10 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::crc::crc32;
 use crate::error::RecordingError;
 use crate::files::{create_new, open_regular, open_regular_to_write, sync_directory};
 use crate::id::Id;
+use crate::line::put_line;
 use crate::manifest::Manifest;
 
 pub(crate) use reader::JournalReader;
@@ -28,9 +27,6 @@ pub use reader::{DamagedLine, TornTail};
 
 /// Name of the journal within a recording's directory.
 pub const JOURNAL_FILE: &str = "journal.jsonl";
-
-/// Longest line, bytes: the end record of 65535 streams takes about 8 MB.
-const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -271,14 +267,7 @@ impl Journal {
 
     fn encode(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {
         let fault = |what: String| RecordingError::JournalRecord { path: self.path.clone(), what };
-        self.line.clear();
-        serde_json::to_writer(&mut self.line, record).map_err(|error| fault(error.to_string()))?;
-        let crc = crc32(&self.line);
-        writeln!(self.line, " {crc:08x}").map_err(|error| fault(error.to_string()))?;
-        if self.line.len() > LINE_BYTES_MAX {
-            return Err(fault(format!("it would be longer than {LINE_BYTES_MAX} bytes")));
-        }
-        Ok(())
+        put_line(&mut self.line, record).map_err(fault)
     }
 }
 

@@ -7,6 +7,7 @@ use keepup_stream::wire::ElementType;
 use proptest::prelude::*;
 
 use super::*;
+use crate::crc::crc32;
 use crate::layout::FORMAT_VERSION;
 use crate::manifest::Placement;
 

@@ -1,9 +1,10 @@
 //! Recordings that are kept for so long or so large only: what may go, what has gone, and what is elsewhere.
 //!
-//! Two small files lie beside the journal of such a recording, each replaced as a whole: `removed.json`, by
-//! the recorder, says up to which segment the volume's oldest ones were removed, with the counts of their
-//! events; `drained.json`, by a drain, up to which event each stream is durable elsewhere. Invariant: what a
-//! removed segment had is in `removed.json`, durable, before the segment's file goes.
+//! Two small files lie beside the journal of such a recording. Each has one line like the journal's and is
+//! replaced as a whole: `removed.jsonl`, by the recorder, says up to which segment the volume's oldest ones
+//! were removed, with the counts of their events; `drained.jsonl`, by a drain, up to which event each stream
+//! is durable elsewhere. Invariant: what a removed segment had is in `removed.jsonl`, durable, before the
+//! segment's file goes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -20,15 +21,13 @@ use crate::error::RecordingError;
 use crate::files::{create_new, open_regular, open_regular_to_write, sync_directory};
 use crate::id::Id;
 use crate::layout::segment_file_name;
+use crate::line::{LINE_BYTES_MAX, parse_line, put_line};
 use crate::manifest::Manifest;
 
 /// Says what was removed.
-pub const REMOVED_FILE: &str = "removed.json";
+pub const REMOVED_FILE: &str = "removed.jsonl";
 /// Says what is durable elsewhere.
-pub const DRAINED_FILE: &str = "drained.json";
-
-/// Both have one short entry for each stream; a larger file is not one of ours, bytes.
-const FILE_BYTES_MAX: u64 = 16 << 20;
+pub const DRAINED_FILE: &str = "drained.jsonl";
 
 /// How much of a recording is kept, as `keepup.json` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,12 +121,12 @@ impl Removed {
         }
     }
 
-    /// Removes segment `first_segment`, which had `streams`: enters that durably, then takes its name away.
-    /// Returns the file that has no name any more; its bytes are free when it is dropped.
+    /// Enters durably that segment `first_segment`, which had `streams`, is removed; returns its path.
+    /// [`take_away`] comes next.
     ///
     /// # Errors
-    /// When the system refuses. What was entered stays true.
-    pub fn remove(&mut self, dir: &Path, streams: &[(u32, RemovedStream)]) -> Result<File, RecordingError> {
+    /// When the system refuses. Nothing is changed then.
+    pub fn enter(&mut self, dir: &Path, streams: &[(u32, RemovedStream)]) -> Result<PathBuf, RecordingError> {
         let mut next = self.clone();
         for (id, stream) in streams {
             next.streams.entry(*id).or_default().add(stream);
@@ -136,22 +135,30 @@ impl Removed {
         write(&dir.join(REMOVED_FILE), &next)?;
         let path = dir.join(segment_file_name(self.first_segment));
         *self = next;
-        let take_away = || {
-            // A sealed file is read-only.
-            open_regular(&path)?.set_permissions(Permissions::from_mode(0o600))?;
-            let file = open_regular_to_write(&path)?;
-            fs::remove_file(&path)?;
-            Ok(file)
-        };
-        take_away().map_err(RecordingError::io("remove", &path))
+        Ok(path)
     }
 
     /// Files of segments that were entered here and are still in `dir`, as after a crash.
     pub(crate) fn left_over(&self, dir: &Path) -> impl Iterator<Item = PathBuf> {
         // The last one entered: each was taken away before the next was entered.
         let last = self.first_segment.checked_sub(1).map(|index| dir.join(segment_file_name(index)));
-        last.into_iter().filter(|path| path.exists())
+        last.into_iter().filter(|path| path.symlink_metadata().is_ok())
     }
+}
+
+/// Takes the name of a removed segment away. Returns the file, whose bytes are free when it is dropped.
+///
+/// # Errors
+/// When the system refuses. Recovery takes the file away then.
+pub fn take_away(path: &Path) -> Result<File, RecordingError> {
+    let take_away = || {
+        // A sealed file is read-only.
+        open_regular(path)?.set_permissions(Permissions::from_mode(0o600))?;
+        let file = open_regular_to_write(path)?;
+        fs::remove_file(path)?;
+        Ok(file)
+    };
+    take_away().map_err(RecordingError::io("remove", path))
 }
 
 impl Drained {
@@ -193,12 +200,10 @@ fn read<T: DeserializeOwned>(path: &Path, is_own: impl Fn(&T) -> bool) -> Result
         Err(error) => return Err(RecordingError::open("open", path)(error)),
     };
     let mut text = Vec::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(RecordingError::io("read", path))?;
+    file.take(LINE_BYTES_MAX as u64 + 1).read_to_end(&mut text).map_err(RecordingError::io("read", path))?;
     let fault = |what: String| RecordingError::Manifest { path: path.to_path_buf(), what };
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(fault(format!("it is longer than {FILE_BYTES_MAX} bytes")));
-    }
-    let found = serde_json::from_slice(&text).map_err(|error| fault(error.to_string()))?;
+    let line = text.strip_suffix(b"\n").ok_or_else(|| fault("it is not a whole line".to_owned()))?;
+    let found = parse_line(line).map_err(fault)?;
     if !is_own(&found) {
         return Err(fault("it is of another recording or volume".to_owned()));
     }
@@ -207,13 +212,10 @@ fn read<T: DeserializeOwned>(path: &Path, is_own: impl Fn(&T) -> bool) -> Result
 
 /// Puts `content` in the place of the file, all or nothing, durable.
 fn write(path: &Path, content: &impl Serialize) -> Result<(), RecordingError> {
-    let fault = |error: serde_json::Error| RecordingError::Manifest {
-        path: path.to_path_buf(),
-        what: error.to_string(),
-    };
-    let mut text = serde_json::to_vec(content).map_err(fault)?;
-    text.push(b'\n');
-    let fresh = path.with_extension("json.new");
+    let mut text = Vec::new();
+    put_line(&mut text, content)
+        .map_err(|what| RecordingError::Manifest { path: path.to_path_buf(), what })?;
+    let fresh = path.with_extension("jsonl.new");
     let replace = || -> io::Result<()> {
         let _ = fs::remove_file(&fresh);
         let mut file = create_new(&fresh)?;

@@ -21,8 +21,8 @@ fn removed_counts_add_up_and_survive() {
     for index in 0..2 {
         fs::write(root.path().join(segment_file_name(index)), b"x").unwrap();
     }
-    removed.remove(root.path(), &[(0, stream(5, 5)), (1, stream(2, 2))]).unwrap();
-    removed.remove(root.path(), &[(0, stream(4, 12))]).unwrap();
+    take_away(&removed.enter(root.path(), &[(0, stream(5, 5)), (1, stream(2, 2))]).unwrap()).unwrap();
+    take_away(&removed.enter(root.path(), &[(0, stream(4, 12))]).unwrap()).unwrap();
     assert!(!root.path().join(segment_file_name(0)).exists());
     assert!(!root.path().join(segment_file_name(1)).exists());
     let read = Removed::read(root.path(), &manifest).unwrap();
@@ -51,9 +51,17 @@ fn marks_only_go_forward() {
     assert!(!drained.has(&[(0, stream(3, 10)), (1, stream(1, 6))]));
     assert!(!drained.has(&[(9, stream(1, 1))]));
     assert!(Drained::read(root.path(), Id([4; 16])).is_err(), "of another recording");
-    fs::write(root.path().join(DRAINED_FILE), b"{\"recording\":").unwrap();
-    let error = Drained::read(root.path(), id).unwrap_err().to_string();
-    assert!(error.contains(DRAINED_FILE), "{error}");
+    let path = root.path().join(DRAINED_FILE);
+    let whole = fs::read(&path).unwrap();
+    for (at, bit) in (0..whole.len()).zip((0..8).cycle()) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << bit;
+        fs::write(&path, &flipped).unwrap();
+        let error = Drained::read(root.path(), id).unwrap_err().to_string();
+        assert!(error.contains(DRAINED_FILE), "{error}");
+        fs::write(&path, &whole[..at]).unwrap();
+        assert!(Drained::read(root.path(), id).is_err(), "cut at {at}");
+    }
 }
 
 #[test]
@@ -100,7 +108,7 @@ fn what_was_removed_is_not_a_fault_and_not_a_loss_for_verify_and_recovery() {
             end_sequence: was.last_sequence + 1,
         };
         let mut removed = Removed::read(dir, &Manifest::read(dir).unwrap()).unwrap();
-        removed.remove(dir, &[(0, part)]).unwrap();
+        take_away(&removed.enter(dir, &[(0, part)]).unwrap()).unwrap();
     }
     let check = |complete: bool| {
         let recording = Recording::open(&dirs[..1]).unwrap();

@@ -5,6 +5,7 @@ use anyhow::Context;
 use keepup_recording::info::{RecordingInfo, State, StreamSummaryInfo, info};
 use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::reader::Recording;
+use keepup_recording::retention::{Keep, KeepLimit};
 
 use crate::args::Directories;
 use crate::exit::Exit;
@@ -57,6 +58,7 @@ fn page(info: &RecordingInfo) -> String {
     if info.streams.len() > STREAMS_SHOWN {
         lines.push(format!("… and {} more streams (--json has all)", info.streams.len() - STREAMS_SHOWN));
     }
+    lines.extend(info.keep.as_ref().map(keep));
     let removed: u64 = info.streams.values().map(|stream| stream.removed.events).sum();
     if removed > 0 {
         lines.push(format!("removed: {removed} events, as --keep asked"));
@@ -76,6 +78,15 @@ fn state(state: &State) -> String {
         State::Unclean { reason } => format!("ended: {reason}"),
         State::CutOff => "CUT OFF, not recovered; what is known to be durable:".into(),
     }
+}
+
+fn keep(keep: &Keep) -> String {
+    let limit = match keep.limit {
+        KeepLimit::Bytes(bytes) => format!("{:.1} GB", bytes as f64 / 1e9),
+        KeepLimit::Seconds(seconds) => format!("{seconds} s"),
+    };
+    let which = if keep.disposable { "older segments go" } else { "older segments go when they are drained" };
+    format!("kept: {limit}; {which}")
 }
 
 fn rotation(rotation: &Rotation) -> String {

@@ -121,6 +121,13 @@ impl Outlet {
         let hello =
             Hello::new(concat!("keepup drain ", env!("CARGO_PKG_VERSION")), new.into_values().collect());
         let (client, _) = Client::connect(&self.to, &hello, CONNECT_TIMEOUT)?;
+        if let Some((id, acked)) = ids.iter().zip(client.acks()).find(|(_, acked)| acked.received_next > 0) {
+            // Its acknowledgements would be taken for those of events that were not sent.
+            return Err(ClientError::Refused {
+                error: format!("{} has {} events of a stream {id} already", self.to, acked.received_next),
+                hint: "drain to a sink that begins anew: keepup sink --to DIR".to_owned(),
+            });
+        }
         let connection = self.connections.len();
         self.accounts.extend(ids.iter().map(|id| (*id, Account { connection, ..Account::default() })));
         self.connections.push((client, ids));
@@ -132,13 +139,14 @@ impl Outlet {
         self.connections.iter_mut().try_for_each(|(client, _)| client.poll_acks())
     }
 
-    /// Up to which event each stream is durable on the other side, as far as it was heard.
+    /// Up to which event each stream is durable on the other side, as far as it was heard; of what was sent.
     pub(super) fn durable_ends(&self) -> BTreeMap<u32, u64> {
         let acked = |(client, streams): &(Client, Vec<u32>)| {
             let ends = client.acks().iter().map(|acked| acked.durable_next);
             streams.iter().copied().zip(ends).collect::<Vec<_>>()
         };
-        self.connections.iter().flat_map(acked).collect()
+        let sent = |id: &u32| self.accounts.get(id).map_or(0, |account| account.next_sequence);
+        self.connections.iter().flat_map(acked).map(|(id, end)| (id, end.min(sent(&id)))).collect()
     }
 
     /// Up to which event each stream was sent.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
-use keepup_recording::retention::{Drained, Keep, KeepLimit, Removed, RemovedStream};
+use keepup_recording::retention::{Drained, Keep, KeepLimit, Removed, RemovedStream, take_away};
 
 /// Bytes of a removed segment that are freed at a time.
 const PIECE_BYTES: u64 = 32 << 20;
@@ -83,7 +83,7 @@ impl Retention {
     /// must stay, because they are nowhere else.
     ///
     /// # Errors
-    /// When what is elsewhere cannot be read, or a segment cannot be removed.
+    /// When what is elsewhere cannot be read, or a segment cannot be removed; it may be tried again.
     pub(crate) fn enforce(&mut self, dir: &Path, recording: Id, unix_ns: u64) -> Result<u64, RecordingError> {
         self.free_a_piece();
         if self.is_busy() {
@@ -95,10 +95,12 @@ impl Retention {
         };
         let may_go = |kept: &Kept| drained.as_ref().is_none_or(|drained| drained.has(&kept.streams));
         if self.due(unix_ns).next().is_some_and(may_go)
-            && let Some(oldest) = self.kept.pop_front()
+            && let Some(oldest) = self.kept.front()
         {
-            self.kept_bytes -= oldest.bytes;
-            self.going = Some((self.removed.remove(dir, &oldest.streams)?, oldest.bytes));
+            let (path, bytes) = (self.removed.enter(dir, &oldest.streams)?, oldest.bytes);
+            self.kept.pop_front();
+            self.kept_bytes -= bytes;
+            self.going = Some((take_away(&path)?, bytes));
         }
         let excess: u64 = self.due(unix_ns).filter(|kept| !may_go(kept)).map(|kept| kept.bytes).sum();
         self.excess_bytes = excess;

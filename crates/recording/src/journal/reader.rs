@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{JOURNAL_FILE, JournalRecord, LINE_BYTES_MAX};
-use crate::crc::crc32;
+use super::{JOURNAL_FILE, JournalRecord};
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
+use crate::line::{LINE_BYTES_MAX, parse_line};
 
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -153,15 +153,4 @@ impl JournalReader {
         let (path, line, offset) = (&self.path, self.lines + 1, self.offset);
         outcome.map_err(|what| RecordingError::JournalLine { path: path.clone(), line, offset, what })
     }
-}
-
-/// Reads one line, without its newline.
-fn parse_line(line: &[u8]) -> Result<JournalRecord, String> {
-    let cut = || "it has no checksum".to_owned();
-    let (json, checksum) = line.split_last_chunk::<9>().ok_or_else(cut)?;
-    let crc = crc32(json);
-    if checksum[..] != *format!(" {crc:08x}").as_bytes() {
-        return Err(format!("its checksum is not {crc:08x}"));
-    }
-    serde_json::from_slice(json).map_err(|error| error.to_string())
 }
