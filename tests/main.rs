@@ -8,6 +8,8 @@ mod bad_recordings;
 mod bottlenecks;
 #[path = "common.rs"]
 mod common;
+#[path = "disk.rs"]
+mod disk;
 #[path = "fallbacks.rs"]
 mod fallbacks;
 #[path = "faults.rs"]

@@ -35,6 +35,7 @@ enum Verb {
     Cat(verbs::cat::Args),
     Recover(verbs::recover::Args),
     Export(verbs::export::Args),
+    Disk(verbs::disk::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Cat(args) => verbs::cat::run(args),
         Verb::Recover(args) => verbs::recover::run(args),
         Verb::Export(args) => verbs::export::run(args),
+        Verb::Disk(args) => verbs::disk::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

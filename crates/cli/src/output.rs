@@ -33,6 +33,17 @@ pub(crate) fn warn_of_damage(recording: &Recording) -> bool {
     lines().next().is_some()
 }
 
+/// The command as it was typed, quoted where a shell would need it.
+pub(crate) fn command() -> String {
+    let quote = |arg: String| match arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c))
+    {
+        true => arg,
+        false => format!("'{}'", arg.replace('\'', "'\\''")),
+    };
+    let arguments = std::env::args_os().skip(1).map(|a| quote(a.to_string_lossy().into_owned()));
+    std::iter::once("keepup".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
 /// Prints a line for people on stderr.
 pub(crate) fn say(text: &str) {
     let mut out = std::io::stderr().lock();

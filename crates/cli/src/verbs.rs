@@ -1,5 +1,6 @@
 //! One file per verb.
 pub(crate) mod cat;
+pub(crate) mod disk;
 pub(crate) mod drain;
 pub(crate) mod export;
 pub(crate) mod info;

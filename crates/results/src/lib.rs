@@ -8,6 +8,7 @@
 
 mod check;
 mod directory;
+mod disk;
 mod error;
 mod event;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod schema;
 mod summary;
 
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
+pub use disk::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary};
 pub use error::ResultsError;
 pub use event::Event;
 pub use log::{EventLog, EventReader};

@@ -2,24 +2,31 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
+use crate::disk::DiskSummary;
 use crate::example::fit;
 use crate::summary::ResultSummary;
 
 /// JSON schema (draft 2020-12) of what is written: a figure that was not measured is present and null.
+fn schema_of<T: JsonSchema>() -> serde_json::Value {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
+}
+
 fn result_schema() -> serde_json::Value {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<ResultSummary>()
-        .to_value()
+    schema_of::<ResultSummary>()
 }
 
 #[test]
-fn the_committed_schema_is_the_one_of_the_types() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/result.schema.json");
-    let wanted = format!("{}\n", serde_json::to_string_pretty(&result_schema()).unwrap());
+fn the_committed_schemas_are_those_of_the_types() {
+    committed("result.schema.json", &result_schema());
+    committed("disk.schema.json", &schema_of::<DiskSummary>());
+}
+
+fn committed(name: &str, schema: &serde_json::Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name);
+    let wanted = format!("{}\n", serde_json::to_string_pretty(schema).unwrap());
     if std::env::var_os("KEEPUP_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &wanted).unwrap();
@@ -27,7 +34,7 @@ fn the_committed_schema_is_the_one_of_the_types() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == wanted,
-        "docs/schema/result.schema.json is not what the types say; if the change is meant: \
+        "docs/schema/{name} is not what the types say; if the change is meant: \
          KEEPUP_BLESS=1 cargo test -p keepup-results"
     );
 }

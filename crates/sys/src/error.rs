@@ -36,6 +36,15 @@ pub enum SysError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+    /// A file system without direct I/O, where nothing else was to be measured.
+    #[error(
+        "cannot open {} for direct I/O: this file system has none\n\
+         hint: measure through the page cache, without --direct", path.display()
+    )]
+    NotDirect {
+        /// The file.
+        path: PathBuf,
+    },
     /// Some other call failed.
     #[error("cannot {action}: {source}")]
     Call {
@@ -54,7 +63,7 @@ impl SysError {
             | Self::Ring { source, .. }
             | Self::File { source, .. }
             | Self::Call { source, .. } => source.raw_os_error(),
-            Self::Invalid { .. } => None,
+            Self::Invalid { .. } | Self::NotDirect { .. } => None,
         }
     }
 }

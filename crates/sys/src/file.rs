@@ -63,6 +63,39 @@ fn create(path: &Path) -> Result<(OwnedFd, Access), SysError> {
     }
 }
 
+/// Opens `path` to write it anew: created where it is missing, cut to nothing where it is there.
+///
+/// Direct access is never exchanged for another: where the file system has none this fails and says so.
+pub fn open_truncated(path: &Path, access: Access) -> Result<OwnedFd, SysError> {
+    let base = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let flags = if access == Access::Direct { base | OFlags::DIRECT } else { base };
+    openat(CWD, path, flags, Mode::from_raw_mode(0o644)).map_err(|e| match e {
+        rustix::io::Errno::INVAL if access == Access::Direct => SysError::NotDirect { path: path.into() },
+        _ => SysError::File { action: "open", path: path.into(), source: e.into() },
+    })
+}
+
+/// Writes all of `bytes` at `offset`, in as few calls as the kernel takes.
+pub fn write_all_at(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::pwrite(file, bytes, offset) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                bytes = &bytes[n..];
+                offset += n as u64;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Brings everything that any program has written to stable storage, on all file systems (`sync(2)`).
+pub fn sync_everything() {
+    rustix::fs::sync();
+}
+
 /// Makes a new or removed name in `directory` survive a power cut.
 pub fn sync_directory(directory: &Path) -> Result<(), SysError> {
     let file = File::open(directory).map_err(|source| SysError::File {

@@ -5,7 +5,9 @@
 //! decides what a figure means.
 pub mod ceiling;
 mod contract;
+mod data;
 pub mod detector;
+pub mod disk;
 mod error;
 pub mod preflight;
 pub mod record;

@@ -17,7 +17,7 @@ use keepup_workload::preflight::check;
 
 use crate::args::{Cpus, Recording, cpus, default_volume, size, span};
 use crate::exit::Exit;
-use crate::output::{colour, json, result, say, width};
+use crate::output::{colour, command, json, result, say, width};
 use crate::progress::Status;
 use crate::signals::stop_flag;
 
@@ -138,17 +138,6 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
     })
-}
-
-/// The command as it was typed, quoted where a shell would need it.
-fn command() -> String {
-    let quote = |arg: String| match arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c))
-    {
-        true => arg,
-        false => format!("'{}'", arg.replace('\'', "'\\''")),
-    };
-    let arguments = std::env::args_os().skip(1).map(|a| quote(a.to_string_lossy().into_owned()));
-    std::iter::once("keepup".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 fn show(status: &mut Status, progress: &Progress) {

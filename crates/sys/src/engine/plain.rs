@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Completion, FILES_MAX, FileSlot, WriteEngine, describe};
 use crate::SysError;
+use crate::file::write_all_at;
 use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
@@ -33,21 +34,6 @@ impl PlainEngine {
             .and_then(Option::as_deref)
             .ok_or_else(|| std::io::Error::other("write to a file that was removed"))
     }
-}
-
-fn write_all(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::pwrite(file, bytes, offset) {
-            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
-            Ok(n) => {
-                bytes = &bytes[n..];
-                offset += n as u64;
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(())
 }
 
 /// Waits until `fd` is readable or `timeout` passed.
@@ -84,7 +70,7 @@ impl WriteEngine for PlainEngine {
     }
 
     fn write(&mut self, slot: FileSlot, offset: u64, block: Block, bytes: usize, token: u64) {
-        let result = self.file(slot).and_then(|file| write_all(file, &block[..bytes], offset));
+        let result = self.file(slot).and_then(|file| write_all_at(file, &block[..bytes], offset));
         self.ended.push_back(Completion { token, block: Some(block), result });
     }
 

@@ -11,6 +11,7 @@ use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
 use super::system;
+use crate::data::{SEED, fill_random};
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
@@ -154,15 +155,8 @@ impl Workload for VolumeCeiling {
 
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         let mut pool = Pool::new((self.spec.depth + 2) * (self.spec.block_bytes + (64 << 10)))?;
-        let mut random = 0x9e37_79b9_7f4a_7c15u64;
         if let Some(mut all) = pool.take(pool.block_bytes_max()) {
-            for word in all.chunks_exact_mut(8) {
-                // xorshift64*: cheap and incompressible.
-                random ^= random >> 12;
-                random ^= random << 25;
-                random ^= random >> 27;
-                word.copy_from_slice(&random.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes());
-            }
+            fill_random(&mut all, SEED);
             pool.give_back(all);
         }
         let (engine, _) = open(self.spec.engine, &pool.memory(), &Waker::new()?, self.spec.depth)?;

@@ -1,0 +1,25 @@
+//! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
+mod run;
+mod testdisk;
+
+use clap::Subcommand;
+
+use crate::exit::Exit;
+
+/// Measure disks alone: the tests of the papers, exactly as they did them
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    test: Test,
+}
+
+#[derive(Subcommand)]
+enum Test {
+    Testdisk(testdisk::Args),
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    match &args.test {
+        Test::Testdisk(args) => testdisk::run(args),
+    }
+}

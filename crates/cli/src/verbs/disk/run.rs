@@ -1,0 +1,163 @@
+//! What all disk tests share: flags, checks before the first byte, repeats in turns, the table at the end.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::Context as _;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::environment::Environment;
+use keepup_measure::stats::median;
+use keepup_recording::id::Id;
+use keepup_results::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary, rfc3339};
+use keepup_workload::disk::alternate;
+use keepup_workload::preflight::check;
+use keepup_workload::{Context, Workload};
+
+use crate::args::default_volume;
+use crate::exit::Exit;
+use crate::output::{command, json, report_error, result, say};
+use crate::signals::stop_flag;
+
+/// Flags of every disk test.
+#[derive(clap::Args)]
+pub(super) struct Common {
+    /// Directory on the disk to measure; several are measured in turns [default: ./keepup-data]
+    #[arg(long, value_name = "DIR")]
+    volume: Vec<PathBuf>,
+    /// Runs on each volume
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = repeats)]
+    repeats: u32,
+    /// Say what would be written, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A number of runs.
+fn repeats(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (1..=1000).contains(number));
+    number.ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
+}
+
+/// What distinguishes a test.
+pub(super) struct Test<'a> {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Its settings.
+    pub(super) plan: serde_json::Value,
+    /// What a run is told as, for people.
+    pub(super) lines: &'a dyn Fn(&DiskRun) -> Vec<String>,
+}
+
+/// Runs the workload that `make` gives for a volume and a directory's name on all volumes in turns.
+pub(super) fn measure<W: Workload<Measured = Vec<DiskPhase>>>(
+    common: &Common,
+    test: &Test<'_>,
+    make: impl Fn(&PathBuf, String) -> W,
+) -> anyhow::Result<Exit> {
+    let volumes = volumes(common)?;
+    let plans: Vec<_> = volumes.iter().map(|volume| (volume, make(volume, String::new()).plan())).collect();
+    for (volume, plan) in &plans {
+        let space = plan.space_bytes.values().sum();
+        for checked in check(std::slice::from_ref(volume), space)? {
+            checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        }
+    }
+    check(&volumes, 0)?;
+    let repeats = u64::from(common.repeats);
+    let written: u64 = plans.iter().flat_map(|(_, plan)| plan.bytes_written.values()).sum::<u64>() * repeats;
+    let seconds: f64 = plans.iter().map(|(_, plan)| plan.time.as_secs_f64()).sum::<f64>() * repeats as f64;
+    let places: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
+    let plan = format!(
+        "{} on {}, {} times: {:.1} GB written, about {seconds:.0} s on a slow disk; removed afterwards",
+        test.name,
+        places.join(", "),
+        common.repeats,
+        written as f64 / 1e9
+    );
+    if common.dry_run {
+        result(&plan);
+        return Ok(Exit::Done);
+    }
+    say(&plan);
+    let created = rfc3339(SystemClock.unix_ns());
+    let environment = Environment::collect(&volumes, Path::new("/"));
+    let id = Id::random().context("cannot read random bytes")?.to_string();
+    let stop = stop_flag()?;
+    let mut context =
+        Context { clock: Arc::new(SystemClock), stop: Arc::clone(&stop), sample: Box::new(|_, _| {}) };
+    let make = |volume: &PathBuf, number: u32| make(volume, format!("keepup-disk-{}-{number:03}", &id[..8]));
+    let done = alternate(&volumes, common.repeats, &mut context, make, &mut |run| {
+        if !common.json {
+            let head = format!("{}, run {} of {}", run.volume, run.repeat, common.repeats);
+            result(&std::iter::once(head).chain((test.lines)(run)).collect::<Vec<_>>().join("\n"));
+        }
+    });
+    let summary = DiskSummary {
+        schema_version: DISK_SCHEMA_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        created,
+        command: command(),
+        workload: test.name.into(),
+        plan: test.plan.clone(),
+        environment: serde_json::to_value(&environment).unwrap_or_default(),
+        runs: done.runs,
+        failure: done.failure.as_ref().map(ToString::to_string),
+        interrupted: done.is_interrupted,
+    };
+    match common.json {
+        true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
+        false => result(&table(&summary)),
+    }
+    if let Some(failure) = done.failure {
+        let failure = anyhow::Error::from(failure);
+        report_error(&failure);
+        return Ok(Exit::of(&failure));
+    }
+    Ok(if stop.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Done })
+}
+
+fn volumes(common: &Common) -> anyhow::Result<Vec<PathBuf>> {
+    if !common.volume.is_empty() {
+        return Ok(common.volume.clone());
+    }
+    let volume = default_volume();
+    std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
+    Ok(vec![volume])
+}
+
+/// Median, lowest and highest rate of every phase, and what it cost in CPU.
+fn table(summary: &DiskSummary) -> String {
+    let mut lines = vec![format!(
+        "{:<24} {:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
+        "volume", "phase", "runs", "median MB/s", "lowest", "highest", "CPU s/GB", "machine"
+    )];
+    for (volume, phase) in summary.kinds() {
+        let rates: Vec<f64> = summary.rates(volume, phase).map(|rate| rate / 1e6).collect();
+        let figure = |value: Option<f64>, digits: usize| match value {
+            Some(value) => format!("{value:.digits$}"),
+            None => "-".to_owned(),
+        };
+        let per_gb = |cpu: &dyn Fn(&DiskPhase) -> Option<f64>| {
+            let each = summary.phases(volume, phase).filter_map(cpu).collect::<Vec<_>>();
+            figure(median(&each), 3)
+        };
+        let machine = |phase: &DiskPhase| {
+            let gb = phase.bytes as f64 / 1e9;
+            phase.machine_cpu_seconds.filter(|_| gb > 0.0).map(|seconds| seconds / gb)
+        };
+        lines.push(format!(
+            "{volume:<24} {phase:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
+            rates.len(),
+            figure(median(&rates), 1),
+            figure(rates.iter().copied().reduce(f64::min), 1),
+            figure(rates.iter().copied().reduce(f64::max), 1),
+            per_gb(&DiskPhase::cpu_seconds_per_gb),
+            per_gb(&machine)
+        ));
+    }
+    lines.push("MB = 10^6 bytes; CPU of keepup with its kernel workers, and of the whole machine".into());
+    lines.join("\n")
+}

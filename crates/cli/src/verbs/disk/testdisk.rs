@@ -1,0 +1,57 @@
+//! `keepup disk testdisk`: the camera group's program.
+use keepup_results::{DiskPhase, DiskRun};
+use keepup_workload::disk::testdisk::{LISTING, QUICK, Testdisk, TestdiskSpec};
+
+use super::run::{Common, Test, measure};
+use crate::exit::Exit;
+
+/// Write 1 file of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB; create them, then overwrite them
+///
+/// The program of the ESRF camera computer's report, call by call: each series is timed from one sync to the
+/// end of the next, so what is printed is durable. Its MB are 2^20 bytes, as in the listing.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup disk testdisk --volume /data/a
+  keepup disk testdisk --volume /data/a --volume /data/b --repeats 5 --direct")]
+pub(crate) struct Args {
+    /// Past the page cache, which the listing does not do
+    #[arg(long)]
+    direct: bool,
+    /// A 64th of the bytes: for a first look, not for comparison
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let sequence = if args.quick { QUICK } else { LISTING };
+    let direct = args.direct;
+    let test = Test {
+        name: "testdisk",
+        plan: serde_json::json!({
+            "sequence": sequence.map(|s| serde_json::json!({"files": s.files, "bytes": s.bytes})),
+            "direct": direct,
+        }),
+        lines: &lines,
+    };
+    measure(&args.common, &test, |volume, name| {
+        Testdisk::new(TestdiskSpec { volume: volume.clone(), sequence, direct }, name)
+    })
+}
+
+/// What the listing prints.
+fn lines(run: &DiskRun) -> Vec<String> {
+    run.phases.iter().map(line).collect()
+}
+
+fn line(phase: &DiskPhase) -> String {
+    let mib = phase.bytes >> 20;
+    format!(
+        "{:<9} Transferred {mib:>4} MBytes ({:>4} files) in {:>7.3} s: {:.2} MB/s",
+        phase.name.split(' ').next().unwrap_or_default(),
+        phase.files,
+        phase.seconds,
+        mib as f64 / phase.seconds
+    )
+}

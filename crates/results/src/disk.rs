@@ -1,0 +1,109 @@
+//! What `keepup disk` found: the phases of a test on each volume, every repeat of them.
+//!
+//! Rates are bytes per second, MB = 10^6 bytes. `None` means "not measured" and is written as null.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the layout of a disk test's result; rises whenever a reader of the old one could misread the
+/// new one.
+pub const DISK_SCHEMA_VERSION: u32 = 1;
+
+/// What one disk test found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskSummary {
+    /// Version of this layout.
+    pub schema_version: u32,
+    /// Version of keepup that measured.
+    pub tool_version: String,
+    /// Start of the measurement, RFC 3339, UTC.
+    pub created: String,
+    /// Exact command that repeats the measurement.
+    pub command: String,
+    /// Name of the test.
+    pub workload: String,
+    /// The test's settings.
+    pub plan: serde_json::Value,
+    /// Environment record of the machine and the volumes.
+    pub environment: serde_json::Value,
+    /// Every run, in the order in which they were made: volumes in turns, repeat by repeat.
+    pub runs: Vec<DiskRun>,
+    /// What cut the measurement short, if anything did; the runs up to there stand.
+    pub failure: Option<String>,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+/// One run of the test on one volume.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskRun {
+    /// The volume.
+    pub volume: String,
+    /// Number of the repeat, from 1.
+    pub repeat: u32,
+    /// Its phases, in order; fewer than planned when it was cut short.
+    pub phases: Vec<DiskPhase>,
+}
+
+/// One phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskPhase {
+    /// Its name, unique within the test.
+    pub name: String,
+    /// Files touched.
+    pub files: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// How long it took, with what belongs into the timed window, seconds.
+    pub seconds: f64,
+    /// CPU of this process, its kernel workers included, seconds.
+    pub cpu_seconds: f64,
+    /// CPU of the whole machine in that time: also what the kernel did on its own, and neighbours; in steps
+    /// of a tick of each core. Seconds.
+    pub machine_cpu_seconds: Option<f64>,
+    /// What the hypervisor gave to others in that time, seconds.
+    pub steal_seconds: Option<f64>,
+}
+
+impl DiskPhase {
+    /// Bytes per second; `None` for a phase that took no time or moved nothing.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        (self.seconds > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.seconds)
+    }
+
+    /// CPU of this process, seconds per GB.
+    #[must_use]
+    pub fn cpu_seconds_per_gb(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.cpu_seconds / (self.bytes as f64 / 1e9))
+    }
+}
+
+impl DiskSummary {
+    /// The rates of one phase on one volume over all repeats, bytes per second.
+    pub fn rates<'a>(&'a self, volume: &'a str, phase: &'a str) -> impl Iterator<Item = f64> + 'a {
+        self.phases(volume, phase).filter_map(DiskPhase::bytes_per_second)
+    }
+
+    /// One phase on one volume, each time it was run.
+    pub fn phases<'a>(&'a self, volume: &'a str, phase: &'a str) -> impl Iterator<Item = &'a DiskPhase> {
+        let runs = self.runs.iter().filter(move |run| run.volume == volume);
+        runs.flat_map(|run| &run.phases).filter(move |found| found.name == phase)
+    }
+
+    /// Volumes and names of phases, in the order in which they first came.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<(&str, &str)> {
+        let mut kinds = Vec::new();
+        for (run, phase) in self.runs.iter().flat_map(|run| run.phases.iter().map(move |p| (run, p))) {
+            let kind = (run.volume.as_str(), phase.name.as_str());
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+}

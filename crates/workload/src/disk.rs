@@ -1,0 +1,9 @@
+//! Disk tests: what the papers' programs measured, each a workload of its own on one volume.
+//!
+//! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
+//! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
+mod phase;
+mod repeat;
+pub mod testdisk;
+
+pub use repeat::{Repeated, alternate};

@@ -1,0 +1,202 @@
+//! The camera group's `testdisk`: one large file, many of middle size, very many small ones; first created,
+//! then overwritten; each series timed from one `sync` to the end of the next.
+//!
+//! Source: the program's listing in the appendix of the ESRF camera computer's report. The order of calls is
+//! that of the listing: open with truncation, write from one buffer of random data, close, file by file.
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use keepup_results::DiskPhase;
+use keepup_sys::file::{Access, open_truncated, sync_everything, write_all_at};
+use keepup_sys::pool::{Block, Pool};
+
+use super::phase::PhaseClock;
+use crate::ceiling::system;
+use crate::data::{SEED, fill_random};
+use crate::scratch::Scratch;
+use crate::{Context, Footprint, Workload, WorkloadError};
+
+/// Bytes of the buffer, and of the longest write.
+pub const BUFFER_BYTES: usize = 16 << 20;
+/// What a slow disk writes, for the estimate of the time, in bytes per second.
+const RATE_GUESS: f64 = 200e6;
+
+/// Files of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// How many.
+    pub files: u32,
+    /// Bytes of each.
+    pub bytes: u64,
+}
+
+/// The listing's sequence: 1 of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB.
+pub const LISTING: [Series; 3] = [
+    Series { files: 1, bytes: 4 << 30 },
+    Series { files: 512, bytes: 8 << 20 },
+    Series { files: 2048, bytes: 8 << 10 },
+];
+
+/// A 64th of it (but an eighth of the small files), for a first look.
+pub const QUICK: [Series; 3] = [
+    Series { files: 1, bytes: 64 << 20 },
+    Series { files: 8, bytes: 8 << 20 },
+    Series { files: 256, bytes: 8 << 10 },
+];
+
+/// What is written, where, and how.
+#[derive(Clone, Debug)]
+pub struct TestdiskSpec {
+    /// The volume.
+    pub volume: PathBuf,
+    /// The files.
+    pub sequence: [Series; 3],
+    /// Past the page cache, where the listing goes through it.
+    pub direct: bool,
+}
+
+/// The test on one volume.
+#[derive(Debug)]
+pub struct Testdisk {
+    spec: TestdiskSpec,
+    name: String,
+    scratch: Option<Scratch>,
+    phases: Vec<DiskPhase>,
+}
+
+impl TestdiskSpec {
+    /// Bytes that one round writes, and the space that its files take.
+    fn round_bytes(&self) -> u64 {
+        self.sequence.iter().map(|series| u64::from(series.files) * series.bytes).sum()
+    }
+}
+
+impl Testdisk {
+    /// `name` becomes a directory on the volume for as long as it runs.
+    pub fn new(spec: TestdiskSpec, name: String) -> Self {
+        Self { spec, name, scratch: None, phases: Vec::new() }
+    }
+
+    /// Paths of all files, series by series, with the numbers that the listing gives them.
+    fn paths(&mut self) -> Vec<Vec<PathBuf>> {
+        let Some(scratch) = &mut self.scratch else { return Vec::new() };
+        let mut number = 0;
+        let mut path = |_| {
+            number += 1;
+            scratch.file(&format!("data_{:04}", number - 1))
+        };
+        self.spec.sequence.iter().map(|series| (0..series.files).map(&mut path).collect()).collect()
+    }
+
+    /// One series; nothing when it was to stop before its end.
+    fn series(
+        &self,
+        series: Series,
+        paths: &[PathBuf],
+        creates: bool,
+        data: &Block,
+        context: &mut Context,
+    ) -> Result<Option<DiskPhase>, WorkloadError> {
+        if creates {
+            for path in paths {
+                remove(path)?;
+            }
+        }
+        sync_everything();
+        let begun = PhaseClock::begin(context.clock.as_ref());
+        for path in paths {
+            if context.stop.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            self.write_file(path, series.bytes, data)?;
+        }
+        sync_everything();
+        let name =
+            format!("{} {} x {}", if creates { "create" } else { "overwrite" }, series.files, series.size());
+        let bytes = u64::from(series.files) * series.bytes;
+        Ok(Some(begun.end(context.clock.as_ref(), name, series.files.into(), bytes)))
+    }
+
+    fn write_file(&self, path: &Path, bytes: u64, data: &Block) -> Result<(), WorkloadError> {
+        let access = if self.spec.direct { Access::Direct } else { Access::Buffered };
+        let file: OwnedFd = open_truncated(path, access)?;
+        let mut at = 0;
+        while at < bytes {
+            let piece = (bytes - at).min(BUFFER_BYTES as u64);
+            let action = format!("write to {}", path.display());
+            write_all_at(&file, &data[..piece as usize], at).map_err(system(&action))?;
+            at += piece;
+        }
+        Ok(())
+    }
+}
+
+impl Series {
+    fn size(self) -> String {
+        match self.bytes {
+            bytes if bytes >= 1 << 30 => format!("{} GiB", bytes >> 30),
+            bytes if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),
+            bytes => format!("{} KiB", bytes >> 10),
+        }
+    }
+}
+
+fn remove(path: &Path) -> Result<(), WorkloadError> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(WorkloadError::System { action: format!("remove {}", path.display()), source: e })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Workload for Testdisk {
+    type Measured = Vec<DiskPhase>;
+
+    fn name(&self) -> &'static str {
+        "testdisk"
+    }
+
+    fn plan(&self) -> Footprint {
+        let round = self.spec.round_bytes();
+        let of = |bytes| [(self.spec.volume.clone(), bytes)].into();
+        let time = Duration::from_secs_f64(2.0 * round as f64 / RATE_GUESS);
+        Footprint { bytes_written: of(2 * round), space_bytes: of(round), time }
+    }
+
+    fn prepare(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
+        self.scratch = Some(Scratch::create(&self.spec.volume, &self.name)?);
+        Ok(())
+    }
+
+    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        let mut pool = Pool::new(2 * BUFFER_BYTES)?;
+        let Some(mut data) = pool.take(BUFFER_BYTES) else { return Ok(()) };
+        fill_random(&mut data, SEED);
+        let paths = self.paths();
+        for creates in [true, false] {
+            for (series, paths) in self.spec.sequence.into_iter().zip(&paths) {
+                match self.series(series, paths, creates, &data, context)? {
+                    Some(phase) => self.phases.push(phase),
+                    None => return Ok(()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn clean_up(&mut self) -> Result<(), WorkloadError> {
+        self.scratch = None;
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<Vec<DiskPhase>, WorkloadError> {
+        Ok(std::mem::take(&mut self.phases))
+    }
+}
+
+#[cfg(test)]
+#[path = "testdisk_tests.rs"]
+mod tests;

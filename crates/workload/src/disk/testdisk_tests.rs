@@ -1,0 +1,80 @@
+//! The sequence is the listing's, and nothing is left behind.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use keepup_measure::clock::SystemClock;
+
+use super::*;
+use crate::disk::alternate;
+use crate::run;
+
+const SMALL: [Series; 3] = [
+    Series { files: 1, bytes: 33 << 20 },
+    Series { files: 3, bytes: 1 << 20 },
+    Series { files: 5, bytes: 8 << 10 },
+];
+
+fn context(stop: bool) -> Context {
+    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
+    Context { clock: Arc::new(SystemClock), stop: Arc::new(AtomicBool::new(stop)), sample }
+}
+
+fn test(volume: &Path, direct: bool) -> Testdisk {
+    Testdisk::new(TestdiskSpec { volume: volume.to_owned(), sequence: SMALL, direct }, "scratch".into())
+}
+
+#[test]
+fn creates_then_overwrites_and_counts_every_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut testdisk = test(directory.path(), false);
+    let phases = run(&mut testdisk, &mut context(false)).unwrap();
+    let told: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
+    let (large, middle, small) = (33 << 20, 3 << 20, 40 << 10);
+    assert_eq!(
+        told,
+        [
+            ("create 1 x 33 MiB", 1, large),
+            ("create 3 x 1 MiB", 3, middle),
+            ("create 5 x 8 KiB", 5, small),
+            ("overwrite 1 x 33 MiB", 1, large),
+            ("overwrite 3 x 1 MiB", 3, middle),
+            ("overwrite 5 x 8 KiB", 5, small),
+        ]
+    );
+    assert!(phases.iter().all(|p| p.seconds > 0.0 && p.cpu_seconds > 0.0));
+    assert_eq!(testdisk.plan().bytes_written[directory.path()], 2 * (large + middle + small));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "its files are gone");
+}
+
+#[test]
+fn the_listing_is_the_papers() {
+    let bytes: u64 = LISTING.iter().map(|series| u64::from(series.files) * series.bytes).sum();
+    assert_eq!(bytes >> 20, 4096 + 4096 + 16);
+}
+
+#[test]
+fn a_stop_keeps_what_was_finished_and_an_error_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let volumes = [directory.path().to_owned()];
+    let done = alternate(&volumes, 3, &mut context(true), |v, _| test(v, false), &mut |_| {});
+    assert!(done.is_interrupted && done.failure.is_none());
+    assert_eq!((done.runs.len(), done.runs[0].phases.len()), (1, 0));
+    let gone = [directory.path().join("gone")];
+    let done = alternate(&gone, 3, &mut context(false), |v, _| test(v, false), &mut |_| {});
+    assert!(done.failure.is_some());
+    assert_eq!(done.runs.len(), 1);
+}
+
+#[test]
+fn volumes_take_turns() {
+    let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let volumes = [a.path().to_owned(), b.path().to_owned()];
+    let mut told = Vec::new();
+    let tell = &mut |run: &keepup_results::DiskRun| told.push((run.volume.clone(), run.repeat));
+    let done = alternate(&volumes, 2, &mut context(false), |v, _| test(v, false), tell);
+    let name = |path: &Path| path.display().to_string();
+    let (a, b) = (name(a.path()), name(b.path()));
+    assert_eq!(told, [(a.clone(), 1), (b.clone(), 1), (a, 2), (b, 2)]);
+    assert!(done.failure.is_none() && !done.is_interrupted);
+}

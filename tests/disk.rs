@@ -1,0 +1,124 @@
+//! Disk tests: what they print adds up, what they made is gone, and a disk that breaks costs the rest only.
+use std::path::Path;
+use std::time::Duration;
+
+use keepup_testkit::disk::FaultyDisk;
+use keepup_testkit::root::{allowed, skip};
+use serde_json::Value;
+
+use crate::common::{directory, directory_alone, json, keepup, start};
+
+/// Bytes of the small sequence: 1 x 64 MiB, 8 x 8 MiB, 256 x 8 KiB.
+const ROUND: u64 = (64 << 20) + (64 << 20) + (2 << 20);
+
+fn entries(directory: &Path) -> usize {
+    std::fs::read_dir(directory).unwrap().count()
+}
+
+fn phases(run: &Value) -> &Vec<Value> {
+    run["phases"].as_array().unwrap()
+}
+
+#[test]
+fn testdisk_counts_every_byte_on_every_volume_in_turns() {
+    let place = directory();
+    let here = place.path();
+    for volume in ["a", "b"] {
+        std::fs::create_dir(here.join(volume)).unwrap();
+    }
+    let arguments = ["disk", "testdisk", "--quick", "--volume", "a", "--volume", "b", "--repeats", "2"];
+    let run = keepup(here, &[&arguments[..], &["--json"]].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    assert_eq!((&found["failure"], &found["interrupted"]), (&Value::Null, &Value::Bool(false)));
+    let runs = found["runs"].as_array().unwrap();
+    let turns: Vec<_> = runs.iter().map(|r| (r["volume"].as_str().unwrap(), r["repeat"].as_u64())).collect();
+    assert_eq!(turns, [("a", Some(1)), ("b", Some(1)), ("a", Some(2)), ("b", Some(2))]);
+    for run in runs {
+        let bytes: u64 = phases(run).iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();
+        assert_eq!((phases(run).len(), bytes), (6, 2 * ROUND));
+        let files: Vec<_> = phases(run).iter().map(|phase| phase["files"].as_u64().unwrap()).collect();
+        assert_eq!(files, [1, 8, 256, 1, 8, 256]);
+        for phase in phases(run) {
+            let (seconds, cpu) = (phase["seconds"].as_f64().unwrap(), phase["cpu_seconds"].as_f64().unwrap());
+            assert!(0.0 < cpu && cpu <= seconds * 1.05, "one thread writes: {phase:#}");
+        }
+    }
+    assert_eq!((entries(&here.join("a")), entries(&here.join("b"))), (0, 0));
+}
+
+#[test]
+fn testdisk_prints_the_lines_of_the_listing() {
+    let place = directory();
+    let here = place.path();
+    for more in [&[][..], &["--direct"]] {
+        let run = keepup(here, &[&["disk", "testdisk", "--quick"][..], more].concat());
+        assert_eq!(run.code(), 0, "{run:#?}");
+        let lines: Vec<&str> = run.stdout.lines().filter(|line| line.contains("Transferred")).collect();
+        assert_eq!(lines.len(), 6, "{run:#?}");
+        for line in lines {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let at = |word: &str| words.iter().position(|w| *w == word).unwrap();
+            let number = |at: usize| words[at].parse::<f64>().unwrap();
+            let (mib, seconds) = (number(at("MBytes") - 1), number(at("s:") - 1));
+            let rate = number(at("MB/s") - 1);
+            // The seconds are printed to a thousandth.
+            assert!((mib / rate - seconds).abs() <= 0.0006 + mib / rate * 0.001, "{line}");
+        }
+        assert!(run.stdout.contains("overwrite 8 x 8 MiB"), "{run:#?}");
+    }
+    assert_eq!(entries(&here.join("keepup-data")), 0);
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_write_and_writes_nothing() {
+    let place = directory();
+    let here = place.path();
+    let run = keepup(here, &["disk", "testdisk", "--dry-run", "--repeats", "3"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    // Three times two rounds of 4096 + 4096 + 16 MiB.
+    assert!(run.stdout.contains("51.6 GB written"), "{run:#?}");
+    assert_eq!(entries(&here.join("keepup-data")), 0);
+}
+
+#[test]
+fn an_interrupted_test_keeps_what_it_has_and_removes_its_files() {
+    let place = directory();
+    let here = place.path();
+    let arguments = ["disk", "testdisk", "--quick", "--repeats", "1000", "--json"];
+    let test = start(here, &arguments);
+    std::thread::sleep(Duration::from_millis(1500));
+    test.signal("INT");
+    let run = test.wait();
+    assert_eq!(run.code(), 130, "{run:#?}");
+    let found = json(&run);
+    assert_eq!(found["interrupted"], true);
+    assert!(!found["runs"].as_array().unwrap().is_empty());
+    assert_eq!(entries(&here.join("keepup-data")), 0);
+}
+
+#[test]
+fn a_disk_that_breaks_in_mid_test_costs_the_rest_only() {
+    let test = "a_disk_that_breaks_in_mid_test_costs_the_rest_only";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory_alone();
+    let here = place.path();
+    let mut disk = match FaultyDisk::mount(&here.join("disk"), "faults::file_server") {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let arguments = ["disk", "testdisk", "--quick", "--repeats", "1000", "--volume", "disk", "--json"];
+    let run = start(here, &arguments);
+    std::thread::sleep(Duration::from_secs(2));
+    disk.break_down().unwrap();
+    let run = run.wait();
+    assert_eq!(run.code(), 4, "{run:#?}");
+    let found = json(&run);
+    let failure = found["failure"].as_str().unwrap();
+    assert!(failure.contains("data_") && failure.contains("Input/output error"), "{failure}");
+    assert!(run.stderr.contains(failure), "people are told as well: {run:#?}");
+    assert!(!phases(&found["runs"][0]).is_empty(), "{found:#}");
+    assert_eq!(entries(&here.join("disk")), 0, "its files are gone");
+}
