@@ -122,3 +122,38 @@ fn a_disk_that_breaks_in_mid_test_costs_the_rest_only() {
     assert!(!phases(&found["runs"][0]).is_empty(), "{found:#}");
     assert_eq!(entries(&here.join("disk")), 0, "its files are gone");
 }
+
+#[test]
+fn sweep_measures_every_point_and_says_why_one_is_missing() {
+    let place = directory();
+    let here = place.path();
+    let points =
+        ["--sizes", "64 KiB,1 MiB,64 MiB", "--depths", "1,16", "--time", "100 ms", "--file", "128 MiB"];
+    let arguments = [&["disk", "sweep", "--repeats", "2"][..], &points].concat();
+    let run = keepup(here, &[&arguments[..], &["--json"]].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    for run in found["runs"].as_array().unwrap() {
+        assert_eq!(phases(run).len(), 12);
+        for phase in phases(run) {
+            let number = |key: &str| phase[key].as_u64().unwrap();
+            if phase["name"].as_str().unwrap().contains("67108864 B depth 16") {
+                assert!(phase["skipped"].as_str().unwrap().contains("memory"), "{phase:#}");
+                continue;
+            }
+            let size: u64 = phase["name"].as_str().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+            assert_eq!(number("bytes"), number("operations") * size, "{phase:#}");
+            let (latency, seconds) = (&phase["latency"], phase["seconds"].as_f64().unwrap());
+            assert!(latency["max_ns"].as_f64().unwrap() / 1e9 <= seconds, "{phase:#}");
+            assert!(seconds >= 0.1, "{phase:#}");
+        }
+    }
+    let run = keepup(here, &arguments);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    for surface in ["write, MB/s", "read, MB/s", "write, CPU ms/GB", "-: needs 1024 MiB of memory"] {
+        assert!(run.stdout.contains(surface), "{surface}: {run:#?}");
+    }
+    assert_eq!(entries(&here.join("keepup-data")), 0);
+    let wrong = keepup(here, &["disk", "sweep", "--sizes", "1000 B"]);
+    assert_eq!(wrong.code(), 2, "{wrong:#?}");
+}

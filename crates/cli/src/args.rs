@@ -98,6 +98,16 @@ pub(crate) struct Directories {
     pub(crate) directories: Vec<PathBuf>,
 }
 
+impl EngineArg {
+    pub(crate) fn choice(self) -> EngineChoice {
+        match self {
+            Self::Auto => EngineChoice::Auto,
+            Self::Ring => EngineChoice::Ring,
+            Self::Plain => EngineChoice::Plain,
+        }
+    }
+}
+
 /// Flags of everything that records.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Recording {
@@ -132,11 +142,7 @@ impl Recording {
         config.block_bytes = self.block.map_or(config.block_bytes, as_size);
         config.segment_bytes = self.segment.unwrap_or(config.segment_bytes);
         config.depth = self.depth;
-        config.engine = match self.engine {
-            EngineArg::Auto => EngineChoice::Auto,
-            EngineArg::Ring => EngineChoice::Ring,
-            EngineArg::Plain => EngineChoice::Plain,
-        };
+        config.engine = self.engine.choice();
         config.placement = match self.placement {
             None => config.placement,
             Some(PlacementArg::Free) => PlacementKind::Free,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use keepup_recording::crc::Combiner;
-use keepup_sys::engine::{EngineChoice, NullEngine, WriteEngine, open};
+use keepup_sys::engine::{BlockEngine, EngineChoice, NullEngine, open};
 use keepup_sys::file::create_preallocated;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -71,7 +71,7 @@ fn pool(bencher: Bencher, taken: usize) {
 }
 
 /// Blocks written, 8 under way, 64 MiB in all: to a file in memory, so that the disk is not what is timed.
-fn write(bencher: Bencher, block_bytes: usize, engine: impl Fn(&Pool, &Waker) -> Box<dyn WriteEngine>) {
+fn write(bencher: Bencher, block_bytes: usize, engine: impl Fn(&Pool, &Waker) -> Box<dyn BlockEngine>) {
     const BYTES: u64 = 64 << 20;
     let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let made = create_preallocated(&directory.path().join("file"), BYTES).unwrap();

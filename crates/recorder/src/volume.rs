@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
-use keepup_sys::engine::{NullEngine, WriteEngine, open};
+use keepup_sys::engine::{BlockEngine, NullEngine, open};
 use keepup_sys::file::Access;
 use keepup_sys::pool::{GRAIN_BYTES, PoolMemory};
 use keepup_sys::waker::Waker;
@@ -107,7 +107,7 @@ impl VolumeStart {
         let cpus = self.config.cpus.clone();
         // The ring belongs to the thread that opens it, so the writer does, and tells how it went.
         let writer = spawn(name.clone(), cpus, move || {
-            let (engine, note): (Box<dyn WriteEngine>, _) = if null {
+            let (engine, note): (Box<dyn BlockEngine>, _) = if null {
                 (Box::new(NullEngine::new(&ends.waker)), None)
             } else {
                 open(self.config.engine, &self.memory, &ends.waker, self.config.depth)
@@ -127,7 +127,7 @@ impl VolumeStart {
         }
     }
 
-    fn parts(self, ends: WriterEnds, engine: Box<dyn WriteEngine>) -> WriterParts {
+    fn parts(self, ends: WriterEnds, engine: Box<dyn BlockEngine>) -> WriterParts {
         WriterParts {
             recording: self.recording,
             limits: Limits { blocks: self.config.depth, bytes: self.config.depth * self.config.block_bytes },

@@ -20,7 +20,7 @@ use keepup_recording::id::Id;
 use keepup_recording::layout::{SECTOR, put_block_sector};
 use keepup_recording::seal::{SEGMENT_EVENTS_MAX, SegmentIndex};
 use keepup_stream::ledger::LossCause;
-use keepup_sys::engine::{Completion, FileSlot, WriteEngine};
+use keepup_sys::engine::{BlockEngine, Completion, FileSlot};
 use keepup_sys::waker::Waker;
 
 use self::order::{Covered, Order};
@@ -54,7 +54,7 @@ pub(crate) struct WriterParts {
     pub(crate) from_keeper: Receiver<FromKeeper>,
     pub(crate) volume: usize,
     pub(crate) counters: Arc<crate::counters::Counters>,
-    pub(crate) engine: Box<dyn WriteEngine>,
+    pub(crate) engine: Box<dyn BlockEngine>,
 }
 
 /// What a writer leaves behind.

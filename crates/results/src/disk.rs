@@ -57,6 +57,8 @@ pub struct DiskPhase {
     pub files: u64,
     /// Bytes moved.
     pub bytes: u64,
+    /// Requests made, where they are of one kind.
+    pub operations: Option<u64>,
     /// How long it took, with what belongs into the timed window, seconds.
     pub seconds: f64,
     /// CPU of this process, its kernel workers included, seconds.
@@ -66,6 +68,26 @@ pub struct DiskPhase {
     pub machine_cpu_seconds: Option<f64>,
     /// What the hypervisor gave to others in that time, seconds.
     pub steal_seconds: Option<f64>,
+    /// From the start of a request to its end, where requests are of one kind.
+    pub latency: Option<DiskLatency>,
+    /// Why it was not measured, if it was not; the figures are then 0.
+    pub skipped: Option<String>,
+}
+
+/// How long requests took, nanoseconds; to 1 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskLatency {
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Half of them took no longer.
+    pub p50_ns: u64,
+    /// 99 of 100.
+    pub p99_ns: u64,
+    /// 999 of 1000.
+    pub p99_9_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
 }
 
 impl DiskPhase {

@@ -1,7 +1,7 @@
-//! How blocks reach files: one contract, one file per way of doing it.
+//! How blocks get to files and from them: one contract, one file per way of doing it.
 //!
 //! Invariants: an engine owns a block from `write` until the [`Completion`] that returns it; a completion
-//! of a write means that every byte of it was confirmed by the kernel (short writes are continued inside).
+//! of a transfer means that every byte of it was confirmed by the kernel (short ones are continued inside).
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,14 +27,14 @@ pub struct FileSlot(pub u32);
 pub struct Completion {
     /// The number given with the request.
     pub token: u64,
-    /// The block of a write, back with its owner; nothing for a sync.
+    /// The block of a transfer, back with its owner; nothing for a sync.
     pub block: Option<Block>,
     /// The kernel's verdict.
     pub result: std::io::Result<()>,
 }
 
-/// Writes blocks to files, several at a time, on behalf of one thread.
-pub trait WriteEngine: Send {
+/// Writes blocks to files and reads them, several at a time, on behalf of one thread.
+pub trait BlockEngine: Send {
     /// What this engine is, for the report: "io_uring", "pwrite" or "null".
     fn name(&self) -> &'static str;
 
@@ -49,6 +49,14 @@ pub trait WriteEngine: Send {
 
     /// Starts writing the first `bytes` of `block` at `offset`.
     fn write(&mut self, slot: FileSlot, offset: u64, block: Block, bytes: usize, token: u64);
+
+    /// Starts reading `bytes` at `offset` into the front of `block`. The end of the file before that is an
+    /// error.
+    fn read(&mut self, slot: FileSlot, offset: u64, block: Block, bytes: usize, token: u64);
+
+    /// Whether small writes that follow each other may become one request, as they do unless told otherwise.
+    /// Not for measuring requests of one size.
+    fn set_gather(&mut self, _gather: bool) {}
 
     /// Starts bringing everything that was completed before to stable storage.
     fn sync(&mut self, slot: FileSlot, token: u64);
@@ -84,7 +92,7 @@ pub fn open(
     memory: &PoolMemory,
     waker: &Waker,
     depth: usize,
-) -> Result<(Box<dyn WriteEngine>, Option<String>), SysError> {
+) -> Result<(Box<dyn BlockEngine>, Option<String>), SysError> {
     if choice == EngineChoice::Plain {
         return Ok((Box::new(PlainEngine::new(memory, waker)), None));
     }

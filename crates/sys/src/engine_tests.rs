@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use super::*;
 use crate::pool::Pool;
 
-fn run(engine: &mut dyn WriteEngine, pool: &mut Pool, file: &Arc<OwnedFd>) {
+fn run(engine: &mut dyn BlockEngine, pool: &mut Pool, file: &Arc<OwnedFd>) {
     let slot = engine.add_file(Arc::clone(file)).unwrap();
     let mut ended = Vec::new();
     for turn in 0..32u64 {
@@ -140,4 +140,34 @@ fn a_request_of_several_blocks_that_fails_returns_each_of_them() {
         pool.give_back(completion.block.unwrap());
     }
     assert_eq!(pool.bytes_free(), pool.bytes());
+}
+
+#[test]
+fn engines_read_what_lies_there_and_say_where_the_file_ends() {
+    let content: Vec<u8> = (0..8u8).flat_map(|page| vec![page; 4096]).collect();
+    for choice in [EngineChoice::Auto, EngineChoice::Plain] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, &content).unwrap();
+        let mut pool = Pool::new(4 << 20).unwrap();
+        let waker = Waker::new().unwrap();
+        let (mut engine, _) = open(choice, &pool.memory(), &waker, 8).unwrap();
+        engine.set_gather(false);
+        let slot = engine.add_file(Arc::new(std::fs::File::open(&path).unwrap().into())).unwrap();
+        for (token, (page, bytes)) in [(5, 4096), (0, 8192), (7, 8192)].into_iter().enumerate() {
+            let block = pool.take(16 << 10).unwrap();
+            engine.read(slot, page * 4096, block, bytes, token as u64);
+        }
+        let mut ended = Vec::new();
+        while engine.in_flight() > 0 {
+            engine.wait(Duration::from_secs(5), &mut ended).unwrap();
+        }
+        ended.sort_by_key(|completion| completion.token);
+        let read = |at: usize, bytes: usize| &ended[at].block.as_ref().unwrap()[..bytes];
+        assert_eq!(read(0, 4096), &content[5 * 4096..6 * 4096], "{}", engine.name());
+        assert_eq!(read(1, 8192), &content[..8192], "{}", engine.name());
+        let cut = ended[2].result.as_ref().unwrap_err();
+        assert_eq!(cut.kind(), std::io::ErrorKind::UnexpectedEof, "{}", engine.name());
+        ended.into_iter().filter_map(|completion| completion.block).for_each(|block| pool.give_back(block));
+    }
 }

@@ -91,6 +91,30 @@ pub fn write_all_at(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> std::i
     Ok(())
 }
 
+/// What offsets and lengths of direct transfers to `file` must be multiples of, in bytes; nothing where the
+/// kernel (before 6.1) or the file system does not tell.
+pub fn direct_alignment(file: &OwnedFd) -> Option<u32> {
+    let asked = rustix::fs::StatxFlags::DIOALIGN;
+    let told = rustix::fs::statx(file, "", rustix::fs::AtFlags::EMPTY_PATH, asked).ok()?;
+    Some(told.stx_dio_offset_align).filter(|align| *align > 0)
+}
+
+/// Reads all of `bytes` from `offset` on; the end of the file before that is an error.
+pub fn read_exact_at(file: &OwnedFd, mut bytes: &mut [u8], mut offset: u64) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::pread(file, &mut *bytes, offset) {
+            Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => {
+                bytes = &mut bytes[n..];
+                offset += n as u64;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
 /// Brings everything that any program has written to stable storage, on all file systems (`sync(2)`).
 pub fn sync_everything() {
     rustix::fs::sync();

@@ -4,6 +4,7 @@
 //! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
 mod phase;
 mod repeat;
+pub mod sweep;
 pub mod testdisk;
 
 pub use repeat::{Repeated, alternate};

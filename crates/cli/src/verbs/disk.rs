@@ -1,5 +1,6 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
 mod run;
+mod sweep;
 mod testdisk;
 
 use clap::Subcommand;
@@ -16,10 +17,12 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 enum Test {
     Testdisk(testdisk::Args),
+    Sweep(sweep::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.test {
         Test::Testdisk(args) => testdisk::run(args),
+        Test::Sweep(args) => sweep::run(args),
     }
 }

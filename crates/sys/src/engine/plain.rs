@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Completion, FILES_MAX, FileSlot, WriteEngine, describe};
+use super::{BlockEngine, Completion, FILES_MAX, FileSlot, describe};
 use crate::SysError;
-use crate::file::write_all_at;
+use crate::file::{read_exact_at, write_all_at};
 use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
-/// Writes with `pwrite` and syncs with `fdatasync`, in the caller's thread.
+/// Writes with `pwrite`, reads with `pread`, syncs with `fdatasync`, in the caller's thread.
 #[derive(Debug)]
 pub struct PlainEngine {
     waker: Waker,
@@ -46,7 +46,7 @@ pub(super) fn wait_for(fd: BorrowedFd<'_>, timeout: Duration) -> Result<(), SysE
     }
 }
 
-impl WriteEngine for PlainEngine {
+impl BlockEngine for PlainEngine {
     fn name(&self) -> &'static str {
         "pwrite"
     }
@@ -71,6 +71,11 @@ impl WriteEngine for PlainEngine {
 
     fn write(&mut self, slot: FileSlot, offset: u64, block: Block, bytes: usize, token: u64) {
         let result = self.file(slot).and_then(|file| write_all_at(file, &block[..bytes], offset));
+        self.ended.push_back(Completion { token, block: Some(block), result });
+    }
+
+    fn read(&mut self, slot: FileSlot, offset: u64, mut block: Block, bytes: usize, token: u64) {
+        let result = self.file(slot).and_then(|file| read_exact_at(file, &mut block[..bytes], offset));
         self.ended.push_back(Completion { token, block: Some(block), result });
     }
 

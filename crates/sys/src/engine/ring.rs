@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use super::{Completion, FILES_MAX, FileSlot, WriteEngine, describe};
+use super::{BlockEngine, Completion, FILES_MAX, FileSlot, describe};
 use crate::SysError;
 use crate::pool::{Block, PoolMemory};
 use crate::waker::Waker;
@@ -20,15 +20,23 @@ const WAKE_TOKEN: u64 = u64::MAX;
 /// A request that has this much takes no further block.
 const GATHER_BYTES: usize = 1 << 20;
 
+/// Which way the bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Write,
+    Read,
+}
+
 #[derive(Debug)]
 enum Request {
-    Write(Gathered),
+    Transfer(Gathered),
     Sync { token: u64 },
 }
 
-/// Blocks that lie one behind the other in a file and are written by one request.
+/// Blocks that lie one behind the other in a file and are moved by one request.
 #[derive(Debug)]
 struct Gathered {
+    direction: Direction,
     slot: FileSlot,
     offset: u64,
     parts: Vec<Part>,
@@ -49,8 +57,18 @@ struct Part {
 }
 
 impl Gathered {
+    fn new(direction: Direction, slot: FileSlot, offset: u64, part: Part) -> Self {
+        let (parts, vectors) = (Vec::with_capacity(1), Vec::with_capacity(1));
+        let mut fresh = Self { direction, slot, offset, parts, bytes: 0, done: 0, vectors };
+        fresh.add(part);
+        fresh
+    }
+
     fn takes(&self, slot: FileSlot, offset: u64) -> bool {
-        self.slot == slot && self.bytes < GATHER_BYTES && self.offset + self.bytes as u64 == offset
+        self.slot == slot
+            && self.direction == Direction::Write
+            && self.bytes < GATHER_BYTES
+            && self.offset + self.bytes as u64 == offset
     }
 
     fn add(&mut self, part: Part) {
@@ -62,12 +80,12 @@ impl Gathered {
     fn aim(&mut self) {
         let mut skip = self.done;
         self.vectors.clear();
-        for part in &self.parts {
+        for part in &mut self.parts {
             let from = skip.min(part.bytes);
             skip -= from;
-            let rest = &part.block[from..part.bytes];
+            let rest = &mut part.block[from..part.bytes];
             if !rest.is_empty() {
-                let base = rest.as_ptr().cast_mut().cast();
+                let base = rest.as_mut_ptr().cast();
                 self.vectors.push(libc::iovec { iov_base: base, iov_len: rest.len() });
             }
         }
@@ -76,16 +94,35 @@ impl Gathered {
     /// Gives every block back with the verdict.
     fn end(self, errno: Option<i32>, ended: &mut Vec<Completion>) -> usize {
         let count = self.parts.len();
+        let nothing = match self.direction {
+            Direction::Write => std::io::ErrorKind::WriteZero,
+            Direction::Read => std::io::ErrorKind::UnexpectedEof,
+        };
         ended.extend(self.parts.into_iter().map(|part| {
             let result = match errno {
                 None => Ok(()),
-                Some(0) => Err(std::io::ErrorKind::WriteZero.into()),
+                Some(0) => Err(nothing.into()),
                 Some(errno) => Err(std::io::Error::from_raw_os_error(errno)),
             };
             Completion { token: part.token, block: Some(part.block), result }
         }));
         count
     }
+}
+
+/// Makes an entry for a registered file, an open one, or a removed one, of which the kernel says so by a
+/// descriptor that is never open. The ring's kinds of descriptors have no common type.
+macro_rules! with_target {
+    ($target:expr, |$file:ident| $entry:expr) => {
+        match $target {
+            Some(Ok($file)) => $entry,
+            Some(Err($file)) => $entry,
+            None => {
+                let $file = types::Fd(-1);
+                $entry
+            }
+        }
+    };
 }
 
 /// An io_uring ring with one owner.
@@ -99,6 +136,7 @@ pub struct RingEngine {
     backlog: Vec<squeue::Entry>,
     /// Started, but not shown to the kernel yet: the next block may still join.
     gathering: Option<Gathered>,
+    may_gather: bool,
     in_flight: usize,
     waker_armed: bool,
     buffers_registered: bool,
@@ -134,6 +172,7 @@ impl RingEngine {
             files: vec![None; FILES_MAX],
             backlog: Vec::with_capacity(requests),
             gathering: None,
+            may_gather: true,
             in_flight: 0,
             waker_armed: false,
             buffers_registered: false,
@@ -185,35 +224,34 @@ impl RingEngine {
     }
 
     fn start(&mut self, index: usize) {
-        let Some(Some(Request::Write(gathered))) = self.requests.get_mut(index) else { return };
+        let Some(Some(Request::Transfer(gathered))) = self.requests.get_mut(index) else { return };
         gathered.aim();
         let (vectors, count) = (gathered.vectors.as_ptr(), gathered.vectors.len() as u32);
         let at = gathered.offset + gathered.done as u64;
+        let direction = gathered.direction;
         let (slot, region) = (gathered.slot, gathered.parts.first().map_or(0, |part| part.block.region()));
         // A single piece can use the pool's registration; several could only from kernel 6.15 on.
         let single = match gathered.vectors[..] {
-            [piece] if self.buffers_registered => Some((piece.iov_base.cast_const().cast(), piece.iov_len)),
+            [piece] if self.buffers_registered => Some((piece.iov_base.cast(), piece.iov_len as u32)),
             _ => None,
         };
-        let entry = match (self.target(slot), single) {
-            (Some(Ok(file)), Some((base, length))) => {
-                opcode::WriteFixed::new(file, base, length as u32, region).offset(at).build()
+        let entry = with_target!(self.target(slot), |file| match (direction, single) {
+            (Direction::Write, Some((base, length))) => {
+                opcode::WriteFixed::new(file, base, length, region).offset(at).build()
             }
-            (Some(Err(file)), Some((base, length))) => {
-                opcode::WriteFixed::new(file, base, length as u32, region).offset(at).build()
+            (Direction::Read, Some((base, length))) => {
+                opcode::ReadFixed::new(file, base, length, region).offset(at).build()
             }
-            (Some(Ok(file)), None) => opcode::Writev::new(file, vectors, count).offset(at).build(),
-            (Some(Err(file)), None) => opcode::Writev::new(file, vectors, count).offset(at).build(),
-            // A removed file: let the kernel say so by a descriptor that is never open.
-            (None, _) => opcode::Writev::new(types::Fd(-1), vectors, count).offset(at).build(),
-        };
+            (Direction::Write, None) => opcode::Writev::new(file, vectors, count).offset(at).build(),
+            (Direction::Read, None) => opcode::Readv::new(file, vectors, count).offset(at).build(),
+        });
         self.push(entry.user_data(index as u64));
     }
 
     /// Shows the kernel what was gathered.
     fn start_gathered(&mut self) {
         if let Some(gathered) = self.gathering.take() {
-            let index = self.store(Request::Write(gathered));
+            let index = self.store(Request::Transfer(gathered));
             self.start(index);
         }
     }
@@ -293,7 +331,7 @@ enum Judged {
 }
 
 fn judge(request: &mut Option<Request>, result: i32, ended: &mut Vec<Completion>) -> Judged {
-    if let Some(Request::Write(gathered)) = request {
+    if let Some(Request::Transfer(gathered)) = request {
         match result {
             n if n > 0 && gathered.done + (n as usize) < gathered.bytes => {
                 gathered.done += n as usize;
@@ -304,7 +342,7 @@ fn judge(request: &mut Option<Request>, result: i32, ended: &mut Vec<Completion>
         }
     }
     match request.take() {
-        Some(Request::Write(gathered)) => {
+        Some(Request::Transfer(gathered)) => {
             Judged::Ended(gathered.end((result <= 0).then_some(-result), ended))
         }
         Some(Request::Sync { token }) => {
@@ -327,7 +365,7 @@ fn ring_error(source: std::io::Error) -> SysError {
     SysError::Ring { source, hint }
 }
 
-impl WriteEngine for RingEngine {
+impl BlockEngine for RingEngine {
     fn name(&self) -> &'static str {
         "io_uring"
     }
@@ -364,24 +402,29 @@ impl WriteEngine for RingEngine {
         let part = Part { bytes: bytes.min(block.len()), block, token };
         self.in_flight += 1;
         match &mut self.gathering {
-            Some(gathering) if gathering.takes(slot, offset) => gathering.add(part),
+            Some(gathering) if self.may_gather && gathering.takes(slot, offset) => gathering.add(part),
             _ => {
                 self.start_gathered();
-                let (parts, vectors) = (Vec::with_capacity(1), Vec::with_capacity(1));
-                let mut fresh = Gathered { slot, offset, parts, bytes: 0, done: 0, vectors };
-                fresh.add(part);
-                self.gathering = Some(fresh);
+                self.gathering = Some(Gathered::new(Direction::Write, slot, offset, part));
             }
         }
     }
 
+    fn read(&mut self, slot: FileSlot, offset: u64, block: Block, bytes: usize, token: u64) {
+        let part = Part { bytes: bytes.min(block.len()), block, token };
+        self.in_flight += 1;
+        self.start_gathered();
+        let index = self.store(Request::Transfer(Gathered::new(Direction::Read, slot, offset, part)));
+        self.start(index);
+    }
+
+    fn set_gather(&mut self, gather: bool) {
+        self.may_gather = gather;
+    }
+
     fn sync(&mut self, slot: FileSlot, token: u64) {
         let flags = types::FsyncFlags::DATASYNC;
-        let entry = match self.target(slot) {
-            Some(Ok(file)) => opcode::Fsync::new(file).flags(flags).build(),
-            Some(Err(file)) => opcode::Fsync::new(file).flags(flags).build(),
-            None => opcode::Fsync::new(types::Fd(-1)).flags(flags).build(),
-        };
+        let entry = with_target!(self.target(slot), |file| opcode::Fsync::new(file).flags(flags).build());
         self.in_flight += 1;
         let index = self.store(Request::Sync { token });
         self.push(entry.user_data(index as u64));

@@ -11,6 +11,7 @@ fn the_rest_of_a_short_write_begins_where_it_stopped() {
         token: token as u64,
     });
     let mut gathered = Gathered {
+        direction: Direction::Write,
         slot: FileSlot(0),
         offset: 0,
         parts: parts.collect(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use keepup_sys::engine::{Completion, EngineChoice, FileSlot, WriteEngine, open};
+use keepup_sys::engine::{BlockEngine, Completion, EngineChoice, FileSlot, open};
 use keepup_sys::file::create_preallocated;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -58,7 +58,7 @@ pub struct VolumeMeasured {
 }
 
 struct Writing {
-    engine: Box<dyn WriteEngine>,
+    engine: Box<dyn BlockEngine>,
     pool: Pool,
     file: Option<(FileSlot, u64)>,
     files: u32,

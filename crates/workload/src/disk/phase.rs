@@ -3,7 +3,8 @@ use std::path::Path;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, ProcessCpu};
-use keepup_results::DiskPhase;
+use keepup_measure::histogram::Latency;
+use keepup_results::{DiskLatency, DiskPhase};
 
 /// A phase that has begun.
 pub(super) struct PhaseClock {
@@ -39,10 +40,41 @@ impl PhaseClock {
             name,
             files,
             bytes,
+            operations: None,
             seconds: seconds(elapsed_ns),
             cpu_seconds: seconds(cpu_ns),
             machine_cpu_seconds: busy_ns.map(seconds),
             steal_seconds: steal_ns.map(seconds),
+            latency: None,
+            skipped: None,
         }
+    }
+}
+
+/// A phase that cannot be measured here.
+pub(super) fn skipped(name: String, why: String) -> DiskPhase {
+    DiskPhase {
+        name,
+        files: 0,
+        bytes: 0,
+        operations: None,
+        seconds: 0.0,
+        cpu_seconds: 0.0,
+        machine_cpu_seconds: None,
+        steal_seconds: None,
+        latency: None,
+        skipped: Some(why),
+    }
+}
+
+/// What a result says of latencies.
+pub(super) fn told(latency: &Latency) -> DiskLatency {
+    let summary = latency.summary();
+    DiskLatency {
+        mean_ns: summary.mean_ns,
+        p50_ns: summary.p50_ns,
+        p99_ns: summary.p99_ns,
+        p99_9_ns: summary.p99_9_ns,
+        max_ns: summary.max_ns,
     }
 }

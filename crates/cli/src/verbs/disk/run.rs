@@ -49,6 +49,8 @@ pub(super) struct Test<'a> {
     pub(super) plan: serde_json::Value,
     /// What a run is told as, for people.
     pub(super) lines: &'a dyn Fn(&DiskRun) -> Vec<String>,
+    /// What all runs come to, for people.
+    pub(super) summary: &'a dyn Fn(&DiskSummary) -> String,
 }
 
 /// Runs the workload that `make` gives for a volume and a directory's name on all volumes in turns.
@@ -109,7 +111,7 @@ pub(super) fn measure<W: Workload<Measured = Vec<DiskPhase>>>(
     };
     match common.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => result(&table(&summary)),
+        false => result(&(test.summary)(&summary)),
     }
     if let Some(failure) = done.failure {
         let failure = anyhow::Error::from(failure);
@@ -129,7 +131,7 @@ fn volumes(common: &Common) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Median, lowest and highest rate of every phase, and what it cost in CPU.
-fn table(summary: &DiskSummary) -> String {
+pub(super) fn table(summary: &DiskSummary) -> String {
     let mut lines = vec![format!(
         "{:<24} {:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
         "volume", "phase", "runs", "median MB/s", "lowest", "highest", "CPU s/GB", "machine"

@@ -2,7 +2,7 @@
 use keepup_results::{DiskPhase, DiskRun};
 use keepup_workload::disk::testdisk::{LISTING, QUICK, Testdisk, TestdiskSpec};
 
-use super::run::{Common, Test, measure};
+use super::run::{Common, Test, measure, table};
 use crate::exit::Exit;
 
 /// Write 1 file of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB; create them, then overwrite them
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             "direct": direct,
         }),
         lines: &lines,
+        summary: &table,
     };
     measure(&args.common, &test, |volume, name| {
         Testdisk::new(TestdiskSpec { volume: volume.clone(), sequence, direct }, name)

@@ -1,0 +1,138 @@
+//! `keepup disk sweep`: transfer sizes against depths.
+use std::time::Duration;
+
+use keepup_measure::stats::median;
+use keepup_results::{DiskPhase, DiskSummary};
+use keepup_workload::disk::sweep::{Point, Sweep, SweepSpec};
+
+use super::run::{Common, Test, measure};
+use crate::args::{EngineArg, size, span};
+use crate::exit::Exit;
+
+/// Write and read with transfers of 512 B to 64 MiB, 1 to 256 at a time: one surface each
+///
+/// Direct I/O, in one file that was written end to end before. Each point goes on for --time; a write ends
+/// with a flush inside the time that counts.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup disk sweep --volume /data/a --quick
+  keepup disk sweep --volume /data/a --sizes '64 KiB,1 MiB,4 MiB' --depths 1,8,32 --time '10 s' --repeats 5")]
+pub(crate) struct Args {
+    /// Sizes of a transfer [default: 512 B to 64 MiB, doubling]
+    #[arg(long, value_parser = size, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<u64>,
+    /// Transfers under way [default: 1 to 256, doubling]
+    #[arg(long, value_name = "DEPTHS", value_delimiter = ',', value_parser = depth)]
+    depths: Vec<usize>,
+    /// How long each point is measured [default: 1 s]
+    #[arg(long, value_parser = span, value_name = "TIME")]
+    time: Option<Duration>,
+    /// Size of the file [default: 4 GiB]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    file: Option<u64>,
+    /// How transfers are made
+    #[arg(long, value_enum, default_value_t)]
+    engine: EngineArg,
+    /// 4 KiB to 4 MiB, depths 1, 8, 32, a fifth of a second each in 1 GiB: a first look
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+fn depth(text: &str) -> Result<usize, String> {
+    let depth = text.trim().parse().ok().filter(|depth| (1..=1024).contains(depth));
+    depth.ok_or_else(|| format!("{text:?} is not a depth from 1 to 1024"))
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let doubling = |first: u64, last: u64| {
+        std::iter::successors(Some(first), move |n| Some(n * 2).filter(|n| *n <= last))
+    };
+    let given = |given: &[u64], quick: &[u64], all: Vec<u64>| match (given, args.quick) {
+        ([], true) => quick.to_vec(),
+        ([], false) => all,
+        (given, _) => given.to_vec(),
+    };
+    let sizes = given(&args.sizes, &[4 << 10, 64 << 10, 1 << 20, 4 << 20], doubling(512, 64 << 20).collect());
+    let depths: Vec<u64> = args.depths.iter().map(|depth| *depth as u64).collect();
+    let depths = given(&depths, &[1, 8, 32], doubling(1, 256).collect());
+    if let Some(wrong) = sizes.iter().find(|size| !(512..=64 << 20).contains(*size) || **size % 512 != 0) {
+        return Err(crate::verbs::record::usage(format!(
+            "a transfer of {wrong} bytes is not a multiple of 512 from 512 B to 64 MiB"
+        )));
+    }
+    let (quick_time, quick_file) = (Duration::from_millis(200), 1 << 30);
+    let time = args.time.unwrap_or(if args.quick { quick_time } else { Duration::from_secs(1) });
+    let file_bytes = args.file.unwrap_or(if args.quick { quick_file } else { 4 << 30 });
+    let file_bytes = file_bytes.next_multiple_of(64 << 20);
+    let points: Vec<Point> = sizes
+        .iter()
+        .flat_map(|&bytes| {
+            depths.iter().map(move |&depth| Point { bytes: bytes as usize, depth: depth as usize })
+        })
+        .collect();
+    let engine = args.engine.choice();
+    let test = Test {
+        name: "sweep",
+        plan: serde_json::json!({
+            "sizes": sizes, "depths": depths, "seconds": time.as_secs_f64(), "file_bytes": file_bytes,
+            "access": "direct", "engine": format!("{engine:?}").to_lowercase(),
+        }),
+        lines: &|_| Vec::new(),
+        summary: &|summary| surfaces(summary, &sizes, &depths),
+    };
+    measure(&args.common, &test, |volume, name| {
+        let spec = SweepSpec { volume: volume.clone(), points: points.clone(), file_bytes, time, engine };
+        Sweep::new(spec, name)
+    })
+}
+
+fn label(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        bytes if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        bytes => format!("{bytes} B"),
+    }
+}
+
+/// What a surface shows.
+type Figure<'a> = (&'a str, &'a dyn Fn(&DiskPhase) -> Option<f64>, usize);
+
+/// For every volume: rate, and CPU for each GB, of writing and of reading; medians.
+fn surfaces(summary: &DiskSummary, sizes: &[u64], depths: &[u64]) -> String {
+    let rate = |phase: &DiskPhase| phase.bytes_per_second().map(|rate| rate / 1e6);
+    let cpu = |phase: &DiskPhase| phase.cpu_seconds_per_gb().map(|seconds| seconds * 1e3);
+    let figures: [Figure<'_>; 2] = [("MB/s", &rate, 0), ("CPU ms/GB", &cpu, 1)];
+    let mut volumes: Vec<&str> = summary.runs.iter().map(|run| run.volume.as_str()).collect();
+    volumes.dedup();
+    volumes.sort_unstable();
+    volumes.dedup();
+    let mut lines = Vec::new();
+    for volume in volumes {
+        for verb in ["write", "read"] {
+            for (unit, figure, digits) in figures {
+                lines.push(format!("{volume}: {verb}, {unit}; sizes down, depths across"));
+                let head: String = depths.iter().map(|depth| format!("{depth:>9}")).collect();
+                lines.push(format!("{:>9}{head}", ""));
+                for &size in sizes {
+                    let cell = |depth: &u64| {
+                        let name = format!("{verb} {size} B depth {depth}");
+                        let values: Vec<f64> = summary.phases(volume, &name).filter_map(figure).collect();
+                        median(&values).map_or_else(|| format!("{:>9}", "-"), |v| format!("{v:>9.digits$}"))
+                    };
+                    let row: String = depths.iter().map(cell).collect();
+                    lines.push(format!("{:>9}{row}", label(size)));
+                }
+            }
+        }
+    }
+    let skipped =
+        summary.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.skipped.as_deref());
+    let mut reasons: Vec<&str> = skipped.collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    lines.extend(reasons.iter().map(|why| format!("-: {why}")));
+    lines.push("MB = 10^6 bytes; CPU of keepup with its kernel workers".into());
+    lines.join("\n")
+}
