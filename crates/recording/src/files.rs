@@ -30,6 +30,23 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)
 }
 
+/// Puts what `fill` writes in the place of the file `path`: all or nothing, durable.
+pub(crate) fn replace(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(FRESH);
+    let fresh = Path::new(&fresh);
+    let _ = std::fs::remove_file(fresh);
+    let file = create_new(fresh)?;
+    fill(&file)?;
+    file.sync_all()?;
+    std::fs::rename(fresh, path)?;
+    let home = path.parent().filter(|home| !home.as_os_str().is_empty());
+    sync_directory(home.unwrap_or(Path::new(".")))
+}
+
+/// Behind the name of a file that is to replace another, until it does.
+pub(crate) const FRESH: &str = ".new";
+
 /// Makes the names in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()

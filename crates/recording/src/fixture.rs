@@ -143,24 +143,30 @@ pub fn scene_segment(blocks: u64) -> Result<Vec<u8>, LayoutError> {
     Ok(builder.finish())
 }
 
+/// A manifest of volume `volume_index` of a recording that lies on `volumes`, for tests that care about other
+/// things.
+pub fn manifest(volumes: Vec<PathBuf>, volume_index: u32) -> Manifest {
+    Manifest {
+        format_version: FORMAT_VERSION,
+        name: "run".to_owned(),
+        recording: RECORDING,
+        volume: Id([volume_index as u8 + 1; 16]),
+        volume_index,
+        volumes,
+        placement: Placement::Free,
+        created_unix_ns: 1,
+        tool_version: "0.0.0".to_owned(),
+        keep: None,
+    }
+}
+
 /// Makes a recording on the volume `root` that was cut off, with one segment, not sealed, whose file has
 /// these bytes; returns the recording's directory.
 ///
 /// # Errors
 /// When the system refuses.
 pub fn scene(root: &Path, segment: &[u8]) -> Result<PathBuf, RecordingError> {
-    let manifest = Manifest {
-        format_version: FORMAT_VERSION,
-        name: "scene".to_owned(),
-        recording: RECORDING,
-        volume: Id([1; 16]),
-        volume_index: 0,
-        volumes: vec![root.to_owned()],
-        placement: Placement::Free,
-        created_unix_ns: 1,
-        tool_version: "0.0.0".to_owned(),
-        keep: None,
-    };
+    let manifest = manifest(vec![root.to_owned()], 0);
     let dir = manifest.create(root)?;
     let mut journal = Journal::create(&dir, &manifest)?;
     let file = segment_file_name(0);

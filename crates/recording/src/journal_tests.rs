@@ -8,22 +8,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::crc::crc32;
-use crate::layout::FORMAT_VERSION;
-use crate::manifest::Placement;
 
 fn manifest() -> Manifest {
-    Manifest {
-        format_version: FORMAT_VERSION,
-        name: "run".to_owned(),
-        recording: Id([1; 16]),
-        volume: Id([2; 16]),
-        volume_index: 0,
-        volumes: vec!["/data".into()],
-        placement: Placement::Pinned,
-        created_unix_ns: 3,
-        tool_version: "0.1.0".to_owned(),
-        keep: None,
-    }
+    let own = crate::fixture::manifest(vec!["/data".into()], 0);
+    Manifest { recording: Id([1; 16]), volume: Id([2; 16]), created_unix_ns: 3, ..own }
 }
 
 fn records() -> Vec<JournalRecord> {

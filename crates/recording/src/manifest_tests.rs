@@ -5,18 +5,8 @@ use std::os::unix::fs::symlink;
 use super::*;
 
 fn manifest(name: &str) -> Manifest {
-    Manifest {
-        format_version: FORMAT_VERSION,
-        name: name.to_owned(),
-        recording: Id([0xAB; 16]),
-        volume: Id([1; 16]),
-        volume_index: 1,
-        volumes: vec!["/data/a".into(), "b".into()],
-        placement: Placement::Free,
-        created_unix_ns: 1_790_000_000_000_000_000,
-        tool_version: "0.1.0".to_owned(),
-        keep: None,
-    }
+    let own = crate::fixture::manifest(vec!["/data/a".into(), "b".into()], 1);
+    Manifest { name: name.to_owned(), recording: Id([0xAB; 16]), ..own }
 }
 
 #[test]

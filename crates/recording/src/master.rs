@@ -16,7 +16,7 @@ use keepup_stream::wire::StreamInfo;
 
 use crate::contents::{Contents, contents};
 use crate::error::RecordingError;
-use crate::files::{create_new, sync_directory};
+use crate::files::replace;
 use crate::hdf5::{
     Attribute, Dataset, ElementKind, Links, Mapping, Place, SUPERBLOCK_BYTES, Selection, Storage, superblock,
 };
@@ -64,11 +64,8 @@ pub fn write_master_to(recording: &Recording, path: &Path) -> Result<(), Recordi
     let created = UNIX_EPOCH + Duration::from_nanos(recording.manifest().created_unix_ns);
     let start_time = humantime::format_rfc3339_millis(created).to_string();
     let survey = survey(recording, home)?;
-    let fresh = path.with_extension("nxs.new");
-    let write = || -> io::Result<()> {
-        let _ = fs::remove_file(&fresh);
-        let file = create_new(&fresh)?;
-        let mut out = BufWriter::with_capacity(1 << 20, &file);
+    let written = replace(path, |file| {
+        let mut out = BufWriter::with_capacity(1 << 20, file);
         out.write_all(&[0; SUPERBLOCK_BYTES])?;
         let mut place = Place::new(&mut out, SUPERBLOCK_BYTES as u64);
         let root = put_master(recording, &start_time, &survey, &mut place)?;
@@ -76,12 +73,9 @@ pub fn write_master_to(recording: &Recording, path: &Path) -> Result<(), Recordi
         out.seek(SeekFrom::Start(0))?;
         out.write_all(&superblock)?;
         out.flush()?;
-        file.set_permissions(Permissions::from_mode(0o444))?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        sync_directory(home)
-    };
-    write().map_err(RecordingError::io("write", path))
+        file.set_permissions(Permissions::from_mode(0o444))
+    });
+    written.map_err(RecordingError::io("write", path))
 }
 
 /// What lies where.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::RecordingError;
+use crate::files::FRESH;
 use crate::journal::JOURNAL_FILE;
 use crate::layout::segment_file_name;
 use crate::manifest::{MANIFEST_FILE, Manifest};
@@ -25,7 +26,7 @@ pub fn remove(dir: &Path) -> Result<(), RecordingError> {
     let ours = names.iter().filter(|name| name.to_str().is_some_and(is_segment));
     let others = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, JOURNAL_FILE, MANIFEST_FILE];
     // What a crash left of replacing one.
-    let fresh = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE].map(|name| format!("{name}.new"));
+    let fresh = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE].map(|name| format!("{name}{FRESH}"));
     let others = fresh.iter().map(Path::new).chain(others.map(Path::new));
     for name in ours.map(Path::new).chain(others) {
         let path = dir.join(name);

@@ -2,24 +2,11 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::id::Id;
+use crate::fixture::manifest;
 use crate::journal::Journal;
-use crate::layout::FORMAT_VERSION;
-use crate::manifest::Placement;
 
 fn recording(volume: &Path) -> PathBuf {
-    let manifest = Manifest {
-        format_version: FORMAT_VERSION,
-        name: "run".into(),
-        recording: Id([1; 16]),
-        volume: Id([2; 16]),
-        volume_index: 0,
-        volumes: vec![volume.to_path_buf()],
-        placement: Placement::Free,
-        created_unix_ns: 1,
-        tool_version: "test".into(),
-        keep: None,
-    };
+    let manifest = manifest(vec![volume.to_path_buf()], 0);
     let dir = manifest.create(volume).unwrap();
     Journal::create(&dir, &manifest).unwrap();
     fs::write(dir.join("segment-000000.mcap"), "x").unwrap();

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordingError;
-use crate::files::{create_new, open_regular, open_regular_to_write, sync_directory};
+use crate::files::{open_regular, open_regular_to_write, replace};
 use crate::id::Id;
 use crate::layout::segment_file_name;
 use crate::line::{LINE_BYTES_MAX, parse_line, put_line};
@@ -215,16 +215,7 @@ fn write(path: &Path, content: &impl Serialize) -> Result<(), RecordingError> {
     let mut text = Vec::new();
     put_line(&mut text, content)
         .map_err(|what| RecordingError::Manifest { path: path.to_path_buf(), what })?;
-    let fresh = path.with_extension("jsonl.new");
-    let replace = || -> io::Result<()> {
-        let _ = fs::remove_file(&fresh);
-        let mut file = create_new(&fresh)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        sync_directory(path.parent().unwrap_or(Path::new(".")))
-    };
-    replace().map_err(RecordingError::io("write", path))
+    replace(path, |mut file| file.write_all(&text)).map_err(RecordingError::io("write", path))
 }
 
 #[cfg(test)]

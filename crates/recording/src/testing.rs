@@ -77,18 +77,9 @@ impl TestRecording {
         let volumes = (0..volumes).map(|index| {
             let place = &places[index as usize];
             fs::create_dir(place).unwrap();
-            let manifest = Manifest {
-                format_version: crate::layout::FORMAT_VERSION,
-                name: "run 7".to_owned(),
-                recording: Id([7; 16]),
-                volume: Id([index as u8; 16]),
-                volume_index: index,
-                volumes: places.clone(),
-                placement,
-                created_unix_ns: 1,
-                tool_version: "0.0.0".to_owned(),
-                keep: None,
-            };
+            let own = crate::fixture::manifest(places.clone(), index);
+            let manifest =
+                Manifest { name: "run 7".to_owned(), volume: Id([index as u8; 16]), placement, ..own };
             let dir = manifest.create(place).unwrap();
             let mut journal = Journal::create(&dir, &manifest).unwrap();
             for &id in streams {

@@ -26,7 +26,7 @@ use crate::retention::{Removed, RemovedStream};
 /// What is wrong with the begin record of a journal that does not belong here.
 const FOREIGN: &str = "it is of another recording or volume than the manifest";
 
-/// Most removed segments whose lines may be lost: what tells of them has no checksum.
+/// Most removed segments whose lines may be lost: a bound on the memory that one number can take.
 const LOST_SEGMENTS_MAX: u32 = 1 << 20;
 
 /// What is known of one volume's part of a recording.

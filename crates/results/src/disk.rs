@@ -45,6 +45,18 @@ pub struct DiskRun {
     pub repeat: u32,
     /// Its phases, in order; fewer than planned when it was cut short.
     pub phases: Vec<DiskPhase>,
+    /// Phases that cannot be on this volume.
+    pub skipped: Vec<DiskSkipped>,
+}
+
+/// A phase that was not measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskSkipped {
+    /// Its name.
+    pub name: String,
+    /// Why it was not measured.
+    pub why: String,
 }
 
 /// One phase.
@@ -70,8 +82,6 @@ pub struct DiskPhase {
     pub steal_seconds: Option<f64>,
     /// From the start of a request to its end, where requests are of one kind.
     pub latency: Option<DiskLatency>,
-    /// Why it was not measured, if it was not; the figures are then 0.
-    pub skipped: Option<String>,
 }
 
 /// How long requests took, nanoseconds; to 1 %.

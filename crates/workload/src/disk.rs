@@ -1,10 +1,12 @@
-//! Disk tests: what the papers' programs measured, each a workload of its own on one volume.
+//! Disk tests: what the papers' programs measured, each a file of its own.
 //!
 //! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
 //! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
+mod on_volume;
 mod phase;
 mod repeat;
 pub mod sweep;
 pub mod testdisk;
 
+pub use on_volume::{Cost, DiskTest, Found, OnVolume};
 pub use repeat::{Repeated, alternate};

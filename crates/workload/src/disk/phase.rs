@@ -6,6 +6,9 @@ use keepup_measure::cpu::{CoreTimes, ProcessCpu};
 use keepup_measure::histogram::Latency;
 use keepup_results::{DiskLatency, DiskPhase};
 
+/// What a slow disk writes, for estimates of time, in bytes per second.
+pub(super) const RATE_GUESS: f64 = 200e6;
+
 /// A phase that has begun.
 pub(super) struct PhaseClock {
     cores: Option<Vec<CoreTimes>>,
@@ -46,24 +49,7 @@ impl PhaseClock {
             machine_cpu_seconds: busy_ns.map(seconds),
             steal_seconds: steal_ns.map(seconds),
             latency: None,
-            skipped: None,
         }
-    }
-}
-
-/// A phase that cannot be measured here.
-pub(super) fn skipped(name: String, why: String) -> DiskPhase {
-    DiskPhase {
-        name,
-        files: 0,
-        bytes: 0,
-        operations: None,
-        seconds: 0.0,
-        cpu_seconds: 0.0,
-        machine_cpu_seconds: None,
-        steal_seconds: None,
-        latency: None,
-        skipped: Some(why),
     }
 }
 

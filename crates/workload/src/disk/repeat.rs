@@ -2,8 +2,9 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use keepup_results::{DiskPhase, DiskRun};
+use keepup_results::DiskRun;
 
+use super::{DiskTest, Found, OnVolume};
 use crate::{Context, Workload, WorkloadError, run};
 
 /// What the repeats came to.
@@ -17,31 +18,31 @@ pub struct Repeated {
     pub is_interrupted: bool,
 }
 
-/// Runs the workload that `make` gives for a volume and the number of a run, on each volume in turns,
-/// `repeats` times. `tell` is given every run that has ended.
-pub fn alternate<W: Workload<Measured = Vec<DiskPhase>>>(
+/// Runs `test` on each volume in turns, `repeats` times, in directories whose names begin with `name`. `tell`
+/// is given every run that has ended.
+pub fn alternate<T: DiskTest + Clone>(
+    test: &T,
     volumes: &[PathBuf],
     repeats: u32,
+    name: &str,
     context: &mut Context,
-    make: impl Fn(&PathBuf, u32) -> W,
     tell: &mut dyn FnMut(&DiskRun),
 ) -> Repeated {
     let mut done = Repeated { runs: Vec::new(), failure: None, is_interrupted: false };
-    let mut number = 0;
     for repeat in 1..=repeats {
         for volume in volumes {
-            number += 1;
-            let mut workload = make(volume, number);
+            let directory = format!("{name}-{:03}", done.runs.len() + 1);
+            let mut workload = OnVolume::new(test.clone(), volume.clone(), directory);
             let outcome = run(&mut workload, context);
             // What was finished stands, also when the rest failed.
-            let phases = match outcome {
-                Ok(phases) => phases,
+            let Found { phases, skipped } = match outcome {
+                Ok(found) => found,
                 Err(failure) => {
                     done.failure = Some(failure);
                     workload.measured().unwrap_or_default()
                 }
             };
-            let run = DiskRun { volume: volume.display().to_string(), repeat, phases };
+            let run = DiskRun { volume: volume.display().to_string(), repeat, phases, skipped };
             tell(&run);
             done.runs.push(run);
             done.is_interrupted = context.stop.load(Ordering::Acquire);

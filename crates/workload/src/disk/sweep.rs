@@ -10,17 +10,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_measure::histogram::Latency;
-use keepup_results::DiskPhase;
+use keepup_results::{DiskPhase, DiskSkipped};
 use keepup_sys::engine::{BlockEngine, Completion, EngineChoice, FileSlot, open};
 use keepup_sys::file::{Access, create_preallocated, direct_alignment, sync_data};
 use keepup_sys::pool::{GRAIN_BYTES, Pool};
 use keepup_sys::waker::Waker;
 
-use super::phase::{PhaseClock, skipped, told};
+use super::phase::{PhaseClock, RATE_GUESS, told};
+use super::{Cost, DiskTest, Found};
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::scratch::Scratch;
-use crate::{Context, Footprint, Workload, WorkloadError};
+use crate::{Context, WorkloadError};
 
 /// Memory that the blocks under way may take; points that need more are left out. Bytes.
 pub const MEMORY_BYTES_MAX: usize = 512 << 20;
@@ -28,8 +29,8 @@ pub const MEMORY_BYTES_MAX: usize = 512 << 20;
 const FILL: Point = Point { bytes: 4 << 20, depth: 8 };
 /// Every page is stamped, so that no page is written twice with the same contents.
 const PAGE_BYTES: usize = 4096;
-/// What a slow disk writes, for the estimate of the time, in bytes per second.
-const RATE_GUESS: f64 = 200e6;
+/// What no disk writes more than, for the bound on what is written, in bytes per second.
+const RATE_MAX: f64 = 10e9;
 
 /// One point of a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +41,9 @@ pub struct Point {
     pub depth: usize,
 }
 
-/// What is measured, where, and how.
+/// The test.
 #[derive(Clone, Debug)]
-pub struct SweepSpec {
-    /// The volume.
-    pub volume: PathBuf,
+pub struct Sweep {
     /// Points, in the order in which they are measured; first all writes, then all reads.
     pub points: Vec<Point>,
     /// Bytes of the file.
@@ -53,15 +52,6 @@ pub struct SweepSpec {
     pub time: Duration,
     /// How requests are made.
     pub engine: EngineChoice,
-}
-
-/// The test on one volume.
-#[derive(Debug)]
-pub struct Sweep {
-    spec: SweepSpec,
-    name: String,
-    scratch: Option<Scratch>,
-    phases: Vec<DiskPhase>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,19 +97,13 @@ impl Point {
 }
 
 impl Sweep {
-    /// `name` becomes a directory on the volume for as long as it runs.
-    pub fn new(spec: SweepSpec, name: String) -> Self {
-        Self { spec, name, scratch: None, phases: Vec::new() }
-    }
-
-    fn target(&mut self) -> Result<Option<Target>, WorkloadError> {
-        let Some(scratch) = &mut self.scratch else { return Ok(None) };
+    fn target(&self, scratch: &mut Scratch) -> Result<Target, WorkloadError> {
         let path = scratch.file("data");
-        let made = create_preallocated(&path, self.spec.file_bytes)?;
+        let made = create_preallocated(&path, self.file_bytes)?;
         if made.access != Access::Direct {
             return Err(keepup_sys::SysError::NotDirect { path }.into());
         }
-        let points = self.spec.points.iter().chain([&FILL]);
+        let points = self.points.iter().chain([&FILL]);
         let possible = points.filter(|point| point.memory_bytes() <= MEMORY_BYTES_MAX);
         let memory = possible.clone().map(|point| point.memory_bytes()).max().unwrap_or(0);
         let depth = possible.map(|point| point.depth).max().unwrap_or(1);
@@ -128,12 +112,12 @@ impl Sweep {
             fill_random(&mut all, SEED);
             pool.give_back(all);
         }
-        let (mut engine, _) = open(self.spec.engine, &pool.memory(), &Waker::new()?, depth)?;
+        let (mut engine, _) = open(self.engine, &pool.memory(), &Waker::new()?, depth)?;
         engine.set_gather(false);
         let file = Arc::new(made.file);
         let slot = engine.add_file(Arc::clone(&file))?;
         let align = direct_alignment(&file);
-        Ok(Some(Target { engine, pool, slot, file, path, align, ended: Vec::new(), stamp: 0 }))
+        Ok(Target { engine, pool, slot, file, path, align, ended: Vec::new(), stamp: 0 })
     }
 
     /// Why a point cannot be measured here.
@@ -141,7 +125,7 @@ impl Sweep {
         if point.memory_bytes() > MEMORY_BYTES_MAX {
             return Some(format!("needs {} MiB of memory", point.memory_bytes() >> 20));
         }
-        if point.bytes as u64 > self.spec.file_bytes {
+        if point.bytes as u64 > self.file_bytes {
             return Some("larger than the file".to_owned());
         }
         let align = target.align? as usize;
@@ -159,7 +143,7 @@ impl Sweep {
         let clock = Arc::clone(&context.clock);
         let mut run = Run { kind, point, at: 0, requests: 0, latency: Latency::new() };
         let begun = PhaseClock::begin(clock.as_ref());
-        let end_ns = clock.now_ns() + self.spec.time.as_nanos() as u64;
+        let end_ns = clock.now_ns() + self.time.as_nanos() as u64;
         let mut starts = Starts::new(point.depth);
         while clock.now_ns() < end_ns {
             if context.stop.load(Ordering::Acquire) {
@@ -168,7 +152,7 @@ impl Sweep {
             }
             let now_ns = clock.now_ns();
             while target.engine.in_flight() < point.depth
-                && target.start(&mut run, self.spec.file_bytes, &mut starts, now_ns)
+                && target.start(&mut run, self.file_bytes, &mut starts, now_ns)
             {}
             target.wait()?;
             starts.end(&mut target.ended, clock.now_ns(), &mut run.latency, &mut target.pool)?;
@@ -285,53 +269,39 @@ impl Target {
     }
 }
 
-impl Workload for Sweep {
-    type Measured = Vec<DiskPhase>;
-
+impl DiskTest for Sweep {
     fn name(&self) -> &'static str {
         "sweep"
     }
 
-    fn plan(&self) -> Footprint {
-        let of = |bytes| [(self.spec.volume.clone(), bytes)].into();
-        let points = self.spec.points.len() as u32;
-        let fill = Duration::from_secs_f64(self.spec.file_bytes as f64 / RATE_GUESS);
-        let time = fill + self.spec.time * points * 2;
-        // How much is written depends on the disk: at most this at 10 GB/s.
-        let written = self.spec.file_bytes + ((self.spec.time * points).as_secs_f64() * 10e9) as u64;
-        Footprint { bytes_written: of(written), space_bytes: of(self.spec.file_bytes), time }
+    fn cost(&self) -> Cost {
+        let points = self.points.len() as u32;
+        let fill = Duration::from_secs_f64(self.file_bytes as f64 / RATE_GUESS);
+        let written = self.file_bytes + ((self.time * points).as_secs_f64() * RATE_MAX) as u64;
+        Cost { bytes_written: written, space_bytes: self.file_bytes, time: fill + self.time * points * 2 }
     }
 
-    fn prepare(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
-        self.scratch = Some(Scratch::create(&self.spec.volume, &self.name)?);
-        Ok(())
-    }
-
-    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        let Some(mut target) = self.target()? else { return Ok(()) };
-        target.fill(self.spec.file_bytes, context)?;
+    fn measure(
+        &self,
+        scratch: &mut Scratch,
+        found: &mut Found,
+        context: &mut Context,
+    ) -> Result<(), WorkloadError> {
+        let mut target = self.target(scratch)?;
+        target.fill(self.file_bytes, context)?;
         for kind in [Kind::Write, Kind::Read] {
-            for point in self.spec.points.clone() {
+            for &point in &self.points {
                 if let Some(why) = self.obstacle(point, &target) {
-                    self.phases.push(skipped(kind.name(point), why));
+                    found.skipped.push(DiskSkipped { name: kind.name(point), why });
                     continue;
                 }
                 match self.point(kind, point, &mut target, context)? {
-                    Some(phase) => self.phases.push(phase),
+                    Some(phase) => found.phases.push(phase),
                     None => return Ok(()),
                 }
             }
         }
         Ok(())
-    }
-
-    fn clean_up(&mut self) -> Result<(), WorkloadError> {
-        self.scratch = None;
-        Ok(())
-    }
-
-    fn measured(&mut self) -> Result<Vec<DiskPhase>, WorkloadError> {
-        Ok(std::mem::take(&mut self.phases))
     }
 }
 

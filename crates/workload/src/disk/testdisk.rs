@@ -12,16 +12,15 @@ use keepup_results::DiskPhase;
 use keepup_sys::file::{Access, open_truncated, sync_everything, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
-use super::phase::PhaseClock;
+use super::phase::{PhaseClock, RATE_GUESS};
+use super::{Cost, DiskTest, Found};
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::scratch::Scratch;
-use crate::{Context, Footprint, Workload, WorkloadError};
+use crate::{Context, WorkloadError};
 
 /// Bytes of the buffer, and of the longest write.
 pub const BUFFER_BYTES: usize = 16 << 20;
-/// What a slow disk writes, for the estimate of the time, in bytes per second.
-const RATE_GUESS: f64 = 200e6;
 
 /// Files of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,48 +45,21 @@ pub const QUICK: [Series; 3] = [
     Series { files: 256, bytes: 8 << 10 },
 ];
 
-/// What is written, where, and how.
+/// The test.
 #[derive(Clone, Debug)]
-pub struct TestdiskSpec {
-    /// The volume.
-    pub volume: PathBuf,
+pub struct Testdisk {
     /// The files.
     pub sequence: [Series; 3],
     /// Past the page cache, where the listing goes through it.
     pub direct: bool,
 }
 
-/// The test on one volume.
-#[derive(Debug)]
-pub struct Testdisk {
-    spec: TestdiskSpec,
-    name: String,
-    scratch: Option<Scratch>,
-    phases: Vec<DiskPhase>,
-}
-
-impl TestdiskSpec {
-    /// Bytes that one round writes, and the space that its files take.
-    fn round_bytes(&self) -> u64 {
-        self.sequence.iter().map(|series| u64::from(series.files) * series.bytes).sum()
-    }
-}
-
 impl Testdisk {
-    /// `name` becomes a directory on the volume for as long as it runs.
-    pub fn new(spec: TestdiskSpec, name: String) -> Self {
-        Self { spec, name, scratch: None, phases: Vec::new() }
-    }
-
     /// Paths of all files, series by series, with the numbers that the listing gives them.
-    fn paths(&mut self) -> Vec<Vec<PathBuf>> {
-        let Some(scratch) = &mut self.scratch else { return Vec::new() };
-        let mut number = 0;
-        let mut path = |_| {
-            number += 1;
-            scratch.file(&format!("data_{:04}", number - 1))
-        };
-        self.spec.sequence.iter().map(|series| (0..series.files).map(&mut path).collect()).collect()
+    fn paths(&self, scratch: &mut Scratch) -> Vec<Vec<PathBuf>> {
+        let mut numbers = 0..;
+        let mut path = |_| scratch.file(&format!("data_{:04}", numbers.next().unwrap_or(0)));
+        self.sequence.iter().map(|series| (0..series.files).map(&mut path).collect()).collect()
     }
 
     /// One series; nothing when it was to stop before its end.
@@ -120,7 +92,7 @@ impl Testdisk {
     }
 
     fn write_file(&self, path: &Path, bytes: u64, data: &Block) -> Result<(), WorkloadError> {
-        let access = if self.spec.direct { Access::Direct } else { Access::Buffered };
+        let access = if self.direct { Access::Direct } else { Access::Buffered };
         let file: OwnedFd = open_truncated(path, access)?;
         let mut at = 0;
         while at < bytes {
@@ -152,48 +124,36 @@ fn remove(path: &Path) -> Result<(), WorkloadError> {
     }
 }
 
-impl Workload for Testdisk {
-    type Measured = Vec<DiskPhase>;
-
+impl DiskTest for Testdisk {
     fn name(&self) -> &'static str {
         "testdisk"
     }
 
-    fn plan(&self) -> Footprint {
-        let round = self.spec.round_bytes();
-        let of = |bytes| [(self.spec.volume.clone(), bytes)].into();
+    fn cost(&self) -> Cost {
+        let round: u64 = self.sequence.iter().map(|series| u64::from(series.files) * series.bytes).sum();
         let time = Duration::from_secs_f64(2.0 * round as f64 / RATE_GUESS);
-        Footprint { bytes_written: of(2 * round), space_bytes: of(round), time }
+        Cost { bytes_written: 2 * round, space_bytes: round, time }
     }
 
-    fn prepare(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
-        self.scratch = Some(Scratch::create(&self.spec.volume, &self.name)?);
-        Ok(())
-    }
-
-    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+    fn measure(
+        &self,
+        scratch: &mut Scratch,
+        found: &mut Found,
+        context: &mut Context,
+    ) -> Result<(), WorkloadError> {
         let mut pool = Pool::new(2 * BUFFER_BYTES)?;
         let Some(mut data) = pool.take(BUFFER_BYTES) else { return Ok(()) };
         fill_random(&mut data, SEED);
-        let paths = self.paths();
+        let paths = self.paths(scratch);
         for creates in [true, false] {
-            for (series, paths) in self.spec.sequence.into_iter().zip(&paths) {
+            for (series, paths) in self.sequence.into_iter().zip(&paths) {
                 match self.series(series, paths, creates, &data, context)? {
-                    Some(phase) => self.phases.push(phase),
+                    Some(phase) => found.phases.push(phase),
                     None => return Ok(()),
                 }
             }
         }
         Ok(())
-    }
-
-    fn clean_up(&mut self) -> Result<(), WorkloadError> {
-        self.scratch = None;
-        Ok(())
-    }
-
-    fn measured(&mut self) -> Result<Vec<DiskPhase>, WorkloadError> {
-        Ok(std::mem::take(&mut self.phases))
     }
 }
 

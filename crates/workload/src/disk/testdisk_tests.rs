@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use keepup_measure::clock::SystemClock;
 
 use super::*;
-use crate::disk::alternate;
-use crate::run;
+use crate::disk::{OnVolume, alternate};
+use crate::{Workload, run};
 
 const SMALL: [Series; 3] = [
     Series { files: 1, bytes: 33 << 20 },
@@ -20,15 +20,13 @@ fn context(stop: bool) -> Context {
     Context { clock: Arc::new(SystemClock), stop: Arc::new(AtomicBool::new(stop)), sample }
 }
 
-fn test(volume: &Path, direct: bool) -> Testdisk {
-    Testdisk::new(TestdiskSpec { volume: volume.to_owned(), sequence: SMALL, direct }, "scratch".into())
-}
+const SMALL_TEST: Testdisk = Testdisk { sequence: SMALL, direct: false };
 
 #[test]
 fn creates_then_overwrites_and_counts_every_byte() {
     let directory = tempfile::tempdir().unwrap();
-    let mut testdisk = test(directory.path(), false);
-    let phases = run(&mut testdisk, &mut context(false)).unwrap();
+    let mut testdisk = OnVolume::new(SMALL_TEST, directory.path().into(), "scratch".into());
+    let phases = run(&mut testdisk, &mut context(false)).unwrap().phases;
     let told: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
     let (large, middle, small) = (33 << 20, 3 << 20, 40 << 10);
     assert_eq!(
@@ -57,11 +55,11 @@ fn the_listing_is_the_papers() {
 fn a_stop_keeps_what_was_finished_and_an_error_too() {
     let directory = tempfile::tempdir().unwrap();
     let volumes = [directory.path().to_owned()];
-    let done = alternate(&volumes, 3, &mut context(true), |v, _| test(v, false), &mut |_| {});
+    let done = alternate(&SMALL_TEST, &volumes, 3, "scratch", &mut context(true), &mut |_| {});
     assert!(done.is_interrupted && done.failure.is_none());
     assert_eq!((done.runs.len(), done.runs[0].phases.len()), (1, 0));
     let gone = [directory.path().join("gone")];
-    let done = alternate(&gone, 3, &mut context(false), |v, _| test(v, false), &mut |_| {});
+    let done = alternate(&SMALL_TEST, &gone, 3, "scratch", &mut context(false), &mut |_| {});
     assert!(done.failure.is_some());
     assert_eq!(done.runs.len(), 1);
 }
@@ -72,7 +70,7 @@ fn volumes_take_turns() {
     let volumes = [a.path().to_owned(), b.path().to_owned()];
     let mut told = Vec::new();
     let tell = &mut |run: &keepup_results::DiskRun| told.push((run.volume.clone(), run.repeat));
-    let done = alternate(&volumes, 2, &mut context(false), |v, _| test(v, false), tell);
+    let done = alternate(&SMALL_TEST, &volumes, 2, "scratch", &mut context(false), tell);
     let name = |path: &Path| path.display().to_string();
     let (a, b) = (name(a.path()), name(b.path()));
     assert_eq!(told, [(a.clone(), 1), (b.clone(), 1), (a, 2), (b, 2)]);

@@ -9,9 +9,9 @@ use keepup_measure::environment::Environment;
 use keepup_measure::stats::median;
 use keepup_recording::id::Id;
 use keepup_results::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary, rfc3339};
-use keepup_workload::disk::alternate;
+use keepup_workload::Context;
+use keepup_workload::disk::{DiskTest, alternate};
 use keepup_workload::preflight::check;
-use keepup_workload::{Context, Workload};
 
 use crate::args::default_volume;
 use crate::exit::Exit;
@@ -42,9 +42,9 @@ fn repeats(text: &str) -> Result<u32, String> {
 }
 
 /// What distinguishes a test.
-pub(super) struct Test<'a> {
-    /// Its name.
-    pub(super) name: &'static str,
+pub(super) struct Test<'a, T> {
+    /// What it does.
+    pub(super) test: T,
     /// Its settings.
     pub(super) plan: serde_json::Value,
     /// What a run is told as, for people.
@@ -53,31 +53,22 @@ pub(super) struct Test<'a> {
     pub(super) summary: &'a dyn Fn(&DiskSummary) -> String,
 }
 
-/// Runs the workload that `make` gives for a volume and a directory's name on all volumes in turns.
-pub(super) fn measure<W: Workload<Measured = Vec<DiskPhase>>>(
-    common: &Common,
-    test: &Test<'_>,
-    make: impl Fn(&PathBuf, String) -> W,
-) -> anyhow::Result<Exit> {
+/// Runs the test on all volumes in turns.
+pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) -> anyhow::Result<Exit> {
     let volumes = volumes(common)?;
-    let plans: Vec<_> = volumes.iter().map(|volume| (volume, make(volume, String::new()).plan())).collect();
-    for (volume, plan) in &plans {
-        let space = plan.space_bytes.values().sum();
-        for checked in check(std::slice::from_ref(volume), space)? {
-            checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-        }
+    let (name, cost) = (test.test.name(), test.test.cost());
+    for checked in check(&volumes, cost.space_bytes)? {
+        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
-    check(&volumes, 0)?;
-    let repeats = u64::from(common.repeats);
-    let written: u64 = plans.iter().flat_map(|(_, plan)| plan.bytes_written.values()).sum::<u64>() * repeats;
-    let seconds: f64 = plans.iter().map(|(_, plan)| plan.time.as_secs_f64()).sum::<f64>() * repeats as f64;
+    let runs = f64::from(common.repeats) * volumes.len() as f64;
     let places: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
     let plan = format!(
-        "{} on {}, {} times: {:.1} GB written, about {seconds:.0} s on a slow disk; removed afterwards",
-        test.name,
+        "{name} on {}: {runs} {}, at most {:.1} GB written in all, about {:.0} s on a slow disk; \
+         removed afterwards",
         places.join(", "),
-        common.repeats,
-        written as f64 / 1e9
+        if runs > 1.0 { "runs" } else { "run" },
+        cost.bytes_written as f64 / 1e9 * runs,
+        cost.time.as_secs_f64() * runs
     );
     if common.dry_run {
         result(&plan);
@@ -90,8 +81,8 @@ pub(super) fn measure<W: Workload<Measured = Vec<DiskPhase>>>(
     let stop = stop_flag()?;
     let mut context =
         Context { clock: Arc::new(SystemClock), stop: Arc::clone(&stop), sample: Box::new(|_, _| {}) };
-    let make = |volume: &PathBuf, number: u32| make(volume, format!("keepup-disk-{}-{number:03}", &id[..8]));
-    let done = alternate(&volumes, common.repeats, &mut context, make, &mut |run| {
+    let directory = format!("keepup-disk-{}", &id[..8]);
+    let done = alternate(&test.test, &volumes, common.repeats, &directory, &mut context, &mut |run| {
         if !common.json {
             let head = format!("{}, run {} of {}", run.volume, run.repeat, common.repeats);
             result(&std::iter::once(head).chain((test.lines)(run)).collect::<Vec<_>>().join("\n"));
@@ -102,7 +93,7 @@ pub(super) fn measure<W: Workload<Measured = Vec<DiskPhase>>>(
         tool_version: env!("CARGO_PKG_VERSION").into(),
         created,
         command: command(),
-        workload: test.name.into(),
+        workload: name.into(),
         plan: test.plan.clone(),
         environment: serde_json::to_value(&environment).unwrap_or_default(),
         runs: done.runs,

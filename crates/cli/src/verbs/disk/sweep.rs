@@ -1,9 +1,10 @@
 //! `keepup disk sweep`: transfer sizes against depths.
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use keepup_measure::stats::median;
 use keepup_results::{DiskPhase, DiskSummary};
-use keepup_workload::disk::sweep::{Point, Sweep, SweepSpec};
+use keepup_workload::disk::sweep::{Point, Sweep};
 
 use super::run::{Common, Test, measure};
 use crate::args::{EngineArg, size, span};
@@ -74,7 +75,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         .collect();
     let engine = args.engine.choice();
     let test = Test {
-        name: "sweep",
+        test: Sweep { points, file_bytes, time, engine },
         plan: serde_json::json!({
             "sizes": sizes, "depths": depths, "seconds": time.as_secs_f64(), "file_bytes": file_bytes,
             "access": "direct", "engine": format!("{engine:?}").to_lowercase(),
@@ -82,10 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         lines: &|_| Vec::new(),
         summary: &|summary| surfaces(summary, &sizes, &depths),
     };
-    measure(&args.common, &test, |volume, name| {
-        let spec = SweepSpec { volume: volume.clone(), points: points.clone(), file_bytes, time, engine };
-        Sweep::new(spec, name)
-    })
+    measure(&args.common, &test)
 }
 
 fn label(bytes: u64) -> String {
@@ -104,10 +102,7 @@ fn surfaces(summary: &DiskSummary, sizes: &[u64], depths: &[u64]) -> String {
     let rate = |phase: &DiskPhase| phase.bytes_per_second().map(|rate| rate / 1e6);
     let cpu = |phase: &DiskPhase| phase.cpu_seconds_per_gb().map(|seconds| seconds * 1e3);
     let figures: [Figure<'_>; 2] = [("MB/s", &rate, 0), ("CPU ms/GB", &cpu, 1)];
-    let mut volumes: Vec<&str> = summary.runs.iter().map(|run| run.volume.as_str()).collect();
-    volumes.dedup();
-    volumes.sort_unstable();
-    volumes.dedup();
+    let volumes: BTreeSet<&str> = summary.runs.iter().map(|run| run.volume.as_str()).collect();
     let mut lines = Vec::new();
     for volume in volumes {
         for verb in ["write", "read"] {
@@ -127,11 +122,8 @@ fn surfaces(summary: &DiskSummary, sizes: &[u64], depths: &[u64]) -> String {
             }
         }
     }
-    let skipped =
-        summary.runs.iter().flat_map(|run| &run.phases).filter_map(|phase| phase.skipped.as_deref());
-    let mut reasons: Vec<&str> = skipped.collect();
-    reasons.sort_unstable();
-    reasons.dedup();
+    let skipped = summary.runs.iter().flat_map(|run| &run.skipped);
+    let reasons: BTreeSet<&str> = skipped.map(|skipped| skipped.why.as_str()).collect();
     lines.extend(reasons.iter().map(|why| format!("-: {why}")));
     lines.push("MB = 10^6 bytes; CPU of keepup with its kernel workers".into());
     lines.join("\n")

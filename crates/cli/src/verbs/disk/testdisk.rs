@@ -1,6 +1,6 @@
 //! `keepup disk testdisk`: the camera group's program.
 use keepup_results::{DiskPhase, DiskRun};
-use keepup_workload::disk::testdisk::{LISTING, QUICK, Testdisk, TestdiskSpec};
+use keepup_workload::disk::testdisk::{LISTING, QUICK, Testdisk};
 
 use super::run::{Common, Test, measure, table};
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let sequence = if args.quick { QUICK } else { LISTING };
     let direct = args.direct;
     let test = Test {
-        name: "testdisk",
+        test: Testdisk { sequence, direct },
         plan: serde_json::json!({
             "sequence": sequence.map(|s| serde_json::json!({"files": s.files, "bytes": s.bytes})),
             "direct": direct,
@@ -36,9 +36,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         lines: &lines,
         summary: &table,
     };
-    measure(&args.common, &test, |volume, name| {
-        Testdisk::new(TestdiskSpec { volume: volume.clone(), sequence, direct }, name)
-    })
+    measure(&args.common, &test)
 }
 
 /// What the listing prints.
