@@ -15,8 +15,7 @@ pub trait DiskTest {
     /// What one run costs.
     fn cost(&self) -> Cost;
 
-    /// Measures with files of `scratch`. Phases go to `found` as they end; it ends early, and well, when it is
-    /// to stop.
+    /// Measures with files of `scratch`; phases go to `found` as they end. To stop early is no error.
     fn measure(
         &self,
         scratch: &mut Scratch,
