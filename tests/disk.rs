@@ -32,7 +32,8 @@ fn testdisk_counts_every_byte_on_every_volume_in_turns() {
     let found = json(&run);
     assert_eq!((&found["failure"], &found["interrupted"]), (&Value::Null, &Value::Bool(false)));
     let runs = found["runs"].as_array().unwrap();
-    let turns: Vec<_> = runs.iter().map(|r| (r["volume"].as_str().unwrap(), r["repeat"].as_u64())).collect();
+    let turns: Vec<_> =
+        runs.iter().map(|r| (r["volumes"][0].as_str().unwrap(), r["repeat"].as_u64())).collect();
     assert_eq!(turns, [("a", Some(1)), ("b", Some(1)), ("a", Some(2)), ("b", Some(2))]);
     for run in runs {
         let bytes: u64 = phases(run).iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();

@@ -5,9 +5,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod finding;
+
+pub use finding::{DiskFinding, ScaleFinding};
+
 /// Version of the layout of a disk test's result; rises whenever a reader of the old one could misread the
 /// new one.
-pub const DISK_SCHEMA_VERSION: u32 = 1;
+pub const DISK_SCHEMA_VERSION: u32 = 2;
 
 /// What one disk test found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,18 +39,20 @@ pub struct DiskSummary {
     pub interrupted: bool,
 }
 
-/// One run of the test on one volume.
+/// One run of the test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskRun {
-    /// The volume.
-    pub volume: String,
+    /// The volumes that it used at once; for most tests one.
+    pub volumes: Vec<String>,
     /// Number of the repeat, from 1.
     pub repeat: u32,
     /// Its phases, in order; fewer than planned when it was cut short.
     pub phases: Vec<DiskPhase>,
-    /// Phases that cannot be on this volume.
+    /// Phases that cannot be here.
     pub skipped: Vec<DiskSkipped>,
+    /// What the phases mean together, where the test says so.
+    pub finding: Option<DiskFinding>,
 }
 
 /// A phase that was not measured.
@@ -82,6 +88,44 @@ pub struct DiskPhase {
     pub steal_seconds: Option<f64>,
     /// From the start of a request to its end, where requests are of one kind.
     pub latency: Option<DiskLatency>,
+    /// What ran at the same time, where there was more than one thing.
+    pub parts: Vec<DiskPart>,
+}
+
+/// One reader or writer among several that ran at the same time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskPart {
+    /// Its name, unique within the phase.
+    pub name: String,
+    /// The volume that it was on.
+    pub volume: String,
+    /// Whether it wrote; else it read.
+    pub writes: bool,
+    /// Bytes moved within the window that counts.
+    pub bytes: u64,
+    /// Requests that ended within it.
+    pub operations: u64,
+    /// How long the window was for this part, seconds.
+    pub seconds: f64,
+    /// From the end of the window until all that it had written was durable, seconds; only of writers.
+    pub flush_seconds: Option<f64>,
+    /// Rate asked for, bytes per second; `None` when it went as fast as it could.
+    pub target_bytes_per_second: Option<f64>,
+    /// From when a request was due to its end; without pacing the same as `service`.
+    pub latency: Option<DiskLatency>,
+    /// From when a request was made to its end.
+    pub service: Option<DiskLatency>,
+    /// Bytes that ended in each tenth of a second of the window, in order.
+    pub tenths: Vec<u64>,
+}
+
+impl DiskPart {
+    /// Bytes per second within the window; `None` when nothing was moved.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        (self.seconds > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.seconds)
+    }
 }
 
 /// How long requests took, nanoseconds; to 1 %.
@@ -114,24 +158,32 @@ impl DiskPhase {
     }
 }
 
+impl DiskRun {
+    /// Its volumes in one word.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.volumes.join(" + ")
+    }
+}
+
 impl DiskSummary {
-    /// The rates of one phase on one volume over all repeats, bytes per second.
-    pub fn rates<'a>(&'a self, volume: &'a str, phase: &'a str) -> impl Iterator<Item = f64> + 'a {
-        self.phases(volume, phase).filter_map(DiskPhase::bytes_per_second)
+    /// The rates of one phase in one place over all repeats, bytes per second.
+    pub fn rates<'a>(&'a self, place: &'a str, phase: &'a str) -> impl Iterator<Item = f64> + 'a {
+        self.phases(place, phase).filter_map(DiskPhase::bytes_per_second)
     }
 
-    /// One phase on one volume, each time it was run.
-    pub fn phases<'a>(&'a self, volume: &'a str, phase: &'a str) -> impl Iterator<Item = &'a DiskPhase> {
-        let runs = self.runs.iter().filter(move |run| run.volume == volume);
+    /// One phase in one place, each time it was run.
+    pub fn phases<'a>(&'a self, place: &'a str, phase: &'a str) -> impl Iterator<Item = &'a DiskPhase> {
+        let runs = self.runs.iter().filter(move |run| run.place() == place);
         runs.flat_map(|run| &run.phases).filter(move |found| found.name == phase)
     }
 
-    /// Volumes and names of phases, in the order in which they first came.
+    /// Places and names of phases, in the order in which they first came.
     #[must_use]
-    pub fn kinds(&self) -> Vec<(&str, &str)> {
+    pub fn kinds(&self) -> Vec<(String, &str)> {
         let mut kinds = Vec::new();
         for (run, phase) in self.runs.iter().flat_map(|run| run.phases.iter().map(move |p| (run, p))) {
-            let kind = (run.volume.as_str(), phase.name.as_str());
+            let kind = (run.place(), phase.name.as_str());
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }

@@ -21,7 +21,10 @@ mod schema;
 mod summary;
 
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
-pub use disk::{DISK_SCHEMA_VERSION, DiskLatency, DiskPhase, DiskRun, DiskSkipped, DiskSummary};
+pub use disk::{
+    DISK_SCHEMA_VERSION, DiskFinding, DiskLatency, DiskPart, DiskPhase, DiskRun, DiskSkipped, DiskSummary,
+    ScaleFinding,
+};
 pub use error::ResultsError;
 pub use event::Event;
 pub use log::{EventLog, EventReader};

@@ -7,7 +7,7 @@ const MARKER: &str = "keepup-scratch";
 
 /// The directory; removed when dropped.
 #[derive(Debug)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     directory: PathBuf,
     files: Vec<PathBuf>,
 }

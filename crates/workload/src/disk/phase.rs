@@ -49,6 +49,7 @@ impl PhaseClock {
             machine_cpu_seconds: busy_ns.map(seconds),
             steal_seconds: steal_ns.map(seconds),
             latency: None,
+            parts: Vec::new(),
         }
     }
 }

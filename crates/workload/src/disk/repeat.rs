@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use keepup_results::DiskRun;
 
-use super::{DiskTest, Found, OnVolume};
+use super::{DiskTest, Found, OnVolumes};
 use crate::{Context, Workload, WorkloadError, run};
 
 /// What the repeats came to.
@@ -18,11 +18,11 @@ pub struct Repeated {
     pub is_interrupted: bool,
 }
 
-/// Runs `test` on each volume in turns, `repeats` times, in directories whose names begin with `name`. `tell`
-/// is given every run that has ended.
+/// Runs `test` on each of `places` in turns, `repeats` times, in directories whose names begin with `name`. A
+/// place is the volumes that one run uses. `tell` is given every run that has ended.
 pub fn alternate<T: DiskTest + Clone>(
     test: &T,
-    volumes: &[PathBuf],
+    places: &[Vec<PathBuf>],
     repeats: u32,
     name: &str,
     context: &mut Context,
@@ -30,19 +30,20 @@ pub fn alternate<T: DiskTest + Clone>(
 ) -> Repeated {
     let mut done = Repeated { runs: Vec::new(), failure: None, is_interrupted: false };
     for repeat in 1..=repeats {
-        for volume in volumes {
+        for volumes in places {
             let directory = format!("{name}-{:03}", done.runs.len() + 1);
-            let mut workload = OnVolume::new(test.clone(), volume.clone(), directory);
+            let mut workload = OnVolumes::new(test.clone(), volumes.clone(), directory);
             let outcome = run(&mut workload, context);
             // What was finished stands, also when the rest failed.
-            let Found { phases, skipped } = match outcome {
+            let Found { phases, skipped, finding } = match outcome {
                 Ok(found) => found,
                 Err(failure) => {
                     done.failure = Some(failure);
                     workload.measured().unwrap_or_default()
                 }
             };
-            let run = DiskRun { volume: volume.display().to_string(), repeat, phases, skipped };
+            let volumes = volumes.iter().map(|volume| volume.display().to_string()).collect();
+            let run = DiskRun { volumes, repeat, phases, skipped, finding };
             tell(&run);
             done.runs.push(run);
             done.is_interrupted = context.stop.load(Ordering::Acquire);

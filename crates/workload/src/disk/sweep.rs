@@ -17,7 +17,7 @@ use keepup_sys::pool::{GRAIN_BYTES, Pool};
 use keepup_sys::waker::Waker;
 
 use super::phase::{PhaseClock, RATE_GUESS, told};
-use super::{Cost, DiskTest, Found};
+use super::{Cost, DiskTest, Found, Place};
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::scratch::Scratch;
@@ -283,11 +283,11 @@ impl DiskTest for Sweep {
 
     fn measure(
         &self,
-        scratch: &mut Scratch,
+        place: &mut Place,
         found: &mut Found,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
-        let mut target = self.target(scratch)?;
+        let mut target = self.target(&mut place.first)?;
         target.fill(self.file_bytes, context)?;
         for kind in [Kind::Write, Kind::Read] {
             for &point in &self.points {

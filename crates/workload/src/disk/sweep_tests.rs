@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use keepup_measure::clock::SystemClock;
 
 use super::*;
-use crate::disk::OnVolume;
+use crate::disk::OnVolumes;
 use crate::run;
 
 fn context() -> Context {
@@ -24,8 +24,8 @@ fn sweep(engine: EngineChoice) -> Sweep {
 fn every_point_is_measured_or_says_why_not() {
     for engine in [EngineChoice::Auto, EngineChoice::Plain] {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let mut sweep = OnVolume::new(sweep(engine), directory.path().into(), "scratch".into());
-        let Found { phases, skipped } = match run(&mut sweep, &mut context()) {
+        let mut sweep = OnVolumes::new(sweep(engine), vec![directory.path().into()], "scratch".into());
+        let Found { phases, skipped, .. } = match run(&mut sweep, &mut context()) {
             Err(WorkloadError::Sys(keepup_sys::SysError::NotDirect { .. })) => return,
             outcome => outcome.unwrap(),
         };

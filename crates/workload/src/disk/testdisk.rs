@@ -13,7 +13,7 @@ use keepup_sys::file::{Access, open_truncated, sync_everything, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
 use super::phase::{PhaseClock, RATE_GUESS};
-use super::{Cost, DiskTest, Found};
+use super::{Cost, DiskTest, Found, Place};
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::scratch::Scratch;
@@ -137,14 +137,14 @@ impl DiskTest for Testdisk {
 
     fn measure(
         &self,
-        scratch: &mut Scratch,
+        place: &mut Place,
         found: &mut Found,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let mut pool = Pool::new(2 * BUFFER_BYTES)?;
         let Some(mut data) = pool.take(BUFFER_BYTES) else { return Ok(()) };
         fill_random(&mut data, SEED);
-        let paths = self.paths(scratch);
+        let paths = self.paths(&mut place.first);
         for creates in [true, false] {
             for (series, paths) in self.sequence.into_iter().zip(&paths) {
                 match self.series(series, paths, creates, &data, context)? {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use keepup_measure::clock::SystemClock;
 
 use super::*;
-use crate::disk::{OnVolume, alternate};
+use crate::disk::{OnVolumes, alternate};
 use crate::{Workload, run};
 
 const SMALL: [Series; 3] = [
@@ -25,7 +25,7 @@ const SMALL_TEST: Testdisk = Testdisk { sequence: SMALL, direct: false };
 #[test]
 fn creates_then_overwrites_and_counts_every_byte() {
     let directory = tempfile::tempdir().unwrap();
-    let mut testdisk = OnVolume::new(SMALL_TEST, directory.path().into(), "scratch".into());
+    let mut testdisk = OnVolumes::new(SMALL_TEST, vec![directory.path().into()], "scratch".into());
     let phases = run(&mut testdisk, &mut context(false)).unwrap().phases;
     let told: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
     let (large, middle, small) = (33 << 20, 3 << 20, 40 << 10);
@@ -54,11 +54,11 @@ fn the_listing_is_the_papers() {
 #[test]
 fn a_stop_keeps_what_was_finished_and_an_error_too() {
     let directory = tempfile::tempdir().unwrap();
-    let volumes = [directory.path().to_owned()];
+    let volumes = [vec![directory.path().to_owned()]];
     let done = alternate(&SMALL_TEST, &volumes, 3, "scratch", &mut context(true), &mut |_| {});
     assert!(done.is_interrupted && done.failure.is_none());
     assert_eq!((done.runs.len(), done.runs[0].phases.len()), (1, 0));
-    let gone = [directory.path().join("gone")];
+    let gone = [vec![directory.path().join("gone")]];
     let done = alternate(&SMALL_TEST, &gone, 3, "scratch", &mut context(false), &mut |_| {});
     assert!(done.failure.is_some());
     assert_eq!(done.runs.len(), 1);
@@ -67,9 +67,9 @@ fn a_stop_keeps_what_was_finished_and_an_error_too() {
 #[test]
 fn volumes_take_turns() {
     let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let volumes = [a.path().to_owned(), b.path().to_owned()];
+    let volumes = [vec![a.path().to_owned()], vec![b.path().to_owned()]];
     let mut told = Vec::new();
-    let tell = &mut |run: &keepup_results::DiskRun| told.push((run.volume.clone(), run.repeat));
+    let tell = &mut |run: &keepup_results::DiskRun| told.push((run.place(), run.repeat));
     let done = alternate(&SMALL_TEST, &volumes, 2, "scratch", &mut context(false), tell);
     let name = |path: &Path| path.display().to_string();
     let (a, b) = (name(a.path()), name(b.path()));

@@ -45,6 +45,8 @@ fn repeats(text: &str) -> Result<u32, String> {
 pub(super) struct Test<'a, T> {
     /// What it does.
     pub(super) test: T,
+    /// Whether one run uses all volumes at once; else each has runs of its own.
+    pub(super) together: bool,
     /// Its settings.
     pub(super) plan: serde_json::Value,
     /// What a run is told as, for people.
@@ -53,21 +55,25 @@ pub(super) struct Test<'a, T> {
     pub(super) summary: &'a dyn Fn(&DiskSummary) -> String,
 }
 
-/// Runs the test on all volumes in turns.
+/// Runs the test on all volumes, in turns or at once.
 pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) -> anyhow::Result<Exit> {
     let volumes = volumes(common)?;
     let (name, cost) = (test.test.name(), test.test.cost());
     for checked in check(&volumes, cost.space_bytes)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
-    let runs = f64::from(common.repeats) * volumes.len() as f64;
-    let places: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
+    let places = match test.together {
+        true => vec![volumes.clone()],
+        false => volumes.iter().map(|volume| vec![volume.clone()]).collect(),
+    };
+    let runs = f64::from(common.repeats) * places.len() as f64;
+    let names: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
     let plan = format!(
         "{name} on {}: {runs} {}, at most {:.1} GB written in all, about {:.0} s on a slow disk; \
          removed afterwards",
-        places.join(", "),
+        names.join(if test.together { " + " } else { ", " }),
         if runs > 1.0 { "runs" } else { "run" },
-        cost.bytes_written as f64 / 1e9 * runs,
+        cost.bytes_written as f64 / 1e9 * f64::from(common.repeats) * volumes.len() as f64,
         cost.time.as_secs_f64() * runs
     );
     if common.dry_run {
@@ -82,9 +88,9 @@ pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) 
     let mut context =
         Context { clock: Arc::new(SystemClock), stop: Arc::clone(&stop), sample: Box::new(|_, _| {}) };
     let directory = format!("keepup-disk-{}", &id[..8]);
-    let done = alternate(&test.test, &volumes, common.repeats, &directory, &mut context, &mut |run| {
+    let done = alternate(&test.test, &places, common.repeats, &directory, &mut context, &mut |run| {
         if !common.json {
-            let head = format!("{}, run {} of {}", run.volume, run.repeat, common.repeats);
+            let head = format!("{}, run {} of {}", run.place(), run.repeat, common.repeats);
             result(&std::iter::once(head).chain((test.lines)(run)).collect::<Vec<_>>().join("\n"));
         }
     });
@@ -127,14 +133,14 @@ pub(super) fn table(summary: &DiskSummary) -> String {
         "{:<24} {:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
         "volume", "phase", "runs", "median MB/s", "lowest", "highest", "CPU s/GB", "machine"
     )];
-    for (volume, phase) in summary.kinds() {
-        let rates: Vec<f64> = summary.rates(volume, phase).map(|rate| rate / 1e6).collect();
+    for (place, phase) in summary.kinds() {
+        let rates: Vec<f64> = summary.rates(&place, phase).map(|rate| rate / 1e6).collect();
         let figure = |value: Option<f64>, digits: usize| match value {
             Some(value) => format!("{value:.digits$}"),
             None => "-".to_owned(),
         };
         let per_gb = |cpu: &dyn Fn(&DiskPhase) -> Option<f64>| {
-            let each = summary.phases(volume, phase).filter_map(cpu).collect::<Vec<_>>();
+            let each = summary.phases(&place, phase).filter_map(cpu).collect::<Vec<_>>();
             figure(median(&each), 3)
         };
         let machine = |phase: &DiskPhase| {
@@ -142,7 +148,7 @@ pub(super) fn table(summary: &DiskSummary) -> String {
             phase.machine_cpu_seconds.filter(|_| gb > 0.0).map(|seconds| seconds / gb)
         };
         lines.push(format!(
-            "{volume:<24} {phase:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
+            "{place:<24} {phase:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
             rates.len(),
             figure(median(&rates), 1),
             figure(rates.iter().copied().reduce(f64::min), 1),

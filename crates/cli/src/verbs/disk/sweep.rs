@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use keepup_measure::stats::median;
-use keepup_results::{DiskPhase, DiskSummary};
+use keepup_results::{DiskPhase, DiskRun, DiskSummary};
 use keepup_workload::disk::sweep::{Point, Sweep};
 
 use super::run::{Common, Test, measure};
@@ -76,6 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let engine = args.engine.choice();
     let test = Test {
         test: Sweep { points, file_bytes, time, engine },
+        together: false,
         plan: serde_json::json!({
             "sizes": sizes, "depths": depths, "seconds": time.as_secs_f64(), "file_bytes": file_bytes,
             "access": "direct", "engine": format!("{engine:?}").to_lowercase(),
@@ -102,18 +103,18 @@ fn surfaces(summary: &DiskSummary, sizes: &[u64], depths: &[u64]) -> String {
     let rate = |phase: &DiskPhase| phase.bytes_per_second().map(|rate| rate / 1e6);
     let cpu = |phase: &DiskPhase| phase.cpu_seconds_per_gb().map(|seconds| seconds * 1e3);
     let figures: [Figure<'_>; 2] = [("MB/s", &rate, 0), ("CPU ms/GB", &cpu, 1)];
-    let volumes: BTreeSet<&str> = summary.runs.iter().map(|run| run.volume.as_str()).collect();
+    let places: BTreeSet<String> = summary.runs.iter().map(DiskRun::place).collect();
     let mut lines = Vec::new();
-    for volume in volumes {
+    for place in &places {
         for verb in ["write", "read"] {
             for (unit, figure, digits) in figures {
-                lines.push(format!("{volume}: {verb}, {unit}; sizes down, depths across"));
+                lines.push(format!("{place}: {verb}, {unit}; sizes down, depths across"));
                 let head: String = depths.iter().map(|depth| format!("{depth:>9}")).collect();
                 lines.push(format!("{:>9}{head}", ""));
                 for &size in sizes {
                     let cell = |depth: &u64| {
                         let name = format!("{verb} {size} B depth {depth}");
-                        let values: Vec<f64> = summary.phases(volume, &name).filter_map(figure).collect();
+                        let values: Vec<f64> = summary.phases(place, &name).filter_map(figure).collect();
                         median(&values).map_or_else(|| format!("{:>9}", "-"), |v| format!("{v:>9.digits$}"))
                     };
                     let row: String = depths.iter().map(cell).collect();

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let direct = args.direct;
     let test = Test {
         test: Testdisk { sequence, direct },
+        together: false,
         plan: serde_json::json!({
             "sequence": sequence.map(|s| serde_json::json!({"files": s.files, "bytes": s.bytes})),
             "direct": direct,

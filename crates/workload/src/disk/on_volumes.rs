@@ -2,12 +2,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use keepup_results::{DiskPhase, DiskSkipped};
+use keepup_results::{DiskFinding, DiskPhase, DiskSkipped};
 
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
-/// What a disk test is besides being on a volume.
+/// What a disk test is besides being on volumes.
 pub trait DiskTest {
     /// Its name, as users know it.
     fn name(&self) -> &'static str;
@@ -15,16 +15,16 @@ pub trait DiskTest {
     /// What one run costs.
     fn cost(&self) -> Cost;
 
-    /// Measures with files of `scratch`; phases go to `found` as they end. To stop early is no error.
+    /// Measures with files of `place`; phases go to `found` as they end. To stop early is no error.
     fn measure(
         &self,
-        scratch: &mut Scratch,
+        place: &mut Place,
         found: &mut Found,
         context: &mut Context,
     ) -> Result<(), WorkloadError>;
 }
 
-/// What one run of a test costs.
+/// What one run of a test costs, on each of its volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Bytes written, at most.
@@ -35,6 +35,15 @@ pub struct Cost {
     pub time: Duration,
 }
 
+/// The directories of one run, one for each volume that the test uses at once.
+#[derive(Debug)]
+pub struct Place {
+    /// That of the first volume, for tests which use one at a time.
+    pub(super) first: Scratch,
+    /// Those of the others, in the order given.
+    pub(super) others: Vec<Scratch>,
+}
+
 /// What one run found.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
@@ -42,26 +51,28 @@ pub struct Found {
     pub phases: Vec<DiskPhase>,
     /// Phases that cannot be here.
     pub skipped: Vec<DiskSkipped>,
+    /// What the phases mean together, where a test says so.
+    pub finding: Option<DiskFinding>,
 }
 
-/// A test on one volume.
+/// A test on the volumes that it uses at once.
 #[derive(Debug)]
-pub struct OnVolume<T> {
+pub struct OnVolumes<T> {
     test: T,
-    volume: PathBuf,
+    volumes: Vec<PathBuf>,
     name: String,
-    scratch: Option<Scratch>,
+    place: Option<Place>,
     found: Found,
 }
 
-impl<T: DiskTest> OnVolume<T> {
-    /// `name` becomes a directory on the volume for as long as it runs.
-    pub fn new(test: T, volume: PathBuf, name: String) -> Self {
-        Self { test, volume, name, scratch: None, found: Found::default() }
+impl<T: DiskTest> OnVolumes<T> {
+    /// `name` becomes a directory on each volume for as long as it runs.
+    pub fn new(test: T, volumes: Vec<PathBuf>, name: String) -> Self {
+        Self { test, volumes, name, place: None, found: Found::default() }
     }
 }
 
-impl<T: DiskTest> Workload for OnVolume<T> {
+impl<T: DiskTest> Workload for OnVolumes<T> {
     type Measured = Found;
 
     fn name(&self) -> &'static str {
@@ -70,24 +81,29 @@ impl<T: DiskTest> Workload for OnVolume<T> {
 
     fn plan(&self) -> Footprint {
         let Cost { bytes_written, space_bytes, time } = self.test.cost();
-        let here = |bytes| [(self.volume.clone(), bytes)].into();
+        let here = |bytes| self.volumes.iter().map(|volume| (volume.clone(), bytes)).collect();
         Footprint { bytes_written: here(bytes_written), space_bytes: here(space_bytes), time }
     }
 
     fn prepare(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
-        self.scratch = Some(Scratch::create(&self.volume, &self.name)?);
+        let mut made = Vec::new();
+        for volume in &self.volumes {
+            made.push(Scratch::create(volume, &self.name)?);
+        }
+        let mut made = made.into_iter();
+        self.place = made.next().map(|first| Place { first, others: made.collect() });
         Ok(())
     }
 
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        match &mut self.scratch {
-            Some(scratch) => self.test.measure(scratch, &mut self.found, context),
+        match &mut self.place {
+            Some(place) => self.test.measure(place, &mut self.found, context),
             None => Ok(()),
         }
     }
 
     fn clean_up(&mut self) -> Result<(), WorkloadError> {
-        self.scratch = None;
+        self.place = None;
         Ok(())
     }
 
