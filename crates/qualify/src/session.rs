@@ -210,6 +210,7 @@ impl Session<'_> {
             stop: Arc::clone(&self.stop),
             // Nobody listens only when the session is gone.
             sample: Box::new(move |t_ms, values| drop(samples.send((t_ms, values)))),
+            note: Box::new(|_| {}),
         }
     }
 

@@ -10,10 +10,12 @@ use crate::SysError;
 use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
+mod mapped;
 mod null;
 mod plain;
 mod ring;
 
+pub use mapped::MappedEngine;
 pub use null::NullEngine;
 pub use plain::PlainEngine;
 pub use ring::RingEngine;
@@ -35,7 +37,7 @@ pub struct Completion {
 
 /// Writes blocks to files and reads them, several at a time, on behalf of one thread.
 pub trait BlockEngine: Send {
-    /// What this engine is, for the report: "io_uring", "pwrite" or "null".
+    /// What this engine is, for the report: "io_uring", "pwrite", "mmap" or "null".
     fn name(&self) -> &'static str;
 
     /// What memory it writes from, for the report.
@@ -82,6 +84,8 @@ pub enum EngineChoice {
     Ring,
     /// `pwrite` and `fdatasync`, one at a time.
     Plain,
+    /// Through a mapping of the file; only for measuring.
+    Mapped,
 }
 
 /// Opens an engine that is woken by `waker` and keeps up to `depth` writes under way.
@@ -93,8 +97,10 @@ pub fn open(
     waker: &Waker,
     depth: usize,
 ) -> Result<(Box<dyn BlockEngine>, Option<String>), SysError> {
-    if choice == EngineChoice::Plain {
-        return Ok((Box::new(PlainEngine::new(memory, waker)), None));
+    match choice {
+        EngineChoice::Plain => return Ok((Box::new(PlainEngine::new(memory, waker)), None)),
+        EngineChoice::Mapped => return Ok((Box::new(MappedEngine::new(waker)), None)),
+        EngineChoice::Auto | EngineChoice::Ring => {}
     }
     match RingEngine::new(memory, waker, depth) {
         Ok(ring) => {

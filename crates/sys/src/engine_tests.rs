@@ -34,7 +34,7 @@ fn run(engine: &mut dyn BlockEngine, pool: &mut Pool, file: &Arc<OwnedFd>) {
 #[test]
 fn engines_agree_on_what_they_wrote() {
     let expected: Vec<u8> = (0..32u8).flat_map(|turn| vec![turn + 1; 8192]).collect();
-    for choice in [EngineChoice::Auto, EngineChoice::Plain] {
+    for choice in [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let made = crate::file::create_preallocated(&path, 32 * 8192).unwrap();
@@ -88,7 +88,7 @@ fn blocks_land_where_told_whether_or_not_they_follow_each_other() {
     // Runs of blocks that touch, with holes between the runs, out of order, more than one request takes.
     const BLOCK: usize = 256 << 10;
     let places: Vec<u64> = (8..16).chain(0..3).chain([20, 18]).chain(4..7).collect();
-    for choice in [EngineChoice::Auto, EngineChoice::Plain] {
+    for choice in [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let made = crate::file::create_preallocated(&path, 24 * BLOCK as u64).unwrap();
@@ -145,7 +145,7 @@ fn a_request_of_several_blocks_that_fails_returns_each_of_them() {
 #[test]
 fn engines_read_what_lies_there_and_say_where_the_file_ends() {
     let content: Vec<u8> = (0..8u8).flat_map(|page| vec![page; 4096]).collect();
-    for choice in [EngineChoice::Auto, EngineChoice::Plain] {
+    for choice in [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         std::fs::write(&path, &content).unwrap();
@@ -153,7 +153,8 @@ fn engines_read_what_lies_there_and_say_where_the_file_ends() {
         let waker = Waker::new().unwrap();
         let (mut engine, _) = open(choice, &pool.memory(), &waker, 8).unwrap();
         engine.set_gather(false);
-        let slot = engine.add_file(Arc::new(std::fs::File::open(&path).unwrap().into())).unwrap();
+        let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+        let slot = engine.add_file(Arc::new(file.into())).unwrap();
         for (token, (page, bytes)) in [(5, 4096), (0, 8192), (7, 8192)].into_iter().enumerate() {
             let block = pool.take(16 << 10).unwrap();
             engine.read(slot, page * 4096, block, bytes, token as u64);

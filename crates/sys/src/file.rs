@@ -32,17 +32,41 @@ pub struct NewFile {
 /// when the file exists. Where the file system knows no reservation the file is only extended.
 pub fn create_preallocated(path: &Path, bytes: u64) -> Result<NewFile, SysError> {
     let (file, access) = create(path)?;
-    let reserved = match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-        Err(rustix::io::Errno::OPNOTSUPP) => rustix::fs::ftruncate(&file, bytes),
-        other => other,
-    };
-    if let Err(e) = reserved {
+    if let Err(e) = reserve(&file, path, bytes) {
         drop(file);
         // The first error is the one to report; a file that cannot be removed shows in the listing.
         let _ = std::fs::remove_file(path);
-        return Err(SysError::File { action: "reserve space for", path: path.into(), source: e.into() });
+        return Err(e);
     }
     Ok(NewFile { file, access })
+}
+
+/// Reserves `bytes` of space from the front of `file`; where the file system knows no reservation the file is
+/// only extended.
+pub fn reserve(file: &OwnedFd, path: &Path, bytes: u64) -> Result<(), SysError> {
+    let reserved = match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Err(rustix::io::Errno::OPNOTSUPP) => rustix::fs::ftruncate(file, bytes),
+        other => other,
+    };
+    reserved.map_err(|e| SysError::File { action: "reserve space for", path: path.into(), source: e.into() })
+}
+
+/// Makes `file` exactly `bytes` long: what was beyond is gone and its space free, what is new is a hole.
+pub fn set_length(file: &OwnedFd, path: &Path, bytes: u64) -> Result<(), SysError> {
+    rustix::fs::ftruncate(file, bytes).map_err(|e| SysError::File {
+        action: "set the length of",
+        path: path.into(),
+        source: e.into(),
+    })
+}
+
+/// Lets the page cache forget what it has of `file`, so far as it is on the disk: dirty pages stay.
+pub fn forget_cached(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(|e| SysError::File {
+        action: "drop the cache of",
+        path: path.into(),
+        source: e.into(),
+    })
 }
 
 fn create(path: &Path) -> Result<(OwnedFd, Access), SysError> {
@@ -67,8 +91,19 @@ fn create(path: &Path) -> Result<(OwnedFd, Access), SysError> {
 ///
 /// Direct access is never exchanged for another: where the file system has none this fails and says so.
 pub fn open_truncated(path: &Path, access: Access) -> Result<OwnedFd, SysError> {
-    let base = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let flags = if access == Access::Direct { base | OFlags::DIRECT } else { base };
+    open_as(path, access, OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY)
+}
+
+/// Opens `path` to read and write it, created where it is missing; with `dsync` a write ends when it is
+/// durable. Direct access is never exchanged for another, as in [`open_truncated`].
+pub fn open_file(path: &Path, access: Access, dsync: bool) -> Result<OwnedFd, SysError> {
+    let dsync = if dsync { OFlags::DSYNC } else { OFlags::empty() };
+    open_as(path, access, OFlags::CREATE | OFlags::RDWR | dsync)
+}
+
+fn open_as(path: &Path, access: Access, flags: OFlags) -> Result<OwnedFd, SysError> {
+    let direct = if access == Access::Direct { OFlags::DIRECT } else { OFlags::empty() };
+    let flags = flags | direct | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     openat(CWD, path, flags, Mode::from_raw_mode(0o644)).map_err(|e| match e {
         rustix::io::Errno::INVAL if access == Access::Direct => SysError::NotDirect { path: path.into() },
         _ => SysError::File { action: "open", path: path.into(), source: e.into() },

@@ -28,6 +28,8 @@ pub struct Context {
     pub stop: Arc<AtomicBool>,
     /// Where samples go: milliseconds since the workload began, and readings by name with the unit last.
     pub sample: Box<dyn FnMut(u64, BTreeMap<String, f64>) + Send>,
+    /// Where people are told at once what goes on.
+    pub note: Box<dyn FnMut(&str) + Send>,
 }
 
 /// Something that can be measured.

@@ -2,11 +2,17 @@
 //!
 //! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
 //! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
+mod lanes;
+pub mod mode;
+mod mover;
 mod on_volumes;
 mod phase;
 mod repeat;
+pub mod scale;
 pub mod sweep;
 pub mod testdisk;
 
+pub use lanes::Pace;
+pub use mover::{Kind, Point};
 pub use on_volumes::{Cost, DiskTest, Found, OnVolumes, Place};
 pub use repeat::{Repeated, alternate};

@@ -24,6 +24,11 @@ impl Scratch {
         Ok(scratch)
     }
 
+    /// The volume that it lies on, as it was given.
+    pub(crate) fn volume(&self) -> String {
+        self.directory.parent().unwrap_or(&self.directory).display().to_string()
+    }
+
     /// A path for a new file that will be removed with the directory.
     pub(crate) fn file(&mut self, name: &str) -> PathBuf {
         let path = self.directory.join(name);

@@ -1,4 +1,5 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
+mod mode;
 mod run;
 mod sweep;
 mod testdisk;

@@ -25,6 +25,11 @@ impl PhaseClock {
         Self { cores: cores(), cpu: ProcessCpu::now(), begin_ns: clock.now_ns() }
     }
 
+    /// The phase counts from `begin_ns`, a moment ago: this thread was late.
+    pub(super) fn since(self, begin_ns: u64) -> Self {
+        Self { begin_ns, ..self }
+    }
+
     /// The phase ends now.
     pub(super) fn end(self, clock: &dyn Clock, name: String, files: u64, bytes: u64) -> DiskPhase {
         let elapsed_ns = clock.now_ns().saturating_sub(self.begin_ns);

@@ -17,7 +17,12 @@ const SMALL: [Series; 3] = [
 
 fn context(stop: bool) -> Context {
     let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    Context { clock: Arc::new(SystemClock), stop: Arc::new(AtomicBool::new(stop)), sample }
+    Context {
+        clock: Arc::new(SystemClock),
+        stop: Arc::new(AtomicBool::new(stop)),
+        sample,
+        note: Box::new(|_| {}),
+    }
 }
 
 const SMALL_TEST: Testdisk = Testdisk { sequence: SMALL, direct: false };

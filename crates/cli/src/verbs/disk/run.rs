@@ -85,8 +85,12 @@ pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) 
     let environment = Environment::collect(&volumes, Path::new("/"));
     let id = Id::random().context("cannot read random bytes")?.to_string();
     let stop = stop_flag()?;
-    let mut context =
-        Context { clock: Arc::new(SystemClock), stop: Arc::clone(&stop), sample: Box::new(|_, _| {}) };
+    let mut context = Context {
+        clock: Arc::new(SystemClock),
+        stop: Arc::clone(&stop),
+        sample: Box::new(|_, _| {}),
+        note: Box::new(say),
+    };
     let directory = format!("keepup-disk-{}", &id[..8]);
     let done = alternate(&test.test, &places, common.repeats, &directory, &mut context, &mut |run| {
         if !common.json {

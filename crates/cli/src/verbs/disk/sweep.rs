@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use keepup_measure::stats::median;
 use keepup_results::{DiskPhase, DiskRun, DiskSummary};
-use keepup_workload::disk::sweep::{Point, Sweep};
+use keepup_workload::disk::Point;
+use keepup_workload::disk::mode::Space;
+use keepup_workload::disk::sweep::Sweep;
 
+use super::mode::{ModeArgs, described};
 use super::run::{Common, Test, measure};
-use crate::args::{EngineArg, size, span};
+use crate::args::{size, span};
 use crate::exit::Exit;
 
 /// Write and read with transfers of 512 B to 64 MiB, 1 to 256 at a time: one surface each
 ///
-/// Direct I/O, in one file that was written end to end before. Each point goes on for --time; a write ends
+/// In one file that was written end to end before. Each point goes on for --time; a write ends
 /// with a flush inside the time that counts.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -31,9 +34,8 @@ pub(crate) struct Args {
     /// Size of the file [default: 4 GiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     file: Option<u64>,
-    /// How transfers are made
-    #[arg(long, value_enum, default_value_t)]
-    engine: EngineArg,
+    #[command(flatten)]
+    mode: ModeArgs,
     /// 4 KiB to 4 MiB, depths 1, 8, 32, a fifth of a second each in 1 GiB: a first look
     #[arg(long)]
     quick: bool,
@@ -73,13 +75,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             depths.iter().map(move |&depth| Point { bytes: bytes as usize, depth: depth as usize })
         })
         .collect();
-    let engine = args.engine.choice();
+    let mode = args.mode.mode(Space::Overwritten)?;
     let test = Test {
-        test: Sweep { points, file_bytes, time, engine },
+        test: Sweep { points, file_bytes, time, mode },
         together: false,
         plan: serde_json::json!({
             "sizes": sizes, "depths": depths, "seconds": time.as_secs_f64(), "file_bytes": file_bytes,
-            "access": "direct", "engine": format!("{engine:?}").to_lowercase(),
+            "mode": described(&mode),
         }),
         lines: &|_| Vec::new(),
         summary: &|summary| surfaces(summary, &sizes, &depths),

@@ -1,0 +1,114 @@
+//! How bytes get to the disk: flags that every test of streams has.
+use clap::ValueEnum;
+use keepup_workload::disk::mode::{Access, EngineChoice, Mode, Pattern, Space};
+
+use crate::verbs::record::usage;
+
+/// The flags.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct ModeArgs {
+    /// Past the page cache, or through it
+    #[arg(long, value_enum, default_value_t)]
+    access: AccessArg,
+    /// A write ends only when it is durable (O_DSYNC)
+    #[arg(long)]
+    dsync: bool,
+    /// How requests are made
+    #[arg(long, value_enum, default_value_t)]
+    engine: DiskEngineArg,
+    /// This part of what is written can be compressed away
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=100))]
+    compressible: u8,
+    /// This part of the pages is written more than once
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=100))]
+    duplicate: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum AccessArg {
+    #[default]
+    Direct,
+    Buffered,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum DiskEngineArg {
+    /// io_uring where the kernel allows it, else plain calls
+    #[default]
+    Auto,
+    /// io_uring or nothing
+    Ring,
+    /// Plain calls, one at a time
+    Plain,
+    /// Copies to and from a mapping of the file
+    Mmap,
+}
+
+/// What lies where a writer writes.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum SpaceArg {
+    /// Nothing: files grow
+    New,
+    /// Space that was reserved
+    #[default]
+    Preallocated,
+    /// Older data
+    Overwritten,
+}
+
+impl SpaceArg {
+    pub(super) fn space(self) -> Space {
+        match self {
+            Self::New => Space::New,
+            Self::Preallocated => Space::Preallocated,
+            Self::Overwritten => Space::Overwritten,
+        }
+    }
+}
+
+impl ModeArgs {
+    /// The mode; refuses what cannot be together.
+    pub(super) fn mode(&self, space: Space) -> anyhow::Result<Mode> {
+        let access = match self.access {
+            AccessArg::Direct => Access::Direct,
+            AccessArg::Buffered => Access::Buffered,
+        };
+        let engine = match self.engine {
+            DiskEngineArg::Auto => EngineChoice::Auto,
+            DiskEngineArg::Ring => EngineChoice::Ring,
+            DiskEngineArg::Plain => EngineChoice::Plain,
+            DiskEngineArg::Mmap => EngineChoice::Mapped,
+        };
+        if engine == EngineChoice::Mapped && access == Access::Direct {
+            let what = "a mapped file is always in the page cache\nhint: add --access buffered";
+            return Err(usage(what.to_owned()));
+        }
+        if engine == EngineChoice::Mapped && self.dsync {
+            return Err(usage(
+                "a copy into a mapping cannot wait for the disk: leave --dsync out".to_owned(),
+            ));
+        }
+        let pattern = Pattern { compressible: self.compressible, duplicate: self.duplicate };
+        Ok(Mode { access, dsync: self.dsync, engine, pattern, space })
+    }
+}
+
+/// The settings as they stand in a result.
+pub(super) fn described(mode: &Mode) -> serde_json::Value {
+    let engine = match mode.engine {
+        EngineChoice::Auto => "auto",
+        EngineChoice::Ring => "io_uring",
+        EngineChoice::Plain => "plain calls",
+        EngineChoice::Mapped => "mmap",
+    };
+    let space = match mode.space {
+        Space::New => "new",
+        Space::Preallocated => "preallocated",
+        Space::Overwritten => "overwritten",
+    };
+    serde_json::json!({
+        "access": if mode.access == Access::Direct { "direct" } else { "buffered" },
+        "dsync": mode.dsync, "engine": engine, "space": space,
+        "compressible_percent": mode.pattern.compressible, "duplicate_percent": mode.pattern.duplicate,
+    })
+}

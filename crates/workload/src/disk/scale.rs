@@ -1,0 +1,152 @@
+//! One volume, then two, up to all of them at once: what does each more give, and what does it cost in CPU?
+//!
+//! Source: the acoustic camera's case study, which ran Iometer with sequential writes of 2 MB for a minute
+//! after ten seconds of ramp-up against the number of disks; and the event logger's, which ran its two disk
+//! controllers alone and then at once.
+use std::time::Duration;
+
+use keepup_measure::stats::least_squares_slope;
+use keepup_results::{DiskFinding, DiskPhase, ScaleFinding};
+
+use super::lanes::{Lane, Pace, Until, together};
+use super::mode::{Mode, Space, Target};
+use super::mover::{Kind, Mover, Point};
+use super::phase::RATE_GUESS;
+use super::sweep::RATE_MAX;
+use super::{Cost, DiskTest, Found, Place};
+use crate::{Context, WorkloadError};
+
+/// A volume more is worth its place as long as it adds this share of what the first one gave.
+const GAIN_MIN: f64 = 0.5;
+
+/// The test.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// Volumes by their number, in the order given, for each phase; several of them at once.
+    pub steps: Vec<Step>,
+    /// Write, as the paper did, or read.
+    pub kind: Kind,
+    /// Size of a request and how many are under way on each volume.
+    pub point: Point,
+    /// Bytes of the file on each volume.
+    pub file_bytes: u64,
+    /// Before the window opens.
+    pub ramp: Duration,
+    /// The window.
+    pub run: Duration,
+    /// How requests are made.
+    pub mode: Mode,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// Which volumes take part.
+    pub volumes: Vec<usize>,
+}
+
+impl Step {
+    /// 1 to `volumes` of them.
+    pub fn up_to(volumes: usize) -> Vec<Self> {
+        let name = |n: usize| if n == 1 { "1 volume".to_owned() } else { format!("{n} volumes") };
+        (1..=volumes).map(|n| Self { name: name(n), volumes: (0..n).collect() }).collect()
+    }
+
+    /// Each group alone, then all of them at once; `groups` says how many volumes each has.
+    pub fn groups(groups: &[usize]) -> Vec<Self> {
+        let mut first = 0;
+        let mut steps = Vec::new();
+        for (n, &volumes) in groups.iter().enumerate() {
+            let range = first..first + volumes;
+            steps.push(Self { name: format!("group {}", n + 1), volumes: range.collect() });
+            first += volumes;
+        }
+        steps.push(Self { name: format!("{} groups", groups.len()), volumes: (0..first).collect() });
+        steps
+    }
+}
+
+impl Scale {
+    fn lanes(&self, place: &mut Place, context: &mut Context) -> Result<Vec<Lane>, WorkloadError> {
+        let mut lanes = Vec::new();
+        for scratch in std::iter::once(&mut place.first).chain(&mut place.others) {
+            let target = Target::create(&scratch.file("data"), self.file_bytes, &self.mode)?;
+            let volume = scratch.volume();
+            let target = match self.kind {
+                Kind::Write if self.mode.space != Space::Overwritten => target,
+                _ => {
+                    (context.note)(&format!("filling {} GiB on {volume}", self.file_bytes >> 30));
+                    Mover::fill(target, &self.mode, context)?
+                }
+            };
+            let (kind, point, pace) = (self.kind, self.point, Pace::Free);
+            lanes.push(Lane { name: volume.clone(), volume, target, kind, point, pace });
+        }
+        Ok(lanes)
+    }
+}
+
+impl DiskTest for Scale {
+    fn name(&self) -> &'static str {
+        "scale"
+    }
+
+    fn cost(&self) -> Cost {
+        let steps = self.steps.len() as u32;
+        let running = (self.ramp + self.run) * steps;
+        let fill = Duration::from_secs_f64(self.file_bytes as f64 / RATE_GUESS);
+        let writes = if self.kind == Kind::Write { running.as_secs_f64() * RATE_MAX } else { 0.0 };
+        Cost {
+            bytes_written: self.file_bytes + writes as u64,
+            space_bytes: self.file_bytes,
+            time: fill + running,
+        }
+    }
+
+    fn measure(
+        &self,
+        place: &mut Place,
+        found: &mut Found,
+        context: &mut Context,
+    ) -> Result<(), WorkloadError> {
+        let lanes = self.lanes(place, context)?;
+        let until = Until::Time { ramp: self.ramp, run: self.run };
+        for step in &self.steps {
+            (context.note)(&format!("{}: {:.0} s", step.name, (self.ramp + self.run).as_secs_f64()));
+            let chosen = step.volumes.iter().filter_map(|volume| lanes.get(*volume));
+            let mut chosen: Vec<Lane> = chosen.cloned().collect();
+            match together(step.name.clone(), &self.mode, &mut chosen, until, context)? {
+                Some(phase) => found.phases.push(phase),
+                None => return Ok(()),
+            }
+        }
+        let numbers: Vec<usize> = self.steps.iter().map(|step| step.volumes.len()).collect();
+        if numbers.iter().copied().eq(1..=numbers.len()) {
+            found.finding = finding(&found.phases).map(DiskFinding::Scale);
+        }
+        Ok(())
+    }
+}
+
+/// What phases of 1, 2, … volumes come to; nothing when the first moved nothing.
+fn finding(phases: &[DiskPhase]) -> Option<ScaleFinding> {
+    let rates: Vec<f64> = phases.iter().map(|phase| phase.bytes_per_second().unwrap_or(0.0)).collect();
+    let first = rates.first().copied().filter(|rate| *rate > 0.0)?;
+    let gains: Vec<f64> = rates.windows(2).map(|pair| (pair[1] - pair[0]) / first).collect();
+    let knee = 1 + gains.iter().take_while(|gain| **gain >= GAIN_MIN).count();
+    let cpu = |phase: &DiskPhase| phase.cpu_seconds / phase.seconds;
+    let points: Vec<(f64, f64)> =
+        phases[..knee].iter().enumerate().map(|(n, phase)| ((n + 1) as f64, cpu(phase))).collect();
+    Some(ScaleFinding {
+        knee_volumes: knee as u32,
+        knee_is_beyond: knee == phases.len(),
+        cpu_per_volume: least_squares_slope(&points),
+        gains,
+    })
+}
+
+#[cfg(test)]
+#[path = "scale_tests.rs"]
+mod tests;
