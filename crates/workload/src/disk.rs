@@ -2,6 +2,7 @@
 //!
 //! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
 //! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
+pub mod concurrent;
 mod lanes;
 pub mod mode;
 mod mover;
@@ -11,6 +12,7 @@ mod repeat;
 pub mod scale;
 pub mod sweep;
 pub mod testdisk;
+pub mod throttle;
 
 pub use lanes::Pace;
 pub use mover::{Kind, Point};

@@ -1,8 +1,11 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
+mod concurrent;
 mod mode;
 mod run;
+mod scale;
 mod sweep;
 mod testdisk;
+mod throttle;
 
 use clap::Subcommand;
 
@@ -19,11 +22,17 @@ pub(crate) struct Args {
 enum Test {
     Testdisk(testdisk::Args),
     Sweep(sweep::Args),
+    Concurrent(concurrent::Args),
+    Throttle(throttle::Args),
+    Scale(scale::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.test {
         Test::Testdisk(args) => testdisk::run(args),
         Test::Sweep(args) => sweep::run(args),
+        Test::Concurrent(args) => concurrent::run(args),
+        Test::Throttle(args) => throttle::run(args),
+        Test::Scale(args) => scale::run(args),
     }
 }

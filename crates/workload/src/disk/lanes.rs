@@ -10,6 +10,7 @@ use std::time::Duration;
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
 use keepup_results::{DiskPart, DiskPhase};
+use keepup_sys::file::forget_cached;
 
 use super::mode::{Mode, Target};
 use super::mover::{Ended, Kind, Mover, Point};
@@ -130,8 +131,14 @@ pub(super) fn together(
     until: Until,
     context: &Context,
 ) -> Result<Option<DiskPhase>, WorkloadError> {
-    for lane in lanes.iter_mut().filter(|lane| lane.kind == Kind::Write) {
-        lane.target.renew(mode)?;
+    for lane in lanes.iter_mut() {
+        match lane.kind {
+            Kind::Write => lane.target.renew(mode)?,
+            Kind::Read => {
+                lane.target.rewind();
+                forget_cached(&lane.target.file, &lane.target.path)?;
+            }
+        }
     }
     let gate = Gate {
         clock: context.clock.as_ref(),

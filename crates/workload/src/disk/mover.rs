@@ -36,6 +36,14 @@ pub struct Point {
 const FILL: Point = Point { bytes: 4 << 20, depth: 8 };
 
 impl Kind {
+    /// As in "writer".
+    pub fn doer(self) -> &'static str {
+        match self {
+            Self::Write => "writer",
+            Self::Read => "reader",
+        }
+    }
+
     /// As in "write".
     pub fn verb(self) -> &'static str {
         match self {

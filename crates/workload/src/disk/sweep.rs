@@ -72,7 +72,7 @@ impl Sweep {
         context: &Context,
     ) -> Result<Option<DiskPhase>, WorkloadError> {
         let clock = context.clock.as_ref();
-        if kind == Kind::Read && self.mode.access == Access::Buffered {
+        if kind == Kind::Read {
             forget_cached(&mover.target.file, &mover.target.path)?;
         }
         let (mut latency, mut requests) = (Latency::new(), 0);

@@ -56,6 +56,15 @@ pub(super) enum SpaceArg {
     Overwritten,
 }
 
+/// Size of a request, in bytes: a multiple of 512 up to 64 MiB.
+pub(super) fn request(text: &str) -> Result<usize, String> {
+    let bytes = crate::args::size(text)?;
+    match (512..=64 << 20).contains(&bytes) && bytes % 512 == 0 {
+        true => Ok(bytes as usize),
+        false => Err(format!("{bytes} bytes is not a multiple of 512 from 512 B to 64 MiB")),
+    }
+}
+
 impl SpaceArg {
     pub(super) fn space(self) -> Space {
         match self {

@@ -19,7 +19,7 @@ use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
 
 /// Flags of every disk test.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Common {
     /// Directory on the disk to measure; several are measured in turns [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
@@ -57,7 +57,7 @@ pub(super) struct Test<'a, T> {
 
 /// Runs the test on all volumes, in turns or at once.
 pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) -> anyhow::Result<Exit> {
-    let volumes = volumes(common)?;
+    let volumes = common.volumes()?;
     let (name, cost) = (test.test.name(), test.test.cost());
     for checked in check(&volumes, cost.space_bytes)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
@@ -122,13 +122,37 @@ pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) 
     Ok(if stop.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Done })
 }
 
-fn volumes(common: &Common) -> anyhow::Result<Vec<PathBuf>> {
-    if !common.volume.is_empty() {
-        return Ok(common.volume.clone());
+impl Common {
+    /// The volumes given, or the usual one, which is made.
+    pub(super) fn volumes(&self) -> anyhow::Result<Vec<PathBuf>> {
+        if !self.volume.is_empty() {
+            return Ok(self.volume.clone());
+        }
+        let volume = default_volume();
+        std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
+        Ok(vec![volume])
     }
-    let volume = default_volume();
-    std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
-    Ok(vec![volume])
+
+    /// Other volumes than those given.
+    pub(super) fn set_volumes(&mut self, volumes: Vec<PathBuf>) {
+        self.volume = volumes;
+    }
+}
+
+/// The places of all runs, each once, in the order in which they came.
+pub(super) fn places(summary: &DiskSummary) -> Vec<String> {
+    let mut places = Vec::new();
+    for place in summary.runs.iter().map(DiskRun::place) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// A number with so many digits after the point, or what stands for one that was not measured.
+pub(super) fn figure(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
 /// Median, lowest and highest rate of every phase, and what it cost in CPU.
@@ -139,10 +163,6 @@ pub(super) fn table(summary: &DiskSummary) -> String {
     )];
     for (place, phase) in summary.kinds() {
         let rates: Vec<f64> = summary.rates(&place, phase).map(|rate| rate / 1e6).collect();
-        let figure = |value: Option<f64>, digits: usize| match value {
-            Some(value) => format!("{value:.digits$}"),
-            None => "-".to_owned(),
-        };
         let per_gb = |cpu: &dyn Fn(&DiskPhase) -> Option<f64>| {
             let each = summary.phases(&place, phase).filter_map(cpu).collect::<Vec<_>>();
             figure(median(&each), 3)

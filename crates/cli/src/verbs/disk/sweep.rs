@@ -3,13 +3,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use keepup_measure::stats::median;
-use keepup_results::{DiskPhase, DiskRun, DiskSummary};
+use keepup_results::{DiskPhase, DiskSummary};
 use keepup_workload::disk::Point;
 use keepup_workload::disk::mode::Space;
 use keepup_workload::disk::sweep::Sweep;
 
 use super::mode::{ModeArgs, described};
-use super::run::{Common, Test, measure};
+use super::run::{Common, Test, figure, measure, places};
 use crate::args::{size, span};
 use crate::exit::Exit;
 
@@ -105,19 +105,18 @@ fn surfaces(summary: &DiskSummary, sizes: &[u64], depths: &[u64]) -> String {
     let rate = |phase: &DiskPhase| phase.bytes_per_second().map(|rate| rate / 1e6);
     let cpu = |phase: &DiskPhase| phase.cpu_seconds_per_gb().map(|seconds| seconds * 1e3);
     let figures: [Figure<'_>; 2] = [("MB/s", &rate, 0), ("CPU ms/GB", &cpu, 1)];
-    let places: BTreeSet<String> = summary.runs.iter().map(DiskRun::place).collect();
     let mut lines = Vec::new();
-    for place in &places {
+    for place in &places(summary) {
         for verb in ["write", "read"] {
-            for (unit, figure, digits) in figures {
+            for (unit, of, digits) in figures {
                 lines.push(format!("{place}: {verb}, {unit}; sizes down, depths across"));
                 let head: String = depths.iter().map(|depth| format!("{depth:>9}")).collect();
                 lines.push(format!("{:>9}{head}", ""));
                 for &size in sizes {
                     let cell = |depth: &u64| {
                         let name = format!("{verb} {size} B depth {depth}");
-                        let values: Vec<f64> = summary.phases(place, &name).filter_map(figure).collect();
-                        median(&values).map_or_else(|| format!("{:>9}", "-"), |v| format!("{v:>9.digits$}"))
+                        let values: Vec<f64> = summary.phases(place, &name).filter_map(of).collect();
+                        format!("{:>9}", figure(median(&values), digits))
                     };
                     let row: String = depths.iter().map(cell).collect();
                     lines.push(format!("{:>9}{row}", label(size)));

@@ -1,0 +1,132 @@
+//! `keepup disk concurrent`: one to several readers or writers at once.
+use clap::ValueEnum;
+use keepup_measure::stats::median;
+use keepup_results::{DiskPhase, DiskSummary};
+use keepup_workload::disk::concurrent::Concurrent;
+use keepup_workload::disk::{Kind, Point};
+
+use super::mode::{ModeArgs, SpaceArg, described, request};
+use super::run::{Common, Test, figure, measure, places};
+use crate::args::size;
+use crate::exit::Exit;
+
+/// Time one file while others are written, or read, beside it: 1 to N files at once
+///
+/// The event logger's test: its normalised rate (the first file's, times their number) stands beside what was
+/// really moved. --access buffered --engine plain --space new --depth 1 is how the paper did it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup disk concurrent --volume /data/a
+  keepup disk concurrent --volume /data/a --files 8 --size '4 GiB' --kind write --repeats 5
+  keepup disk concurrent --volume /data/a --access buffered --engine plain --space new --depth 1")]
+pub(crate) struct Args {
+    /// Most files at once; it begins with one
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    files: u32,
+    /// Size of the file that is timed; the others have twice that
+    #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
+    size: u64,
+    /// Writers, readers, or first the one and then the other
+    #[arg(long, value_enum, default_value_t)]
+    kind: KindArg,
+    /// Size of a request
+    #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
+    request: usize,
+    /// Requests under way for each file
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    depth: u16,
+    /// What lies where a writer writes
+    #[arg(long, value_enum, default_value_t)]
+    space: SpaceArg,
+    /// All use parts of one file
+    #[arg(long)]
+    shared: bool,
+    #[command(flatten)]
+    mode: ModeArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum KindArg {
+    #[default]
+    Both,
+    Write,
+    Read,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let kinds = match args.kind {
+        KindArg::Both => vec![Kind::Write, Kind::Read],
+        KindArg::Write => vec![Kind::Write],
+        KindArg::Read => vec![Kind::Read],
+    };
+    let mode = args.mode.mode(args.space.space())?;
+    let file_bytes = args.size.max(1).next_multiple_of(args.request as u64);
+    let point = Point { bytes: args.request, depth: args.depth.into() };
+    let test = Test {
+        test: Concurrent {
+            kinds: kinds.clone(),
+            most: args.files,
+            point,
+            file_bytes,
+            is_shared: args.shared,
+            mode,
+        },
+        together: false,
+        plan: serde_json::json!({
+            "files": args.files, "file_bytes": file_bytes, "request_bytes": args.request, "depth": args.depth,
+            "shared_file": args.shared, "mode": described(&mode),
+        }),
+        lines: &|_| Vec::new(),
+        summary: &|summary| table(summary, &kinds, args.files),
+    };
+    measure(&args.common, &test)
+}
+
+/// Medians over all repeats.
+fn table(summary: &DiskSummary, kinds: &[Kind], most: u32) -> String {
+    let mut lines = Vec::new();
+    let moved = |phase: &DiskPhase| {
+        let bytes: u64 = phase.parts.iter().map(|part| part.bytes).sum();
+        phase.parts.first().map(|first| bytes as f64 / first.seconds / 1e6)
+    };
+    let each = |best: fn(f64, f64) -> f64| {
+        move |phase: &DiskPhase| {
+            let rates = phase.parts.iter().map(|part| part.bytes_per_second().unwrap_or(0.0));
+            rates.reduce(best).map(|rate| rate / 1e6)
+        }
+    };
+    for place in places(summary) {
+        for &kind in kinds {
+            lines.push(format!("{place}: {}, MB/s", kind.verb()));
+            lines.push(format!(
+                "{:>6} {:>12} {:>12} {:>12} {:>12} {:>12} {:>10}",
+                "files", "normalised", "all", "slowest", "fastest", "p99 ms", "CPU s/GB"
+            ));
+            for files in 1..=most {
+                let name = Concurrent::phase_name(kind, files);
+                let value = |of: &dyn Fn(&DiskPhase) -> Option<f64>| {
+                    median(&summary.phases(&place, &name).filter_map(of).collect::<Vec<_>>())
+                };
+                let normalised = |phase: &DiskPhase| Concurrent::normalised(phase).map(|rate| rate / 1e6);
+                let p99 = |phase: &DiskPhase| phase.latency.map(|latency| latency.p99_ns as f64 / 1e6);
+                lines.push(format!(
+                    "{files:>6} {:>12} {:>12} {:>12} {:>12} {:>12} {:>10}",
+                    figure(value(&normalised), 1),
+                    figure(value(&moved), 1),
+                    figure(value(&each(f64::min)), 1),
+                    figure(value(&each(f64::max)), 1),
+                    figure(value(&p99), 2),
+                    figure(value(&DiskPhase::cpu_seconds_per_gb), 3),
+                ));
+            }
+        }
+    }
+    lines.push(
+        "normalised: rate of the first file times their number, as in the paper; all: what was moved until \
+         the first file was through (durable, if written)"
+            .into(),
+    );
+    lines.join("\n")
+}

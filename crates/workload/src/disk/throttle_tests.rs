@@ -1,0 +1,70 @@
+//! Every setting is measured with all who take part in it.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use keepup_measure::clock::SystemClock;
+
+use super::*;
+use crate::disk::OnVolumes;
+use crate::disk::mode::Access;
+use crate::{Workload, run};
+
+fn context() -> Context {
+    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
+    let stop = Arc::new(AtomicBool::new(false));
+    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
+}
+
+fn settings() -> Vec<Setting> {
+    let paces = [Pace::Every(Duration::from_millis(4)), Pace::Pause(Duration::from_millis(2))];
+    Setting::all(&Crowd::all(&[0, 1, 3], &paces), &Crowd::all(&[0, 1], &[Pace::Free]))
+}
+
+#[test]
+fn nobody_is_there_once_whatever_the_pace() {
+    let names: Vec<_> = settings().iter().map(Setting::name).collect();
+    assert_eq!(names.len(), 4 + 5, "nobody with nobody is left out: {names:#?}");
+    for expected in [
+        "0 writers, 1 reader at once",
+        "1 writer every 4ms, 0 readers",
+        "3 writers pausing 2ms, 1 reader at once",
+    ] {
+        assert_eq!(names.iter().filter(|name| *name == expected).count(), 1, "{expected}: {names:#?}");
+    }
+}
+
+#[test]
+fn all_take_part_and_no_writer_runs_ahead() {
+    let place = tempfile::tempdir().unwrap();
+    let event = 16 << 10;
+    let test = Throttle {
+        settings: settings(),
+        point: Point { bytes: event, depth: 2 },
+        file_bytes: 2 << 20,
+        ramp: Duration::ZERO,
+        run: Duration::from_millis(100),
+        mode: Mode { access: Access::Buffered, ..Mode::default() },
+    };
+    let settings = test.settings.clone();
+    let mut test = OnVolumes::new(test, vec![place.path().into()], "scratch".into());
+    let plan = test.plan();
+    assert_eq!(plan.space_bytes[place.path()], 4 * (2 << 20));
+    let phases = run(&mut test, &mut context()).unwrap().phases;
+    assert_eq!(phases.len(), settings.len());
+    let mut written = 4 * (2 << 20);
+    for (phase, setting) in phases.iter().zip(settings) {
+        let parts = |writes: bool| phase.parts.iter().filter(move |part| part.writes == writes);
+        assert_eq!(parts(true).count(), setting.writers.number as usize);
+        assert_eq!(parts(false).count(), setting.readers.number as usize);
+        assert!(parts(false).all(|part| part.bytes > 0), "{phase:#?}");
+        let period = match setting.writers.pace {
+            Pace::Every(time) | Pace::Pause(time) => time,
+            Pace::Free => continue,
+        };
+        let most = 100 / period.as_millis() as u64 + 1;
+        assert!(parts(true).all(|part| part.operations <= most), "{phase:#?}");
+        written += parts(true).map(|part| part.bytes).sum::<u64>();
+    }
+    assert!(written <= plan.bytes_written[place.path()] && written > 4 * (2 << 20));
+}
