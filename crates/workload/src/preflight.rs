@@ -2,6 +2,7 @@
 //! know.
 use std::path::{Path, PathBuf};
 
+use keepup_measure::disk::Device;
 use keepup_measure::space::{Space, is_memory_backed};
 
 use crate::WorkloadError;
@@ -80,6 +81,25 @@ fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
         warnings.push(format!("{} is in memory, not on a disk ({})", path.display(), space.fs_type));
     }
     Ok(Checked { path: path.into(), usable_bytes, warnings })
+}
+
+/// Says which volumes have a disk in common, so that they cannot be faster together for that reason alone.
+pub fn common_disks(volumes: &[PathBuf]) -> Vec<String> {
+    let disks = |volume: &PathBuf| Device::under(Path::new("/"), volume).map_or(Vec::new(), |d| d.disks);
+    let all: Vec<(&PathBuf, Vec<String>)> = volumes.iter().map(|volume| (volume, disks(volume))).collect();
+    let mut told = Vec::new();
+    for (n, (volume, disks)) in all.iter().enumerate() {
+        let sharing = all[..n].iter().find(|(_, earlier)| disks.iter().any(|disk| earlier.contains(disk)));
+        if let Some((other, _)) = sharing {
+            let names = disks.join(", ");
+            told.push(format!(
+                "{} and {} lie on one disk ({names}): they share its rate",
+                other.display(),
+                volume.display()
+            ));
+        }
+    }
+    told
 }
 
 /// Makes and removes a file, which says more than permission bits do.

@@ -29,3 +29,15 @@ fn takes_a_directory_once_and_leaves_nothing_there() {
     assert_eq!(std::fs::read_dir(&volume).unwrap().count(), 0);
     assert!(check(&[volume.clone(), volume.join(".")], 0).is_err());
 }
+
+#[test]
+fn volumes_on_one_disk_are_told_of() {
+    let (a, b) = (tempfile::tempdir_in(".").unwrap(), tempfile::tempdir_in(".").unwrap());
+    let volumes = [a.path().to_owned(), b.path().to_owned()];
+    assert!(common_disks(&volumes[..1]).is_empty());
+    if Device::under(Path::new("/"), a.path()).is_ok_and(|device| !device.disks.is_empty()) {
+        let told = common_disks(&volumes);
+        assert!(told.len() == 1 && told[0].contains(&volumes[1].display().to_string()), "{told:#?}");
+    }
+    assert!(common_disks(&["/proc".into(), "/sys".into()]).is_empty(), "they are on no disk");
+}

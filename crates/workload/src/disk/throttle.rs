@@ -67,7 +67,7 @@ impl Crowd {
         let plural = if self.number == 1 { "" } else { "s" };
         let pace = match self.pace {
             _ if self.number == 0 => String::new(),
-            Pace::Free => " at once".to_owned(),
+            Pace::Free => " flat out".to_owned(),
             Pace::Every(period) => format!(" every {period:?}"),
             Pace::Pause(pause) => format!(" pausing {pause:?}"),
         };

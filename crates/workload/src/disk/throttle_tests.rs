@@ -26,9 +26,9 @@ fn nobody_is_there_once_whatever_the_pace() {
     let names: Vec<_> = settings().iter().map(Setting::name).collect();
     assert_eq!(names.len(), 4 + 5, "nobody with nobody is left out: {names:#?}");
     for expected in [
-        "0 writers, 1 reader at once",
+        "0 writers, 1 reader flat out",
         "1 writer every 4ms, 0 readers",
-        "3 writers pausing 2ms, 1 reader at once",
+        "3 writers pausing 2ms, 1 reader flat out",
     ] {
         assert_eq!(names.iter().filter(|name| *name == expected).count(), 1, "{expected}: {names:#?}");
     }

@@ -11,7 +11,7 @@ use keepup_recording::id::Id;
 use keepup_results::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary, rfc3339};
 use keepup_workload::Context;
 use keepup_workload::disk::{DiskTest, alternate};
-use keepup_workload::preflight::check;
+use keepup_workload::preflight::{check, common_disks};
 
 use crate::args::default_volume;
 use crate::exit::Exit;
@@ -61,6 +61,9 @@ pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) 
     let (name, cost) = (test.test.name(), test.test.cost());
     for checked in check(&volumes, cost.space_bytes)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    }
+    if test.together {
+        common_disks(&volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
     let places = match test.together {
         true => vec![volumes.clone()],
