@@ -194,3 +194,28 @@ fn a_disk_that_fills_or_breaks_ends_all_writers_and_keeps_what_was_measured() {
     assert!(!list(&found["runs"][0], "phases").is_empty(), "{found:#}");
     assert_eq!(entries(&here.join("disk")), 0, "its files are gone");
 }
+
+#[test]
+fn what_is_exported_is_a_job_file_that_fio_takes() {
+    let place = directory();
+    let here = place.path();
+    let tests = [
+        &["testdisk", "--quick"][..],
+        &["sweep", "--quick"],
+        &["concurrent", "--files", "2"],
+        &["concurrent", "--files", "2", "--shared", "--access", "buffered", "--engine", "mmap"],
+        &["throttle", "--read-delays", "0 ms,3 ms", "--pause", "--compressible", "50"],
+        &["scale", "--group", "a,b", "--group", "c", "--dsync", "--space", "new"],
+    ];
+    for test in tests {
+        let export = keepup(here, &[&["disk", "export-fio"][..], test].concat());
+        assert_eq!(export.code(), 0, "{export:#?}");
+        assert!(export.stdout.contains("[global]") && export.stdout.contains("stonewall"), "{export:#?}");
+        let file = here.join("job.fio");
+        std::fs::write(&file, &export.stdout).unwrap();
+        match std::process::Command::new("fio").arg("--parse-only").arg(&file).output() {
+            Ok(fio) => assert!(fio.status.success(), "{test:?}: {fio:#?}\n{}", export.stdout),
+            Err(why) => skip("what_is_exported_is_a_job_file_that_fio_takes", &format!("fio: {why}")),
+        }
+    }
+}

@@ -10,6 +10,8 @@ mod bottlenecks;
 mod common;
 #[path = "disk.rs"]
 mod disk;
+#[path = "disk_filesystems.rs"]
+mod disk_filesystems;
 #[path = "disk_lanes.rs"]
 mod disk_lanes;
 #[path = "fallbacks.rs"]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::MeasureError;
 use crate::mounts::Mount;
+use crate::raid::Raid;
 use crate::text;
 
 /// /proc/diskstats and sysfs count in sectors of this size, whatever the disk's own is.
@@ -88,7 +89,10 @@ impl Device {
             text::link_name(link).map_err(|why| no_device(path, why.to_string()))?
         };
         let mut disks = Vec::new();
-        collect_disks(root, &name, STACK_DEPTH_MAX, &mut disks);
+        // A file system may lie on several devices, of which the mount names one.
+        for device in std::iter::once(name.clone()).chain(Raid::on(root, &name).devices) {
+            collect_disks(root, &device, STACK_DEPTH_MAX, &mut disks);
+        }
         disks.sort();
         disks.dedup();
         Ok(Self { name, disks })

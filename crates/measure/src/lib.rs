@@ -13,6 +13,7 @@ pub mod memory;
 pub mod mounts;
 pub mod net;
 pub mod pressure;
+mod raid;
 pub mod sampler;
 pub mod space;
 pub mod stats;

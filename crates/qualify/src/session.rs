@@ -146,7 +146,7 @@ pub fn qualify(
         directory: directory.path(),
         volumes: &volumes,
     });
-    session.keep(Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: summary.verdict })?;
+    session.keep(Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: Some(summary.verdict) })?;
     session.log.finish()?;
     directory.write_summary(&summary)?;
     Ok((summary, generator_limited))

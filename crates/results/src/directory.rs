@@ -8,6 +8,9 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::error::ResultsError;
 use crate::log::{EventLog, EventReader};
 use crate::summary::{ResultSummary, SCHEMA_VERSION};
@@ -127,11 +130,11 @@ impl ResultDirectory {
     ///
     /// # Errors
     /// A figure that must be a number is not finite, or the system refuses.
-    pub fn write_summary(&self, summary: &ResultSummary) -> Result<(), ResultsError> {
+    pub fn write_summary<S: Serialize + DeserializeOwned>(&self, summary: &S) -> Result<(), ResultsError> {
         let path = self.path.join(SUMMARY);
         let unwritable = |source| ResultsError::Unwritable { path: path.clone(), source };
         let mut text = serde_json::to_string_pretty(summary).map_err(unwritable)?;
-        serde_json::from_str::<ResultSummary>(&text).map_err(unwritable)?;
+        serde_json::from_str::<S>(&text).map_err(unwritable)?;
         text.push('\n');
         let temporary = self.path.join(SUMMARY_TEMPORARY);
         write_whole(&temporary, text.as_bytes(), OpenOptions::new().write(true).create(true).truncate(true))?;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::disk::DiskRun;
 use crate::summary::{Kind, TrialResult, Verdict};
 
 /// One thing that happened. `t_unix_ns` is nanoseconds since the Unix epoch.
@@ -57,6 +58,13 @@ pub enum Event {
         /// What it showed.
         trial: Box<TrialResult>,
     },
+    /// A run of a disk test ended.
+    DiskRun {
+        /// When.
+        t_unix_ns: u64,
+        /// What it found.
+        run: Box<DiskRun>,
+    },
     /// Events of a stream were lost.
     Loss {
         /// When it was noticed.
@@ -90,8 +98,8 @@ pub enum Event {
     Finished {
         /// When.
         t_unix_ns: u64,
-        /// The answer.
-        verdict: Verdict,
+        /// The answer, where there was a question that has one.
+        verdict: Option<Verdict>,
     },
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn one_of_each() -> Vec<Event> {
         },
         Event::Histogram { t_unix_ns: 6, name: "write_us".into(), hdr_v2_base64: "HISTFAAA".into() },
         Event::Note { t_unix_ns: 7, text: "line\nbreak and \u{1f4be}".into() },
-        Event::Finished { t_unix_ns: u64::MAX, verdict: Verdict::FitWithLimits },
+        Event::Finished { t_unix_ns: u64::MAX, verdict: Some(Verdict::FitWithLimits) },
     ]
 }
 
@@ -51,7 +51,8 @@ fn every_event_is_one_line_and_comes_back() {
 fn an_event_is_flat_and_says_its_kind_and_time() {
     let value = serde_json::to_value(Event::Phase { t_unix_ns: 2, name: "soak".into() }).unwrap();
     assert_eq!(value, json!({"event": "phase", "t_unix_ns": 2, "name": "soak"}));
-    let value = serde_json::to_value(Event::Finished { t_unix_ns: 3, verdict: Verdict::NotFit }).unwrap();
+    let value =
+        serde_json::to_value(Event::Finished { t_unix_ns: 3, verdict: Some(Verdict::NotFit) }).unwrap();
     assert_eq!(value, json!({"event": "finished", "t_unix_ns": 3, "verdict": "NOT FIT"}));
     for event in one_of_each() {
         let value = serde_json::to_value(&event).unwrap();

@@ -83,6 +83,8 @@ pub struct ResultSummary {
 pub enum Kind {
     /// The highest safe rate of this machine for a profile.
     Qualify,
+    /// A test of disks alone.
+    Disk,
 }
 
 /// The answer to "can this machine keep up with this detector?".

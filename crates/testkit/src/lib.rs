@@ -6,6 +6,7 @@
 #![expect(clippy::panic, reason = "a helper of tests fails the test")]
 
 pub mod disk;
+pub mod filesystem;
 pub mod powers;
 pub mod program;
 pub mod root;

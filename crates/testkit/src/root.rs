@@ -18,12 +18,17 @@ pub fn skip(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
 }
 
-fn command(program: &str, arguments: &[&str]) -> Result<(), String> {
+/// Runs a program; what it printed.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().map_err(|e| format!("{program}: {e}"))?;
     match output.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         false => Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim())),
     }
+}
+
+pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<(), String> {
+    output(program, arguments).map(drop)
 }
 
 /// A file system in memory of a fixed size.

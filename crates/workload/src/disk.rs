@@ -3,6 +3,7 @@
 //! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
 //! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
 pub mod concurrent;
+pub mod fio;
 mod lanes;
 pub mod mode;
 mod mover;

@@ -1,5 +1,6 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
 mod concurrent;
+mod keep;
 mod mode;
 mod run;
 mod scale;
@@ -9,13 +10,21 @@ mod throttle;
 
 use clap::Subcommand;
 
+use self::run::Purpose;
 use crate::exit::Exit;
 
 /// Measure disks alone: the tests of the papers, exactly as they did them
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    test: Test,
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    #[command(flatten)]
+    Test(Test),
+    ExportFio(ExportFio),
 }
 
 #[derive(Subcommand)]
@@ -27,12 +36,26 @@ enum Test {
     Scale(scale::Args),
 }
 
+/// Print a test as a job file of fio instead, so that anybody can check a figure with another program
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup disk export-fio sweep --volume /data/a --quick > sweep.fio
+  fio sweep.fio")]
+struct ExportFio {
+    #[command(subcommand)]
+    test: Test,
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.test {
-        Test::Testdisk(args) => testdisk::run(args),
-        Test::Sweep(args) => sweep::run(args),
-        Test::Concurrent(args) => concurrent::run(args),
-        Test::Throttle(args) => throttle::run(args),
-        Test::Scale(args) => scale::run(args),
+    let (test, purpose) = match &args.verb {
+        Verb::Test(test) => (test, Purpose::Measure),
+        Verb::ExportFio(export) => (&export.test, Purpose::ExportFio),
+    };
+    match test {
+        Test::Testdisk(args) => testdisk::run(args, purpose),
+        Test::Sweep(args) => sweep::run(args, purpose),
+        Test::Concurrent(args) => concurrent::run(args, purpose),
+        Test::Throttle(args) => throttle::run(args, purpose),
+        Test::Scale(args) => scale::run(args, purpose),
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Reading, chosen, flag, number, words};
 use crate::disk::{Device, SECTOR_BYTES};
 use crate::mounts::Mount;
+use crate::raid::Raid;
 use crate::space::{Space, is_memory_backed};
 
 /// A directory that takes data, and what it lies on.
@@ -28,6 +29,10 @@ pub struct Volume {
     pub memory_backed: Reading<bool>,
     /// The kernel's name of the block device that the file system is on.
     pub device: Reading<String>,
+    /// How the kernel spreads its data over several devices; nothing where it does not. A hardware controller
+    /// does not show.
+    #[serde(default)]
+    pub raid: Option<String>,
     /// The whole disks below that device.
     pub disks: BTreeMap<String, Disk>,
     /// The room left; not in the fingerprint.
@@ -75,6 +80,7 @@ impl Volume {
         let device: Reading<Device> = Device::under(root, path).into();
         let disk = |name: &String| (name.clone(), Disk::collect(root, name));
         let disks = device.value().map(|device| device.disks.iter().map(disk).collect());
+        let raid = device.value().and_then(|device| Raid::on(root, &device.name).told);
         Self {
             path: path.display().to_string(),
             mount_point: mount.clone().map(|mount| mount.point.display().to_string()),
@@ -84,6 +90,7 @@ impl Volume {
             size_bytes: space.clone().map(|space| space.total_bytes),
             memory_backed: is_memory_backed(root, path).into(),
             device: device.map(|device| device.name),
+            raid,
             disks: disks.unwrap_or_default(),
             free: space.map(|space| VolumeFree {
                 bytes: space.free_bytes,

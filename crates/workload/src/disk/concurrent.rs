@@ -2,10 +2,12 @@
 //!
 //! Source: the event logger's test of its RAID, which timed one file of 1 GB while N-1 files of 2 GB were
 //! written (or read) beside it, and multiplied the rate by N. Here stands beside it what really was moved.
+use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_results::DiskPhase;
 
+use super::fio::FioFile;
 use super::lanes::{Lane, Pace, Until, together};
 use super::mode::{Mode, Target};
 use super::mover::{Kind, Mover, Point};
@@ -73,6 +75,28 @@ impl DiskTest for Concurrent {
         let written = self.kinds.iter().map(each).sum();
         let time = Duration::from_secs_f64((moved * self.kinds.len() as u64) as f64 / RATE_GUESS);
         Cost { bytes_written: written, space_bytes: space, time }
+    }
+
+    fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
+        let mut file = FioFile::new(&self.mode);
+        for (&kind, volume) in self.kinds.iter().flat_map(|kind| volumes.iter().map(move |v| (kind, v))) {
+            for files in 1..=self.most {
+                for n in 0..files {
+                    file.job(&Self::phase_name(kind, files), volume, kind, self.point, n == 0);
+                    // All end with the first one that does.
+                    file.set("exitall", 1);
+                    file.set("size", self.bytes_of(n));
+                    match self.is_shared {
+                        true => {
+                            file.set("filename", "keepup-fio-shared");
+                            file.set("offset", self.bytes_of(n) * u64::from(n));
+                        }
+                        false => file.set("filename", format!("keepup-fio-file{n}")),
+                    }
+                }
+            }
+        }
+        Ok(file)
     }
 
     fn measure(

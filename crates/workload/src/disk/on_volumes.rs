@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use keepup_results::{DiskFinding, DiskPhase, DiskSkipped};
 
+use super::fio::FioFile;
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
@@ -14,6 +15,11 @@ pub trait DiskTest {
 
     /// What one run costs.
     fn cost(&self) -> Cost;
+
+    /// The same as a job file of fio; `volumes` are those of one run. Says why where fio has no such test.
+    fn fio(&self, _volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
+        Err("fio cannot do what this test does")
+    }
 
     /// Measures with files of `place`; phases go to `found` as they end. To stop early is no error.
     fn measure(

@@ -3,11 +3,13 @@
 //! Source: the acoustic camera's case study, which ran Iometer with sequential writes of 2 MB for a minute
 //! after ten seconds of ramp-up against the number of disks; and the event logger's, which ran its two disk
 //! controllers alone and then at once.
+use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_measure::stats::least_squares_slope;
 use keepup_results::{DiskFinding, DiskPhase, ScaleFinding};
 
+use super::fio::FioFile;
 use super::lanes::{Lane, Pace, Until, together};
 use super::mode::{Mode, Space, Target};
 use super::mover::{Kind, Mover, Point};
@@ -103,6 +105,19 @@ impl DiskTest for Scale {
             space_bytes: self.file_bytes,
             time: fill + running,
         }
+    }
+
+    fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
+        let mut file = FioFile::new(&self.mode);
+        for step in &self.steps {
+            for (n, volume) in step.volumes.iter().filter_map(|volume| volumes.get(*volume)).enumerate() {
+                file.job(&step.name, volume, self.kind, self.point, n == 0);
+                file.set("filename", "keepup-fio-data");
+                file.set("size", self.file_bytes);
+                file.timed(self.ramp, self.run);
+            }
+        }
+        Ok(file)
     }
 
     fn measure(

@@ -4,6 +4,7 @@
 //! Source: the transfer-size sweeps (512 B to 8 MiB) of the magazine's RAID test, with the depth as a second
 //! axis. Each point goes on in one file that was written once before, end to end, so that nothing is read
 //! or overwritten that never held data.
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use keepup_measure::histogram::Latency;
 use keepup_results::{DiskPhase, DiskSkipped};
 use keepup_sys::file::{Access, direct_alignment, forget_cached};
 
+use super::fio::FioFile;
 use super::mode::{Mode, Space, Target};
 use super::mover::{Ended, Kind, Mover, Point};
 use super::phase::{PhaseClock, RATE_GUESS, told};
@@ -114,6 +116,21 @@ impl DiskTest for Sweep {
         let fill = Duration::from_secs_f64(self.file_bytes as f64 / RATE_GUESS);
         let written = self.file_bytes + ((self.time * points).as_secs_f64() * RATE_MAX) as u64;
         Cost { bytes_written: written, space_bytes: self.file_bytes, time: fill + self.time * points * 2 }
+    }
+
+    fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
+        let mut file = FioFile::new(&Mode { space: Space::Overwritten, ..self.mode });
+        for volume in volumes {
+            for kind in [Kind::Write, Kind::Read] {
+                for &point in self.points.iter().filter(|point| point.memory_bytes() <= MEMORY_BYTES_MAX) {
+                    file.job(&name(kind, point), volume, kind, point, true);
+                    file.set("filename", "keepup-fio-data");
+                    file.set("size", self.file_bytes);
+                    file.timed(Duration::ZERO, self.time);
+                }
+            }
+        }
+        Ok(file)
     }
 
     fn measure(

@@ -12,8 +12,10 @@ use keepup_results::DiskPhase;
 use keepup_sys::file::{Access, open_truncated, sync_everything, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
+use super::fio::FioFile;
+use super::mode::{EngineChoice, Mode, Space};
 use super::phase::{PhaseClock, RATE_GUESS};
-use super::{Cost, DiskTest, Found, Place};
+use super::{Cost, DiskTest, Found, Kind, Place, Point};
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::scratch::Scratch;
@@ -133,6 +135,28 @@ impl DiskTest for Testdisk {
         let round: u64 = self.sequence.iter().map(|series| u64::from(series.files) * series.bytes).sum();
         let time = Duration::from_secs_f64(2.0 * round as f64 / RATE_GUESS);
         Cost { bytes_written: 2 * round, space_bytes: round, time }
+    }
+
+    fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
+        let access = if self.direct { Access::Direct } else { Access::Buffered };
+        let (engine, space) = (EngineChoice::Plain, Space::New);
+        let mut file = FioFile::new(&Mode { access, engine, space, ..Mode::default() });
+        file.remark("the program brackets each series with sync(2); end_fsync stands for the one at its end");
+        for (volume, verb) in volumes.iter().flat_map(|v| ["create", "overwrite"].map(|verb| (v, verb))) {
+            for series in self.sequence {
+                let point = Point { bytes: series.bytes.min(BUFFER_BYTES as u64) as usize, depth: 1 };
+                let name = format!("{verb} {} x {}", series.files, series.size());
+                file.job(&name, volume, Kind::Write, point, true);
+                file.set("exec_prerun", "sync");
+                file.set("filename_format", format!("keepup-fio-{}-{}.$filenum", series.files, series.bytes));
+                file.set("nrfiles", series.files);
+                file.set("openfiles", 1);
+                file.set("file_service_type", "sequential");
+                file.set("create_on_open", 1);
+                file.set("filesize", series.bytes);
+            }
+        }
+        Ok(file)
     }
 
     fn measure(

@@ -3,8 +3,10 @@
 //!
 //! Source: the event logger's test, where N writers made a pause after each event and one reader went as fast
 //! as he could; the map of paced readers against paced writers is that of diskplorer.
+use std::path::PathBuf;
 use std::time::Duration;
 
+use super::fio::FioFile;
 use super::lanes::{Lane, Pace, Until, together};
 use super::mode::{Mode, Space, Target};
 use super::mover::{Kind, Mover, Point};
@@ -142,6 +144,22 @@ impl DiskTest for Throttle {
         let running = (self.ramp + self.run) * self.settings.len() as u32;
         let fill = Duration::from_secs_f64(files as f64 / RATE_GUESS);
         Cost { bytes_written: files + written as u64, space_bytes: files, time: fill + running }
+    }
+
+    fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
+        let mut file = FioFile::new(&self.mode);
+        for (setting, volume) in self.settings.iter().flat_map(|s| volumes.iter().map(move |v| (s, v))) {
+            let crowds = [(Kind::Write, setting.writers), (Kind::Read, setting.readers)];
+            for (n, (kind, crowd)) in crowds.into_iter().filter(|(_, c)| c.number > 0).enumerate() {
+                file.job(&setting.name(), volume, kind, self.point, n == 0);
+                file.set("numjobs", crowd.number);
+                file.set("filename_format", format!("keepup-fio-{}.$jobnum", kind.verb()));
+                file.set("size", self.file_bytes);
+                file.timed(self.ramp, self.run);
+                file.paced(crowd.pace, self.point);
+            }
+        }
+        Ok(file)
     }
 
     fn measure(

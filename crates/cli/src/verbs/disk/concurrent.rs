@@ -6,7 +6,7 @@ use keepup_workload::disk::concurrent::Concurrent;
 use keepup_workload::disk::{Kind, Point};
 
 use super::mode::{ModeArgs, SpaceArg, described, request};
-use super::run::{Common, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, figure, measure, places};
 use crate::args::size;
 use crate::exit::Exit;
 
@@ -55,7 +55,7 @@ enum KindArg {
     Read,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let kinds = match args.kind {
         KindArg::Both => vec![Kind::Write, Kind::Read],
         KindArg::Write => vec![Kind::Write],
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         lines: &|_| Vec::new(),
         summary: &|summary| table(summary, &kinds, args.files),
     };
-    measure(&args.common, &test)
+    measure(&args.common, purpose, &test)
 }
 
 /// Medians over all repeats.

@@ -13,6 +13,7 @@ use keepup_workload::Context;
 use keepup_workload::disk::{DiskTest, alternate};
 use keepup_workload::preflight::{check, common_disks};
 
+use super::keep::Kept;
 use crate::args::default_volume;
 use crate::exit::Exit;
 use crate::output::{command, json, report_error, result, say};
@@ -33,12 +34,24 @@ pub(super) struct Common {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
+    /// Keep the result too, in a directory of its own below this one
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 /// A number of runs.
 fn repeats(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (1..=1000).contains(number));
     number.ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
+}
+
+/// What is to be done with a test.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It is run.
+    Measure,
+    /// It is told to fio.
+    ExportFio,
 }
 
 /// What distinguishes a test.
@@ -56,37 +69,24 @@ pub(super) struct Test<'a, T> {
 }
 
 /// Runs the test on all volumes, in turns or at once.
-pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) -> anyhow::Result<Exit> {
+pub(super) fn measure<T: DiskTest + Clone>(
+    common: &Common,
+    purpose: Purpose,
+    test: &Test<'_, T>,
+) -> anyhow::Result<Exit> {
     let volumes = common.volumes()?;
-    let (name, cost) = (test.test.name(), test.test.cost());
-    for checked in check(&volumes, cost.space_bytes)? {
-        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    if purpose == Purpose::ExportFio {
+        return export_fio(&test.test, &volumes);
     }
-    if test.together {
-        common_disks(&volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
-    }
-    let places = match test.together {
-        true => vec![volumes.clone()],
-        false => volumes.iter().map(|volume| vec![volume.clone()]).collect(),
-    };
-    let runs = f64::from(common.repeats) * places.len() as f64;
-    let names: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
-    let plan = format!(
-        "{name} on {}: {runs} {}, at most {:.1} GB written in all, about {:.0} s on a slow disk; \
-         removed afterwards",
-        names.join(if test.together { " + " } else { ", " }),
-        if runs > 1.0 { "runs" } else { "run" },
-        cost.bytes_written as f64 / 1e9 * f64::from(common.repeats) * volumes.len() as f64,
-        cost.time.as_secs_f64() * runs
-    );
+    let plan = plan(common, test, &volumes)?;
     if common.dry_run {
         result(&plan);
         return Ok(Exit::Done);
     }
     say(&plan);
-    let created = rfc3339(SystemClock.unix_ns());
-    let environment = Environment::collect(&volumes, Path::new("/"));
     let id = Id::random().context("cannot read random bytes")?.to_string();
+    let mut summary = begin(test, &volumes);
+    let mut kept = common.out.as_deref().map(|out| Kept::begin(out, &id, &summary)).transpose()?;
     let stop = stop_flag()?;
     let mut context = Context {
         clock: Arc::new(SystemClock),
@@ -95,27 +95,25 @@ pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) 
         note: Box::new(say),
     };
     let directory = format!("keepup-disk-{}", &id[..8]);
+    let places = places_of(&volumes, test.together);
     let done = alternate(&test.test, &places, common.repeats, &directory, &mut context, &mut |run| {
+        if let Some(kept) = &mut kept {
+            kept.run(run);
+        }
         if !common.json {
             let head = format!("{}, run {} of {}", run.place(), run.repeat, common.repeats);
             result(&std::iter::once(head).chain((test.lines)(run)).collect::<Vec<_>>().join("\n"));
         }
     });
-    let summary = DiskSummary {
-        schema_version: DISK_SCHEMA_VERSION,
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-        created,
-        command: command(),
-        workload: name.into(),
-        plan: test.plan.clone(),
-        environment: serde_json::to_value(&environment).unwrap_or_default(),
-        runs: done.runs,
-        failure: done.failure.as_ref().map(ToString::to_string),
-        interrupted: done.is_interrupted,
-    };
+    summary.runs = done.runs;
+    summary.failure = done.failure.as_ref().map(ToString::to_string);
+    summary.interrupted = done.is_interrupted;
     match common.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
         false => result(&(test.summary)(&summary)),
+    }
+    if let Some(kept) = kept {
+        say(&format!("result: {}", kept.finish(&summary)?.display()));
     }
     if let Some(failure) = done.failure {
         let failure = anyhow::Error::from(failure);
@@ -123,6 +121,64 @@ pub(super) fn measure<T: DiskTest + Clone>(common: &Common, test: &Test<'_, T>) 
         return Ok(Exit::of(&failure));
     }
     Ok(if stop.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Done })
+}
+
+/// The volumes of each run.
+fn places_of(volumes: &[PathBuf], together: bool) -> Vec<Vec<PathBuf>> {
+    match together {
+        true => vec![volumes.to_vec()],
+        false => volumes.iter().map(|volume| vec![volume.clone()]).collect(),
+    }
+}
+
+/// Looks at the volumes, and says what will be done to them.
+fn plan<T: DiskTest>(common: &Common, test: &Test<'_, T>, volumes: &[PathBuf]) -> anyhow::Result<String> {
+    let cost = test.test.cost();
+    for checked in check(volumes, cost.space_bytes)? {
+        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    }
+    if test.together {
+        common_disks(volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
+    }
+    let runs = f64::from(common.repeats) * places_of(volumes, test.together).len() as f64;
+    let names: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
+    Ok(format!(
+        "{} on {}: {runs} {}, at most {:.1} GB written in all, about {:.0} s on a slow disk; \
+         removed afterwards",
+        test.test.name(),
+        names.join(if test.together { " + " } else { ", " }),
+        if runs > 1.0 { "runs" } else { "run" },
+        cost.bytes_written as f64 / 1e9 * f64::from(common.repeats) * volumes.len() as f64,
+        cost.time.as_secs_f64() * runs
+    ))
+}
+
+/// The result before the first run.
+fn begin<T: DiskTest>(test: &Test<'_, T>, volumes: &[PathBuf]) -> DiskSummary {
+    DiskSummary {
+        schema_version: DISK_SCHEMA_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        created: rfc3339(SystemClock.unix_ns()),
+        command: command(),
+        workload: test.test.name().into(),
+        plan: test.plan.clone(),
+        environment: serde_json::to_value(Environment::collect(volumes, Path::new("/"))).unwrap_or_default(),
+        runs: Vec::new(),
+        failure: None,
+        interrupted: false,
+    }
+}
+
+/// Prints the test as a job file of fio.
+fn export_fio<T: DiskTest>(test: &T, volumes: &[PathBuf]) -> anyhow::Result<Exit> {
+    let file = test.fio(volumes).map_err(|why| anyhow::anyhow!("no job file for {}: {why}", test.name()))?;
+    let head = [
+        format!("; {}", command()),
+        "; run it with: fio FILE; its files are named keepup-fio-… and stay until you remove them".to_owned(),
+        "; with huge pages (mem=mmaphuge) fio costs less CPU, as keepup does where it has them".to_owned(),
+    ];
+    result(&format!("{}\n{}", head.join("\n"), file.text()));
+    Ok(Exit::Done)
 }
 
 impl Common {

@@ -8,7 +8,7 @@ use keepup_workload::disk::scale::{Scale, Step};
 use keepup_workload::disk::{Kind, Point};
 
 use super::mode::{ModeArgs, SpaceArg, described, request};
-use super::run::{Common, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, figure, measure, places};
 use crate::args::{size, span};
 use crate::exit::Exit;
 use crate::verbs::record::usage;
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let groups: Vec<Vec<PathBuf>> =
         args.group.iter().map(|group| group.split(',').map(PathBuf::from).collect()).collect();
     if groups.len() == 1 {
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         lines: &conclusion,
         summary: &|summary| table(summary, &names),
     };
-    measure(&common, &test)
+    measure(&common, purpose, &test)
 }
 
 /// What one run concludes.

@@ -9,7 +9,7 @@ use keepup_workload::disk::mode::Space;
 use keepup_workload::disk::sweep::Sweep;
 
 use super::mode::{ModeArgs, described};
-use super::run::{Common, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, figure, measure, places};
 use crate::args::{size, span};
 use crate::exit::Exit;
 
@@ -48,7 +48,7 @@ fn depth(text: &str) -> Result<usize, String> {
     depth.ok_or_else(|| format!("{text:?} is not a depth from 1 to 1024"))
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let doubling = |first: u64, last: u64| {
         std::iter::successors(Some(first), move |n| Some(n * 2).filter(|n| *n <= last))
     };
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         lines: &|_| Vec::new(),
         summary: &|summary| surfaces(summary, &sizes, &depths),
     };
-    measure(&args.common, &test)
+    measure(&args.common, purpose, &test)
 }
 
 fn label(bytes: u64) -> String {

@@ -2,7 +2,7 @@
 use keepup_results::{DiskPhase, DiskRun};
 use keepup_workload::disk::testdisk::{LISTING, QUICK, Testdisk};
 
-use super::run::{Common, Test, measure, table};
+use super::run::{Common, Purpose, Test, measure, table};
 use crate::exit::Exit;
 
 /// Write 1 file of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB; create them, then overwrite them
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let sequence = if args.quick { QUICK } else { LISTING };
     let direct = args.direct;
     let test = Test {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         lines: &lines,
         summary: &table,
     };
-    measure(&args.common, &test)
+    measure(&args.common, purpose, &test)
 }
 
 /// What the listing prints.

@@ -7,7 +7,7 @@ use keepup_workload::disk::throttle::{Crowd, Setting, Throttle};
 use keepup_workload::disk::{Pace, Point};
 
 use super::mode::{ModeArgs, SpaceArg, described, request};
-use super::run::{Common, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, figure, measure, places};
 use crate::args::{size, span};
 use crate::exit::Exit;
 
@@ -66,7 +66,7 @@ fn number(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("{text:?} is not a number from 0 to 256"))
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let pace = |delay: &Duration| match (delay.is_zero(), args.pause) {
         (true, _) => Pace::Free,
         (false, true) => Pace::Pause(*delay),
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         lines: &|_| Vec::new(),
         summary: &|summary| table(summary, &settings),
     };
-    measure(&args.common, &test)
+    measure(&args.common, purpose, &test)
 }
 
 /// Rate of all writers, or all readers, of a phase, MB/s.

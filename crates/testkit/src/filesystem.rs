@@ -1,0 +1,125 @@
+//! Real file systems, made and mounted on loop devices, over one device or several. Root only.
+use std::path::{Path, PathBuf};
+
+use crate::root::{command, output};
+
+/// Size of each device; the image is a file with holes.
+const DEVICE_BYTES: u64 = 512 << 20;
+
+/// Which file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// ext4 on one device.
+    Ext4,
+    /// XFS on one device.
+    Xfs,
+    /// btrfs on one device.
+    Btrfs,
+    /// btrfs, data spread over two devices.
+    BtrfsRaid0,
+    /// btrfs, data spread over and mirrored on four devices.
+    BtrfsRaid10,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Ext4, Self::Xfs, Self::Btrfs, Self::BtrfsRaid0, Self::BtrfsRaid10];
+
+    /// Its name in the mount table.
+    pub fn fs_type(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs | Self::BtrfsRaid0 | Self::BtrfsRaid10 => "btrfs",
+        }
+    }
+
+    /// Devices below it.
+    pub fn devices(self) -> usize {
+        match self {
+            Self::Ext4 | Self::Xfs | Self::Btrfs => 1,
+            Self::BtrfsRaid0 => 2,
+            Self::BtrfsRaid10 => 4,
+        }
+    }
+
+    /// How btrfs spreads data; nothing for others.
+    pub fn profile(self) -> Option<&'static str> {
+        match self {
+            Self::Ext4 | Self::Xfs => None,
+            Self::Btrfs => Some("single"),
+            Self::BtrfsRaid0 => Some("raid0"),
+            Self::BtrfsRaid10 => Some("raid10"),
+        }
+    }
+
+    fn make(self, devices: &[String]) -> Result<(), String> {
+        let program = format!("mkfs.{}", self.fs_type());
+        let mut arguments = match self {
+            Self::Ext4 => vec!["-q", "-F"],
+            Self::Xfs | Self::Btrfs => vec!["-q", "-f"],
+            Self::BtrfsRaid0 => vec!["-q", "-f", "-d", "raid0", "-m", "raid0"],
+            Self::BtrfsRaid10 => vec!["-q", "-f", "-d", "raid10", "-m", "raid10"],
+        };
+        arguments.extend(devices.iter().map(String::as_str));
+        command(&program, &arguments)
+    }
+}
+
+/// One that is mounted; unmounted, and its devices gone, when dropped.
+#[derive(Debug)]
+pub struct LoopFileSystem {
+    path: PathBuf,
+    is_mounted: bool,
+    devices: Vec<String>,
+    images: Vec<PathBuf>,
+}
+
+impl LoopFileSystem {
+    /// Makes one and mounts it on a new directory `path`; its images lie beside that.
+    ///
+    /// # Errors
+    /// What the system said: no loop devices, no program that makes such a file system.
+    pub fn mount(kind: Kind, path: &Path) -> Result<Self, String> {
+        std::fs::create_dir_all(path).map_err(|e| e.to_string())?;
+        let mut made = Self { path: path.into(), is_mounted: false, devices: Vec::new(), images: Vec::new() };
+        for n in 0..kind.devices() {
+            let image = path.with_extension(format!("image{n}"));
+            let file = std::fs::File::create(&image).map_err(|e| e.to_string())?;
+            made.images.push(image.clone());
+            file.set_len(DEVICE_BYTES).map_err(|e| e.to_string())?;
+            let text = image.to_string_lossy().into_owned();
+            made.devices.push(output("losetup", &["--find", "--show", "--direct-io=on", &text])?);
+        }
+        kind.make(&made.devices)?;
+        let devices: Vec<String> = made.devices.iter().map(|device| format!("device={device}")).collect();
+        let mut arguments = vec!["-t".to_owned(), kind.fs_type().to_owned()];
+        if made.devices.len() > 1 {
+            arguments.extend(["-o".to_owned(), devices.join(",")]);
+        }
+        arguments.extend([made.devices[0].clone(), path.to_string_lossy().into_owned()]);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        command("mount", &arguments)?;
+        made.is_mounted = true;
+        Ok(made)
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for LoopFileSystem {
+    fn drop(&mut self) {
+        if self.is_mounted {
+            drop(command("umount", &[&self.path.to_string_lossy()]));
+        }
+        for device in &self.devices {
+            drop(command("losetup", &["--detach", device]));
+        }
+        for image in &self.images {
+            let _ = std::fs::remove_file(image);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A disk test as a job file of fio, so that anybody can check a figure with another program.
+//!
+//! Options are those of fio 3.33 and later. fio writes what is read or overwritten by itself before its clock
+//! runs, and its runtime ends with the last flush (`end_fsync`), as that of a phase here.
+use std::fmt::Display;
+use std::path::Path;
+use std::time::Duration;
+
+use keepup_sys::engine::EngineChoice;
+use keepup_sys::file::Access;
+
+use super::lanes::Pace;
+use super::mode::{Mode, Space};
+use super::mover::{Kind, Point};
+
+/// The job file, as far as it has been said.
+#[derive(Clone, Debug, Default)]
+pub struct FioFile {
+    text: String,
+}
+
+impl FioFile {
+    /// Begins with what holds for all jobs.
+    pub(super) fn new(mode: &Mode) -> Self {
+        let mut file = Self { text: "[global]\n".to_owned() };
+        file.set("thread", 1);
+        match mode.engine {
+            EngineChoice::Auto | EngineChoice::Ring => {
+                file.set("ioengine", "io_uring");
+                file.set("registerfiles", 1);
+                file.set("fixedbufs", 1);
+            }
+            EngineChoice::Plain => file.set("ioengine", "psync"),
+            EngineChoice::Mapped => file.set("ioengine", "mmap"),
+        }
+        file.set("direct", u8::from(mode.access == Access::Direct));
+        if mode.dsync {
+            file.set("sync", "dsync");
+        }
+        file.set("fallocate", if mode.space == Space::New { "none" } else { "native" });
+        file.set("overwrite", u8::from(mode.space == Space::Overwritten));
+        file.set("end_fsync", 1);
+        if mode.pattern.compressible > 0 {
+            file.set("buffer_compress_percentage", mode.pattern.compressible);
+        }
+        if mode.pattern.duplicate > 0 {
+            file.set("dedupe_percentage", mode.pattern.duplicate);
+        }
+        file
+    }
+
+    /// Adds an option to the job that was begun last.
+    pub(super) fn set(&mut self, option: &str, value: impl Display) {
+        self.text += &format!("{option}={value}\n");
+    }
+
+    /// Adds a remark for people.
+    pub(super) fn remark(&mut self, text: &str) {
+        self.text += &format!("; {text}\n");
+    }
+
+    /// Begins a job. With `alone` it waits until all before it have ended.
+    pub(super) fn job(&mut self, name: &str, directory: &Path, kind: Kind, point: Point, alone: bool) {
+        // fio takes a colon in a path for the border between two.
+        let directory = directory.display().to_string().replace(':', "\\:");
+        let name = name.replace([',', '[', ']'], "");
+        self.text += &format!("\n[{name}]\n");
+        if alone {
+            self.text += "stonewall\n";
+        }
+        self.set("directory", directory);
+        self.set("rw", kind.verb());
+        self.set("bs", point.bytes);
+        self.set("iodepth", point.depth);
+    }
+
+    /// The job goes on for a time, from the front of its file again and again.
+    pub(super) fn timed(&mut self, ramp: Duration, run: Duration) {
+        self.text += "time_based\n";
+        if !ramp.is_zero() {
+            self.set("ramp_time", format!("{}ms", ramp.as_millis()));
+        }
+        self.set("runtime", format!("{}ms", run.as_millis().max(1)));
+    }
+
+    /// The job's pace.
+    pub(super) fn paced(&mut self, pace: Pace, point: Point) {
+        match pace {
+            Pace::Free => {}
+            Pace::Every(period) => {
+                self.set("rate", (point.bytes as f64 / period.as_secs_f64()).round() as u64);
+            }
+            Pace::Pause(pause) => self.set("thinktime", pause.as_micros()),
+        }
+    }
+
+    /// The whole file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+#[path = "fio_tests.rs"]
+mod tests;
