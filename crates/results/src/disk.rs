@@ -5,8 +5,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod cache;
 mod finding;
 
+pub use cache::{CacheFinding, CacheMemory, CacheStep};
 pub use finding::{DiskFinding, ScaleFinding};
 
 /// Version of the layout of a disk test's result; rises whenever a reader of the old one could misread the

@@ -1,4 +1,5 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
+mod cache;
 mod concurrent;
 mod mode;
 mod run;
@@ -25,6 +26,7 @@ enum Test {
     Concurrent(concurrent::Args),
     Throttle(throttle::Args),
     Scale(scale::Args),
+    Cache(cache::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -34,5 +36,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Test::Concurrent(args) => concurrent::run(args),
         Test::Throttle(args) => throttle::run(args),
         Test::Scale(args) => scale::run(args),
+        Test::Cache(args) => cache::run(args),
     }
 }
