@@ -10,6 +10,8 @@ mod bottlenecks;
 mod common;
 #[path = "disk.rs"]
 mod disk;
+#[path = "disk_block.rs"]
+mod disk_block;
 #[path = "disk_cache.rs"]
 mod disk_cache;
 #[path = "disk_lanes.rs"]

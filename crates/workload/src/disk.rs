@@ -2,6 +2,7 @@
 //!
 //! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
 //! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
+pub mod block;
 pub mod cache;
 pub mod concurrent;
 mod lanes;

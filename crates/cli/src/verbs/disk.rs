@@ -1,4 +1,5 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
+mod block;
 mod cache;
 mod concurrent;
 mod mode;
@@ -27,6 +28,7 @@ enum Test {
     Throttle(throttle::Args),
     Scale(scale::Args),
     Cache(cache::Args),
+    Block(block::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -37,5 +39,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Test::Throttle(args) => throttle::run(args),
         Test::Scale(args) => scale::run(args),
         Test::Cache(args) => cache::run(args),
+        Test::Block(args) => block::run(args),
     }
 }
