@@ -16,6 +16,8 @@ mod disk_block;
 mod disk_cache;
 #[path = "disk_lanes.rs"]
 mod disk_lanes;
+#[path = "disk_steady.rs"]
+mod disk_steady;
 #[path = "fallbacks.rs"]
 mod fallbacks;
 #[path = "faults.rs"]

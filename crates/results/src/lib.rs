@@ -23,7 +23,8 @@ mod summary;
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DISK_SCHEMA_VERSION, DiskFinding, DiskLatency, DiskPart, DiskPhase,
-    DiskRun, DiskSkipped, DiskSummary, ScaleFinding,
+    DiskRun, DiskSkipped, DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange,
+    SteadyConditions, SteadyFile, SteadyFinding, SteadyLap, SteadyRounds, SteadySample,
 };
 pub use error::ResultsError;
 pub use event::Event;

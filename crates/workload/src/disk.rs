@@ -12,6 +12,7 @@ mod on_volumes;
 mod phase;
 mod repeat;
 pub mod scale;
+pub mod steady;
 pub mod sweep;
 pub mod testdisk;
 pub mod throttle;

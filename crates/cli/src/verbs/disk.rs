@@ -5,6 +5,7 @@ mod concurrent;
 mod mode;
 mod run;
 mod scale;
+mod steady;
 mod sweep;
 mod testdisk;
 mod throttle;
@@ -29,6 +30,7 @@ enum Test {
     Scale(scale::Args),
     Cache(cache::Args),
     Block(block::Args),
+    Steady(steady::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -40,5 +42,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Test::Scale(args) => scale::run(args),
         Test::Cache(args) => cache::run(args),
         Test::Block(args) => block::run(args),
+        Test::Steady(args) => steady::run(args),
     }
 }

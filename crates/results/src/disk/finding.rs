@@ -3,6 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cache::CacheFinding;
+use super::steady::SteadyFinding;
 
 /// What a test concludes from its phases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,6 +13,8 @@ pub enum DiskFinding {
     Scale(ScaleFinding),
     /// Of the page cache's size.
     Cache(CacheFinding),
+    /// Of the rate through hours of writing.
+    Steady(SteadyFinding),
 }
 
 /// How far more volumes make a machine faster, and what each of them costs.
