@@ -206,6 +206,8 @@ fn what_is_exported_is_a_job_file_that_fio_takes() {
         &["concurrent", "--files", "2", "--shared", "--access", "buffered", "--engine", "mmap"],
         &["throttle", "--read-delays", "0 ms,3 ms", "--pause", "--compressible", "50"],
         &["scale", "--group", "a,b", "--group", "c", "--dsync", "--space", "new"],
+        &["block", "--quick"],
+        &["steady", "--span", "4 GiB", "--time", "10 s"],
     ];
     for test in tests {
         let export = keepup(here, &[&["disk", "export-fio"][..], test].concat());
@@ -218,4 +220,27 @@ fn what_is_exported_is_a_job_file_that_fio_takes() {
             Err(why) => skip("what_is_exported_is_a_job_file_that_fio_takes", &format!("fio: {why}")),
         }
     }
+    let cache = keepup(here, &["disk", "export-fio", "cache"]);
+    assert!(cache.code() != 0 && cache.stderr.contains("no job file for cache"), "{cache:#?}");
+}
+
+#[test]
+fn a_result_that_is_kept_says_what_was_printed() {
+    let place = directory();
+    let here = place.path();
+    let small = ["disk", "concurrent", "--files", "1", "--size", "4 MiB", "--repeats", "2"];
+    let run = keepup(here, &[&small[..], &["--json", "--out", "kept/disks"]].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let kept: Vec<_> = std::fs::read_dir(here.join("kept/disks")).unwrap().collect();
+    let [Ok(directory)] = &kept[..] else { panic!("{kept:#?}") };
+    assert!(directory.file_name().to_string_lossy().starts_with("concurrent-"), "{directory:?}");
+    let text = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+    let summary: Value = serde_json::from_str(&text("result.json")).unwrap();
+    assert_eq!(summary, json(&run));
+    let events: Vec<Value> =
+        text("events.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["started", "disk_run", "disk_run", "finished"]);
+    let runs: Vec<&Value> = events[1..3].iter().map(|event| &event["run"]).collect();
+    assert_eq!(runs, list(&summary, "runs").iter().collect::<Vec<_>>());
 }

@@ -10,10 +10,16 @@ mod bottlenecks;
 mod common;
 #[path = "disk.rs"]
 mod disk;
+#[path = "disk_block.rs"]
+mod disk_block;
+#[path = "disk_cache.rs"]
+mod disk_cache;
 #[path = "disk_filesystems.rs"]
 mod disk_filesystems;
 #[path = "disk_lanes.rs"]
 mod disk_lanes;
+#[path = "disk_steady.rs"]
+mod disk_steady;
 #[path = "fallbacks.rs"]
 mod fallbacks;
 #[path = "faults.rs"]

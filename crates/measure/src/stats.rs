@@ -4,9 +4,13 @@
 //! not allow an answer (too few, not finite) the answer is `None`, never a number that means nothing.
 
 mod bootstrap;
+mod change;
+mod steady;
 mod trend;
 
 pub use bootstrap::{bootstrap_median, bootstrap_median_ratio};
+pub use change::{Change, ChangeDetector};
+pub use steady::{DRIFT_SHARE_MAX, RANGE_SHARE_MAX, STEADY_ROUNDS, SteadyWindow, steady_window};
 pub use trend::{TREND_POINTS_MAX, Trend, least_squares_slope, trend};
 
 use serde::{Deserialize, Serialize};

@@ -5,9 +5,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod cache;
 mod finding;
+mod steady;
 
+pub use cache::{CacheFinding, CacheMemory, CacheStep};
 pub use finding::{DiskFinding, ScaleFinding};
+pub use steady::{
+    SteadyCause, SteadyCauseKind, SteadyChange, SteadyConditions, SteadyFile, SteadyFinding, SteadyLap,
+    SteadyRounds, SteadySample,
+};
 
 /// Version of the layout of a disk test's result; rises whenever a reader of the old one could misread the
 /// new one.

@@ -22,8 +22,9 @@ mod summary;
 
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
-    DISK_SCHEMA_VERSION, DiskFinding, DiskLatency, DiskPart, DiskPhase, DiskRun, DiskSkipped, DiskSummary,
-    ScaleFinding,
+    CacheFinding, CacheMemory, CacheStep, DISK_SCHEMA_VERSION, DiskFinding, DiskLatency, DiskPart, DiskPhase,
+    DiskRun, DiskSkipped, DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange,
+    SteadyConditions, SteadyFile, SteadyFinding, SteadyLap, SteadyRounds, SteadySample,
 };
 pub use error::ResultsError;
 pub use event::Event;

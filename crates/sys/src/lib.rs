@@ -4,6 +4,7 @@
 //! time (a thread or the kernel), and an engine gives a block back only when the kernel is done with it.
 #![allow(unsafe_code)]
 
+pub mod cache;
 pub mod engine;
 pub mod error;
 pub mod file;

@@ -142,12 +142,48 @@ impl ThrottledWrites {
 
 impl Drop for ThrottledWrites {
     fn drop(&mut self) {
-        // Processes that have just ended may still be counted for a moment.
-        for _ in 0..50 {
-            if std::fs::remove_dir(&self.group).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        remove_group(&self.group);
+    }
+}
+
+/// A group of processes that share little memory, their page cache included (control groups, version 1).
+#[derive(Debug)]
+pub struct SmallMemory {
+    group: PathBuf,
+}
+
+impl SmallMemory {
+    /// Limits the memory of the processes entered later to `bytes`.
+    ///
+    /// # Errors
+    /// What the system said; also where there is no such controller.
+    pub fn create(name: &str, bytes: u64) -> Result<Self, String> {
+        let group = Path::new("/sys/fs/cgroup/memory").join(name);
+        std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
+        let limited = Self { group };
+        let file = limited.group.join("memory.limit_in_bytes");
+        std::fs::write(&file, bytes.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
+        Ok(limited)
+    }
+
+    /// The file that takes the ids of processes.
+    pub fn entry(&self) -> PathBuf {
+        self.group.join("cgroup.procs")
+    }
+}
+
+impl Drop for SmallMemory {
+    fn drop(&mut self) {
+        remove_group(&self.group);
+    }
+}
+
+/// Removes a group; processes that have just ended may still be counted for a moment.
+fn remove_group(group: &Path) {
+    for _ in 0..50 {
+        if std::fs::remove_dir(group).is_ok() {
+            return;
         }
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

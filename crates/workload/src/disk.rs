@@ -2,6 +2,8 @@
 //!
 //! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
 //! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
+pub mod block;
+pub mod cache;
 pub mod concurrent;
 pub mod fio;
 mod lanes;
@@ -11,6 +13,7 @@ mod on_volumes;
 mod phase;
 mod repeat;
 pub mod scale;
+pub mod steady;
 pub mod sweep;
 pub mod testdisk;
 pub mod throttle;

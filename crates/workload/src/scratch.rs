@@ -24,6 +24,11 @@ impl Scratch {
         Ok(scratch)
     }
 
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.directory
+    }
+
     /// The volume that it lies on, as it was given.
     pub(crate) fn volume(&self) -> String {
         self.directory.parent().unwrap_or(&self.directory).display().to_string()

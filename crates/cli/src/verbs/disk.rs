@@ -1,9 +1,12 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
+mod block;
+mod cache;
 mod concurrent;
 mod keep;
 mod mode;
 mod run;
 mod scale;
+mod steady;
 mod sweep;
 mod testdisk;
 mod throttle;
@@ -34,6 +37,9 @@ enum Test {
     Concurrent(concurrent::Args),
     Throttle(throttle::Args),
     Scale(scale::Args),
+    Cache(cache::Args),
+    Block(block::Args),
+    Steady(steady::Args),
 }
 
 /// Print a test as a job file of fio instead, so that anybody can check a figure with another program
@@ -57,5 +63,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Test::Concurrent(args) => concurrent::run(args, purpose),
         Test::Throttle(args) => throttle::run(args, purpose),
         Test::Scale(args) => scale::run(args, purpose),
+        Test::Cache(args) => cache::run(args, purpose),
+        Test::Block(args) => block::run(args, purpose),
+        Test::Steady(args) => steady::run(args, purpose),
     }
 }

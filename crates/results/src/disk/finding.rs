@@ -2,12 +2,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cache::CacheFinding;
+use super::steady::SteadyFinding;
+
 /// What a test concludes from its phases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "test", rename_all = "snake_case")]
 pub enum DiskFinding {
     /// Of 1 to N volumes at once.
     Scale(ScaleFinding),
+    /// Of the page cache's size.
+    Cache(CacheFinding),
+    /// Of the rate through hours of writing.
+    Steady(SteadyFinding),
 }
 
 /// How far more volumes make a machine faster, and what each of them costs.

@@ -11,7 +11,7 @@ use keepup_recording::id::Id;
 use keepup_results::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary, rfc3339};
 use keepup_workload::Context;
 use keepup_workload::disk::{DiskTest, alternate};
-use keepup_workload::preflight::{check, common_disks};
+use keepup_workload::preflight::{Checked, check, common_disks};
 
 use super::keep::Kept;
 use crate::args::default_volume;
@@ -190,6 +190,11 @@ impl Common {
         let volume = default_volume();
         std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
         Ok(vec![volume])
+    }
+
+    /// The volumes, and what may be written to each, before the test's size is known.
+    pub(super) fn room(&self) -> anyhow::Result<Vec<Checked>> {
+        Ok(check(&self.volumes()?, 0)?)
     }
 
     /// Other volumes than those given.

@@ -1,0 +1,155 @@
+//! `keepup disk steady`: hours of writing.
+use std::time::Duration;
+
+use keepup_results::{DiskFinding, DiskRun, SteadyFinding, SteadyLap, SteadySample};
+use keepup_workload::disk::Point;
+use keepup_workload::disk::steady::{Steady, room, sentence};
+
+use super::run::{Common, Purpose, Test, measure, table};
+use crate::args::{EngineArg, size, span};
+use crate::exit::Exit;
+use crate::verbs::record::usage;
+
+/// Files of the series where neither --span nor --fill says how much space it takes.
+const FILES: u64 = 16;
+/// Rows of the curve.
+const ROWS: usize = 20;
+
+/// Write for hours: does the rate hold, where does it change and why, does it come to rest
+///
+/// As the recorder writes: direct, several requests at a time, one reserved file after another; when --span is
+/// used up the oldest is written over. A change of level is told at once.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup disk steady --volume /data/a --time '8 h' --span '500 GiB'
+  keepup disk steady --volume /data/a --fill
+  keepup disk steady --volume /data/a --bytes '100 GB' --round '5 s'")]
+pub(crate) struct Args {
+    /// Write all the room there is, once (5 % of the volume, at most 10 GiB, are left alone)
+    #[arg(long, conflicts_with_all = ["time", "bytes", "span"])]
+    fill: bool,
+    /// How long to write [default: 5 min, without --bytes and --fill]
+    #[arg(long, value_parser = span, value_name = "TIME")]
+    time: Option<Duration>,
+    /// How much to write
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    bytes: Option<u64>,
+    /// Space that the files take [default: 16 files, as far as there is room]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    span: Option<u64>,
+    /// Size of each file
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1 GiB")]
+    file: u64,
+    /// Size of each request
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1 MiB")]
+    block: u64,
+    /// Requests under way
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    depth: u16,
+    /// Length of a round; five in a row decide whether the rate is steady
+    #[arg(long, value_parser = span, value_name = "TIME", default_value = "30 s")]
+    round: Duration,
+    /// How requests are made
+    #[arg(long, value_enum, default_value_t)]
+    engine: EngineArg,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
+    if !(4096..=64 << 20).contains(&args.block) || !args.block.is_multiple_of(4096) {
+        let block = args.block;
+        return Err(usage(format!("a request of {block} bytes is not a multiple of 4096 up to 64 MiB")));
+    }
+    if args.round < Duration::from_secs(1) {
+        return Err(usage("a round is at least one second long"));
+    }
+    let file_bytes = args.file.max(1).next_multiple_of(args.block);
+    let span_bytes = match args.span {
+        Some(bytes) => bytes.max(1).next_multiple_of(file_bytes),
+        None => {
+            let least = room(&args.common.room()?, file_bytes).max(file_bytes);
+            if args.fill { least } else { least.min(FILES * file_bytes) }
+        }
+    };
+    let time = match (args.time, args.bytes, args.fill) {
+        (None, None, false) => Some(Duration::from_secs(300)),
+        (time, ..) => time,
+    };
+    let bytes = if args.fill { Some(span_bytes) } else { args.bytes.map(|b| b.next_multiple_of(args.block)) };
+    let point = Point { bytes: usize::try_from(args.block)?, depth: args.depth.into() };
+    let engine = args.engine.choice();
+    let test = Steady { span_bytes, file_bytes, point, engine, time, bytes, round: args.round };
+    let plan = serde_json::json!({
+        "span_bytes": span_bytes, "file_bytes": file_bytes, "block_bytes": args.block, "depth": args.depth,
+        "seconds": time.map(|time| time.as_secs_f64()), "bytes": bytes, "fill": args.fill,
+        "round_seconds": args.round.as_secs_f64(), "access": "direct",
+        "engine": format!("{engine:?}").to_lowercase(),
+    });
+    measure(&args.common, purpose, &Test { test, together: false, plan, lines: &lines, summary: &table })
+}
+
+fn finding(run: &DiskRun) -> Option<&SteadyFinding> {
+    match &run.finding {
+        Some(DiskFinding::Steady(finding)) => Some(finding),
+        _ => None,
+    }
+}
+
+/// The curve, the changes, and whether it came to rest.
+fn lines(run: &DiskRun) -> Vec<String> {
+    let Some(finding) = finding(run) else { return Vec::new() };
+    let mut lines = curve(&finding.samples);
+    lines.extend(finding.changes.iter().map(|change| format!("  {}", sentence(change))));
+    match finding.changes.len() as u64 + finding.changes_left_out {
+        0 => lines.push("  no change of level".into()),
+        n if finding.changes_left_out > 0 => lines.push(format!("  {n} changes in all")),
+        _ => {}
+    }
+    lines.extend(finding.laps.iter().map(|lap| format!("  {}", rest(lap, finding.round_seconds))));
+    lines.extend(finding.cut_short.iter().map(|why| format!("  cut short: {why}")));
+    lines
+}
+
+/// The rate against time and bytes, in a few rows.
+fn curve(samples: &[SteadySample]) -> Vec<String> {
+    let rows: Vec<(f64, u64, f64, f64)> = samples
+        .chunks(samples.len().div_ceil(ROWS).max(1))
+        .map(|row| {
+            let (seconds, bytes) = row.iter().fold((0.0, 0), |sum, s| (sum.0 + s.seconds, sum.1 + s.bytes));
+            let lowest = row.iter().map(|s| s.lowest_bytes_per_second).fold(f64::INFINITY, f64::min);
+            let last = row.last().map_or((0.0, 0), |s| (s.at_seconds, s.at_bytes));
+            (last.0, last.1, bytes as f64 / seconds, lowest)
+        })
+        .collect();
+    let most = rows.iter().map(|row| row.2).fold(0.0, f64::max);
+    let head = format!("  {:>8} {:>11} {:>9} {:>10}", "until, s", "written, GB", "MB/s", "worst s");
+    let row = |(at, bytes, rate, lowest): &(f64, u64, f64, f64)| {
+        let bar = "█".repeat(if most > 0.0 { (rate / most * 30.0).round() as usize } else { 0 });
+        let gb = *bytes as f64 / 1e9;
+        format!("  {at:>8.0} {gb:>11.1} {:>9.0} {:>10.0}  {bar}", rate / 1e6, lowest / 1e6)
+    };
+    std::iter::once(head).chain(rows.iter().map(row)).collect()
+}
+
+/// Whether a lap came to rest.
+fn rest(lap: &SteadyLap, round_seconds: f64) -> String {
+    let what = if lap.overwrites { "overwriting" } else { "writing for the first time" };
+    let rounds = format!("{} rounds of {round_seconds} s", lap.rounds);
+    match (lap.reached, lap.last) {
+        (Some(reached), _) => format!(
+            "{what}: steady from {:.0} s, {:.1} GB on, at {:.0} MB/s ({rounds})",
+            reached.at_seconds,
+            reached.at_bytes as f64 / 1e9,
+            reached.bytes_per_second / 1e6
+        ),
+        (None, Some(last)) => format!(
+            "{what}: steady state not reached in {rounds}; the last five scatter by {:.0} % and drift by {:+.0} %",
+            last.range_share * 100.0,
+            last.drift_share * 100.0
+        ),
+        (None, None) => {
+            format!("{what}: steady state not known: five rounds are the least, {rounds} were made")
+        }
+    }
+}

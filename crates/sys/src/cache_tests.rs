@@ -1,0 +1,29 @@
+//! What was written is in the cache, what was dropped is not, and asking changes neither.
+use super::*;
+use crate::file::{Access, forget_cached, open_file, sync_data, write_all_at};
+
+#[test]
+fn a_file_is_cached_until_it_is_dropped() {
+    let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let path = directory.path().join("data");
+    let bytes = vec![7; 1 << 20];
+    let file = open_file(&path, Access::Buffered, false).unwrap();
+    write_all_at(&file, &bytes, 0).unwrap();
+    sync_data(&file, &path).unwrap();
+    let Some(cached) = cached_bytes(&file) else { return };
+    assert_eq!(cached, 1 << 20);
+    let again = open_file(&path, Access::Buffered, false).unwrap();
+    assert_eq!(cached_bytes(&again), Some(1 << 20), "it is the file's, not the descriptor's");
+    forget_cached(&again, &path).unwrap();
+    // A file system in memory has nothing to drop.
+    let left = cached_bytes(&file).unwrap();
+    assert!(left == 0 || left == 1 << 20, "{left}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert_eq!(cached_bytes(&file), Some(1 << 20));
+}
+
+#[test]
+fn what_is_no_file_has_no_cache() {
+    let (reader, _writer) = std::io::pipe().unwrap();
+    assert_eq!(cached_bytes(&reader.into()).unwrap_or(0), 0);
+}

@@ -1,0 +1,117 @@
+//! Random seeks in the large file by several at once: each reads a chunk somewhere, and changes one in ten.
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use fastrand::Rng;
+use keepup_measure::clock::Clock;
+use keepup_measure::histogram::Latency;
+use keepup_sys::file::{open_file, read_exact_at, sync_data, write_all_at};
+use keepup_sys::pool::{Block, Pool};
+
+use super::super::Found;
+use super::super::mode::Pattern;
+use super::super::phase::{PhaseClock, told};
+use super::BlockTest;
+use crate::ceiling::system;
+use crate::data::SEED;
+use crate::{Context, WorkloadError};
+
+/// bonnie++'s seekers; here threads, there processes.
+pub(super) const SEEKERS: usize = 5;
+/// One seek in so many writes back.
+pub(super) const UPDATE_EVERY: u64 = 10;
+
+/// What all seekers share.
+struct Shared<'a> {
+    test: &'a BlockTest,
+    path: &'a Path,
+    clock: &'a dyn Clock,
+    stop: &'a AtomicBool,
+    /// Seeks begun.
+    begun: AtomicU64,
+    /// Whether one of them failed.
+    failed: AtomicBool,
+}
+
+/// The phase; false when it was to stop before its end. The file has been written from end to end.
+pub(super) fn run(
+    test: &BlockTest,
+    path: &Path,
+    found: &mut Found,
+    context: &Context,
+) -> Result<bool, WorkloadError> {
+    if test.seeks == 0 {
+        return Ok(true);
+    }
+    let mut pool = Pool::new(SEEKERS * (test.chunk_bytes + keepup_sys::pool::GRAIN_BYTES))?;
+    let blocks: Vec<Block> = (0..SEEKERS).filter_map(|_| pool.take(test.chunk_bytes)).collect();
+    let clock = context.clock.as_ref();
+    let shared = Shared {
+        test,
+        path,
+        clock,
+        stop: &context.stop,
+        begun: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let file = open_file(path, test.through.access(), false)?;
+    let begun = PhaseClock::begin(clock);
+    let ended: Vec<Result<Latency, WorkloadError>> = std::thread::scope(|scope| {
+        let shared = &shared;
+        let seekers = blocks.into_iter().zip(1..);
+        let started: Vec<_> =
+            seekers.map(|(block, n)| scope.spawn(move || seeker(shared, block, n))).collect();
+        let panicked = |_| Err(WorkloadError::Thread { name: "seeker" });
+        started.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+    });
+    let mut latency = Latency::new();
+    for seeker in ended {
+        latency.merge(&seeker?);
+    }
+    if context.stop.load(Ordering::Acquire) {
+        return Ok(false);
+    }
+    sync_data(&file, path)?;
+    let mut phase = begun.end(clock, test.phase("seek"), 1, test.seeks * test.chunk_bytes as u64);
+    phase.operations = Some(test.seeks);
+    phase.latency = Some(told(&latency));
+    found.phases.push(phase);
+    Ok(true)
+}
+
+/// Seeks until all have been made.
+fn seeker(shared: &Shared<'_>, mut block: Block, number: u64) -> Result<Latency, WorkloadError> {
+    let outcome = seek_on(shared, &mut block, number);
+    if outcome.is_err() {
+        shared.failed.store(true, Ordering::Release);
+    }
+    outcome
+}
+
+fn seek_on(shared: &Shared<'_>, block: &mut Block, number: u64) -> Result<Latency, WorkloadError> {
+    let (test, clock) = (shared.test, shared.clock);
+    let file: OwnedFd = open_file(shared.path, test.through.access(), false)?;
+    let action = format!("seek in {}", shared.path.display());
+    let chunks = test.size_bytes / test.chunk_bytes as u64;
+    let mut random = Rng::with_seed(SEED ^ number);
+    let mut latency = Latency::new();
+    // Stamps of this seeker, which no other phase has got to.
+    let mut stamp = number << 48;
+    while !shared.stop.load(Ordering::Acquire) && !shared.failed.load(Ordering::Acquire) {
+        let seek = shared.begun.fetch_add(1, Ordering::Relaxed);
+        if seek >= test.seeks {
+            break;
+        }
+        let at = random.u64(0..chunks) * test.chunk_bytes as u64;
+        let chunk = &mut block[..test.chunk_bytes];
+        let begun_ns = clock.now_ns();
+        read_exact_at(&file, chunk, at).map_err(system(&action))?;
+        if seek.is_multiple_of(UPDATE_EVERY) {
+            Pattern::default().stamp(chunk, &mut stamp);
+            write_all_at(&file, chunk, at).map_err(system(&action))?;
+        }
+        latency.record_ns(clock.now_ns().saturating_sub(begun_ns));
+    }
+    Ok(latency)
+}

@@ -1,0 +1,272 @@
+//! Writes a series of files, and over them again: the recorder's way of writing without events.
+//!
+//! Invariants: a file is written over only after it was written once, end to end; it is flushed when all of
+//! it has been written, while the next is written already; the next file is ready before it is needed.
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keepup_measure::clock::Clock;
+use keepup_measure::histogram::Latency;
+use keepup_results::SteadyFile;
+use keepup_sys::SysError;
+use keepup_sys::engine::{BlockEngine, Completion, FileSlot, open};
+use keepup_sys::file::{Access, create_preallocated, open_file, sync_data};
+use keepup_sys::pool::Pool;
+use keepup_sys::waker::Waker;
+
+use super::super::Point;
+use super::super::mode::Pattern;
+use super::Steady;
+use crate::WorkloadError;
+use crate::data::{SEED, fill_random};
+
+/// Files that may wait for their flush; an engine knows 16.
+const OPEN_MAX: usize = 8;
+/// Tokens of flushes: this and the file's number. Those of writes are smaller than any depth.
+const FLUSH: u64 = 1 << 48;
+
+/// The series.
+pub(super) struct Series {
+    paths: Vec<PathBuf>,
+    file_bytes: u64,
+    point: Point,
+    engine: Box<dyn BlockEngine>,
+    pool: Pool,
+    ended: Vec<Completion>,
+    /// Pages written so far.
+    pages: u64,
+    /// Files with something under way; the last is the one that is written.
+    open: VecDeque<Open>,
+    /// The file after that.
+    next: Option<Open>,
+    files_begun: u64,
+    /// File and begin of what is under way, by token.
+    requests: Vec<(u64, u64)>,
+    free: Vec<usize>,
+    started_bytes: u64,
+    done_bytes: u64,
+    finished: Vec<SteadyFile>,
+}
+
+/// A file that is open.
+struct Open {
+    number: u64,
+    path: PathBuf,
+    file: Arc<OwnedFd>,
+    slot: FileSlot,
+    begun_ns: u64,
+    /// Where the next request goes.
+    at: u64,
+    /// Requests under way.
+    pending: usize,
+}
+
+impl Series {
+    /// Ready to write; nothing is made yet.
+    pub(super) fn new(test: &Steady, paths: Vec<PathBuf>) -> Result<Self, WorkloadError> {
+        // Memory lies in regions which a request does not cross: some may stay unused at their ends.
+        let mut pool = Pool::new(test.point.memory_bytes() + (1 << 20))?;
+        if let Some(mut all) = pool.take(pool.block_bytes_max()) {
+            fill_random(&mut all, SEED);
+            pool.give_back(all);
+        }
+        let (mut engine, _) = open(test.engine, &pool.memory(), &Waker::new()?, test.point.depth)?;
+        engine.set_gather(false);
+        Ok(Self {
+            paths,
+            file_bytes: test.file_bytes,
+            point: test.point,
+            engine,
+            pool,
+            ended: Vec::new(),
+            pages: 0,
+            open: VecDeque::new(),
+            next: None,
+            files_begun: 0,
+            requests: vec![(0, 0); test.point.depth],
+            free: (0..test.point.depth).collect(),
+            started_bytes: 0,
+            done_bytes: 0,
+            finished: Vec::new(),
+        })
+    }
+
+    pub(super) fn started_bytes(&self) -> u64 {
+        self.started_bytes
+    }
+
+    pub(super) fn done_bytes(&self) -> u64 {
+        self.done_bytes
+    }
+
+    pub(super) fn files_begun(&self) -> u64 {
+        self.files_begun
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.engine.in_flight() == 0
+    }
+
+    /// Whether the file that is written was written before.
+    pub(super) fn overwrites(&self) -> bool {
+        self.files_begun > self.paths.len() as u64
+    }
+
+    /// Files that the series has gone on from since this was asked last.
+    pub(super) fn take_finished(&mut self) -> Vec<SteadyFile> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Starts a request; false when something must end first, or when `end_bytes` have been started.
+    pub(super) fn start(&mut self, end_bytes: u64, clock: &dyn Clock) -> Result<bool, WorkloadError> {
+        let bytes = self.point.bytes;
+        if self.started_bytes >= end_bytes {
+            return Ok(false);
+        }
+        let Some(&token) = self.free.last() else { return Ok(false) };
+        let is_full = self.open.back().is_none_or(|file| file.at + bytes as u64 > self.file_bytes);
+        if is_full && !self.go_on(clock)? {
+            return Ok(false);
+        }
+        let Some(mut block) = self.pool.take(bytes) else { return Ok(false) };
+        let Some(file) = self.open.back_mut() else { return Ok(false) };
+        Pattern::default().stamp(&mut block[..bytes], &mut self.pages);
+        self.free.pop();
+        self.requests[token] = (file.number, clock.now_ns());
+        file.pending += 1;
+        self.engine.write(file.slot, file.at, block, bytes, token as u64);
+        file.at += bytes as u64;
+        self.started_bytes += bytes as u64;
+        let (is_half, left) = (file.at > self.file_bytes / 2, self.file_bytes - file.at);
+        if is_half && self.next.is_none() && end_bytes - self.started_bytes.min(end_bytes) > left {
+            self.next = Some(self.make(self.files_begun)?);
+        }
+        Ok(true)
+    }
+
+    /// The next file becomes the one that is written; false when too many wait for their flush.
+    fn go_on(&mut self, clock: &dyn Clock) -> Result<bool, WorkloadError> {
+        if self.open.len() >= OPEN_MAX {
+            return Ok(false);
+        }
+        let next = match self.next.take() {
+            Some(next) => next,
+            None => self.make(self.files_begun)?,
+        };
+        let now_ns = clock.now_ns();
+        self.leave(now_ns);
+        self.files_begun += 1;
+        self.open.push_back(Open { begun_ns: now_ns, ..next });
+        self.flush_full();
+        Ok(true)
+    }
+
+    /// The file that is written is left behind: its time is known.
+    fn leave(&mut self, now_ns: u64) {
+        let Some(file) = self.open.back().filter(|file| file.at > 0) else { return };
+        let seconds = now_ns.saturating_sub(file.begun_ns) as f64 / 1e9;
+        self.finished.push(SteadyFile {
+            first: file.number,
+            files: 1,
+            bytes: file.at,
+            seconds,
+            lowest_bytes_per_second: if seconds > 0.0 { file.at as f64 / seconds } else { 0.0 },
+            overwrites: file.number >= self.paths.len() as u64,
+        });
+    }
+
+    /// Opens file `number`: a new one with its space reserved, or the oldest to write over.
+    fn make(&mut self, number: u64) -> Result<Open, WorkloadError> {
+        let count = self.paths.len() as u64;
+        let path = self.paths[(number % count) as usize].clone();
+        let file = if number < count {
+            let made = create_preallocated(&path, self.file_bytes)?;
+            if made.access != Access::Direct {
+                return Err(SysError::NotDirect { path }.into());
+            }
+            made.file
+        } else {
+            open_file(&path, Access::Direct, false)?
+        };
+        let file = Arc::new(file);
+        let slot = self.engine.add_file(Arc::clone(&file))?;
+        Ok(Open { number, path, file, slot, begun_ns: 0, at: 0, pending: 0 })
+    }
+
+    /// Starts the flush of every file that is left behind and has nothing under way.
+    fn flush_full(&mut self) {
+        let behind = self.open.len().saturating_sub(1);
+        for file in self.open.iter_mut().take(behind).filter(|file| file.pending == 0) {
+            // The flush itself is under way from now on.
+            file.pending = 1;
+            self.engine.sync(file.slot, FLUSH + file.number);
+        }
+    }
+
+    /// Waits until something ends, at most `timeout`.
+    pub(super) fn wait(
+        &mut self,
+        timeout: Duration,
+        clock: &dyn Clock,
+        latency: &mut Latency,
+    ) -> Result<(), WorkloadError> {
+        self.engine.wait(timeout, &mut self.ended)?;
+        let now_ns = clock.now_ns();
+        let mut outcome = Ok(());
+        let mut ended = std::mem::take(&mut self.ended);
+        for completion in ended.drain(..) {
+            let (number, verb) = match completion.token.checked_sub(FLUSH) {
+                Some(number) => (number, "flush"),
+                None => (self.written(completion.token as usize, now_ns, latency), "write to"),
+            };
+            if let Some(block) = completion.block {
+                self.pool.give_back(block);
+            }
+            let Some(at) = self.open.iter().position(|file| file.number == number) else { continue };
+            if let Err(source) = completion.result {
+                let action = format!("{verb} {}", self.open[at].path.display());
+                outcome = outcome.and(Err(WorkloadError::System { action, source }));
+                continue;
+            }
+            if verb == "flush" {
+                self.engine.remove_file(self.open[at].slot);
+                self.open.remove(at);
+            } else {
+                self.open[at].pending -= 1;
+                self.done_bytes += self.point.bytes as u64;
+            }
+        }
+        self.ended = ended;
+        self.flush_full();
+        outcome
+    }
+
+    /// A write has ended; the number of its file.
+    fn written(&mut self, token: usize, now_ns: u64, latency: &mut Latency) -> u64 {
+        let (number, begun_ns) = self.requests[token];
+        latency.record_ns(now_ns.saturating_sub(begun_ns));
+        self.free.push(token);
+        number
+    }
+
+    /// Waits for everything under way and brings all of it to the disk.
+    pub(super) fn finish(&mut self, clock: &dyn Clock, latency: &mut Latency) -> Result<(), WorkloadError> {
+        while !self.is_idle() {
+            self.wait(Duration::from_secs(1), clock, latency)?;
+        }
+        self.leave(clock.now_ns());
+        for file in self.open.drain(..) {
+            self.engine.remove_file(file.slot);
+            sync_data(&file.file, &file.path)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "series_tests.rs"]
+mod tests;

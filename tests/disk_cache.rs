@@ -1,0 +1,97 @@
+//! `disk cache` finds a cache of known size, says plainly when it found none, and keeps what it has when the
+//! disk breaks.
+use std::time::Duration;
+
+use keepup_testkit::disk::FaultyDisk;
+use keepup_testkit::root::{SmallMemory, allowed, skip};
+use serde_json::Value;
+
+use crate::common::{directory, directory_alone, json, keepup, start};
+
+const MIB: u64 = 1 << 20;
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn a_cache_of_known_size_is_found() {
+    let test = "a_cache_of_known_size_is_found";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory_alone();
+    let here = place.path();
+    let memory = 256 * MIB;
+    let group = match SmallMemory::create(&format!("keepup-cache-{}", std::process::id()), memory) {
+        Ok(group) => group,
+        Err(why) => return skip(test, &why),
+    };
+    // A program is charged for its memory from when it enters; the test is given the time to enter it.
+    let command = format!(
+        "echo $$ > {} && exec {} disk cache --file '16 MiB' --max '1 GiB' --json",
+        group.entry().display(),
+        env!("CARGO_BIN_EXE_keepup")
+    );
+    let run = keepup_testkit::Program::start("sh", &["-c", &command], here).wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    let told = &found["runs"][0]["finding"];
+    assert_eq!(told["unanswered"], Value::Null, "{told:#}");
+    let (cached, evicted) = (number(&told["cached_bytes"]), number(&told["evicted_bytes"]));
+    assert!(cached < evicted && evicted - cached <= 16 * MIB.max(evicted / 16 / MIB), "{told:#}");
+    assert!(memory / 4 <= cached && evicted <= memory + 32 * MIB, "{memory} bytes of memory: {told:#}");
+    for step in told["steps"].as_array().unwrap() {
+        let share = step["cached_share"].as_f64().unwrap();
+        let total = number(&step["total_bytes"]);
+        assert!(total > cached || share >= 0.5 || step["resident_share"].as_f64() >= Some(0.5), "{step:#}");
+        assert!(total < evicted || share < 0.5 || step["resident_share"].as_f64() < Some(0.5), "{step:#}");
+    }
+    assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_limit_that_comes_first_is_said_plainly() {
+    let place = directory();
+    let here = place.path();
+    let arguments = ["disk", "cache", "--file", "4 MiB", "--max", "17 MiB"];
+    let run = keepup(here, &arguments);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let answers = ["not reached: --max came first", "as fast as one from memory", "the page cache keeps"];
+    assert!(answers.iter().any(|answer| run.stdout.contains(answer)), "{run:#?}");
+    assert!(run.stdout.contains("of memory available"), "what the kernel says stands beside it: {run:#?}");
+    let run = keepup(here, &[&arguments[..], &["--json"]].concat());
+    let found = json(&run);
+    assert_eq!(number(&found["runs"][0]["finding"]["limit_bytes"]), 16 * MIB);
+    let run = keepup(here, &["disk", "cache", "--file", "8 MiB", "--max", "4 MiB"]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_disk_that_breaks_costs_the_rest_only() {
+    let test = "disk_cache::a_disk_that_breaks_costs_the_rest_only";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory_alone();
+    let here = place.path();
+    let mut disk = match FaultyDisk::mount(&here.join("disk"), "faults::file_server") {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let arguments = ["disk", "cache", "--file", "16 MiB", "--max", "64 MiB", "--repeats", "1000"];
+    let run = start(here, &[&arguments[..], &["--volume", "disk", "--json"]].concat());
+    std::thread::sleep(Duration::from_secs(1));
+    disk.break_down().unwrap();
+    let run = run.wait();
+    assert_eq!(run.code(), 4, "{run:#?}");
+    let found = json(&run);
+    let failure = found["failure"].as_str().unwrap();
+    assert!(failure.contains("disk/keepup-disk-") && failure.contains("Input/output error"), "{failure}");
+    assert!(!found["runs"][0]["phases"].as_array().unwrap().is_empty(), "{found:#}");
+    let last = found["runs"].as_array().unwrap().last().unwrap();
+    let unanswered = &last["finding"]["unanswered"];
+    assert!(last["finding"].is_null() || unanswered == "it was cut short", "{last:#}");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+}

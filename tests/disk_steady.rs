@@ -1,0 +1,84 @@
+//! `disk steady` adds up, tells a slower disk while it is slow, and keeps what it has when the disk breaks.
+use std::time::Duration;
+
+use keepup_testkit::disk::FaultyDisk;
+use keepup_testkit::root::{allowed, skip};
+use serde_json::Value;
+
+use crate::common::{directory, directory_alone, json, keepup, start};
+
+const MIB: u64 = 1 << 20;
+
+fn sum(items: &Value, key: &str) -> u64 {
+    items.as_array().unwrap().iter().map(|item| item[key].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn phases_samples_and_files_say_the_same() {
+    let place = directory();
+    let here = place.path();
+    let sizes = ["--bytes", "320 MiB", "--span", "128 MiB", "--file", "32 MiB", "--round", "1 s"];
+    let run = keepup(here, &[&["disk", "steady", "--json"][..], &sizes].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    let run = &found["runs"][0];
+    let phases: Vec<_> = run["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|phase| {
+            (phase["name"].as_str().unwrap(), phase["files"].as_u64(), phase["bytes"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(phases, [("first write", Some(4), 128 * MIB), ("overwrite", Some(6), 192 * MIB)]);
+    let told = &run["finding"];
+    assert_eq!((sum(&told["samples"], "bytes"), sum(&told["files"], "bytes")), (320 * MIB, 320 * MIB));
+    assert_eq!(sum(&told["files"], "files"), 10);
+    assert_eq!(told["cut_short"], Value::Null);
+    let run = keepup(here, &[&["disk", "steady"][..], &sizes].concat());
+    for line in ["written, GB", "overwriting: steady", "no change of level", "first write"] {
+        assert!(run.stdout.contains(line), "{line}: {run:#?}");
+    }
+    let wrong = keepup(here, &["disk", "steady", "--block", "1000 B"]);
+    assert_eq!(wrong.code(), 2, "{wrong:#?}");
+    let dry = keepup(here, &["disk", "steady", "--bytes", "1 GB", "--span", "1 TiB", "--dry-run"]);
+    assert_eq!(dry.code(), 0, "only what will be written is needed: {dry:#?}");
+    assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_disk_that_slows_down_is_told_at_once_and_one_that_breaks_keeps_what_was_found() {
+    let test = "a_disk_that_slows_down_is_told_at_once_and_one_that_breaks_keeps_what_was_found";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory_alone();
+    let here = place.path();
+    let mut disk = match FaultyDisk::mount(&here.join("disk"), "faults::file_server") {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let sizes = ["--time", "100 s", "--span", "64 MiB", "--file", "16 MiB", "--depth", "2", "--round", "1 s"];
+    let mut run = start(here, &[&["disk", "steady", "--volume", "disk", "--json"][..], &sizes].concat());
+    // A level is known from ten seconds on.
+    std::thread::sleep(Duration::from_secs(12));
+    disk.slow_down(Duration::from_millis(40)).unwrap();
+    let told = run.line("at ");
+    assert!(told.contains("the rate fell from"), "{told}");
+    disk.break_down().unwrap();
+    let run = run.wait();
+    assert_eq!(run.code(), 4, "{run:#?}");
+    let found = json(&run);
+    let failure = found["failure"].as_str().unwrap();
+    assert!(failure.contains("data_0000") && failure.contains("Input/output error"), "{failure}");
+    let run = &found["runs"][0];
+    assert_eq!(run["phases"][0]["name"], "first write", "{found:#}");
+    assert_eq!(run["finding"]["cut_short"], failure);
+    let change = &run["finding"]["changes"][0];
+    let number = |key: &str| change[key].as_f64().unwrap();
+    assert!(number("after_bytes_per_second") < number("before_bytes_per_second"), "{change:#}");
+    assert!(number("noticed_seconds") - number("at_seconds") <= 10.0, "{change:#}");
+    assert!(number("at_seconds") > 10.0, "{change:#}");
+    assert_eq!(run["finding"]["laps"].as_array().unwrap().len(), 2, "{found:#}");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+}
