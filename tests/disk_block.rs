@@ -1,9 +1,10 @@
 //! `disk block` counts what it moves, refuses to call the cache a disk, and keeps what it has when the disk
 //! breaks.
+use std::io::Write;
 use std::time::Duration;
 
 use keepup_testkit::disk::FaultyDisk;
-use keepup_testkit::root::{allowed, skip};
+use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
 use crate::common::{directory, directory_alone, json, keepup, start};
@@ -75,6 +76,37 @@ fn a_file_that_fits_into_memory_is_refused() {
     // 1 GiB written and rewritten, and 100 of 1000 seeks of 1 MiB.
     assert!(run.stdout.contains("at most 2.3 GB"), "{run:#?}");
     assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_the_rest_only() {
+    let test = "disk_block::a_disk_that_fills_up_costs_the_rest_only";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory();
+    let here = place.path();
+    let disk = match SmallDisk::mount(&here.join("disk"), 160) {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let sizes = ["--size", "64 MiB", "--files", "0", "--seeks", "100"];
+    let arguments = ["disk", "block", "--cached", "--repeats", "1000", "--volume", "disk", "--json"];
+    let run = start(here, &[&arguments[..], &sizes].concat());
+    std::thread::sleep(Duration::from_millis(700));
+    // Somebody else takes all the room there is, and what a run gives back.
+    let mut others = std::fs::File::create(disk.path().join("others")).unwrap();
+    for _ in 0..20 {
+        assert!(others.write_all(&vec![1; 160 << 20]).is_err());
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    let run = run.wait();
+    assert_eq!(run.code(), 4, "{run:#?}");
+    let found = json(&run);
+    let failure = found["failure"].as_str().unwrap();
+    assert!(failure.contains("data") && failure.contains("No space left"), "{failure}");
+    assert_eq!(phases(&found["runs"][0]).len(), 4, "{found:#}");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 1, "only the others' file is left");
 }
 
 #[test]

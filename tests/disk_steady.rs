@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use keepup_testkit::disk::FaultyDisk;
-use keepup_testkit::root::{allowed, skip};
+use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
 use crate::common::{directory, directory_alone, json, keepup, start};
@@ -44,6 +44,32 @@ fn phases_samples_and_files_say_the_same() {
     let dry = keepup(here, &["disk", "steady", "--bytes", "1 GB", "--span", "1 TiB", "--dry-run"]);
     assert_eq!(dry.code(), 0, "only what will be written is needed: {dry:#?}");
     assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_volume_is_filled_but_for_its_reserve() {
+    let test = "a_volume_is_filled_but_for_its_reserve";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory();
+    let here = place.path();
+    let disk = match SmallDisk::mount(&here.join("disk"), 256) {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let run = keepup(here, &["disk", "steady", "--fill", "--file", "32 MiB", "--volume", "disk", "--json"]);
+    if run.stderr.contains("cannot open") && run.stderr.contains("direct I/O") {
+        return skip(test, "file systems in memory have no direct I/O before Linux 6.6");
+    }
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    let phases = &found["runs"][0]["phases"];
+    assert_eq!(phases.as_array().unwrap().len(), 1, "nothing is written over: {found:#}");
+    // 256 MiB less a reserve of 5 % and 64 MiB for others are five whole files.
+    assert_eq!((phases[0]["bytes"].as_u64(), phases[0]["files"].as_u64()), (Some(160 * MIB), Some(5)));
+    assert_eq!(found["plan"]["fill"], true);
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0, "its files are gone");
 }
 
 #[test]

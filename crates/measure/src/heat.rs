@@ -1,5 +1,5 @@
-//! What makes a machine slow down by itself: temperatures of drives, frequency of the processors, and how often
-//! they were throttled. All from sysfs; a virtual machine usually has none of it.
+//! What makes a machine slow down by itself: temperatures of drives, frequency of the processors, and how
+//! often they were throttled. All from sysfs; a virtual machine usually has none of it.
 
 use std::path::Path;
 

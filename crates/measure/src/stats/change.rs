@@ -17,7 +17,8 @@ const CLIP: f64 = 0.5;
 /// The least that a sum must reach: a drop of 30 % (0.357) gets there with the fifth value.
 const SUM_MIN: f64 = 1.0;
 /// A sum with the drift -[`SLACK`] and the variance v per value, in the long run, ever reaches h with the
-/// probability exp(-2 h SLACK / v) (Siegmund, Sequential Analysis, 1985); this is 2 h SLACK / v, one in 160,000.
+/// probability exp(-2 h SLACK / v) (Siegmund, Sequential Analysis, 1985); this is 2 h SLACK / v: one
+/// in 160,000.
 const CERTAINTY: f64 = 12.0;
 /// Values that make a first level, and a later one.
 const FIRST: usize = 10;

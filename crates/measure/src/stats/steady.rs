@@ -1,6 +1,6 @@
-//! Steady state, as the rule of solid state disks has it: a window of rounds that neither scatters nor drifts.
+//! Steady state, as the rule of solid state disks has it: rounds that neither scatter nor drift.
 //!
-//! Source: SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.24.
+//! Source: SNIA Solid State Storage Performance Test Specification, definition of steady state.
 
 use serde::{Deserialize, Serialize};
 

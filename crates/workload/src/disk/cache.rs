@@ -126,8 +126,8 @@ fn memory() -> Option<CacheMemory> {
 impl Probe<'_> {
     /// Writes the first `files` files anew, each to the disk; false when it was to stop before their end.
     ///
-    /// Not in the note, but a page that waits to be written cannot make room: then later ones go in its place,
-    /// the first file stays for longer than its turn, and what is measured depends on how fast the disk is.
+    /// Not in the note, but a page that waits to be written cannot make room: then later ones go in its
+    /// place, the first file stays for longer than its turn, and the result depends on how fast the disk is.
     fn write(&mut self, files: u64, context: &Context) -> Result<bool, WorkloadError> {
         for path in self.paths.iter().take(files as usize) {
             let file = open_truncated(path, Access::Buffered)?;

@@ -2,6 +2,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use clap::value_parser;
 use keepup_measure::memory::Memory;
 use keepup_measure::stats::median;
 use keepup_results::{DiskPhase, DiskSummary};
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = size, value_name = "SIZE")]
     chunk: Option<u64>,
     /// Files to create in each order, in thousands (1024)
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(0..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(0..=4096))]
     files: u32,
     /// Random seeks, by five at once; one in ten writes back [default: 8192]
     #[arg(long, value_name = "N")]

@@ -1,6 +1,7 @@
 //! `keepup disk steady`: hours of writing.
 use std::time::Duration;
 
+use clap::value_parser;
 use keepup_results::{DiskFinding, DiskRun, SteadyFinding, SteadyLap, SteadySample};
 use keepup_workload::disk::Point;
 use keepup_workload::disk::steady::{Steady, room, sentence};
@@ -17,8 +18,8 @@ const ROWS: usize = 20;
 
 /// Write for hours: does the rate hold, where does it change and why, does it come to rest
 ///
-/// As the recorder writes: direct, several requests at a time, one reserved file after another; when --span is
-/// used up the oldest is written over. A change of level is told at once.
+/// As the recorder writes: direct, several requests at a time, one reserved file after another; when --span
+/// is used up the oldest is written over. A change of level is told at once.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk steady --volume /data/a --time '8 h' --span '500 GiB'
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1 MiB")]
     block: u64,
     /// Requests under way
-    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     depth: u16,
     /// Length of a round; five in a row decide whether the rate is steady
     #[arg(long, value_parser = span, value_name = "TIME", default_value = "30 s")]
@@ -144,7 +145,7 @@ fn rest(lap: &SteadyLap, round_seconds: f64) -> String {
             reached.bytes_per_second / 1e6
         ),
         (None, Some(last)) => format!(
-            "{what}: steady state not reached in {rounds}; the last five scatter by {:.0} % and drift by {:+.0} %",
+            "{what}: steady state not reached in {rounds}; the last five: scatter {:.0} %, drift {:+.0} %",
             last.range_share * 100.0,
             last.drift_share * 100.0
         ),

@@ -1,7 +1,7 @@
 //! What may have changed a disk's rate: what went on before compared with what went on since. Pure.
 //!
-//! These are hints, not proofs: each says what was seen. A drop with nothing else to explain it is put down to
-//! a fast cache inside the drive that is used up, because that is what such drops usually are.
+//! These are hints, not proofs: each says what was seen. A drop with nothing else to explain it is put down
+//! to a fast cache inside the drive that is used up, because that is what such drops usually are.
 use keepup_results::{SteadyCause, SteadyCauseKind, SteadyConditions, SteadySample};
 
 /// A drive that states no limit is called hot from here on, in degrees Celsius: where most drives for
