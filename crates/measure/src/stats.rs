@@ -4,9 +4,11 @@
 //! not allow an answer (too few, not finite) the answer is `None`, never a number that means nothing.
 
 mod bootstrap;
+mod poisson;
 mod trend;
 
 pub use bootstrap::{bootstrap_median, bootstrap_median_ratio};
+pub use poisson::poisson_interval;
 pub use trend::{TREND_POINTS_MAX, Trend, least_squares_slope, trend};
 
 use serde::{Deserialize, Serialize};

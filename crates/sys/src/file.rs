@@ -67,11 +67,47 @@ fn create(path: &Path) -> Result<(OwnedFd, Access), SysError> {
 ///
 /// Direct access is never exchanged for another: where the file system has none this fails and says so.
 pub fn open_truncated(path: &Path, access: Access) -> Result<OwnedFd, SysError> {
-    let base = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    open_as(path, OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY, access)
+}
+
+/// When written bytes become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// With a flush afterwards.
+    Flushed,
+    /// Each write by itself (`O_DSYNC`).
+    EachWrite,
+}
+
+/// Opens `path` to write into it: created where it is missing, its contents left alone where it is there.
+///
+/// Direct access is never exchanged for another: where the file system has none this fails and says so.
+pub fn open_to_write(path: &Path, access: Access, durability: Durability) -> Result<OwnedFd, SysError> {
+    let base = OFlags::CREATE | OFlags::WRONLY;
+    let each = if durability == Durability::EachWrite { OFlags::DSYNC } else { OFlags::empty() };
+    open_as(path, base | each, access)
+}
+
+/// Opens `path` to read it. Direct access is never exchanged for another.
+pub fn open_to_read(path: &Path, access: Access) -> Result<OwnedFd, SysError> {
+    open_as(path, OFlags::RDONLY, access)
+}
+
+fn open_as(path: &Path, flags: OFlags, access: Access) -> Result<OwnedFd, SysError> {
+    let base = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let flags = if access == Access::Direct { base | OFlags::DIRECT } else { base };
     openat(CWD, path, flags, Mode::from_raw_mode(0o644)).map_err(|e| match e {
         rustix::io::Errno::INVAL if access == Access::Direct => SysError::NotDirect { path: path.into() },
         _ => SysError::File { action: "open", path: path.into(), source: e.into() },
+    })
+}
+
+/// Asks the kernel to forget what it has cached of `file`; pages that are dirty or in use stay.
+pub fn drop_cached(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(|e| SysError::File {
+        action: "drop the cached pages of",
+        path: path.into(),
+        source: e.into(),
     })
 }
 
@@ -113,6 +149,21 @@ pub fn read_exact_at(file: &OwnedFd, mut bytes: &mut [u8], mut offset: u64) -> s
         }
     }
     Ok(())
+}
+
+/// Reads `wanted` bytes from `offset` on into the front of `bytes`, which may have room for more: direct
+/// transfers end on a multiple of the alignment even where the file does not. Returns how many there were.
+pub fn read_upto_at(file: &OwnedFd, bytes: &mut [u8], wanted: usize, offset: u64) -> std::io::Result<usize> {
+    let mut done = 0;
+    while done < wanted {
+        match rustix::io::pread(file, &mut bytes[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(done.min(wanted))
 }
 
 /// Brings everything that any program has written to stable storage, on all file systems (`sync(2)`).
