@@ -1,5 +1,5 @@
-//! The bit-error test: what it says adds up, also over kills; every fault of a disk is found and called what it
-//! is.
+//! The bit-error test: what it says adds up, also over kills; every fault of a disk is found and called what
+//! it is.
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -259,4 +259,33 @@ fn a_full_disk_ends_it_cleanly() {
     assert!(number(&found, "/totals/turns") > 0 && number(&found, "/damage/mismatches") == 0, "{found:#}");
     let left = entries(disk.path());
     assert!(left.iter().all(|name| name.starts_with("other-")), "its files are gone: {left:?}");
+}
+
+#[test]
+fn a_state_whose_disk_is_full_has_whole_lines_and_is_gone_on_with() {
+    let test = "a_state_whose_disk_is_full";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory();
+    let here = place.path();
+    let disk = match SmallDisk::mount(&here.join("small"), 1) {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let (state, filler) = (disk.path().join("state"), disk.path().join("filler"));
+    // Room for some lines only.
+    drop(std::fs::write(&filler, vec![1; (1 << 20) - 8192]));
+    let soak = ["soak", "--size", "4 KiB", "--state", "small/state", "--json", "--copies"];
+    let run = keepup(here, &[&soak[..], &["1000000"]].concat());
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains("append to the state") && run.stderr.contains("No space left"), "{run:#?}");
+    let (found, known) = (json(&run), noted(&state));
+    assert!(known > 0 && number(&found, "/totals/read/bytes") > known, "the result has the last turn too");
+    assert_eq!(std::fs::read(&state).unwrap().last(), Some(&b'\n'), "no torn line");
+    std::fs::remove_file(&filler).unwrap();
+    let turns = known / 4096 + 5;
+    let run = keepup(here, &[&soak[..], &[&turns.to_string()]].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_eq!((number(&json(&run), "/totals/turns"), noted(&state)), (turns, turns * 4096));
 }

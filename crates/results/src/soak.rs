@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of the layout of a soak's result; rises whenever a reader of the old one could misread the new one.
+/// Version of the layout of a soak's result; rises whenever a reader of the old one could misread the new
+/// one.
 pub const SOAK_SCHEMA_VERSION: u32 = 1;
 
 /// What one soak found, over all its sittings.

@@ -160,8 +160,8 @@ impl Workload for Soak {
             let place = self.place(number, volume, &mut blocks)?;
             if !place.is_direct {
                 self.notes.push(format!(
-                    "{}: no direct I/O here; read back through the page cache, after asking the kernel to drop \
-                     the file's pages",
+                    "{}: no direct I/O here; read back through the page cache, after asking the kernel to \
+                     drop the file's pages",
                     volume.display()
                 ));
             }

@@ -131,7 +131,7 @@ fn a_damaged_copy_is_located_and_kept() {
     assert_eq!((mismatch.ranges.len(), mismatch.ranges[0].offset), (1, offset));
     assert_eq!((mismatch.ranges[0].xor.as_str(), mismatch.ranges[0].kind), ("05", SoakKind::Flipped));
     let kept = PathBuf::from(mismatch.kept.clone().unwrap());
-    assert_eq!(names(directory.path()), [kept.clone()], "nothing else is left");
+    assert_eq!(names(directory.path()), std::slice::from_ref(&kept), "nothing else is left");
     assert_eq!(format!("{:02x}", read_at(&kept, offset, 1)[0]), mismatch.ranges[0].found);
     let rate = account.rate().unwrap();
     let seen = rate.mismatches_per_byte;

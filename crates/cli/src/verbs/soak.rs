@@ -56,7 +56,8 @@ pub(crate) struct Args {
     /// A file to copy; several are copied in turns [default: files made of random data]
     #[arg(long, value_name = "FILE", conflicts_with = "sizes")]
     reference: Vec<PathBuf>,
-    /// Sizes of files to make and copy, or of the stamped file [default: 1 MiB,16 MiB,256 MiB; stamped 256 MiB]
+    /// Sizes of files to make and copy, the largest also that of the stamped file
+    /// [default: 1 MiB,16 MiB,256 MiB]
     #[arg(long = "size", value_parser = size, value_name = "SIZES", value_delimiter = ',')]
     sizes: Vec<u64>,
     /// Digest that is compared

@@ -9,8 +9,8 @@ const EXACT_COUNT_MAX: u64 = 1000;
 /// The 97.5 % quantile of the normal distribution.
 const Z_975: f64 = 1.959_963_984_540_054;
 
-/// The rate of events of which `count` were seen in `exposure` (seconds, bytes, bits), with its 95 % interval,
-/// per unit of exposure.
+/// The rate of events of which `count` were seen in `exposure` (seconds, bytes, bits), with its 95 %
+/// interval, per unit of exposure.
 ///
 /// With events it is the exact two-sided interval (Garwood, 1936: quantiles of chi-square with 2n and 2n + 2
 /// degrees of freedom, halved); without any it is 0 with the one-sided bound -ln 0.05 / exposure (Hanley and

@@ -5,8 +5,8 @@
 //! durable before the next; a file that is damaged, or is of another plan, is refused and not touched. A line
 //! without its end, which a crash leaves, is cut off and told.
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use keepup_measure::errors::ErrorCounter;
@@ -103,6 +103,9 @@ struct StateFile {
     file: File,
     path: PathBuf,
     line: Vec<u8>,
+    /// Length of all whole lines, bytes.
+    bytes: u64,
+    is_broken: bool,
 }
 
 impl Beginning {
@@ -176,7 +179,7 @@ impl Desk {
             Err(e) => return Err(system(&action)(e.into())),
         }
         let read = read_state(&file, path)?;
-        let mut state = StateFile { file, path: path.into(), line: Vec::new() };
+        let mut state = StateFile { file, path: path.into(), line: Vec::new(), bytes: 0, is_broken: false };
         let Some((account, whole_bytes, torn_bytes)) = read else {
             // Empty, or a first line that was never finished.
             state.cut(0)?;
@@ -218,16 +221,27 @@ impl Desk {
 impl StateFile {
     fn append(&mut self, record: &Record) -> Result<(), WorkloadError> {
         let action = format!("append to the state {}", self.path.display());
-        put_line(&mut self.line, record).map_err(std::io::Error::other).map_err(system(&action))?;
-        let written = self.file.write_all(&self.line).and_then(|()| self.file.sync_data());
-        written.map_err(system(&action))
+        let failed = system(&action);
+        if self.is_broken {
+            return Err(failed(std::io::Error::other("an earlier write to it failed")));
+        }
+        put_line(&mut self.line, record).map_err(std::io::Error::other).map_err(&failed)?;
+        let written = self.file.write_all_at(&self.line, self.bytes).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // A part of the line may be there; behind it no other line may ever stand.
+            self.is_broken = true;
+            let _ = self.file.set_len(self.bytes);
+            return Err(failed(error));
+        }
+        self.bytes += self.line.len() as u64;
+        Ok(())
     }
 
     /// Cuts off what stands behind `bytes`, and goes on there.
     fn cut(&mut self, bytes: u64) -> Result<(), WorkloadError> {
-        let action = format!("go on with the state {}", self.path.display());
-        let moved = self.file.set_len(bytes).and_then(|()| self.file.seek(SeekFrom::Start(bytes)));
-        moved.map(drop).map_err(system(&action))
+        self.bytes = bytes;
+        let action = format!("cut off the torn line of the state {}", self.path.display());
+        self.file.set_len(bytes).map_err(system(&action))
     }
 }
 

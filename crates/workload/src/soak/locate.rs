@@ -225,8 +225,8 @@ pub(super) fn plain_ranges(piece: &Piece<'_>) -> Vec<SoakRange> {
     each.collect()
 }
 
-/// Wrong places of a piece of stamped pages that belongs to `stamp`: flipped bits run by run, other kinds page
-/// by page, where pages that follow each other and came from pages that do so are one.
+/// Wrong places of a piece of stamped pages that belongs to `stamp`: flipped bits run by run, other kinds
+/// page by page, where pages that follow each other and came from pages that do so are one.
 pub(super) fn stamped_ranges(piece: &Piece<'_>, stamp: Stamp, previous: u64) -> Vec<SoakRange> {
     let mut found: Vec<(Range<usize>, SoakKind, Option<SoakOrigin>)> = Vec::new();
     for at in (0..piece.found.len()).step_by(PAGE_BYTES) {

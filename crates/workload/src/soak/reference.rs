@@ -1,4 +1,4 @@
-//! What is copied: a file, its digest, and a checksum of every piece, by which a wrong piece is known at once.
+//! What is copied: a file, its digest, and a checksum of every piece, by which a wrong one is known at once.
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 

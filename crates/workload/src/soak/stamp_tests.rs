@@ -99,7 +99,9 @@ proptest! {
     }
 
     #[test]
-    fn any_few_bits_are_found_and_called_flipped(bits in prop::collection::btree_set(0..PAGE_BYTES * 8, 1..20)) {
+    fn any_few_bits_are_found_and_called_flipped(
+        bits in prop::collection::btree_set(0..PAGE_BYTES * 8, 1..20),
+    ) {
         let mut page = page(HERE);
         for bit in &bits {
             page[bit / 8] ^= 1 << (bit % 8);
