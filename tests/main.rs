@@ -34,5 +34,7 @@ mod qualify;
 mod recording;
 #[path = "retention.rs"]
 mod retention;
+#[path = "soak.rs"]
+mod soak;
 #[path = "volumes.rs"]
 mod volumes;

@@ -36,6 +36,7 @@ enum Verb {
     Recover(verbs::recover::Args),
     Export(verbs::export::Args),
     Disk(verbs::disk::Args),
+    Soak(verbs::soak::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Recover(args) => verbs::recover::run(args),
         Verb::Export(args) => verbs::export::run(args),
         Verb::Disk(args) => verbs::disk::run(args),
+        Verb::Soak(args) => verbs::soak::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

@@ -9,5 +9,6 @@ pub(crate) mod qualify;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod sink;
+pub(crate) mod soak;
 pub(crate) mod source;
 pub(crate) mod verify;

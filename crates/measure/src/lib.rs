@@ -8,6 +8,7 @@ pub mod cpu;
 pub mod disk;
 pub mod environment;
 pub mod error;
+pub mod errors;
 pub mod heat;
 pub mod histogram;
 pub mod memory;

@@ -19,7 +19,7 @@ pub mod id;
 pub mod info;
 pub mod journal;
 pub mod layout;
-mod line;
+pub mod line;
 pub mod manifest;
 pub mod master;
 mod messages;

@@ -9,10 +9,13 @@ use serde::de::DeserializeOwned;
 use crate::crc::crc32;
 
 /// Longest line, bytes: the journal's end record of 65535 streams takes about 8 MB.
-pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
+pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// Puts `content` as a line in place of what `line` has.
-pub(crate) fn put_line(line: &mut Vec<u8>, content: &impl Serialize) -> Result<(), String> {
+///
+/// # Errors
+/// Why it cannot be a line.
+pub fn put_line(line: &mut Vec<u8>, content: &impl Serialize) -> Result<(), String> {
     line.clear();
     serde_json::to_writer(&mut *line, content).map_err(|error| error.to_string())?;
     let crc = crc32(line);
@@ -24,7 +27,10 @@ pub(crate) fn put_line(line: &mut Vec<u8>, content: &impl Serialize) -> Result<(
 }
 
 /// Reads one line, without its newline.
-pub(crate) fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     let cut = || "it has no checksum".to_owned();
     let (json, checksum) = line.split_last_chunk::<9>().ok_or_else(cut)?;
     let crc = crc32(json);

@@ -18,6 +18,7 @@ mod log;
 #[cfg(test)]
 #[path = "schema_tests.rs"]
 mod schema;
+mod soak;
 mod summary;
 
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
@@ -29,6 +30,10 @@ pub use disk::{
 pub use error::ResultsError;
 pub use event::Event;
 pub use log::{EventLog, EventReader};
+pub use soak::{
+    SOAK_SCHEMA_VERSION, SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin,
+    SoakPart, SoakPlace, SoakRange, SoakRate, SoakSummary, SoakTotals,
+};
 pub use summary::{
     Bottleneck, Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, NextLimit,
     ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,

@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 
 use crate::disk::DiskSummary;
 use crate::example::fit;
+use crate::soak::SoakSummary;
 use crate::summary::ResultSummary;
 
 /// JSON schema (draft 2020-12) of what is written: a figure that was not measured is present and null.
@@ -22,6 +23,7 @@ fn result_schema() -> serde_json::Value {
 fn the_committed_schemas_are_those_of_the_types() {
     committed("result.schema.json", &result_schema());
     committed("disk.schema.json", &schema_of::<DiskSummary>());
+    committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 
 fn committed(name: &str, schema: &serde_json::Value) {

@@ -1,18 +1,18 @@
 //! What was written is in the cache, what was dropped is not, and asking changes neither.
 use super::*;
-use crate::file::{Access, forget_cached, open_file, sync_data, write_all_at};
+use crate::file::{Access, Durability, forget_cached, open_file, sync_data, write_all_at};
 
 #[test]
 fn a_file_is_cached_until_it_is_dropped() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = directory.path().join("data");
     let bytes = vec![7; 1 << 20];
-    let file = open_file(&path, Access::Buffered, false).unwrap();
+    let file = open_file(&path, Access::Buffered, Durability::Flushed).unwrap();
     write_all_at(&file, &bytes, 0).unwrap();
     sync_data(&file, &path).unwrap();
     let Some(cached) = cached_bytes(&file) else { return };
     assert_eq!(cached, 1 << 20);
-    let again = open_file(&path, Access::Buffered, false).unwrap();
+    let again = open_file(&path, Access::Buffered, Durability::Flushed).unwrap();
     assert_eq!(cached_bytes(&again), Some(1 << 20), "it is the file's, not the descriptor's");
     forget_cached(&again, &path).unwrap();
     // A file system in memory has nothing to drop.

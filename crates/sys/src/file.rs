@@ -94,11 +94,25 @@ pub fn open_truncated(path: &Path, access: Access) -> Result<OwnedFd, SysError> 
     open_as(path, access, OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY)
 }
 
-/// Opens `path` to read and write it, created where it is missing; with `dsync` a write ends when it is
-/// durable. Direct access is never exchanged for another, as in [`open_truncated`].
-pub fn open_file(path: &Path, access: Access, dsync: bool) -> Result<OwnedFd, SysError> {
-    let dsync = if dsync { OFlags::DSYNC } else { OFlags::empty() };
-    open_as(path, access, OFlags::CREATE | OFlags::RDWR | dsync)
+/// When written bytes become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// With a flush afterwards.
+    Flushed,
+    /// Each write by itself (`O_DSYNC`).
+    EachWrite,
+}
+
+/// Opens `path` to read and write it: created where it is missing, its contents left alone where it is there.
+/// Direct access is never exchanged for another, as in [`open_truncated`].
+pub fn open_file(path: &Path, access: Access, durability: Durability) -> Result<OwnedFd, SysError> {
+    let each = if durability == Durability::EachWrite { OFlags::DSYNC } else { OFlags::empty() };
+    open_as(path, access, OFlags::CREATE | OFlags::RDWR | each)
+}
+
+/// Opens `path` to read it. Direct access is never exchanged for another.
+pub fn open_to_read(path: &Path, access: Access) -> Result<OwnedFd, SysError> {
+    open_as(path, access, OFlags::RDONLY)
 }
 
 fn open_as(path: &Path, access: Access, flags: OFlags) -> Result<OwnedFd, SysError> {
@@ -148,6 +162,21 @@ pub fn read_exact_at(file: &OwnedFd, mut bytes: &mut [u8], mut offset: u64) -> s
         }
     }
     Ok(())
+}
+
+/// Reads `wanted` bytes from `offset` on into the front of `bytes`, which may have room for more: direct
+/// transfers end on a multiple of the alignment even where the file does not. Returns how many there were.
+pub fn read_upto_at(file: &OwnedFd, bytes: &mut [u8], wanted: usize, offset: u64) -> std::io::Result<usize> {
+    let mut done = 0;
+    while done < wanted {
+        match rustix::io::pread(file, &mut bytes[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(done.min(wanted))
 }
 
 /// Brings everything that any program has written to stable storage, on all file systems (`sync(2)`).

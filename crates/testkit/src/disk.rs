@@ -4,6 +4,7 @@
 //! The child is the test program itself, started once more for one of its tests (see [`serve_if_asked`]), so
 //! that there is nothing else to build or to find. Invariant: however a test ends, nobody is left waiting for
 //! a stopped server: it goes on when its disk is dropped, and when the test's thread dies.
+mod mischief;
 mod server;
 mod tree;
 
@@ -92,6 +93,16 @@ impl FaultyDisk {
     /// When the server has ended.
     pub fn fail_a_flush(&mut self) -> std::io::Result<()> {
         writeln!(self.orders, "fail flushes")
+    }
+
+    /// Does something wrong without saying so, once: to the read or write of a file called `name` that covers
+    /// `offset`, after `skip` of them. `what` is `flip-read`, `flip-write` (one bit), `lose`, or `move TO`
+    /// (stored at the offset TO instead).
+    ///
+    /// # Errors
+    /// When the server has ended.
+    pub fn do_wrong(&mut self, name: &str, offset: u64, skip: u64, what: &str) -> std::io::Result<()> {
+        writeln!(self.orders, "wrong {name} {offset} {skip} {what}")
     }
 
     fn signal(&self, signal: Signal) {

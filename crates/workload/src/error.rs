@@ -32,6 +32,47 @@ pub enum WorkloadError {
         /// What kind of trouble it is.
         trouble: VolumeTrouble,
     },
+    /// A line of a soak's state that cannot be used.
+    #[error(
+        "cannot use line {line} of the state {}, at offset {offset}: {what}\n\
+         hint: nothing was changed; begin anew with another --state FILE", path.display()
+    )]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: u64,
+        /// Where it begins in the file, bytes.
+        offset: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A soak that somebody else goes on with.
+    #[error("cannot go on with the soak in {}: another process does so now", path.display())]
+    StateBusy {
+        /// The state file.
+        path: PathBuf,
+    },
+    /// A soak that does something else than what is asked for.
+    #[error(
+        "cannot go on with the soak in {}: it is another one, its {what}\n\
+         hint: repeat the command that it was begun with, or begin another with another --state FILE",
+        path.display()
+    )]
+    StatePlan {
+        /// The state file.
+        path: PathBuf,
+        /// The first difference.
+        what: String,
+    },
+    /// A reference that is not what it was.
+    #[error("cannot copy {}: {what}", path.display())]
+    Reference {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// Some other call to the system failed.
     #[error("cannot {action}: {source}")]
     System {

@@ -12,6 +12,7 @@ mod error;
 pub mod preflight;
 pub mod record;
 mod scratch;
+pub mod soak;
 
 pub use contract::{Context, Footprint, Workload, run};
 pub use error::{VolumeTrouble, WorkloadError};

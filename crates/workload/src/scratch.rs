@@ -34,6 +34,17 @@ impl Scratch {
         self.directory.parent().unwrap_or(&self.directory).display().to_string()
     }
 
+    /// The same in place of one that a killed process left, which had at most the files `left`. What else is
+    /// in it is not touched, and an error.
+    pub(crate) fn renew(volume: &Path, name: &str, left: &[&str]) -> Result<Self, WorkloadError> {
+        let directory = volume.join(name);
+        if directory.join(MARKER).exists() {
+            let files = left.iter().chain([&MARKER]).map(|file| directory.join(file)).collect();
+            drop(Self { directory, files });
+        }
+        Self::create(volume, name)
+    }
+
     /// A path for a new file that will be removed with the directory.
     pub(crate) fn file(&mut self, name: &str) -> PathBuf {
         let path = self.directory.join(name);

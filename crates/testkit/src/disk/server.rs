@@ -13,6 +13,7 @@ use fuser::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 
+use super::mischief::{Fate, Mischief, of_read, of_write};
 use super::tree::{Node, Tree};
 
 /// The kernel remembers nothing: it asks each time.
@@ -32,6 +33,14 @@ struct Faults {
     failing_flush: AtomicBool,
     /// How long a write takes at least, in milliseconds.
     delay_ms: AtomicU64,
+    /// What it does wrong without saying so.
+    mischief: Mutex<Vec<Mischief>>,
+}
+
+impl Faults {
+    fn mischief(&self) -> MutexGuard<'_, Vec<Mischief>> {
+        self.mischief.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Serves files at `path`, which must be a directory, until `orders` ends; obeys the lines it reads there.
@@ -45,6 +54,7 @@ pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::
     for order in orders.lines() {
         match order?.split_once(' ') {
             Some(("delay", ms)) => faults.delay_ms.store(ms.parse().unwrap_or(0), Ordering::Relaxed),
+            Some(("wrong", order)) => faults.mischief().extend(Mischief::parse(order)),
             Some(("fail", "flushes")) => faults.failing_flush.store(true, Ordering::Relaxed),
             _ => faults.failing.store(true, Ordering::Relaxed),
         }
@@ -209,9 +219,18 @@ impl Filesystem for Files {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.tree().read(number.0, offset, bytes as usize) {
-            Ok(data) => reply.data(data),
-            Err(errno) => reply.error(errno),
+        let tree = self.tree();
+        let wrong = of_read(&mut self.faults.mischief(), tree.name(number.0), offset, bytes as usize);
+        match (tree.read(number.0, offset, bytes as usize), wrong) {
+            (Ok(data), Some(at)) => {
+                let mut data = data.to_vec();
+                if let Some(byte) = data.get_mut(at) {
+                    *byte ^= 1;
+                }
+                reply.data(&data);
+            }
+            (Ok(data), None) => reply.data(data),
+            (Err(errno), _) => reply.error(errno),
         }
     }
 
@@ -232,7 +251,19 @@ impl Filesystem for Files {
         if self.faults.failing.load(Ordering::Relaxed) {
             return reply.error(Errno::EIO);
         }
-        match self.tree().write(number.0, offset, data) {
+        let mut tree = self.tree();
+        let fate = of_write(&mut self.faults.mischief(), tree.name(number.0), offset, data.len());
+        let done = match fate {
+            Fate::Right => tree.write(number.0, offset, data),
+            Fate::Lost => Ok(()),
+            Fate::Moved(to) => tree.write(number.0, to, data),
+            Fate::Flipped(at) => {
+                let mut data = data.to_vec();
+                data[at] ^= 1;
+                tree.write(number.0, offset, &data)
+            }
+        };
+        match done {
             Ok(()) => reply.written(data.len() as u32),
             Err(errno) => reply.error(errno),
         }

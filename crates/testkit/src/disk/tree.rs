@@ -75,6 +75,16 @@ impl Tree {
         self.entries(parent)?.get(name).copied().ok_or(Errno::ENOENT)
     }
 
+    /// A name of a node; that of one that was removed is empty.
+    pub(super) fn name(&self, number: u64) -> &OsStr {
+        let entries = self.nodes.iter().filter_map(|node| match node {
+            Node::Directory(entries) => Some(entries),
+            Node::File(_) => None,
+        });
+        let found = entries.flatten().find(|(_, node)| **node == number);
+        found.map_or(OsStr::new(""), |(name, _)| name)
+    }
+
     pub(super) fn add(&mut self, parent: u64, name: &OsStr, node: Node) -> Result<u64, Errno> {
         let number = self.nodes.len() as u64;
         let entries = self.entries_mut(parent)?;

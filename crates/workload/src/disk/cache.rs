@@ -17,7 +17,7 @@ use keepup_measure::memory::Memory;
 use keepup_results::{CacheFinding, CacheMemory, CacheStep, DiskFinding};
 use keepup_sys::cache::cached_bytes;
 use keepup_sys::file::{
-    Access, forget_cached, open_file, open_truncated, read_exact_at, sync_data, write_all_at,
+    Access, Durability, forget_cached, open_file, open_truncated, read_exact_at, sync_data, write_all_at,
 };
 use keepup_sys::pool::{Block, Pool};
 
@@ -158,7 +158,7 @@ impl Probe<'_> {
     /// Reads the first file, to the last byte, as a phase of this name.
     fn read(&mut self, name: String, found: &mut Found, context: &Context) -> Result<f64, WorkloadError> {
         let path = &self.paths[0];
-        let file = open_file(path, Access::Buffered, false)?;
+        let file = open_file(path, Access::Buffered, Durability::Flushed)?;
         let action = format!("read {}", path.display());
         let begun = PhaseClock::begin(context.clock.as_ref());
         let mut at = 0;
@@ -187,7 +187,7 @@ impl Probe<'_> {
             }
             cached.push(self.read(format!("read cached {turn}"), found, context)?);
             let path = &self.paths[0];
-            let file = open_file(path, Access::Buffered, false)?;
+            let file = open_file(path, Access::Buffered, Durability::Flushed)?;
             sync_data(&file, path)?;
             forget_cached(&file, path)?;
             cold.push(self.read(format!("read cold {turn}"), found, context)?);
@@ -209,7 +209,7 @@ impl Probe<'_> {
             return Ok(None);
         }
         let memory = memory();
-        let first = open_file(&self.paths[0], Access::Buffered, false)?;
+        let first = open_file(&self.paths[0], Access::Buffered, Durability::Flushed)?;
         let resident_share = cached_bytes(&first).map(|bytes| bytes as f64 / self.file_bytes as f64);
         drop(first);
         let name = format!("read first of {files} files");

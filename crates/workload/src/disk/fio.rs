@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use keepup_sys::engine::EngineChoice;
-use keepup_sys::file::Access;
+use keepup_sys::file::{Access, Durability};
 
 use super::lanes::Pace;
 use super::mode::{Mode, Space};
@@ -34,7 +34,7 @@ impl FioFile {
             EngineChoice::Mapped => file.set("ioengine", "mmap"),
         }
         file.set("direct", u8::from(mode.access == Access::Direct));
-        if mode.dsync {
+        if mode.durability == Durability::EachWrite {
             file.set("sync", "dsync");
         }
         file.set("fallocate", if mode.space == Space::New { "none" } else { "native" });

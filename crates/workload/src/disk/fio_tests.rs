@@ -32,7 +32,13 @@ fn volumes(names: &[&str]) -> Vec<PathBuf> {
 fn the_mode_is_said_once_for_all_jobs() {
     let pattern = Pattern { compressible: 50, duplicate: 20 };
     let space = Space::Overwritten;
-    let mode = Mode { access: Access::Buffered, dsync: true, engine: EngineChoice::Plain, pattern, space };
+    let mode = Mode {
+        access: Access::Buffered,
+        durability: Durability::EachWrite,
+        engine: EngineChoice::Plain,
+        pattern,
+        space,
+    };
     let global = jobs(&FioFile::new(&mode)).remove(0);
     assert_eq!(global.0, "global");
     for option in [

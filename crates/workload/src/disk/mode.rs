@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use keepup_sys::engine::EngineChoice;
-pub use keepup_sys::file::Access;
+pub use keepup_sys::file::{Access, Durability};
 use keepup_sys::file::{open_file, reserve, set_length};
 
 use crate::WorkloadError;
@@ -17,8 +17,8 @@ pub(super) const PAGE_BYTES: usize = 4096;
 pub struct Mode {
     /// Past the page cache, or through it.
     pub access: Access,
-    /// Whether a write ends only when it is durable (`O_DSYNC`).
-    pub dsync: bool,
+    /// Whether each write ends only when it is durable.
+    pub durability: Durability,
     /// How requests are made.
     pub engine: EngineChoice,
     /// What is written.
@@ -32,7 +32,7 @@ impl Default for Mode {
     fn default() -> Self {
         Self {
             access: Access::Direct,
-            dsync: false,
+            durability: Durability::Flushed,
             engine: EngineChoice::Auto,
             pattern: Pattern::default(),
             space: Space::Preallocated,
@@ -116,7 +116,7 @@ impl Target {
         parts: usize,
         mode: &Mode,
     ) -> Result<Vec<Self>, WorkloadError> {
-        let file = Arc::new(open_file(path, mode.access, mode.dsync)?);
+        let file = Arc::new(open_file(path, mode.access, mode.durability)?);
         let whole = bytes * parts as u64;
         match mode.space {
             Space::New if mode.engine == EngineChoice::Mapped => set_length(&file, path, whole)?,

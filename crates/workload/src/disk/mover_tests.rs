@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use keepup_measure::clock::SystemClock;
 use keepup_sys::engine::EngineChoice;
-use keepup_sys::file::Access;
+use keepup_sys::file::{Access, Durability};
 
 use super::*;
 use crate::disk::mode::PAGE_BYTES;
@@ -24,7 +24,10 @@ fn modes() -> impl Iterator<Item = Mode> {
     engines.into_iter().flat_map(move |engine| {
         spaces.map(|space| Mode {
             access: Access::Buffered,
-            dsync: space == Space::New && engine != EngineChoice::Mapped,
+            durability: match space == Space::New && engine != EngineChoice::Mapped {
+                true => Durability::EachWrite,
+                false => Durability::Flushed,
+            },
             engine,
             space,
             ..Mode::default()

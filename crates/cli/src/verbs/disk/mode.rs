@@ -1,6 +1,6 @@
 //! How bytes get to the disk: flags that every test of streams has.
 use clap::ValueEnum;
-use keepup_workload::disk::mode::{Access, EngineChoice, Mode, Pattern, Space};
+use keepup_workload::disk::mode::{Access, Durability, EngineChoice, Mode, Pattern, Space};
 
 use crate::verbs::record::usage;
 
@@ -98,7 +98,8 @@ impl ModeArgs {
             ));
         }
         let pattern = Pattern { compressible: self.compressible, duplicate: self.duplicate };
-        Ok(Mode { access, dsync: self.dsync, engine, pattern, space })
+        let durability = if self.dsync { Durability::EachWrite } else { Durability::Flushed };
+        Ok(Mode { access, durability, engine, pattern, space })
     }
 }
 
@@ -117,7 +118,7 @@ pub(super) fn described(mode: &Mode) -> serde_json::Value {
     };
     serde_json::json!({
         "access": if mode.access == Access::Direct { "direct" } else { "buffered" },
-        "dsync": mode.dsync, "engine": engine, "space": space,
+        "dsync": mode.durability == Durability::EachWrite, "engine": engine, "space": space,
         "compressible_percent": mode.pattern.compressible, "duplicate_percent": mode.pattern.duplicate,
     })
 }

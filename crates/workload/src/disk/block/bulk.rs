@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use keepup_measure::histogram::Latency;
 use keepup_results::DiskPhase;
-use keepup_sys::file::{open_file, read_exact_at, sync_data, write_all_at};
+use keepup_sys::file::{Durability, open_file, read_exact_at, sync_data, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
 use super::super::Found;
@@ -64,7 +64,7 @@ fn pass(
     context: &Context,
 ) -> Result<Option<DiskPhase>, WorkloadError> {
     let clock = context.clock.as_ref();
-    let file: OwnedFd = open_file(path, test.through.access(), false)?;
+    let file: OwnedFd = open_file(path, test.through.access(), Durability::Flushed)?;
     let action = format!("{} {}", kind.name(), path.display());
     let mut latency = Latency::new();
     let begun = PhaseClock::begin(clock);

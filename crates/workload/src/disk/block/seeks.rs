@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fastrand::Rng;
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
-use keepup_sys::file::{open_file, read_exact_at, sync_data, write_all_at};
+use keepup_sys::file::{Durability, open_file, read_exact_at, sync_data, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
 use super::super::Found;
@@ -55,7 +55,7 @@ pub(super) fn run(
         begun: AtomicU64::new(0),
         failed: AtomicBool::new(false),
     };
-    let file = open_file(path, test.through.access(), false)?;
+    let file = open_file(path, test.through.access(), Durability::Flushed)?;
     let begun = PhaseClock::begin(clock);
     let ended: Vec<Result<Latency, WorkloadError>> = std::thread::scope(|scope| {
         let shared = &shared;
@@ -91,7 +91,7 @@ fn seeker(shared: &Shared<'_>, mut block: Block, number: u64) -> Result<Latency,
 
 fn seek_on(shared: &Shared<'_>, block: &mut Block, number: u64) -> Result<Latency, WorkloadError> {
     let (test, clock) = (shared.test, shared.clock);
-    let file: OwnedFd = open_file(shared.path, test.through.access(), false)?;
+    let file: OwnedFd = open_file(shared.path, test.through.access(), Durability::Flushed)?;
     let action = format!("seek in {}", shared.path.display());
     let chunks = test.size_bytes / test.chunk_bytes as u64;
     let mut random = Rng::with_seed(SEED ^ number);

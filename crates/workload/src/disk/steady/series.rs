@@ -13,7 +13,7 @@ use keepup_measure::histogram::Latency;
 use keepup_results::SteadyFile;
 use keepup_sys::SysError;
 use keepup_sys::engine::{BlockEngine, Completion, FileSlot, open};
-use keepup_sys::file::{Access, create_preallocated, open_file, sync_data};
+use keepup_sys::file::{Access, Durability, create_preallocated, open_file, sync_data};
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
@@ -190,7 +190,7 @@ impl Series {
             }
             made.file
         } else {
-            open_file(&path, Access::Direct, false)?
+            open_file(&path, Access::Direct, Durability::Flushed)?
         };
         let file = Arc::new(file);
         let slot = self.engine.add_file(Arc::clone(&file))?;

@@ -1,0 +1,415 @@
+//! `keepup soak`: the bit-error test.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::environment::Environment;
+use keepup_measure::errors::ErrorCounter;
+use keepup_recording::id::Id;
+use keepup_results::{SOAK_SCHEMA_VERSION, SoakCounter, SoakMismatch, SoakPart, SoakSummary, rfc3339};
+use keepup_workload::preflight::check;
+use keepup_workload::soak::{
+    Beginning, Desk, DigestKind, Limits, Mode, ReferencePlan, Soak, SoakPlan, Soaked, compared, counters,
+};
+use keepup_workload::{Context, Workload, run as run_workload};
+
+use crate::args::{default_volume, size, span};
+use crate::exit::{Exit, UsageError};
+use crate::output::{command, json, report_error, result, say};
+use crate::progress::Status;
+use crate::signals::stop_flag;
+
+/// Copies of each reference, as in the paper's script.
+const COPIES: u64 = 4000;
+/// Generations of the stamped file.
+const GENERATIONS: u64 = 1000;
+const MIB: u64 = 1 << 20;
+/// References that are made, and the stamped file, in bytes.
+const SIZES: [u64; 3] = [MIB, 16 * MIB, 256 * MIB];
+const STAMPED: u64 = 256 * MIB;
+/// For a first look.
+const QUICK_SIZES: [u64; 3] = [64 << 10, MIB, 16 * MIB];
+const QUICK_STAMPED: u64 = 16 * MIB;
+const QUICK_ROUNDS: u64 = 48;
+
+/// Look for bit errors: thousands of copies read back and compared, or pages that say where they belong
+///
+/// What is wrong is located: file, offset, bits, and whether it is on the medium, in the page cache or on the
+/// way. Ends with errors per byte, and a bound at 95 % when there were none. Exit code 1 when anything was
+/// wrong.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup soak --volume /data/a --quick
+  keepup soak --volume /data/a --reference run1.raw --digest md5 --state soak.jsonl
+  keepup soak --volume /data/a --volume /data/b --mode burn-in --time '3 d' --state burn-in.jsonl")]
+pub(crate) struct Args {
+    /// Directory on the disk to test; several are tested in turns [default: ./keepup-data]
+    #[arg(long, value_name = "DIR")]
+    volume: Vec<PathBuf>,
+    /// What is written and read
+    #[arg(long, value_enum, default_value_t = ModeArg::Copy)]
+    mode: ModeArg,
+    /// A file to copy; several are copied in turns [default: files made of random data]
+    #[arg(long, value_name = "FILE", conflicts_with = "sizes")]
+    reference: Vec<PathBuf>,
+    /// Sizes of files to make and copy, the largest also that of the stamped file
+    /// [default: 1 MiB,16 MiB,256 MiB]
+    #[arg(long = "size", value_parser = size, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<u64>,
+    /// Digest that is compared
+    #[arg(long, value_enum, default_value_t = DigestArg::Blake3)]
+    digest: DigestArg,
+    /// Rounds on each volume, over all sittings: copies of each file, or generations of the stamped one
+    /// [default: 4000 copies, 1000 generations, burn-in without end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    copies: Option<u64>,
+    /// Time over all sittings [default: no limit]
+    #[arg(long, value_parser = span, value_name = "TIME")]
+    time: Option<Duration>,
+    /// Keep the account in this file, and go on with the soak that it has
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Small files, few rounds: for a first look
+    #[arg(long)]
+    quick: bool,
+    /// Say what would be written, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ModeArg {
+    /// Copy files, compare the digests of copies and files
+    Copy,
+    /// Write pages that say where they belong, find misplaced, stale and torn writes
+    Stamp,
+    /// Both in turns, in every way of writing, flushing and reading
+    BurnIn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DigestArg {
+    /// BLAKE3
+    Blake3,
+    /// MD5, as the paper
+    Md5,
+}
+
+impl Args {
+    fn plan(&self) -> anyhow::Result<SoakPlan> {
+        let volumes = match &self.volume[..] {
+            [] => {
+                let volume = default_volume();
+                let action = || format!("cannot make {}", volume.display());
+                std::fs::create_dir_all(&volume).with_context(action)?;
+                vec![volume]
+            }
+            given => given.to_vec(),
+        };
+        // The same soak may be gone on with from another directory.
+        let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let sizes = match (&self.sizes[..], self.quick) {
+            ([], true) => &QUICK_SIZES[..],
+            ([], false) => &SIZES,
+            (given, _) => given,
+        };
+        if sizes.contains(&0) {
+            return Err(UsageError("--size must not be 0".into()).into());
+        }
+        let stamped = match self.sizes.iter().max() {
+            Some(size) => *size,
+            None if self.quick => QUICK_STAMPED,
+            None => STAMPED,
+        };
+        let made = || sizes.iter().map(|bytes| ReferencePlan::Made { bytes: *bytes }).collect();
+        let references = match (self.mode, &self.reference[..]) {
+            (ModeArg::Stamp, []) => Vec::new(),
+            (ModeArg::Stamp, _) => {
+                return Err(
+                    UsageError("--reference belongs to copies; --mode stamp makes none".into()).into()
+                );
+            }
+            (_, []) => made(),
+            (_, given) => given.iter().map(reference).collect::<anyhow::Result<_>>()?,
+        };
+        Ok(SoakPlan {
+            mode: match self.mode {
+                ModeArg::Copy => Mode::Copy,
+                ModeArg::Stamp => Mode::Stamp,
+                ModeArg::BurnIn => Mode::BurnIn,
+            },
+            digest: if self.digest == DigestArg::Md5 { DigestKind::Md5 } else { DigestKind::Blake3 },
+            volumes: volumes.iter().map(real).collect(),
+            references,
+            stamped_bytes: if self.mode == ModeArg::Copy { 0 } else { stamped },
+        })
+    }
+
+    fn limits(&self) -> Limits {
+        let rounds = match (self.mode, self.time) {
+            (_, Some(_)) => None,
+            _ if self.quick => Some(QUICK_ROUNDS),
+            (ModeArg::Copy, None) => Some(COPIES),
+            (ModeArg::Stamp, None) => Some(GENERATIONS),
+            (ModeArg::BurnIn, None) => None,
+        };
+        Limits { rounds: self.copies.or(rounds), time: self.time }
+    }
+}
+
+/// A file that can be copied.
+fn reference(path: &PathBuf) -> anyhow::Result<ReferencePlan> {
+    let wrong = |why: String| UsageError(format!("cannot copy {}: {why}", path.display()));
+    let real = std::fs::canonicalize(path).map_err(|e| wrong(e.to_string()))?;
+    match std::fs::metadata(&real) {
+        Ok(found) if found.is_file() && found.len() > 0 => Ok(ReferencePlan::File { path: real }),
+        Ok(_) => Err(wrong("it is empty, or no file".into()).into()),
+        Err(e) => Err(wrong(e.to_string()).into()),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let (plan, limits) = (args.plan()?, args.limits());
+    let space = plan.footprint(limits).space_bytes.values().max().copied().unwrap_or(0);
+    for checked in check(&plan.volumes, space)? {
+        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    }
+    let told = told(&plan, limits);
+    if args.dry_run {
+        result(&told);
+        return Ok(Exit::Done);
+    }
+    say(&told);
+    let volumes = plan.volumes.clone();
+    let environment = Environment::collect(&volumes, Path::new("/"));
+    let id = Id::random().context("cannot read random bytes")?;
+    let before = counters(&volumes);
+    let desk = desk(args, Beginning::new(id, SystemClock.unix_ns(), plan, before.clone()))?;
+    let stop = stop_flag()?;
+    let mut context = Context {
+        clock: Arc::new(SystemClock),
+        stop: Arc::clone(&stop),
+        sample: progress(args.json),
+        note: Box::new(say),
+    };
+    let mut soak = Soak::new(desk, limits);
+    let failure = run_workload(&mut soak, &mut context).err();
+    // The line of progress goes with it.
+    drop(context);
+    // What was done and found stands, also when the rest failed.
+    let summary = SoakSummary {
+        environment: serde_json::to_value(&environment).unwrap_or_default(),
+        failure: failure.as_ref().map(ToString::to_string),
+        interrupted: stop.load(Ordering::Acquire),
+        ..summary(soak.measured()?, &before, &counters(&volumes))?
+    };
+    match args.json {
+        true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
+        false => result(&page(&summary)),
+    }
+    let failure = failure.map(anyhow::Error::from);
+    if let Some(failure) = &failure {
+        report_error(failure);
+    }
+    Ok(match failure {
+        _ if summary.damage.mismatches + summary.damage.references > 0 => Exit::Failed,
+        Some(failure) => Exit::of(&failure),
+        None if summary.interrupted => Exit::Interrupted,
+        None => Exit::Done,
+    })
+}
+
+/// The account to go on with.
+fn desk(args: &Args, beginning: Beginning) -> anyhow::Result<Desk> {
+    let Some(path) = &args.state else { return Ok(Desk::without_state(beginning)) };
+    let desk = Desk::open(path, beginning)?;
+    if desk.torn_bytes > 0 {
+        let torn = desk.torn_bytes;
+        say(&format!("warning: the last line of the state had no end; its {torn} bytes were cut off"));
+    }
+    if desk.account.sittings > 0 {
+        let (turns, sittings) = (desk.account.totals.turns, desk.account.sittings);
+        say(&format!("going on after {turns} turns, sitting {}", sittings + 1));
+    }
+    Ok(desk)
+}
+
+/// What was found; how it ended and where is not known here.
+fn summary(done: Soaked, before: &[ErrorCounter], after: &[ErrorCounter]) -> anyhow::Result<SoakSummary> {
+    let account = done.account;
+    Ok(SoakSummary {
+        schema_version: SOAK_SCHEMA_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        created: rfc3339(account.beginning.time_unix_ns),
+        command: command(),
+        id: account.beginning.id.to_string(),
+        plan: serde_json::to_value(&account.beginning.plan).context("cannot encode the plan")?,
+        digests: account.digests.clone(),
+        environment: serde_json::Value::Null,
+        sittings: account.sittings,
+        totals: account.totals,
+        rate: account.rate(),
+        damage: account.damage,
+        mismatches: account.mismatches,
+        counters: compared(&account.beginning.counters, before, after),
+        notes: done.notes,
+        failure: None,
+        interrupted: false,
+    })
+}
+
+/// What will be done, for people.
+fn told(plan: &SoakPlan, limits: Limits) -> String {
+    let footprint = plan.footprint(limits);
+    let places: Vec<String> = plan.volumes.iter().map(|volume| volume.display().to_string()).collect();
+    let mode = match plan.mode {
+        Mode::Copy => format!("{} files copied", plan.references.len()),
+        Mode::Stamp => format!("{:.1} MB stamped", plan.stamped_bytes as f64 / 1e6),
+        Mode::BurnIn => "copies and stamped pages in turns".to_owned(),
+    };
+    let end = match (limits.rounds, limits.time) {
+        (None, None) => "until stopped".to_owned(),
+        (rounds, time) => {
+            let rounds = rounds.map(|rounds| format!("{rounds} rounds"));
+            let time = time.map(|time| format!("{} s", time.as_secs_f64()));
+            rounds.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
+        }
+    };
+    let written: u64 = footprint.bytes_written.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+    let amount = match (limits.rounds, limits.time) {
+        (None, None) => "as much as the disk takes is written".to_owned(),
+        _ => format!(
+            "at most {:.1} GB written in all, about {:.0} s on a slow disk",
+            written as f64 / 1e9,
+            footprint.time.as_secs_f64()
+        ),
+    };
+    let space: u64 = footprint.space_bytes.values().max().copied().unwrap_or(0);
+    format!(
+        "soak on {}: {mode}, {end}; {amount}; {:.1} MB held on each volume, removed afterwards",
+        places.join(", "),
+        space as f64 / 1e6
+    )
+}
+
+/// A line that tells how far it has got.
+fn progress(quiet: bool) -> Box<dyn FnMut(u64, std::collections::BTreeMap<String, f64>) + Send> {
+    let mut status = Status::new();
+    Box::new(move |_, readings| {
+        let reading = |name: &str| readings.get(name).copied().unwrap_or(0.0);
+        let text = format!(
+            "soak: {:.0} turns, {:.2} GB read back, {:.0} mismatches",
+            reading("turns"),
+            reading("read_bytes") / 1e9,
+            reading("mismatches")
+        );
+        if !quiet {
+            status.show(&text, Duration::from_secs(1));
+        }
+    })
+}
+
+/// The result for people.
+fn page(summary: &SoakSummary) -> String {
+    let totals = &summary.totals;
+    let mut lines = vec![format!(
+        "{} turns in {} {}, {} files read back, {:.1} s",
+        totals.turns,
+        summary.sittings,
+        if summary.sittings == 1 { "sitting" } else { "sittings" },
+        totals.files,
+        totals.elapsed_ns as f64 / 1e9
+    )];
+    lines.push(format!("{:<10} {:>12} {:>10} {:>12}", "part", "GB", "MB/s", "CPU s/GB"));
+    let parts = [
+        ("source", &totals.source),
+        ("written", &totals.write),
+        ("read back", &totals.read),
+        ("compared", &totals.compare),
+    ];
+    lines.extend(parts.into_iter().map(|(name, part)| part_line(name, part)));
+    let damage = &summary.damage;
+    match (damage.mismatches, &summary.rate) {
+        (_, None) => lines.push("nothing was read back".into()),
+        (0, Some(rate)) => lines.push(format!(
+            "no error in {} bytes read back: below {:.2e} per byte, {:.2e} per bit at 95 %",
+            rate.bytes, rate.mismatches_per_byte.upper, rate.mismatches_per_bit.upper
+        )),
+        (mismatches, Some(rate)) => lines.push(format!(
+            "{mismatches} mismatches in {} bytes read back: {:.2e} per byte ({:.2e} to {:.2e} at 95 %); \
+             {} wrong bytes, {} wrong bits",
+            rate.bytes,
+            rate.mismatches_per_byte.value,
+            rate.mismatches_per_byte.lower,
+            rate.mismatches_per_byte.upper,
+            damage.bytes,
+            damage.bits
+        )),
+    }
+    if damage.references > 0 {
+        lines.push(format!("{} times a reference was read wrongly", damage.references));
+    }
+    lines.extend(summary.mismatches.iter().flat_map(mismatch_lines));
+    lines.extend(summary.counters.iter().map(counter_line));
+    lines.extend(summary.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n")
+}
+
+fn part_line(name: &str, part: &SoakPart) -> String {
+    let figure = |value: Option<f64>, digits: usize| match value {
+        Some(value) => format!("{value:.digits$}"),
+        None => "-".to_owned(),
+    };
+    format!(
+        "{name:<10} {:>12.3} {:>10} {:>12}",
+        part.bytes as f64 / 1e9,
+        figure(part.bytes_per_second().map(|rate| rate / 1e6), 1),
+        figure(part.cpu_seconds_per_gb(), 3)
+    )
+}
+
+fn mismatch_lines(mismatch: &SoakMismatch) -> Vec<String> {
+    let place = mismatch.place.map_or("unknown".to_owned(), |place| place.to_string());
+    let mut lines = vec![format!(
+        "turn {}, {}: {} wrong bytes, {} wrong bits, place: {place} ({})",
+        mismatch.turn, mismatch.file, mismatch.bytes, mismatch.bits, mismatch.way
+    )];
+    for range in &mismatch.ranges {
+        let origin = range.origin.map_or(String::new(), |origin| {
+            let whose = if origin.is_ours { "" } else { "another soak's " };
+            let (file, offset, generation) = (origin.file, origin.offset, origin.generation);
+            format!("; it is {whose}file {file}, offset {offset}, generation {generation}")
+        });
+        lines.push(format!(
+            "  offset {}, {} bytes, {} bits: {}; expected {}, found {}, xor {}{origin}",
+            range.offset, range.bytes, range.bits, range.kind, range.expected, range.found, range.xor
+        ));
+    }
+    lines.extend(mismatch.rereads.iter().map(|reread| format!("  read again {reread}")));
+    lines.extend(mismatch.kept.iter().map(|kept| format!("  kept as {kept}")));
+    lines
+}
+
+fn counter_line(counter: &SoakCounter) -> String {
+    let at = |value: Option<u64>| value.map_or("not readable".to_owned(), |value| value.to_string());
+    match (counter.first, counter.before, counter.after) {
+        (None, None, None) => format!("{}: not readable", counter.name),
+        (first, before, after) if first == before && before == after => {
+            format!("{}: {}", counter.name, at(after))
+        }
+        (first, before, after) => format!(
+            "{}: {} after, {} before this sitting, {} before the first",
+            counter.name,
+            at(after),
+            at(before),
+            at(first)
+        ),
+    }
+}

@@ -1,0 +1,217 @@
+//! The bit-error test: what is written is read back and compared, thousands of times; every wrong byte is
+//! located.
+//!
+//! Invariants: what is counted is in the account, and the account goes through the state file line by line;
+//! a turn that was cut short counts as what it did and is done again; files lie below a scratch directory,
+//! save damaged ones, which are kept and named in the result.
+mod copy;
+mod counters;
+mod desk;
+mod locate;
+mod plan;
+mod reference;
+#[doc(hidden)]
+pub mod stamp;
+mod stamped;
+mod turn;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use keepup_measure::stats::poisson_interval;
+use keepup_results::{SoakInterval, SoakRate};
+use keepup_sys::file::{Access, open_to_read};
+
+pub use counters::{compared, counters};
+pub use desk::{Account, Beginning, Desk};
+pub use plan::{DigestKind, Limits, Mode, ReferencePlan, SoakPlan};
+
+use self::copy::{Target, copy_once};
+use self::desk::Record;
+use self::reference::Reference;
+use self::stamp::{PAGE_BYTES, mix};
+use self::stamped::{Stamped, stamp_once};
+use self::turn::{Blocks, Turn};
+use crate::scratch::Scratch;
+use crate::{Context, Footprint, Workload, WorkloadError};
+
+const COPY: &str = "copy";
+const STAMPED: &str = "stamped";
+
+/// A soak: sits, goes through its turns, and keeps the account.
+pub struct Soak {
+    desk: Desk,
+    limits: Limits,
+    places: Vec<Place>,
+    blocks: Option<Blocks>,
+    notes: Vec<String>,
+}
+
+/// What a soak has on one volume.
+struct Place {
+    volume: PathBuf,
+    copy: PathBuf,
+    references: Vec<Reference>,
+    stamped: Option<Stamped>,
+    is_direct: bool,
+    _scratch: Scratch,
+}
+
+/// What a soak knows at the end of a sitting.
+#[derive(Clone, Debug)]
+pub struct Soaked {
+    /// Everything that was done and found, over all sittings.
+    pub account: Account,
+    /// What the reader should know of how it was measured.
+    pub notes: Vec<String>,
+}
+
+impl Soak {
+    /// Goes on as `desk` says, until `limits` are reached or the user stops it.
+    pub fn new(desk: Desk, limits: Limits) -> Self {
+        Self { desk, limits, places: Vec::new(), blocks: None, notes: Vec::new() }
+    }
+
+    fn is_at_end(&self) -> bool {
+        let (Limits { rounds, time }, totals) = (self.limits, &self.desk.account.totals);
+        let volumes = self.desk.account.beginning.plan.volumes.len() as u64;
+        rounds.is_some_and(|rounds| totals.turns >= rounds.saturating_mul(volumes))
+            || time.is_some_and(|time| Duration::from_nanos(totals.elapsed_ns) >= time)
+    }
+
+    /// Makes ready what lies on volume number `number`.
+    fn place(&self, number: usize, volume: &Path, blocks: &mut Blocks) -> Result<Place, WorkloadError> {
+        let begin = &self.desk.account.beginning;
+        let plan = &begin.plan;
+        let names: Vec<String> = (0..plan.references.len()).map(|n| format!("reference-{n}")).collect();
+        let left: Vec<&str> = names.iter().map(String::as_str).chain([COPY, STAMPED]).collect();
+        let mut scratch = Scratch::renew(volume, &begin.name(), &left)?;
+        let copy = scratch.file(COPY);
+        let mut references = Vec::new();
+        for (n, reference) in plan.references.iter().enumerate() {
+            references.push(match reference {
+                ReferencePlan::File { path } => Reference::take(path, plan.digest, &mut blocks.expected)?,
+                ReferencePlan::Made { bytes } => {
+                    let (path, seed) = (scratch.file(&names[n]), mix(begin.number(), n as u64));
+                    Reference::make(path, *bytes, seed, plan.digest, &mut blocks.expected)?
+                }
+            });
+        }
+        let mut stamped = None;
+        let path = scratch.file(STAMPED);
+        if plan.stamped_bytes > 0 {
+            let (bytes, run) = (plan.stamped_bytes.next_multiple_of(PAGE_BYTES as u64), begin.number());
+            let volume = volume.to_owned();
+            let mut file =
+                Stamped { volume, path: path.clone(), bytes, run, number: number as u64, generation: 0 };
+            file.make()?;
+            stamped = Some(file);
+        }
+        let probe = if stamped.is_some() { Some(path) } else { references.first().map(|r| r.path.clone()) };
+        let is_direct = probe.is_some_and(|file| open_to_read(&file, Access::Direct).is_ok());
+        let volume = volume.to_owned();
+        Ok(Place { volume, copy, references, stamped, is_direct, _scratch: scratch })
+    }
+
+    /// One turn; false when it was to stop before its end.
+    fn turn(&mut self, context: &mut Context) -> Result<bool, WorkloadError> {
+        let turns = self.desk.account.totals.turns;
+        let plan = self.desk.account.beginning.plan.clone();
+        let volumes = plan.volumes.len() as u64;
+        let place = &mut self.places[(turns % volumes) as usize];
+        let Some(blocks) = &mut self.blocks else { return Ok(false) };
+        let way = plan.way(turns / volumes, place.is_direct);
+        let mut turn = Turn::begin(turns + 1, way, &mut self.desk, context);
+        let outcome = match &mut place.stamped {
+            Some(file) if way.stamps => stamp_once(file, blocks, &mut turn),
+            _ => {
+                let target = Target { volume: &place.volume, copy: &place.copy, digest: plan.digest };
+                place.references.iter().try_fold(true, |goes_on, reference| {
+                    Ok(goes_on && copy_once(reference, &target, blocks, &mut turn)?)
+                })
+            }
+        };
+        // What a turn did counts also when the rest failed.
+        let ended = turn.end(matches!(outcome, Ok(true)));
+        let is_whole = outcome?;
+        ended?;
+        Ok(is_whole)
+    }
+}
+
+impl Workload for Soak {
+    type Measured = Soaked;
+
+    fn name(&self) -> &'static str {
+        "soak"
+    }
+
+    fn plan(&self) -> Footprint {
+        self.desk.account.beginning.plan.footprint(self.limits)
+    }
+
+    fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        if self.is_at_end() {
+            return Ok(());
+        }
+        let mut blocks = Blocks::new()?;
+        let volumes = self.desk.account.beginning.plan.volumes.clone();
+        for (number, volume) in volumes.iter().enumerate() {
+            let place = self.place(number, volume, &mut blocks)?;
+            if !place.is_direct {
+                self.notes.push(format!(
+                    "{}: no direct I/O here; read back through the page cache, after asking the kernel to \
+                     drop the file's pages",
+                    volume.display()
+                ));
+            }
+            let digests: Vec<String> = place.references.iter().map(|r| r.digest.clone()).collect();
+            let known = &self.desk.account.digests;
+            if known.is_empty() && !digests.is_empty() {
+                self.desk.note(Record::Digests { digests })?;
+            } else if let Some(n) = known.iter().zip(&digests).position(|(known, found)| known != found) {
+                let (path, known) = (place.references[n].path.clone(), &known[n]);
+                let what = format!("its digest is {}, and was {known} when the soak began", digests[n]);
+                return Err(WorkloadError::Reference { path, what });
+            }
+            self.places.push(place);
+        }
+        self.blocks = Some(blocks);
+        self.desk.note(Record::Sitting { time_unix_ns: context.clock.unix_ns() })
+    }
+
+    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        while !self.is_at_end() && self.turn(context)? {}
+        Ok(())
+    }
+
+    fn clean_up(&mut self) -> Result<(), WorkloadError> {
+        self.places.clear();
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<Soaked, WorkloadError> {
+        Ok(Soaked { account: self.desk.account.clone(), notes: std::mem::take(&mut self.notes) })
+    }
+}
+
+impl Account {
+    /// What follows for the rate of errors; nothing when nothing was read back.
+    pub fn rate(&self) -> Option<SoakRate> {
+        let bytes = self.totals.read.bytes;
+        let interval = |exposure: f64| {
+            let found = poisson_interval(self.damage.mismatches, exposure)?;
+            Some(SoakInterval { value: found.value, lower: found.lower, upper: found.upper })
+        };
+        Some(SoakRate {
+            bytes,
+            wrong_bytes_per_byte: self.damage.bytes as f64 / bytes as f64,
+            mismatches_per_byte: interval(bytes as f64)?,
+            mismatches_per_bit: interval(bytes as f64 * 8.0)?,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "soak_tests.rs"]
+mod tests;

@@ -1,0 +1,26 @@
+//! Counters of three moments stand side by side, and none is invented.
+use super::*;
+
+fn counter(name: &str, value: Option<u64>) -> ErrorCounter {
+    ErrorCounter { name: name.into(), value }
+}
+
+#[test]
+fn a_counter_that_comes_or_goes_has_no_value_there() {
+    let first = [counter("a", Some(1)), counter("b", None)];
+    let before = [counter("a", Some(2)), counter("c", Some(0))];
+    let after = [counter("c", Some(5)), counter("a", Some(4))];
+    let rows = compared(&first, &before, &after);
+    let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.first, row.before, row.after)).collect();
+    let expected = [("a", Some(1), Some(2), Some(4)), ("b", None, None, None), ("c", None, Some(0), Some(5))];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn each_counter_of_this_machine_comes_once() {
+    let here = std::env::temp_dir();
+    let found = counters(&[here.clone(), here]);
+    let names: BTreeSet<&str> = found.iter().map(|counter| counter.name.as_str()).collect();
+    assert_eq!(names.len(), found.len());
+    assert!(found.iter().any(|counter| counter.name.starts_with("memory")), "{found:?}");
+}

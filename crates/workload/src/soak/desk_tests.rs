@@ -1,0 +1,169 @@
+//! What was written down is gone on with, and nothing else is.
+use std::collections::BTreeMap;
+
+use keepup_results::{SoakFile, SoakKind, SoakPart, SoakPlace, SoakRange};
+use proptest::prelude::*;
+
+use super::*;
+use crate::soak::plan::{DigestKind, Mode, ReferencePlan};
+
+fn plan() -> SoakPlan {
+    SoakPlan {
+        mode: Mode::Copy,
+        digest: DigestKind::Md5,
+        volumes: vec!["/data/a".into()],
+        references: vec![ReferencePlan::File { path: "/ref".into() }, ReferencePlan::Made { bytes: 7 }],
+        stamped_bytes: 0,
+    }
+}
+
+fn beginning(digit: &str) -> Beginning {
+    let counters = vec![ErrorCounter { name: "a".into(), value: None }];
+    Beginning::new(digit.repeat(32).parse().unwrap(), 5, plan(), counters)
+}
+
+fn mismatch() -> SoakMismatch {
+    let none = String::new;
+    SoakMismatch {
+        turn: 3,
+        volume: "/data/a".into(),
+        file: "copy".into(),
+        what: SoakFile::Copy,
+        way: none(),
+        ranges: vec![SoakRange {
+            offset: u64::MAX,
+            bytes: 1,
+            bits: 1,
+            kind: SoakKind::Flipped,
+            expected: "00".into(),
+            found: "01".into(),
+            xor: "01".into(),
+            origin: None,
+        }],
+        kinds: BTreeMap::from([(SoakKind::Flipped, 1), (SoakKind::Stale, 4)]),
+        bytes: 5,
+        bits: 9,
+        place: Some(SoakPlace::Medium),
+        rereads: vec!["direct: right".into()],
+        kept: Some("kept".into()),
+    }
+}
+
+fn turn(bytes: u64) -> Record {
+    let part = SoakPart { bytes, elapsed_ns: 2, cpu_ns: 1 };
+    let totals = SoakTotals { turns: 1, files: 3, elapsed_ns: 10, read: part, ..SoakTotals::default() };
+    Record::Turn { totals }
+}
+
+/// A state file with some turns, and what is known then.
+fn written(path: &Path) -> Account {
+    let mut desk = Desk::open(path, beginning("a")).unwrap();
+    desk.note(Record::Sitting { time_unix_ns: 1 }).unwrap();
+    desk.note(Record::Digests { digests: vec!["d1".into()] }).unwrap();
+    for bytes in [10, u64::from(u32::MAX)] {
+        desk.note(turn(bytes)).unwrap();
+    }
+    desk.note(Record::Mismatch(mismatch())).unwrap();
+    desk.account
+}
+
+#[test]
+fn an_account_is_gone_on_with_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let account = written(&path);
+    assert_eq!((account.totals.turns, account.totals.read.bytes), (2, 10 + u64::from(u32::MAX)));
+    assert_eq!((account.damage.mismatches, account.damage.bits, account.kept), (1, 9, 1));
+    let mut again = Desk::open(&path, beginning("b")).unwrap();
+    assert_eq!((&again.account, again.torn_bytes), (&account, 0), "its own identity, not the one offered");
+    again.note(turn(1)).unwrap();
+    let account = again.account.clone();
+    drop(again);
+    assert_eq!(Desk::open(&path, beginning("b")).unwrap().account, account);
+}
+
+#[test]
+fn a_line_without_its_end_is_cut_off_and_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    written(&path);
+    let whole = std::fs::read(&path).unwrap();
+    let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
+    for cut in 0..whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let desk = Desk::open(&path, beginning("a")).unwrap();
+        let kept = ends.iter().copied().filter(|end| *end <= cut).max();
+        // Before the end of its first line it is a new soak.
+        let kept = kept.unwrap_or_else(|| std::fs::metadata(&path).unwrap().len() as usize);
+        drop(desk);
+        assert_eq!(std::fs::read(&path).unwrap()[..kept.min(cut)], whole[..kept.min(cut)], "cut at {cut}");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), kept as u64, "cut at {cut}");
+    }
+}
+
+#[test]
+fn damage_anywhere_is_refused_and_nothing_is_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    written(&path);
+    let whole = std::fs::read(&path).unwrap();
+    let last = whole.len() - 1;
+    for at in (0..last).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 4;
+        std::fs::write(&path, &damaged).unwrap();
+        let error = Desk::open(&path, beginning("a")).unwrap_err();
+        assert!(matches!(error, WorkloadError::State { .. }), "{at}: {error}");
+        assert_eq!(std::fs::read(&path).unwrap(), damaged);
+    }
+    for foreign in ["my notes", "my notes\n", "{\"t\":\"turn\"} 00000000\n"] {
+        std::fs::write(&path, foreign).unwrap();
+        let error = Desk::open(&path, beginning("a")).unwrap_err();
+        assert!(matches!(error, WorkloadError::State { line: 1, offset: 0, .. }), "{foreign:?}: {error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), foreign);
+    }
+}
+
+#[test]
+fn another_plan_and_a_second_process_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    written(&path);
+    let mut other = beginning("a");
+    other.plan.digest = DigestKind::Blake3;
+    let error = Desk::open(&path, other).unwrap_err().to_string();
+    assert!(error.contains(r#"digest is "md5", not "blake3""#) && error.contains("hint: "), "{error}");
+    let held = Desk::open(&path, beginning("a")).unwrap();
+    let busy = Desk::open(&path, beginning("a")).unwrap_err();
+    assert!(matches!(busy, WorkloadError::StateBusy { .. }), "{busy}");
+    drop(held);
+    Desk::open(&path, beginning("a")).unwrap();
+}
+
+#[test]
+fn of_very_many_mismatches_the_first_are_listed_and_all_are_counted() {
+    let mut desk = Desk::without_state(beginning("a"));
+    for _ in 0..LISTED_MAX + 7 {
+        desk.note(Record::Mismatch(mismatch())).unwrap();
+    }
+    desk.note(Record::Mismatch(SoakMismatch { what: SoakFile::Reference, ..mismatch() })).unwrap();
+    let count = LISTED_MAX as u64 + 7;
+    let damage = &desk.account.damage;
+    assert_eq!((desk.account.mismatches.len(), damage.mismatches, damage.references), (LISTED_MAX, count, 1));
+    assert_eq!((damage.kinds[&SoakKind::Stale], damage.places[&SoakPlace::Medium]), (4 * count, count));
+    assert_eq!(desk.place_for_damaged(&std::env::temp_dir()), None, "enough are kept");
+}
+
+proptest! {
+    #[test]
+    fn a_state_of_any_bytes_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state");
+        std::fs::write(&path, &bytes).unwrap();
+        if let Ok(desk) = Desk::open(&path, beginning("a")) {
+            prop_assert_eq!(desk.account.totals, SoakTotals::default());
+        } else {
+            prop_assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
+    }
+}

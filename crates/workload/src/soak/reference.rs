@@ -1,0 +1,123 @@
+//! What is copied: a file, its digest, and a checksum of every piece, by which a wrong one is known at once.
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+use keepup_recording::crc::crc32;
+use keepup_sys::file::{Access, forget_cached, open_to_read, read_upto_at, sync_data, write_all_at};
+
+use super::plan::DigestKind;
+use super::stamp::mix;
+use super::turn::{PIECE_BYTES, piece_bytes};
+use crate::WorkloadError;
+use crate::ceiling::system;
+use crate::data::fill_random;
+
+/// A file to copy.
+#[derive(Debug)]
+pub(super) struct Reference {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) digest: String,
+    crcs: Vec<u32>,
+    /// What it was made from; nothing for a file of the user's.
+    seed: Option<u64>,
+}
+
+/// What a reference is, apart from the file.
+struct Sums {
+    digest: String,
+    crcs: Vec<u32>,
+}
+
+/// Puts the piece at an offset into memory of its length.
+type PieceAt<'a> = dyn FnMut(u64, &mut [u8]) -> Result<(), WorkloadError> + 'a;
+
+/// Sums over all pieces of a file of `bytes`; `piece` puts each into the front of `block`.
+fn sums(
+    bytes: u64,
+    kind: DigestKind,
+    block: &mut [u8],
+    piece: &mut PieceAt<'_>,
+) -> Result<Sums, WorkloadError> {
+    let (mut hasher, mut crcs) = (kind.hasher(), Vec::new());
+    for offset in (0..bytes).step_by(PIECE_BYTES) {
+        let content = &mut block[..piece_bytes(bytes, offset)];
+        piece(offset, content)?;
+        hasher.update(content);
+        crcs.push(crc32(content));
+    }
+    Ok(Sums { digest: hasher.end(), crcs })
+}
+
+/// What a made reference has at `offset`, a multiple of a piece.
+fn make(seed: u64, offset: u64, content: &mut [u8]) {
+    fill_random(content, mix(seed, offset) | 1);
+}
+
+impl Reference {
+    /// Makes one of `bytes` at `path`, in which no page is like another.
+    pub(super) fn make(
+        path: PathBuf,
+        bytes: u64,
+        seed: u64,
+        kind: DigestKind,
+        block: &mut [u8],
+    ) -> Result<Self, WorkloadError> {
+        let action = format!("write the reference {}", path.display());
+        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(system(&action))?;
+        let file = file.into();
+        let Sums { digest, crcs } = sums(bytes, kind, block, &mut |offset, content| {
+            make(seed, offset, content);
+            write_all_at(&file, content, offset).map_err(system(&action))
+        })?;
+        sync_data(&file, &path)?;
+        Ok(Self { path, bytes, digest, crcs, seed: Some(seed) })
+    }
+
+    /// Takes a file of the user's as it is now, read past the page cache as far as the kernel drops it.
+    pub(super) fn take(path: &Path, kind: DigestKind, block: &mut [u8]) -> Result<Self, WorkloadError> {
+        let wrong = |what: &str| WorkloadError::Reference { path: path.into(), what: what.into() };
+        let found = std::fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
+        if !found.is_file() || found.len() == 0 {
+            return Err(wrong("it is empty, or no file"));
+        }
+        let (file, bytes) = (open_to_read(path, Access::Buffered)?, found.len());
+        forget_cached(&file, path)?;
+        let action = format!("read the reference {}", path.display());
+        let Sums { digest, crcs } = sums(bytes, kind, block, &mut |offset, content| {
+            let wanted = content.len();
+            let read = read_upto_at(&file, content, wanted, offset).map_err(system(&action))?;
+            if read == wanted { Ok(()) } else { Err(wrong("it became shorter while it was read")) }
+        })?;
+        Ok(Self { path: path.into(), bytes, digest, crcs, seed: None })
+    }
+
+    /// Whether `content` is the piece at `offset`.
+    pub(super) fn is_piece(&self, offset: u64, content: &[u8]) -> bool {
+        self.crcs.get((offset / PIECE_BYTES as u64) as usize) == Some(&crc32(content))
+    }
+
+    /// Puts the right piece at `offset` into `content`; false when it cannot be had any more.
+    pub(super) fn restore(&self, offset: u64, content: &mut [u8]) -> bool {
+        if let Some(seed) = self.seed {
+            make(seed, offset, content);
+            return true;
+        }
+        // Whatever is wrong with it may be only in the page cache.
+        (0..2).any(|turn| {
+            let mut read = || -> Result<usize, WorkloadError> {
+                let file = open_to_read(&self.path, Access::Buffered)?;
+                if turn > 0 {
+                    forget_cached(&file, &self.path)?;
+                }
+                let wanted = content.len();
+                read_upto_at(&file, content, wanted, offset).map_err(system("read the reference again"))
+            };
+            read().is_ok_and(|read| read == content.len()) && self.is_piece(offset, content)
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "reference_tests.rs"]
+mod tests;

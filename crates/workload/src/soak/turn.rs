@@ -1,0 +1,220 @@
+//! One turn on one volume: the clock and the tallies of its parts, and files written and read piece by piece.
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use keepup_measure::clock::Clock;
+use keepup_measure::cpu::ProcessCpu;
+use keepup_results::{SoakMismatch, SoakPart, SoakTotals};
+use keepup_sys::file::Access;
+use keepup_sys::file::{forget_cached, open_file, open_to_read, read_upto_at, sync_data, write_all_at};
+use keepup_sys::pool::{Block, Pool};
+
+use super::desk::{Desk, Record};
+use super::plan::Way;
+use super::stamp::PAGE_BYTES;
+use crate::ceiling::system;
+use crate::{Context, WorkloadError};
+
+/// Files are written, read and compared piece by piece, in bytes.
+pub(super) const PIECE_BYTES: usize = 1 << 20;
+/// Pause between two samples.
+const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
+
+/// Memory that direct transfers can use, a piece each.
+pub(super) struct Blocks {
+    /// What should be there.
+    pub(super) expected: Block,
+    /// What was read.
+    pub(super) found: Block,
+    /// What is read again.
+    pub(super) again: Block,
+}
+
+/// Which part of the work.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Source,
+    Write,
+    Read,
+    Compare,
+}
+
+/// A turn that has begun.
+pub(super) struct Turn<'a> {
+    /// Its number, from 1.
+    pub(super) number: u64,
+    pub(super) way: Way,
+    pub(super) totals: SoakTotals,
+    desk: &'a mut Desk,
+    context: &'a mut Context,
+    clock: Arc<dyn Clock>,
+    begun_ns: u64,
+    sampled_ns: u64,
+}
+
+impl Blocks {
+    pub(super) fn new() -> Result<Self, WorkloadError> {
+        let mut pool = Pool::new(4 * PIECE_BYTES)?;
+        let mut take = || {
+            let none = || std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+            pool.take(PIECE_BYTES).ok_or_else(none).map_err(system("take memory for a piece of a file"))
+        };
+        Ok(Self { expected: take()?, found: take()?, again: take()? })
+    }
+}
+
+/// Length of the piece of a file of `bytes` that begins at `offset`.
+pub(super) fn piece_bytes(bytes: u64, offset: u64) -> usize {
+    (bytes - offset).min(PIECE_BYTES as u64) as usize
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn begin(number: u64, way: Way, desk: &'a mut Desk, context: &'a mut Context) -> Self {
+        let clock = Arc::clone(&context.clock);
+        let begun_ns = clock.now_ns();
+        let totals = SoakTotals::default();
+        Self { number, way, totals, desk, context, clock, begun_ns, sampled_ns: begun_ns }
+    }
+
+    /// Enters what was done into the account, whole or not.
+    pub(super) fn end(mut self, is_whole: bool) -> Result<(), WorkloadError> {
+        self.totals.turns = u64::from(is_whole);
+        self.totals.elapsed_ns = self.clock.now_ns().saturating_sub(self.begun_ns);
+        self.desk.note(Record::Turn { totals: self.totals })
+    }
+
+    pub(super) fn note(&mut self, mismatch: SoakMismatch) -> Result<(), WorkloadError> {
+        self.desk.note(Record::Mismatch(mismatch))
+    }
+
+    /// Where the next damaged file is kept, if one more may be.
+    pub(super) fn place_for_damaged(&self, volume: &Path) -> Option<std::path::PathBuf> {
+        self.desk.place_for_damaged(volume)
+    }
+
+    /// Whether the user wants an end; also tells how far it has got, once a second.
+    pub(super) fn is_to_stop(&mut self) -> bool {
+        let now_ns = self.clock.now_ns();
+        if now_ns.saturating_sub(self.sampled_ns) >= SAMPLE_EVERY_NS {
+            self.sampled_ns = now_ns;
+            let mut totals = self.desk.account.totals;
+            totals.add(&self.totals);
+            let damage = &self.desk.account.damage;
+            let readings = [
+                ("turns", totals.turns),
+                ("written_bytes", totals.write.bytes),
+                ("read_bytes", totals.read.bytes),
+                ("mismatches", damage.mismatches + damage.references),
+            ];
+            let readings =
+                readings.into_iter().map(|(name, value)| (name.to_owned(), value as f64)).collect();
+            (self.context.sample)(now_ns.saturating_sub(self.begun_ns) / 1_000_000, readings);
+        }
+        self.context.stop.load(Ordering::Acquire)
+    }
+
+    /// Does a part of the work, and counts its time and CPU.
+    pub(super) fn timed<T>(&mut self, part: Part, bytes: usize, work: impl FnOnce() -> T) -> T {
+        let (begun_ns, cpu) = (self.clock.now_ns(), ProcessCpu::now());
+        let done = work();
+        let passed = SoakPart {
+            bytes: bytes as u64,
+            elapsed_ns: self.clock.now_ns().saturating_sub(begun_ns),
+            cpu_ns: ProcessCpu::now().since_ns(cpu),
+        };
+        let tally = match part {
+            Part::Source => &mut self.totals.source,
+            Part::Write => &mut self.totals.write,
+            Part::Read => &mut self.totals.read,
+            Part::Compare => &mut self.totals.compare,
+        };
+        tally.add(&passed);
+        done
+    }
+
+    /// Opens a file to write it as this turn does.
+    pub(super) fn open_to_write(&mut self, path: &Path) -> Result<OwnedFd, WorkloadError> {
+        let way = self.way;
+        Ok(self.timed(Part::Write, 0, || open_file(path, way.write, way.durability))?)
+    }
+
+    /// Writes the piece at `offset`, whose first `bytes` count; room behind them is filled up with zeros.
+    pub(super) fn write_piece(
+        &mut self,
+        (file, path): (&OwnedFd, &Path),
+        block: &mut Block,
+        bytes: usize,
+        offset: u64,
+    ) -> Result<(), WorkloadError> {
+        let (request, direct) = (self.way.request_bytes, self.way.write == Access::Direct);
+        let action = format!("write to {}", path.display());
+        self.timed(Part::Write, bytes, || {
+            let end = if direct { bytes.next_multiple_of(PAGE_BYTES) } else { bytes };
+            block[bytes..end].fill(0);
+            for (at, piece) in (offset..).step_by(request).zip(block[..end].chunks(request)) {
+                write_all_at(file, piece, at)?;
+            }
+            Ok(())
+        })
+        .map_err(system(&action))
+    }
+
+    /// Ends the writing of a file of `bytes`: what was filled up is cut off, and all of it is durable then.
+    pub(super) fn end_writing(
+        &mut self,
+        file: OwnedFd,
+        path: &Path,
+        bytes: u64,
+    ) -> Result<(), WorkloadError> {
+        let direct = self.way.write == Access::Direct;
+        self.timed(Part::Write, 0, || {
+            if direct && !bytes.is_multiple_of(PAGE_BYTES as u64) {
+                let file = File::from(file);
+                file.set_len(bytes).map_err(system(&format!("cut {} to its length", path.display())))?;
+                return file.sync_all().map_err(system(&format!("flush {}", path.display())));
+            }
+            Ok(sync_data(&file, path)?)
+        })
+    }
+
+    /// Opens a file to read it back past the page cache.
+    pub(super) fn open_to_read(&mut self, path: &Path) -> Result<OwnedFd, WorkloadError> {
+        let access = self.way.read;
+        self.timed(Part::Read, 0, || {
+            let file = open_to_read(path, access)?;
+            if access == Access::Buffered {
+                forget_cached(&file, path)?;
+            }
+            Ok(file)
+        })
+    }
+
+    /// Reads the piece of `bytes` at `offset`, its last request first when `backwards`. What the file does
+    /// not have is zeros.
+    pub(super) fn read_piece(
+        &mut self,
+        (file, path): (&OwnedFd, &Path),
+        block: &mut Block,
+        bytes: usize,
+        offset: u64,
+        backwards: bool,
+    ) -> Result<(), WorkloadError> {
+        let request = self.way.request_bytes;
+        let action = format!("read {} at offset {offset}", path.display());
+        self.timed(Part::Read, bytes, || {
+            let count = bytes.div_ceil(request);
+            for n in 0..count {
+                let at = if backwards { count - 1 - n } else { n } * request;
+                let wanted = request.min(bytes - at);
+                let room = wanted.next_multiple_of(PAGE_BYTES);
+                let read = read_upto_at(file, &mut block[at..at + room], wanted, offset + at as u64)?;
+                block[at + read..at + wanted].fill(0);
+            }
+            Ok(())
+        })
+        .map_err(system(&action))
+    }
+}
