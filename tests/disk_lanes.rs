@@ -21,7 +21,7 @@ fn number(of: &Value, key: &str) -> u64 {
     of[key].as_u64().unwrap()
 }
 
-/// The parts of a phase are the whole of it, and what was counted in tenths of a second is all that was moved.
+/// The parts of a phase are the whole of it, and what was counted in tenths of a second is all there was.
 fn adds_up(phase: &Value) {
     let sum = |key: &str| list(phase, "parts").iter().map(|part| number(part, key)).sum::<u64>();
     assert_eq!(sum("bytes"), number(phase, "bytes"), "{phase:#}");

@@ -1,5 +1,5 @@
-//! Readers and writers at once: the parts are the whole, nobody runs ahead of his schedule, an error or a stop
-//! ends all of them.
+//! Readers and writers at once: the parts are the whole, nobody runs ahead of his schedule, an error or a
+//! stop ends all of them.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -64,8 +64,8 @@ fn nobody_runs_ahead_of_the_schedule() {
     let mut lanes = [lane("every", Pace::Every(period)), lane("pause", Pace::Pause(period))];
     let phase = together("paced".into(), &mode, &mut lanes, until(300), &context()).unwrap().unwrap();
     let [every, pause] = &phase.parts[..] else { panic!("{phase:#?}") };
-    // What was late at the start of the window may end inside it: on a machine that stands still a while, more
-    // than the window has room for.
+    // What was late at the start of the window may end inside it: on a machine that stands still a while,
+    // more than the window has room for.
     assert!(every.operations > 0 && every.operations <= 310 / 5 + 1, "{every:#?}");
     assert!(pause.operations > 0 && pause.operations <= 300 / 5 + 1, "{pause:#?}");
     assert_eq!(every.target_bytes_per_second, Some(f64::from(16 << 10) / 0.005));

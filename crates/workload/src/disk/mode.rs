@@ -144,7 +144,8 @@ impl Target {
         self.at = 0;
     }
 
-    /// Back to the front, with the space as it was at first: empty, or reserved anew. Nothing may be under way.
+    /// Back to the front, with the space as it was at first: empty, or reserved anew. Nothing may be under
+    /// way.
     pub(super) fn renew(&mut self, mode: &Mode) -> Result<(), WorkloadError> {
         self.at = 0;
         if mode.space == Space::Overwritten || self.is_shared {

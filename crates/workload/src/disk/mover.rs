@@ -89,8 +89,7 @@ pub(super) struct Mover {
 }
 
 impl Mover {
-    /// Ready for requests of all `points`, and to fill the file. Movers with different `seed`s write different
-    /// data.
+    /// Ready for requests of all `points`. Movers with different `seed`s write different data.
     pub(super) fn new(
         target: Target,
         mode: &Mode,

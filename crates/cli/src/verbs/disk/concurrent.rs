@@ -21,7 +21,12 @@ use crate::exit::Exit;
   keepup disk concurrent --volume /data/a --access buffered --engine plain --space new --depth 1")]
 pub(crate) struct Args {
     /// Most files at once; it begins with one
-    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(
+        long,
+        default_value_t = 4,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=256),
+    )]
     files: u32,
     /// Size of the file that is timed; the others have twice that
     #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
@@ -33,7 +38,12 @@ pub(crate) struct Args {
     #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
     request: usize,
     /// Requests under way for each file
-    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(
+        long,
+        default_value_t = 4,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024),
+    )]
     depth: u16,
     /// What lies where a writer writes
     #[arg(long, value_enum, default_value_t)]

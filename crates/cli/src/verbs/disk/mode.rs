@@ -17,10 +17,20 @@ pub(super) struct ModeArgs {
     #[arg(long, value_enum, default_value_t)]
     engine: DiskEngineArg,
     /// This part of what is written can be compressed away
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=100))]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u8).range(..=100),
+    )]
     compressible: u8,
     /// This part of the pages is written more than once
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=100))]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u8).range(..=100),
+    )]
     duplicate: u8,
 }
 

@@ -32,7 +32,12 @@ pub(crate) struct Args {
     #[arg(long, default_value = "2 MiB", value_parser = request, value_name = "SIZE")]
     request: usize,
     /// Requests under way on each volume
-    #[arg(long, default_value_t = 4, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(
+        long,
+        default_value_t = 4,
+        value_name = "K",
+        value_parser = clap::value_parser!(u16).range(1..=1024),
+    )]
     outstanding: u16,
     /// Size of the file on each volume; it is written over and over
     #[arg(long, default_value = "4 GiB", value_parser = size, value_name = "SIZE")]

@@ -20,13 +20,25 @@ use crate::exit::Exit;
 #[command(after_help = "Examples:
   keepup disk throttle --volume /data/a
   keepup disk throttle --volume /data/a --writers 1,2,3,4 --delays '2 ms,5 ms,10 ms,20 ms' --pause
-  keepup disk throttle --volume /data/a --writers 8 --delays '1 ms,2 ms,4 ms' --readers 1 --read-delays '1 ms,2 ms,4 ms'")]
+  keepup disk throttle --volume /data/a --writers 8 --delays '2 ms,4 ms' --read-delays '2 ms,4 ms'")]
 pub(crate) struct Args {
     /// Numbers of writers
-    #[arg(long, default_value = "0,1,2,3,4", value_name = "NUMBERS", value_delimiter = ',', value_parser = number)]
+    #[arg(
+        long,
+        default_value = "0,1,2,3,4",
+        value_name = "NUMBERS",
+        value_delimiter = ',',
+        value_parser = number,
+    )]
     writers: Vec<u32>,
     /// Times between two events of a writer
-    #[arg(long, default_value = "5 ms,10 ms,20 ms", value_name = "TIMES", value_delimiter = ',', value_parser = span)]
+    #[arg(
+        long,
+        default_value = "5 ms,10 ms,20 ms",
+        value_name = "TIMES",
+        value_delimiter = ',',
+        value_parser = span,
+    )]
     delays: Vec<Duration>,
     /// Numbers of readers
     #[arg(long, default_value = "1", value_name = "NUMBERS", value_delimiter = ',', value_parser = number)]
@@ -41,7 +53,12 @@ pub(crate) struct Args {
     #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
     event: usize,
     /// Events under way of one writer or reader
-    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(
+        long,
+        default_value_t = 4,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024),
+    )]
     depth: u16,
     /// Size of each file; at its end a writer begins a new one, a reader goes to the front
     #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
