@@ -123,7 +123,7 @@ fn a_disk_that_breaks_costs_the_rest_only() {
     };
     let arguments = ["disk", "block", "--cached", "--repeats", "1000", "--volume", "disk", "--json"];
     let run = start(here, &[&arguments[..], &SMALL].concat());
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(1));
     disk.break_down().unwrap();
     let run = run.wait();
     assert_eq!(run.code(), 4, "{run:#?}");
