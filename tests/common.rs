@@ -1,6 +1,8 @@
 //! What every end-to-end test needs.
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 use keepup_testkit::{Program, Run, free_directory};
 use serde_json::Value;
@@ -110,4 +112,14 @@ pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
     let Ok(messages) = mcap::MessageStream::new_with_options(bytes, options.into()) else { return (0, 0) };
     let whole = messages.map_while(Result::ok);
     whole.fold((0, 0), |sum, message| (sum.0 + 1, sum.1 + message.data.len() as u64))
+}
+
+/// Somebody else takes all the room there is on `disk`, and what is given back, for so long.
+pub fn crowd_out(disk: &Path, time: Duration) {
+    let mut others = std::fs::File::create(disk.join("others")).unwrap();
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        assert!(others.write_all(&vec![1; 256 << 20]).is_err(), "it is full");
+        std::thread::sleep(Duration::from_millis(25));
+    }
 }

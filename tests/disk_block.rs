@@ -1,13 +1,12 @@
 //! `disk block` counts what it moves, refuses to call the cache a disk, and keeps what it has when the disk
 //! breaks.
-use std::io::Write;
 use std::time::Duration;
 
 use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{directory, directory_alone, json, keepup, start};
+use crate::common::{crowd_out, directory, directory_alone, json, keepup, start};
 
 const PHASES: [&str; 10] = [
     "write",
@@ -94,12 +93,7 @@ fn a_disk_that_fills_up_costs_the_rest_only() {
     let arguments = ["disk", "block", "--cached", "--repeats", "1000", "--volume", "disk", "--json"];
     let run = start(here, &[&arguments[..], &sizes].concat());
     std::thread::sleep(Duration::from_millis(700));
-    // Somebody else takes all the room there is, and what a run gives back.
-    let mut others = std::fs::File::create(disk.path().join("others")).unwrap();
-    for _ in 0..20 {
-        assert!(others.write_all(&vec![1; 160 << 20]).is_err());
-        std::thread::sleep(Duration::from_millis(25));
-    }
+    crowd_out(disk.path(), Duration::from_millis(500));
     let run = run.wait();
     assert_eq!(run.code(), 4, "{run:#?}");
     let found = json(&run);

@@ -7,7 +7,7 @@ use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{directory, directory_alone, json, keepup, start};
+use crate::common::{crowd_out, directory, directory_alone, json, keepup, start};
 
 fn entries(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()
@@ -166,12 +166,23 @@ fn a_disk_that_fills_or_breaks_ends_all_writers_and_keeps_what_was_measured() {
     // Somebody else takes the room while growing files are written.
     let arguments =
         ["disk", "throttle", "--volume", "small", "--access", "buffered", "--space", "new", "--json"];
-    let times =
-        ["--writers", "2", "--delays", "1 ms", "--readers", "0", "--file", "32 MiB", "--time", "300 ms"];
+    let times = [
+        "--writers",
+        "2",
+        "--delays",
+        "1 ms",
+        "--readers",
+        "0",
+        "--file",
+        "32 MiB",
+        "--time",
+        "200 ms",
+        "--ramp",
+        "0 ms",
+    ];
     let run = start(here, &[&arguments[..], &times, &["--repeats", "1000"]].concat());
-    std::thread::sleep(Duration::from_secs(4));
-    let hog = small.path().join("hog");
-    assert!(std::fs::write(&hog, vec![1; 200 << 20]).is_err(), "it is full");
+    std::thread::sleep(Duration::from_secs(3));
+    crowd_out(small.path(), Duration::from_secs(2));
     let run = run.wait();
     assert_eq!(run.code(), 4, "{run:#?}");
     let found = json(&run);
@@ -243,4 +254,34 @@ fn a_result_that_is_kept_says_what_was_printed() {
     assert_eq!(names, ["started", "disk_run", "disk_run", "finished"]);
     let runs: Vec<&Value> = events[1..3].iter().map(|event| &event["run"]).collect();
     assert_eq!(runs, list(&summary, "runs").iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_disk_that_stands_still_delays_every_event_that_was_due_meanwhile() {
+    let test = "a_disk_that_stands_still_delays_every_event_that_was_due_meanwhile";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory_alone();
+    let here = place.path();
+    let disk = match FaultyDisk::mount(&here.join("disk"), "faults::file_server") {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let arguments =
+        ["disk", "throttle", "--volume", "disk", "--json", "--event", "16 KiB", "--file", "4 MiB"];
+    let map = ["--writers", "1", "--delays", "10 ms", "--readers", "0", "--time", "4 s", "--ramp", "0 ms"];
+    let run = start(here, &[&arguments[..], &map].concat());
+    std::thread::sleep(Duration::from_millis(1500));
+    disk.freeze(Duration::from_secs(1));
+    let run = run.wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    let part = &found["runs"][0]["phases"][0]["parts"][0];
+    let (due, took) = (&part["latency"], &part["service"]);
+    // A hundred of four hundred events were due while it stood still, and the last hundredth of all waited
+    // nearly as long as that; those that were under way are four.
+    assert!(number(due, "max_ns") >= 900_000_000, "{part:#}");
+    assert!(number(due, "p99_ns") >= 500_000_000, "{part:#}");
+    assert!(due["mean_ns"].as_f64() > took["mean_ns"].as_f64(), "{part:#}");
 }
