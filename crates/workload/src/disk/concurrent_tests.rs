@@ -38,7 +38,6 @@ fn the_first_file_is_timed_whole_and_the_others_are_beside_it() {
         for (phase, files) in phases.iter().zip([1, 2, 3, 1, 2, 3]) {
             assert_eq!((phase.parts.len(), phase.files), (files, files as u64));
             assert_eq!(phase.parts[0].bytes, 4 << 20);
-            assert!(phase.parts.iter().all(|part| part.bytes > 0), "{phase:#?}");
             let normalised = Concurrent::normalised(phase).unwrap();
             let first = phase.parts[0].bytes as f64 / phase.parts[0].seconds;
             assert!((normalised / first - files as f64).abs() < 1e-9);

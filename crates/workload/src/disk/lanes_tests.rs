@@ -45,12 +45,14 @@ fn the_parts_are_the_whole() {
         assert_eq!((phase.parts.len(), phase.files), (3, 3));
         assert_eq!(phase.bytes, phase.parts.iter().map(|part| part.bytes).sum::<u64>());
         assert_eq!(phase.operations, Some(phase.parts.iter().map(|part| part.operations).sum()));
+        assert!(phase.bytes > 0, "{phase:#?}");
         assert!(phase.latency.is_none(), "of readers and writers together it would mean nothing");
         for part in &phase.parts {
             assert_eq!(part.bytes, part.operations * (16 << 10), "{part:#?}");
             assert_eq!(part.bytes, part.tenths.iter().sum::<u64>(), "{part:#?}");
-            assert!(part.bytes > 0 && part.tenths.len() <= 3 && part.seconds == 0.25, "{part:#?}");
+            assert!(part.tenths.len() <= 3 && part.seconds == 0.25, "{part:#?}");
             assert!(part.flush_seconds.is_some() == part.writes, "{part:#?}");
+            assert!(part.latency.is_some() == (part.bytes > 0), "{part:#?}");
             assert!(part.latency == part.service && part.seconds <= phase.seconds, "{part:#?}");
         }
     }
@@ -66,12 +68,12 @@ fn nobody_runs_ahead_of_the_schedule() {
     let [every, pause] = &phase.parts[..] else { panic!("{phase:#?}") };
     // What was late at the start of the window may end inside it: on a machine that stands still a while,
     // more than the window has room for.
-    assert!(every.operations > 0 && every.operations <= 310 / 5 + 1, "{every:#?}");
-    assert!(pause.operations > 0 && pause.operations <= 300 / 5 + 1, "{pause:#?}");
+    assert!(every.operations <= 310 / 5 + 1, "{every:#?}");
+    assert!(pause.operations <= 300 / 5 + 1, "{pause:#?}");
     assert_eq!(every.target_bytes_per_second, Some(f64::from(16 << 10) / 0.005));
     assert_eq!(pause.target_bytes_per_second, None);
-    let (late, took) = (every.latency.unwrap(), every.service.unwrap());
-    assert!(late.mean_ns >= took.mean_ns, "being late counts: {every:#?}");
+    let both = every.latency.zip(every.service);
+    assert!(both.is_none_or(|(late, took)| late.mean_ns >= took.mean_ns), "being late counts: {every:#?}");
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn the_first_moves_what_it_was_told_and_then_all_end() {
         let phase = together("first".into(), &mode, &mut lanes, Until::First(FILE), &context());
         let phase = phase.unwrap().unwrap();
         assert_eq!(phase.parts[0].bytes, FILE);
-        assert!(phase.parts[1].bytes > 0 && phase.parts[0].seconds == phase.parts[1].seconds);
+        assert!(phase.parts[0].seconds == phase.parts[1].seconds);
         assert!(phase.latency.is_some(), "they do the same");
     }
 }

@@ -40,6 +40,17 @@ impl Default for Mode {
     }
 }
 
+impl Mode {
+    /// How many requests can be under way where `depth` are wanted: some engines end one before they begin the
+    /// next.
+    pub(super) fn depth(&self, depth: usize) -> usize {
+        match self.engine {
+            EngineChoice::Plain | EngineChoice::Mapped => 1,
+            EngineChoice::Auto | EngineChoice::Ring => depth.max(1),
+        }
+    }
+}
+
 /// What lies where a writer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {

@@ -10,7 +10,7 @@ use keepup_sys::file::{forget_cached, sync_data};
 use keepup_sys::pool::{GRAIN_BYTES, Pool};
 use keepup_sys::waker::Waker;
 
-use super::mode::{EngineChoice, Mode, Space, Target};
+use super::mode::{Mode, Space, Target};
 use crate::data::SEED;
 use crate::{Context, WorkloadError};
 
@@ -97,13 +97,7 @@ impl Mover {
         seed: u64,
     ) -> Result<Self, WorkloadError> {
         let memory = points.iter().map(|point| point.memory_bytes()).max().unwrap_or(0);
-        let depth = match mode.engine {
-            // They end a request before they begin the next.
-            EngineChoice::Plain | EngineChoice::Mapped => 1,
-            EngineChoice::Auto | EngineChoice::Ring => {
-                points.iter().map(|point| point.depth).max().unwrap_or(1).max(1)
-            }
-        };
+        let depth = mode.depth(points.iter().map(|point| point.depth).max().unwrap_or(1));
         // Memory lies in regions which a request does not cross: some may stay unused at their ends.
         let mut pool = Pool::new(memory + (1 << 20))?;
         if let Some(mut all) = pool.take(pool.block_bytes_max()) {

@@ -1,10 +1,10 @@
 //! Hours of writing: does the rate hold, where does it change and why, and does it come to rest?
 //!
-//! A series of files is written as the recorder writes segments: direct, each file reserved before it is
-//! needed, several requests under way, a flush for each file; when the space is used up the oldest file is
-//! written over. The rate of each second goes to a detector of changes, which tells them while they happen,
-//! and the rates of rounds to SNIA's rule of steady state. What is written for the first time and what is
-//! overwritten are two phases. Memory does not grow with time.
+//! A series of files is written as the recorder writes segments, unless told otherwise: direct, each file
+//! reserved before it is needed, several requests under way, a flush for each file; when the space is used up
+//! the oldest file is written over. The rate of each second goes to a detector of changes, which tells them
+//! while they happen, and the rates of rounds to SNIA's rule of steady state. What is written for the first
+//! time and what is overwritten are two phases. Memory does not grow with time.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use keepup_measure::histogram::Latency;
 use keepup_results::{DiskFinding, SteadyChange};
 
 use super::fio::FioFile;
-use super::mode::{EngineChoice, Mode};
+use super::mode::Mode;
 use super::phase::{PhaseClock, RATE_GUESS, told};
 use super::sweep::RATE_MAX;
 use super::{Cost, DiskTest, Found, Kind, Place, Point};
@@ -47,7 +47,7 @@ pub struct Steady {
     /// Size of a request, and how many are under way.
     pub point: Point,
     /// How requests are made.
-    pub engine: EngineChoice,
+    pub mode: Mode,
     /// When it ends by the clock, if it does.
     pub time: Option<Duration>,
     /// When it ends by what was written, if it does. Bytes.
@@ -171,7 +171,7 @@ impl DiskTest for Steady {
     }
 
     fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
-        let mut file = FioFile::new(&Mode { engine: self.engine, ..Mode::default() });
+        let mut file = FioFile::new(&self.mode);
         for volume in volumes {
             file.job("steady", volume, Kind::Write, self.point, true);
             file.set("filename_format", "keepup-fio-steady.$filenum");

@@ -14,8 +14,8 @@ const FILE: u64 = 8 << 20;
 
 fn test(bytes: Option<u64>, time: Option<Duration>) -> Steady {
     let point = Point { bytes: 1 << 20, depth: 4 };
-    let (engine, round) = (EngineChoice::Auto, Duration::from_secs(1));
-    Steady { span_bytes: 2 * FILE, file_bytes: FILE, point, engine, time, bytes, round }
+    let (mode, round) = (Mode::default(), Duration::from_secs(1));
+    Steady { span_bytes: 2 * FILE, file_bytes: FILE, point, mode, time, bytes, round }
 }
 
 /// Phases and finding of a run; nothing where there is no direct I/O.

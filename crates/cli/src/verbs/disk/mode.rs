@@ -66,6 +66,25 @@ pub(super) enum SpaceArg {
     Overwritten,
 }
 
+/// What lies where something is written for the first time.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum FirstSpaceArg {
+    /// Nothing: files grow
+    New,
+    /// Space that was reserved
+    #[default]
+    Preallocated,
+}
+
+impl FirstSpaceArg {
+    pub(super) fn space(self) -> Space {
+        match self {
+            Self::New => Space::New,
+            Self::Preallocated => Space::Preallocated,
+        }
+    }
+}
+
 /// Size of a request, in bytes: a multiple of 512 up to 64 MiB.
 pub(super) fn request(text: &str) -> Result<usize, String> {
     let bytes = crate::args::size(text)?;

@@ -6,8 +6,9 @@ use keepup_results::{DiskFinding, DiskRun, SteadyFinding, SteadyLap, SteadySampl
 use keepup_workload::disk::Point;
 use keepup_workload::disk::steady::{Steady, room, sentence};
 
+use super::mode::{FirstSpaceArg, ModeArgs, described};
 use super::run::{Common, Purpose, Test, measure, table};
-use crate::args::{EngineArg, size, span};
+use crate::args::{size, span};
 use crate::exit::Exit;
 use crate::verbs::record::usage;
 
@@ -50,9 +51,11 @@ pub(crate) struct Args {
     /// Length of a round; five in a row decide whether the rate is steady
     #[arg(long, value_parser = span, value_name = "TIME", default_value = "30 s")]
     round: Duration,
-    /// How requests are made
+    /// What lies where a file is written for the first time
     #[arg(long, value_enum, default_value_t)]
-    engine: EngineArg,
+    space: FirstSpaceArg,
+    #[command(flatten)]
+    mode: ModeArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -79,13 +82,12 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     };
     let bytes = if args.fill { Some(span_bytes) } else { args.bytes.map(|b| b.next_multiple_of(args.block)) };
     let point = Point { bytes: usize::try_from(args.block)?, depth: args.depth.into() };
-    let engine = args.engine.choice();
-    let test = Steady { span_bytes, file_bytes, point, engine, time, bytes, round: args.round };
+    let mode = args.mode.mode(args.space.space())?;
+    let test = Steady { span_bytes, file_bytes, point, mode, time, bytes, round: args.round };
     let plan = serde_json::json!({
         "span_bytes": span_bytes, "file_bytes": file_bytes, "block_bytes": args.block, "depth": args.depth,
         "seconds": time.map(|time| time.as_secs_f64()), "bytes": bytes, "fill": args.fill,
-        "round_seconds": args.round.as_secs_f64(), "access": "direct",
-        "engine": format!("{engine:?}").to_lowercase(),
+        "round_seconds": args.round.as_secs_f64(), "mode": described(&mode),
     });
     measure(&args.common, purpose, &Test { test, together: false, plan, lines: &lines, summary: &table })
 }

@@ -11,17 +11,16 @@ use std::time::Duration;
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
 use keepup_results::SteadyFile;
-use keepup_sys::SysError;
 use keepup_sys::engine::{BlockEngine, Completion, FileSlot, open};
-use keepup_sys::file::{Access, Durability, create_preallocated, open_file, sync_data};
+use keepup_sys::file::{open_file, sync_data};
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
 use super::super::Point;
-use super::super::mode::Pattern;
+use super::super::mode::{Mode, Target};
 use super::Steady;
 use crate::WorkloadError;
-use crate::data::{SEED, fill_random};
+use crate::data::SEED;
 
 /// Files that may wait for their flush; an engine knows 16.
 const OPEN_MAX: usize = 8;
@@ -33,6 +32,7 @@ pub(super) struct Series {
     paths: Vec<PathBuf>,
     file_bytes: u64,
     point: Point,
+    mode: Mode,
     engine: Box<dyn BlockEngine>,
     pool: Pool,
     ended: Vec<Completion>,
@@ -70,15 +70,17 @@ impl Series {
         // Memory lies in regions which a request does not cross: some may stay unused at their ends.
         let mut pool = Pool::new(test.point.memory_bytes() + (1 << 20))?;
         if let Some(mut all) = pool.take(pool.block_bytes_max()) {
-            fill_random(&mut all, SEED);
+            test.mode.pattern.fill(&mut all, SEED);
             pool.give_back(all);
         }
-        let (mut engine, _) = open(test.engine, &pool.memory(), &Waker::new()?, test.point.depth)?;
+        let depth = test.mode.depth(test.point.depth);
+        let (mut engine, _) = open(test.mode.engine, &pool.memory(), &Waker::new()?, depth)?;
         engine.set_gather(false);
         Ok(Self {
             paths,
             file_bytes: test.file_bytes,
             point: test.point,
+            mode: test.mode,
             engine,
             pool,
             ended: Vec::new(),
@@ -86,8 +88,8 @@ impl Series {
             open: VecDeque::new(),
             next: None,
             files_begun: 0,
-            requests: vec![(0, 0); test.point.depth],
-            free: (0..test.point.depth).collect(),
+            requests: vec![(0, 0); depth],
+            free: (0..depth).collect(),
             started_bytes: 0,
             done_bytes: 0,
             finished: Vec::new(),
@@ -134,7 +136,7 @@ impl Series {
         }
         let Some(mut block) = self.pool.take(bytes) else { return Ok(false) };
         let Some(file) = self.open.back_mut() else { return Ok(false) };
-        Pattern::default().stamp(&mut block[..bytes], &mut self.pages);
+        self.mode.pattern.stamp(&mut block[..bytes], &mut self.pages);
         self.free.pop();
         self.requests[token] = (file.number, clock.now_ns());
         file.pending += 1;
@@ -179,20 +181,15 @@ impl Series {
         });
     }
 
-    /// Opens file `number`: a new one with its space reserved, or the oldest to write over.
+    /// Opens file `number`: a new one, with its space as the mode says, or the oldest to write over.
     fn make(&mut self, number: u64) -> Result<Open, WorkloadError> {
         let count = self.paths.len() as u64;
         let path = self.paths[(number % count) as usize].clone();
         let file = if number < count {
-            let made = create_preallocated(&path, self.file_bytes)?;
-            if made.access != Access::Direct {
-                return Err(SysError::NotDirect { path }.into());
-            }
-            made.file
+            Target::create(&path, self.file_bytes, &self.mode)?.file
         } else {
-            open_file(&path, Access::Direct, Durability::Flushed)?
+            Arc::new(open_file(&path, self.mode.access, self.mode.durability)?)
         };
-        let file = Arc::new(file);
         let slot = self.engine.add_file(Arc::clone(&file))?;
         Ok(Open { number, path, file, slot, begun_ns: 0, at: 0, pending: 0 })
     }

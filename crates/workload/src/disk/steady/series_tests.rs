@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use keepup_measure::clock::SystemClock;
 
-use super::super::EngineChoice;
+use super::super::super::mode::EngineChoice;
 use super::*;
 
 const FILE: u64 = 4 << 20;
@@ -14,7 +14,7 @@ fn test(engine: EngineChoice) -> Steady {
         span_bytes: 3 * FILE,
         file_bytes: FILE,
         point,
-        engine,
+        mode: Mode { engine, ..Mode::default() },
         time: None,
         bytes: None,
         round: Duration::from_secs(1),
@@ -27,7 +27,7 @@ fn write(series: &mut Series, end_bytes: u64) -> bool {
     while series.done_bytes() < end_bytes {
         loop {
             match series.start(end_bytes, &clock) {
-                Err(WorkloadError::Sys(SysError::NotDirect { .. })) => return false,
+                Err(WorkloadError::Sys(keepup_sys::SysError::NotDirect { .. })) => return false,
                 started => {
                     if !started.unwrap() {
                         break;
