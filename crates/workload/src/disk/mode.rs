@@ -41,8 +41,8 @@ impl Default for Mode {
 }
 
 impl Mode {
-    /// How many requests can be under way where `depth` are wanted: some engines end one before they begin the
-    /// next.
+    /// How many requests can be under way where `depth` are wanted: some engines end one before they begin
+    /// the next.
     pub(super) fn depth(&self, depth: usize) -> usize {
         match self.engine {
             EngineChoice::Plain | EngineChoice::Mapped => 1,
