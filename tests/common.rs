@@ -115,7 +115,7 @@ pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
 }
 
 /// Somebody else takes all the room there is on `disk`, and what is given back, for so long.
-pub fn crowd_out(disk: &Path, time: Duration) {
+pub(crate) fn crowd_out(disk: &Path, time: Duration) {
     let mut others = std::fs::File::create(disk.join("others")).unwrap();
     let end = Instant::now() + time;
     while Instant::now() < end {

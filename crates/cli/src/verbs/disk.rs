@@ -1,6 +1,7 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
 mod block;
 mod cache;
+mod columns;
 mod concurrent;
 mod keep;
 mod mode;

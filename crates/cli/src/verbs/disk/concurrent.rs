@@ -1,12 +1,12 @@
 //! `keepup disk concurrent`: one to several readers or writers at once.
 use clap::ValueEnum;
-use keepup_measure::stats::median;
 use keepup_results::{DiskPhase, DiskSummary};
 use keepup_workload::disk::concurrent::Concurrent;
 use keepup_workload::disk::{Kind, Point};
 
+use super::columns::{Column, rows};
 use super::mode::{ModeArgs, SpaceArg, described, request};
-use super::run::{Common, Purpose, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, measure, places};
 use crate::args::size;
 use crate::exit::Exit;
 
@@ -96,41 +96,29 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
 
 /// Medians over all repeats.
 fn table(summary: &DiskSummary, kinds: &[Kind], most: u32) -> String {
-    let mut lines = Vec::new();
     let moved = |phase: &DiskPhase| {
         let bytes: u64 = phase.parts.iter().map(|part| part.bytes).sum();
         phase.parts.first().map(|first| bytes as f64 / first.seconds / 1e6)
     };
-    let each = |best: fn(f64, f64) -> f64| {
-        move |phase: &DiskPhase| {
-            let rates = phase.parts.iter().map(|part| part.bytes_per_second().unwrap_or(0.0));
-            rates.reduce(best).map(|rate| rate / 1e6)
-        }
+    let one = |phase: &DiskPhase, best: fn(f64, f64) -> f64| {
+        let rates = phase.parts.iter().map(|part| part.bytes_per_second().unwrap_or(0.0));
+        rates.reduce(best).map(|rate| rate / 1e6)
     };
+    let columns: [Column<'_>; 6] = [
+        ("normalised", &|phase| Concurrent::normalised(phase).map(|rate| rate / 1e6), 1),
+        ("all", &moved, 1),
+        ("slowest", &|phase| one(phase, f64::min), 1),
+        ("fastest", &|phase| one(phase, f64::max), 1),
+        ("p99 ms", &|phase| phase.latency.map(|latency| latency.p99_ns as f64 / 1e6), 2),
+        ("CPU s/GB", &DiskPhase::cpu_seconds_per_gb, 3),
+    ];
+    let mut lines = Vec::new();
     for place in places(summary) {
         for &kind in kinds {
             lines.push(format!("{place}: {}, MB/s", kind.verb()));
-            lines.push(format!(
-                "{:>6} {:>12} {:>12} {:>12} {:>12} {:>12} {:>10}",
-                "files", "normalised", "all", "slowest", "fastest", "p99 ms", "CPU s/GB"
-            ));
-            for files in 1..=most {
-                let name = Concurrent::phase_name(kind, files);
-                let value = |of: &dyn Fn(&DiskPhase) -> Option<f64>| {
-                    median(&summary.phases(&place, &name).filter_map(of).collect::<Vec<_>>())
-                };
-                let normalised = |phase: &DiskPhase| Concurrent::normalised(phase).map(|rate| rate / 1e6);
-                let p99 = |phase: &DiskPhase| phase.latency.map(|latency| latency.p99_ns as f64 / 1e6);
-                lines.push(format!(
-                    "{files:>6} {:>12} {:>12} {:>12} {:>12} {:>12} {:>10}",
-                    figure(value(&normalised), 1),
-                    figure(value(&moved), 1),
-                    figure(value(&each(f64::min)), 1),
-                    figure(value(&each(f64::max)), 1),
-                    figure(value(&p99), 2),
-                    figure(value(&DiskPhase::cpu_seconds_per_gb), 3),
-                ));
-            }
+            let name = |files| (format!("{files} at once"), Concurrent::phase_name(kind, files));
+            let names: Vec<_> = (1..=most).map(name).collect();
+            lines.extend(rows(summary, &place, &names, &columns));
         }
     }
     lines.push(

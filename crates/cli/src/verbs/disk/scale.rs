@@ -2,13 +2,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use keepup_measure::stats::median;
 use keepup_results::{DiskFinding, DiskPhase, DiskRun, DiskSummary};
 use keepup_workload::disk::scale::{Scale, Step};
 use keepup_workload::disk::{Kind, Point};
 
+use super::columns::{Column, rows};
 use super::mode::{ModeArgs, SpaceArg, described, request};
-use super::run::{Common, Purpose, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, measure, places};
 use crate::args::{size, span};
 use crate::exit::Exit;
 use crate::verbs::record::usage;
@@ -116,7 +116,6 @@ fn conclusion(run: &DiskRun) -> Vec<String> {
 
 /// Medians over all repeats.
 fn table(summary: &DiskSummary, steps: &[String]) -> String {
-    type Column<'a> = (&'a str, &'a dyn Fn(&DiskPhase) -> Option<f64>, usize);
     let cpu = |phase: &DiskPhase| phase.cpu_seconds / phase.seconds * 100.0;
     let spread = |phase: &DiskPhase| {
         let rates = phase.parts.iter().filter_map(|part| part.bytes_per_second());
@@ -135,15 +134,8 @@ fn table(summary: &DiskSummary, steps: &[String]) -> String {
     let mut lines = Vec::new();
     for place in places(summary) {
         lines.push(place.clone());
-        let heads: String = columns.iter().map(|(head, _, _)| format!("{head:>15}")).collect();
-        lines.push(format!("{:<12}{heads}", ""));
-        for step in steps {
-            let cell = |(_, of, digits): &Column<'_>| {
-                let values: Vec<f64> = summary.phases(&place, step).filter_map(of).collect();
-                format!("{:>15}", figure(median(&values), *digits))
-            };
-            lines.push(format!("{step:<12}{}", columns.iter().map(cell).collect::<String>()));
-        }
+        let names: Vec<_> = steps.iter().map(|step| (step.clone(), step.clone())).collect();
+        lines.extend(rows(summary, &place, &names, &columns));
     }
     lines.push(
         "MB = 10^6 bytes; per cent of one core, of keepup with its kernel workers, and of the whole machine; \

@@ -1,13 +1,13 @@
 //! `keepup disk throttle`: paced writers against readers.
 use std::time::Duration;
 
-use keepup_measure::stats::median;
 use keepup_results::{DiskPart, DiskPhase, DiskSummary};
 use keepup_workload::disk::throttle::{Crowd, Setting, Throttle};
 use keepup_workload::disk::{Pace, Point};
 
+use super::columns::{Column, rows};
 use super::mode::{ModeArgs, SpaceArg, described, request};
-use super::run::{Common, Purpose, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, measure, places};
 use crate::args::{size, span};
 use crate::exit::Exit;
 
@@ -139,9 +139,6 @@ fn latency(phase: &DiskPhase, writes: bool, of: fn(&DiskPart) -> Option<u64>) ->
     parts.filter_map(of).max().map(|ns| ns as f64 / 1e6)
 }
 
-/// A column: what is above it, and what it shows.
-type Column<'a> = (&'a str, &'a dyn Fn(&DiskPhase) -> Option<f64>, usize);
-
 /// Medians over all repeats.
 fn table(summary: &DiskSummary, settings: &[Setting]) -> String {
     let p50: fn(&DiskPart) -> Option<u64> = |part| part.latency.map(|latency| latency.p50_ns);
@@ -158,16 +155,8 @@ fn table(summary: &DiskSummary, settings: &[Setting]) -> String {
     let mut lines = Vec::new();
     for place in places(summary) {
         lines.push(format!("{place}: MB/s, and from when an event was due to its end"));
-        let heads: String = columns.iter().map(|(head, _, _)| format!("{head:>10}")).collect();
-        lines.push(format!("{:<44}{heads}", ""));
-        for setting in settings {
-            let name = setting.name();
-            let cell = |(_, of, digits): &Column<'_>| {
-                let values: Vec<f64> = summary.phases(&place, &name).filter_map(of).collect();
-                format!("{:>10}", figure(median(&values), *digits))
-            };
-            lines.push(format!("{name:<44}{}", columns.iter().map(cell).collect::<String>()));
-        }
+        let names: Vec<_> = settings.iter().map(|setting| (setting.name(), setting.name())).collect();
+        lines.extend(rows(summary, &place, &names, &columns));
     }
     lines.push("MB = 10^6 bytes; latencies of the slowest writer, and of the slowest reader".into());
     lines.join("\n")
