@@ -11,6 +11,7 @@ mod campaign;
 mod children;
 mod claims;
 mod contestant;
+mod disk;
 mod fio;
 mod group;
 mod groups;
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
         ["record", flags @ ..] => {
             options::record(flags).and_then(groups::check).map(|asked| record::run(&asked))
         }
+        ["disk", flags @ ..] => options::disk(flags).and_then(disk::check).map(|asked| disk::run(&asked)),
         // What feeds those peers that bring no sender: started by the campaign, not by people.
         ["send", address, bytes] => match (address.parse(), bytes.parse()) {
             (Ok(address), Ok(bytes)) => Ok(sender::send(address, bytes)),
