@@ -3,13 +3,17 @@
 //! Invariants: what is measured is what somebody else's program did, by its own exit and the kernel's account
 //! of it; no figure is ever an assertion; what a run wrote is gone before the next one begins.
 //!
-//! A campaign is a list of [`groups::Group`]s of [`contestant::Contestant`]s: one file for each program,
-//! [`runner`] lets them take turns, [`summary`] and [`claims`] judge, [`render`] writes it down.
+//! A campaign is a list of [`group::Group`]s of [`contestant::Contestant`]s: one file for each program,
+//! [`runner`] lets them take turns, [`summary`] and [`claims`] judge, [`render`] writes it down. There are
+//! two: [`record`] with its [`groups`], and [`disk`] with its own.
 
+mod campaign;
 mod children;
 mod claims;
 mod contestant;
+mod disk;
 mod fio;
+mod group;
 mod groups;
 mod iperf3;
 mod keepup;
@@ -32,20 +36,23 @@ pub(crate) use options::USAGE;
 
 /// Runs the part of `cargo xtask peers` that the arguments name; false when they name none.
 pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
-    match arguments {
-        ["record", flags @ ..] => match options::parse(flags).and_then(groups::check) {
-            Ok(options) => record::run(&options)?,
-            Err(why) => {
-                eprintln!("error: {why}");
-                return Ok(false);
-            }
-        },
+    let done = match arguments {
+        ["record", flags @ ..] => {
+            options::record(flags).and_then(groups::check).map(|asked| record::run(&asked))
+        }
+        ["disk", flags @ ..] => options::disk(flags).and_then(disk::check).map(|asked| disk::run(&asked)),
         // What feeds those peers that bring no sender: started by the campaign, not by people.
         ["send", address, bytes] => match (address.parse(), bytes.parse()) {
-            (Ok(address), Ok(bytes)) => sender::send(address, bytes)?,
+            (Ok(address), Ok(bytes)) => Ok(sender::send(address, bytes)),
             _ => bail!("send needs an address and a number of bytes"),
         },
         _ => return Ok(false),
+    };
+    match done {
+        Ok(done) => done.map(|()| true),
+        Err(why) => {
+            eprintln!("error: {why}");
+            Ok(false)
+        }
     }
-    Ok(true)
 }

@@ -9,6 +9,8 @@ use super::summary::{Spread, spread, spread_of_ratios};
 pub(super) struct Claim {
     /// What it is, for people.
     pub(super) what: &'static str,
+    /// The phase that is looked at.
+    pub(super) phase: String,
     /// The figure that is looked at.
     pub(super) figure: Figure,
     /// Whose it is.
@@ -28,6 +30,31 @@ pub(super) enum Goal {
     AtMost(f64),
     /// Less.
     Below(f64),
+    /// No further from 1.
+    Within(f64),
+}
+
+/// One's figure to another's, in runs of one phase.
+pub(super) fn ratio(
+    what: &'static str,
+    figure: Figure,
+    of: &'static str,
+    to: &'static str,
+    goal: Option<Goal>,
+) -> Claim {
+    Claim { what, phase: String::new(), figure, of, to: Some(to), goal }
+}
+
+/// A figure itself, in runs of one phase.
+pub(super) fn figure(what: &'static str, figure: Figure, of: &'static str, goal: Option<Goal>) -> Claim {
+    Claim { what, phase: String::new(), figure, of, to: None, goal }
+}
+
+impl Claim {
+    /// The same about one phase.
+    pub(super) fn in_phase(self, phase: &str) -> Self {
+        Self { phase: phase.to_owned(), ..self }
+    }
 }
 
 impl Goal {
@@ -36,6 +63,7 @@ impl Goal {
             Self::AtLeast(goal) => value >= goal,
             Self::AtMost(goal) => value <= goal,
             Self::Below(goal) => value < goal,
+            Self::Within(goal) => (value - 1.0).abs() <= goal,
         }
     }
 }
@@ -59,15 +87,16 @@ pub(super) fn judge(claim: &Claim, outcomes: &[Outcome]) -> Option<Verdict> {
         Some(name) => Some(find(name)?),
         None => None,
     };
+    let figures = |outcome: &Outcome| outcome.figures(&claim.phase, claim.figure);
     let spread = match other {
-        None => spread(&own.figures(claim.figure).into_iter().flatten().collect::<Vec<_>>()),
+        None => spread(&figures(own).into_iter().flatten().collect::<Vec<_>>()),
         Some(other) => {
-            let rounds = own.figures(claim.figure).into_iter().zip(other.figures(claim.figure));
+            let rounds = figures(own).into_iter().zip(figures(other));
             spread_of_ratios(&rounds.filter_map(|(own, other)| own.zip(other)).collect::<Vec<_>>())
         }
     };
     let missing = || [Some(own), other].into_iter().flatten().find_map(|one| one.missing.clone());
-    let why = spread.is_none().then(|| missing().unwrap_or_else(|| "no run succeeded".to_owned()));
+    let why = spread.is_none().then(|| missing().unwrap_or_else(|| "no run gave it".to_owned()));
     let met = spread.zip(claim.goal).map(|(spread, goal)| goal.is_met(spread.median));
     Some(Verdict { spread, why, met })
 }

@@ -19,8 +19,8 @@ pub(super) trait Contestant {
     fn command(&self) -> String;
     /// The program that somebody else has to install.
     fn tool(&self) -> Option<&'static Tool>;
-    /// Runs once in an empty directory.
-    fn run(&self, place: &Place<'_>) -> Result<Run>;
+    /// Runs once in an empty directory. One for each phase of what it did, at least one.
+    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>>;
 }
 
 /// Where and how much a contestant writes.
@@ -34,26 +34,31 @@ pub(super) struct Place<'a> {
     pub(super) limit: Duration,
 }
 
-/// What one run gave.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// What one run gave, or one phase of it. What was not measured is none.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Run {
-    /// Bytes that arrived where they should.
+    /// Which phase; empty where there is but one.
+    pub(super) phase: String,
+    /// Bytes that arrived where they should; 0 where not bytes are counted.
     pub(super) bytes: u64,
-    /// Events that these were, where there are events.
+    /// Events, or operations, that these were.
     pub(super) events: Option<u64>,
-    /// From the start of the sender until all was durable and the receiver had ended, in seconds.
+    /// How long it took, in seconds; with a sender, from its start until all was durable and the receiver had
+    /// ended.
     pub(super) seconds: f64,
     /// Bytes per second by the sender's own clock, which does not wait for the disk.
     pub(super) accepted: Option<f64>,
-    /// CPU of the receiving process from its first to its last moment, in ns.
-    pub(super) cpu_ns: u64,
+    /// CPU of the process that is measured, by the kernel's account when it has ended, in ns.
+    pub(super) cpu_ns: Option<u64>,
     /// The part of it that it had used before the sender started, in ns; unknown where the kernel does not
     /// tell.
     pub(super) cpu_before_ns: Option<u64>,
+    /// CPU as the program itself counts it, in ns.
+    pub(super) billed_ns: Option<u64>,
     /// CPU of the sender, in ns.
     pub(super) sender_cpu_ns: Option<u64>,
-    /// Most memory that the receiving process held, in bytes.
-    pub(super) resident_bytes_max: u64,
+    /// Most memory that the process held, in bytes.
+    pub(super) resident_bytes_max: Option<u64>,
 }
 
 /// One column of the tables.
@@ -65,10 +70,18 @@ pub(super) enum Figure {
     Accepted,
     /// Millions of events per second until all is durable.
     Events,
+    /// Operations per second.
+    Operations,
     /// CPU seconds per GB of the whole process.
     Cpu,
     /// The same without what came before the sender.
     CpuRunning,
+    /// CPU of the process in milliseconds per GB, where there is little of it.
+    CpuMs,
+    /// CPU in milliseconds per GB, as the program itself counts it.
+    BilledMs,
+    /// What the program counts of the CPU that the kernel counts.
+    BilledShare,
     /// CPU seconds per GB of the sender.
     SenderCpu,
     /// Most memory held, in MB.
@@ -78,20 +91,55 @@ pub(super) enum Figure {
 impl Figure {
     /// The figure of one run; `None` where it was not or cannot be measured.
     pub(super) fn of(self, run: &Run) -> Option<f64> {
-        let gigabytes = run.bytes as f64 / 1e9;
-        let seconds_per_gb = |cpu_ns: u64| cpu_ns as f64 / 1e9 / gigabytes;
+        let bytes = Some(run.bytes as f64).filter(|bytes| *bytes > 0.0);
+        let seconds_per_gb = |cpu_ns: Option<u64>| Some(cpu_ns? as f64 / bytes?);
         let figure = match self {
-            Self::Rate => Some(run.bytes as f64 / run.seconds / 1e6),
+            Self::Rate => bytes.map(|bytes| bytes / run.seconds / 1e6),
             Self::Accepted => run.accepted.map(|rate| rate / 1e6),
             Self::Events => run.events.map(|events| events as f64 / run.seconds / 1e6),
-            Self::Cpu => Some(seconds_per_gb(run.cpu_ns)),
+            Self::Operations => run.events.map(|events| events as f64 / run.seconds),
+            Self::Cpu => seconds_per_gb(run.cpu_ns),
             Self::CpuRunning => {
-                run.cpu_before_ns.map(|before| seconds_per_gb(run.cpu_ns.saturating_sub(before)))
+                let running =
+                    run.cpu_ns.zip(run.cpu_before_ns).map(|(all, before)| all.saturating_sub(before));
+                seconds_per_gb(running)
             }
-            Self::SenderCpu => run.sender_cpu_ns.map(seconds_per_gb),
-            Self::Memory => Some(run.resident_bytes_max as f64 / 1e6),
+            Self::CpuMs => seconds_per_gb(run.cpu_ns).map(|seconds| seconds * 1e3),
+            Self::BilledMs => seconds_per_gb(run.billed_ns).map(|seconds| seconds * 1e3),
+            Self::BilledShare => {
+                run.billed_ns.zip(run.cpu_ns).map(|(billed, counted)| billed as f64 / counted as f64)
+            }
+            Self::SenderCpu => seconds_per_gb(run.sender_cpu_ns),
+            Self::Memory => run.resident_bytes_max.map(|bytes| bytes as f64 / 1e6),
         };
         figure.filter(|value| value.is_finite())
+    }
+
+    /// What its column is called; `rate` is what the group calls [`Figure::Rate`].
+    pub(super) fn heading(self, rate: &str) -> &str {
+        match self {
+            Self::Rate => rate,
+            Self::Accepted => "accepted MB/s",
+            Self::Events => "10^6 events/s",
+            Self::Operations => "operations/s",
+            Self::Cpu => "CPU s/GB",
+            Self::CpuRunning => "CPU s/GB, running",
+            Self::CpuMs => "CPU ms/GB",
+            Self::BilledMs => "own account ms/GB",
+            Self::BilledShare => "own account to CPU",
+            Self::SenderCpu => "sender's CPU s/GB",
+            Self::Memory => "peak memory MB",
+        }
+    }
+
+    /// How many digits stand behind its point.
+    pub(super) fn decimals(self) -> usize {
+        match self {
+            Self::Rate | Self::Accepted | Self::Operations | Self::Memory => 0,
+            Self::CpuMs | Self::BilledMs => 1,
+            Self::Events | Self::BilledShare => 2,
+            Self::Cpu | Self::CpuRunning | Self::SenderCpu => 3,
+        }
     }
 }
 

@@ -56,18 +56,15 @@ impl Fio {
         name.push(file);
         command.args(self.flags()).arg(name).arg(format!("--size={bytes}"));
         let (ended, said) = Running::start(command)?.finish(limit)?;
-        let (written, seconds) = job(&said)?;
-        ensure!(written == bytes, "fio wrote {written} of {bytes} bytes");
+        let job = jobs(&said)?.pop().context("fio told of no job")?;
+        ensure!(job.bytes == bytes, "fio wrote {} of {bytes} bytes", job.bytes);
         Ok(Run {
-            bytes,
-            events: None,
-            seconds,
-            accepted: None,
-            cpu_ns: cpu_ns(&ended),
+            phase: String::new(),
+            cpu_ns: Some(cpu_ns(&ended)),
             // It has no sender to wait for: preparing is part of the whole, and nothing is taken off.
             cpu_before_ns: Some(0),
-            sender_cpu_ns: None,
-            resident_bytes_max: ended.resident_bytes_max,
+            resident_bytes_max: Some(ended.resident_bytes_max),
+            ..job
         })
     }
 }
@@ -87,24 +84,36 @@ impl Contestant for Fio {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Run> {
-        self.write(&place.directory.join("fio"), place.bytes, place.limit)
+    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+        Ok(vec![self.write(&place.directory.join("fio"), place.bytes, place.limit)?])
     }
 }
 
-/// Bytes written and seconds of the only job, from fio's JSON. The runtime of the job reaches from its first
-/// write to the end of the last fsync (watched with strace, fio 3.33); without starting and reaping the
-/// process, and without preallocation.
-fn job(said: &str) -> Result<(u64, f64)> {
+/// What each job gave, by its name, from fio's JSON. The runtime of a job reaches from its first request to
+/// the end of the last fsync (watched with strace, fio 3.33); without starting and reaping the process, and
+/// without preallocation. Its own account of CPU is that of the job's thread.
+pub(super) fn jobs(said: &str) -> Result<Vec<Run>> {
     // Warnings may stand in front.
     let json = said.find('{').map_or(said, |at| &said[at..]);
     let report: Value = serde_json::from_str(json).context("read what fio printed")?;
-    let job = &report["jobs"][0];
+    report["jobs"].as_array().context("fio told of no jobs")?.iter().map(job).collect()
+}
+
+fn job(job: &Value) -> Result<Run> {
+    let name = job["jobname"].as_str().unwrap_or_default();
     let error = job["error"].as_i64().context("fio did not say how its job ended")?;
-    ensure!(error == 0, "the job of fio ended with error {error}");
-    let figures = job["write"]["io_bytes"].as_u64().zip(job["job_runtime"].as_u64());
-    let (bytes, runtime_ms) = figures.context("fio did not say how much it wrote in which time")?;
-    Ok((bytes, runtime_ms as f64 / 1e3))
+    ensure!(error == 0, "the job {name} of fio ended with error {error}");
+    let moved = |way: &str| job[way]["io_bytes"].as_u64();
+    let figures = moved("write").zip(job["job_runtime"].as_u64());
+    let (written, runtime_ms) = figures.context("fio did not say how much it wrote in which time")?;
+    let percent = job["usr_cpu"].as_f64().zip(job["sys_cpu"].as_f64());
+    Ok(Run {
+        phase: name.to_owned(),
+        bytes: written + moved("read").unwrap_or(0),
+        seconds: runtime_ms as f64 / 1e3,
+        billed_ns: percent.map(|(user, system)| ((user + system) / 100.0 * runtime_ms as f64 * 1e6) as u64),
+        ..Run::default()
+    })
 }
 
 #[cfg(test)]

@@ -1,46 +1,9 @@
-//! Names of groups and contestants, and what --only leaves.
-
-use std::collections::BTreeSet;
+//! The groups of the recorder's campaign.
 
 use super::*;
-
-fn groups() -> Vec<Group> {
-    all(Path::new("keepup"), Fio::FIRST)
-}
-
-fn selected(only: &[&str]) -> Vec<(&'static str, Vec<String>)> {
-    let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-    let groups = select(groups(), &only).unwrap();
-    let names = |group: &Group| group.contestants.iter().map(|one| one.name().to_owned()).collect();
-    groups.iter().map(|group| (group.name, names(group))).collect()
-}
+use crate::peers::group::tests::assert_whole;
 
 #[test]
 fn claims_are_about_contestants_and_names_are_unique() {
-    let mut seen = BTreeSet::new();
-    for group in groups() {
-        let names: Vec<String> = group.contestants.iter().map(|one| one.name().to_owned()).collect();
-        for claim in &group.claims {
-            for about in std::iter::once(claim.of).chain(claim.to) {
-                assert!(names.iter().any(|name| name == about), "{}: {about}", group.name);
-            }
-        }
-        assert!(seen.insert(group.name.to_owned()));
-        names.into_iter().for_each(|name| assert!(seen.insert(name)));
-    }
-}
-
-#[test]
-fn only_leaves_whole_groups_or_single_contestants() {
-    assert_eq!(selected(&[]).len(), 4);
-    assert_eq!(selected(&["small"]), [("small", vec!["small-null".to_owned(), "small-volume".to_owned()])]);
-    let expected =
-        [("volume", vec!["keepup".to_owned(), "fio".to_owned()]), ("path", vec!["iperf3-drop".to_owned()])];
-    assert_eq!(selected(&["fio", "keepup", "iperf3-drop"]), expected);
-}
-
-#[test]
-fn an_unknown_name_is_answered_with_those_that_are_known() {
-    let why = select(groups(), &["dd".to_owned()]).map(|_| ()).unwrap_err();
-    assert!(why.starts_with("--only dd: ") && why.contains("mbuffer-direct"), "{why}");
+    assert_whole(&all(Path::new("keepup"), Fio::FIRST, 1));
 }

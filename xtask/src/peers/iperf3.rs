@@ -45,7 +45,7 @@ impl Contestant for Iperf3 {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Run> {
+    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
         let (host, port) = (address.ip().to_string(), address.port().to_string());
         let file = self.to_file.then(|| place.directory.join("iperf3"));
@@ -64,7 +64,7 @@ impl Contestant for Iperf3 {
         if let Some(file) = &file {
             bytes = file.metadata().with_context(|| format!("look at {}", file.display()))?.len();
         }
-        Ok(transfer.run(bytes, Some(accepted)))
+        Ok(vec![transfer.run(bytes, Some(accepted))])
     }
 }
 

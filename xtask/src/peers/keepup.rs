@@ -128,7 +128,7 @@ impl Contestant for Keepup {
         None
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Run> {
+    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
         let volume = place.directory.join("volume");
         fs::create_dir(&volume).with_context(|| format!("make {}", volume.display()))?;
@@ -146,7 +146,8 @@ impl Contestant for Keepup {
         let durable = bytes_of(&transfer.receiver_said, "durable")?;
         ensure!(durable == bytes, "keepup recorded {durable} of {bytes} bytes");
         let accepted = parse(&transfer.sender_said)?["bytes_per_second"].as_f64();
-        Ok(Run { events: Some(bytes / self.events.bytes()), ..transfer.run(bytes, accepted) })
+        let events = Some(bytes / self.events.bytes());
+        Ok(vec![Run { events, ..transfer.run(bytes, accepted) }])
     }
 }
 

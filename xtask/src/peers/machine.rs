@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use keepup_measure::environment::{Environment, Reading, Volume};
 
 use super::tools::{Tool, first_line};
-use super::{fio, iperf3, mbuffer};
 
 /// One line: what it is, and what was read.
 pub(super) type Row = (String, String);
@@ -17,13 +16,12 @@ pub(super) fn machine(volume: &Path) -> Vec<Row> {
 }
 
 /// Versions of everything that takes part.
-pub(super) fn versions(keepup: &Path) -> Vec<Row> {
+pub(super) fn versions(keepup: &Path, tools: &[&Tool]) -> Vec<Row> {
     let unknown = || "not known".to_owned();
     let version = first_line(&keepup.to_string_lossy(), &["--version"]).unwrap_or_else(unknown);
     let revision = first_line("git", &["describe", "--always", "--dirty"]).unwrap_or_else(unknown);
     let mut rows = vec![row("keepup", format!("{version}, revision {revision}, release build"))];
-    let tools: [&Tool; 3] = [&iperf3::TOOL, &mbuffer::TOOL, &fio::TOOL];
-    rows.extend(tools.map(|tool| row(tool.program, tool.version())));
+    rows.extend(tools.iter().map(|tool| row(tool.program, tool.version())));
     rows.extend(first_line("date", &["-u", "+%F %R UTC"]).map(|date| row("date", date)));
     rows
 }

@@ -1,55 +1,56 @@
-//! The campaign `cargo xtask peers record`: builds keepup, sets fio to its best, lets every group run, writes
-//! the tables. It succeeds when it ran, whatever the figures are.
+//! The campaign `cargo xtask peers record`: sets fio to its best and lets the recorder run beside its peers.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use serde_json::Value;
+use anyhow::{Result, anyhow};
 
-use super::claims::judge;
+use super::campaign::Campaign;
 use super::contestant::{Contestant, Figure};
 use super::fio::{self, Fio};
-use super::groups::{self, Group};
-use super::machine;
+use super::group::{Group, Work, select};
 use super::options::Options;
-use super::render::{self, Section};
-use super::runner::{Turns, alternate, once};
+use super::render::Head;
+use super::runner::{Turns, once};
 use super::scratch::Scratch;
+use super::{groups, iperf3, mbuffer};
 
 /// Bytes of each run by which fio's best setting is found.
 const CALIBRATION_BYTES: u64 = 2 << 30;
 
-/// Runs the campaign.
-pub(super) fn run(options: &Options) -> Result<()> {
-    let scratch = Scratch::below(&options.volume)?;
-    scratch.check_room(options.bytes)?;
-    let mut rows = machine::machine(scratch.path());
-    eprintln!("building keepup");
-    let program = build()?;
-    rows.extend(machine::versions(&program));
-    let groups = |fio| groups::select(groups::all(&program, fio), &options.only).map_err(|why| anyhow!(why));
-    let (fio, note) = match groups(Fio::FIRST)?.iter().any(has_fio) && fio::TOOL.is_installed() {
-        true => calibrate(options.bytes, &scratch).map(|(fio, note)| (fio, Some(note)))?,
-        false => (Fio::FIRST, None),
+/// How the figures came about; what a reader must know to judge them.
+const METHOD: &str = "\
+- Rate: bytes that arrived, over the time from the start of the sender's process until everything is durable
+  (or dropped, where nothing is written) and the receiver has ended; in short runs starting and ending weigh.
+  An fsync of the file of iperf3 and mbuffer is within that time. iperf3's server drops what is still on its
+  way when its client says that it is done; only what arrived counts. For fio it is the runtime of its job,
+  the last fsync included, and nothing else.
+- Accepted: by the sender's own clock; it does not wait for the disk, and buffers make it look fast.
+- CPU: of the receiving process from start to end, by the kernel's account (wait4), io_uring's workers
+  included; not of the kernel's own threads, which write the page cache out for those who use it. Running:
+  without what was used before the sender started (nothing is taken off for fio).
+- The recorder checksums every byte and keeps an account of every event; the peers do neither.";
+
+/// Runs the campaign with so many bytes a run.
+pub(super) fn run((options, bytes): &(Options, u64)) -> Result<()> {
+    let campaign = Campaign::prepare(options, &[&iperf3::TOOL, &mbuffer::TOOL, &fio::TOOL])?;
+    campaign.scratch.check_room(*bytes)?;
+    let selected = |fio| {
+        let groups = groups::all(&campaign.program, fio, *bytes);
+        select(groups, &options.only).map_err(|why| anyhow!(why))
     };
-    let mut sections = Vec::new();
-    for group in groups(fio)? {
-        eprintln!("{}: {}", group.name, group.title);
-        let turns = Turns { rounds: options.rounds, bytes: options.bytes };
-        let outcomes = alternate(&group.contestants, turns, &scratch)?;
-        let judged = group.claims.iter().filter_map(|claim| Some((claim.clone(), judge(claim, &outcomes)?)));
-        let verdicts = judged.collect();
-        let notes = note.iter().filter(|_| has_fio(&group)).cloned().collect();
-        sections.push(Section { group, outcomes, verdicts, notes });
+    let mut groups = selected(Fio::FIRST)?;
+    if groups.iter().any(has_fio) && fio::TOOL.is_installed() {
+        let (fio, note) = calibrate(*bytes, &campaign.scratch)?;
+        groups = selected(fio)?;
+        let with_fio = groups.iter_mut().filter(|group| has_fio(group));
+        with_fio.for_each(|group| group.notes.push(note.clone()));
     }
-    let text = render::document(&rows, &sections, options.bytes, options.rounds);
-    print!("{text}");
-    match &options.out {
-        Some(out) => fs::write(out, text).with_context(|| format!("write {}", out.display())),
-        None => Ok(()),
-    }
+    let head = Head {
+        title: "The recorder beside its peers",
+        what: format!("{:.2} GB and {} each, over the loopback", *bytes as f64 / 1e9, options.rounds_told()),
+        method: METHOD,
+    };
+    campaign.run(groups, options, &head)
 }
 
 /// Whether fio takes part in a group.
@@ -59,12 +60,12 @@ fn has_fio(group: &Group) -> bool {
 
 /// The setting at which fio was fastest in one short run of each, and what all of them gave.
 fn calibrate(bytes: u64, scratch: &Scratch) -> Result<(Fio, String)> {
-    let turns = Turns { rounds: 1, bytes: bytes.min(CALIBRATION_BYTES) };
+    let work = Work { bytes: bytes.min(CALIBRATION_BYTES), time: Duration::ZERO };
     let mut best = (Fio::FIRST, 0.0);
     let mut told = Vec::new();
     for fio in Fio::settings() {
-        let run = once(&fio as &dyn Contestant, turns, scratch)?;
-        let rate = run.as_ref().ok().and_then(|run| Figure::Rate.of(run));
+        let runs = once(&fio as &dyn Contestant, Turns { rounds: 1, work }, scratch)?;
+        let rate = runs.as_ref().ok().and_then(|runs| Figure::Rate.of(runs.first()?));
         let shown = rate.map_or("failed".to_owned(), |rate| format!("{rate:.0} MB/s"));
         eprintln!("fio, {}: {shown}", fio.setting());
         told.push(format!("{} {shown}", fio.setting()));
@@ -72,7 +73,7 @@ fn calibrate(bytes: u64, scratch: &Scratch) -> Result<(Fio, String)> {
             best = (fio, rate.unwrap_or_default());
         }
     }
-    let gigabytes = turns.bytes as f64 / 1e9;
+    let gigabytes = work.bytes as f64 / 1e9;
     let note = format!(
         "fio is set to {}, the fastest of one run of {gigabytes:.2} GB each: {}",
         best.0.setting(),
@@ -80,26 +81,3 @@ fn calibrate(bytes: u64, scratch: &Scratch) -> Result<(Fio, String)> {
     );
     Ok((best.0, note))
 }
-
-/// Builds keepup as users do; where the program lies is cargo's to say.
-fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["build", "--release", "--package", "keepup-cli", "--message-format=json-render-diagnostics"])
-        .stderr(Stdio::inherit())
-        .output()
-        .context("run cargo build")?;
-    ensure!(output.status.success(), "cargo build failed");
-    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo did not say where it put keepup")
-}
-
-/// The program among cargo's messages, one JSON object a line.
-fn executable(messages: &str) -> Option<PathBuf> {
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut programs = messages.filter(|message| message["target"]["name"] == "keepup");
-    programs.find_map(|message| message["executable"].as_str().map(PathBuf::from))
-}
-
-#[cfg(test)]
-#[path = "record_tests.rs"]
-mod tests;

@@ -2,25 +2,25 @@
 
 use super::claims::{Claim, Goal, Verdict};
 use super::contestant::Figure;
-use super::groups::Group;
+use super::group::Group;
 use super::machine::Row;
 use super::runner::Outcome;
 use super::summary::{Spread, spread};
 
-/// How the figures came about; what a reader must know to judge them.
+/// How all figures came about; what a reader must know to judge them.
 const METHOD: &str = "\
 - Contestants of a group run in turns, each in an empty directory that is removed afterwards. Figures are
-  medians with 95 % bootstrap intervals over the runs; ratios are taken round by round.
-- Rate: bytes that arrived, over the time from the start of the sender's process until everything is durable
-  (or dropped, where nothing is written) and the receiver has ended; in short runs starting and ending weigh.
-  An fsync of the file of iperf3 and mbuffer is within that time. iperf3's server drops what is still on its
-  way when its client says that it is done; only what arrived counts. For fio it is the runtime of its job,
-  the last fsync included, and nothing else.
-- Accepted: by the sender's own clock; it does not wait for the disk, and buffers make it look fast.
-- CPU: of the receiving process from start to end, by the kernel's account (wait4), io_uring's workers
-  included; not of the kernel's own threads, which write the page cache out for those who use it. Running:
-  without what was used before the sender started (nothing is taken off for fio).
-- The recorder checksums every byte and keeps an account of every event; the peers do neither.";
+  medians with 95 % bootstrap intervals over the runs; ratios are taken round by round.";
+
+/// What a campaign is.
+pub(super) struct Head {
+    /// Its title.
+    pub(super) title: &'static str,
+    /// How much ran.
+    pub(super) what: String,
+    /// How its figures came about, as a list.
+    pub(super) method: &'static str,
+}
 
 /// A group that has run.
 pub(super) struct Section {
@@ -30,15 +30,11 @@ pub(super) struct Section {
     pub(super) outcomes: Vec<Outcome>,
     /// What the claims came to; none about those who did not take part.
     pub(super) verdicts: Vec<(Claim, Verdict)>,
-    /// What else there is to say.
-    pub(super) notes: Vec<String>,
 }
 
-/// The whole document. `bytes` and `rounds` are those of each contestant.
-pub(super) fn document(machine: &[Row], sections: &[Section], bytes: u64, rounds: usize) -> String {
-    let plural = if rounds == 1 { "" } else { "s" };
-    let mut text = "# The recorder beside its peers\n\n".to_owned();
-    text += &format!("{:.2} GB and {rounds} round{plural} each, over the loopback.\n", bytes as f64 / 1e9);
+/// The whole document.
+pub(super) fn document(head: &Head, machine: &[Row], sections: &[Section]) -> String {
+    let mut text = format!("# {}\n\n{}.\n", head.title, head.what);
     text += "\n## Machine\n\n";
     let rows: Vec<Vec<String>> =
         machine.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
@@ -47,34 +43,43 @@ pub(super) fn document(machine: &[Row], sections: &[Section], bytes: u64, rounds
         text += &group(section);
     }
     text += &claims(sections);
-    text + "\n## How it was measured\n\n" + METHOD + "\n"
+    text + "\n## How it was measured\n\n" + METHOD + "\n" + head.method + "\n"
 }
 
 fn group(section: &Section) -> String {
     let group = &section.group;
     let mut text = format!("\n## {}\n\n", group.title);
+    if let Some(why) = &group.skipped {
+        return text + "SKIPPED: " + &why.replace('\n', " ") + "\n";
+    }
     for outcome in &section.outcomes {
         text += &format!("- {}: {}\n", outcome.name, outcome.command);
     }
     text += "\n";
-    let mut headings = vec!["contestant".to_owned()];
-    headings.extend(group.figures.iter().map(|figure| heading(*figure, group.rate)));
+    let has_phases = group.phases.iter().any(|phase| !phase.is_empty());
+    let mut headings: Vec<String> = has_phases.then(|| "phase".to_owned()).into_iter().collect();
+    headings.push("contestant".to_owned());
+    headings.extend(group.figures.iter().map(|figure| figure.heading(group.rate).to_owned()));
     headings.push("runs".to_owned());
-    let rows: Vec<Vec<String>> =
-        section.outcomes.iter().map(|outcome| row(outcome, &group.figures)).collect();
+    let mut rows = Vec::new();
+    for phase in &group.phases {
+        let names = has_phases.then(|| phase.clone());
+        let row = |outcome| names.iter().cloned().chain(row(outcome, phase, &group.figures)).collect();
+        rows.extend(section.outcomes.iter().map(row).collect::<Vec<Vec<String>>>());
+    }
     text += &table(&headings, &rows);
     let failures = section
         .outcomes
         .iter()
         .flat_map(|outcome| outcome.failures.iter().map(|why| format!("{}, {why}", outcome.name)));
-    let notes: Vec<String> = section.notes.iter().cloned().chain(failures).collect();
+    let notes: Vec<String> = group.notes.iter().cloned().chain(failures).collect();
     if !notes.is_empty() {
         text += "\n";
     }
     notes.iter().fold(text, |text, note| text + "- " + &note.replace('\n', " ") + "\n")
 }
 
-fn row(outcome: &Outcome, figures: &[Figure]) -> Vec<String> {
+fn row(outcome: &Outcome, phase: &str, figures: &[Figure]) -> Vec<String> {
     let mut cells = vec![outcome.name.clone()];
     if let Some(missing) = &outcome.missing {
         cells.push(missing.clone());
@@ -83,12 +88,11 @@ fn row(outcome: &Outcome, figures: &[Figure]) -> Vec<String> {
         return cells;
     }
     for figure in figures {
-        let values: Vec<f64> = outcome.figures(*figure).into_iter().flatten().collect();
-        cells.push(spread(&values).map_or("-".to_owned(), |spread| shown(&spread, decimals(*figure))));
+        let values: Vec<f64> = outcome.figures(phase, *figure).into_iter().flatten().collect();
+        cells.push(spread(&values).map_or("-".to_owned(), |spread| shown(&spread, figure.decimals())));
     }
-    let succeeded = outcome.runs.iter().flatten().count();
-    let failed = outcome.runs.len() - succeeded;
-    cells.push(if failed == 0 { succeeded.to_string() } else { format!("{succeeded}, {failed} failed") });
+    let (gave, all) = (outcome.phase(phase).flatten().count(), outcome.runs.len());
+    cells.push(if gave == all { all.to_string() } else { format!("{gave} of {all}") });
     cells
 }
 
@@ -106,11 +110,10 @@ fn claims(sections: &[Section]) -> String {
 }
 
 fn judged(claim: &Claim, verdict: &Verdict) -> Vec<String> {
-    let what = match claim.to {
-        Some(to) => format!("{}: {} to {to}", claim.what, claim.of),
-        None => format!("{}: {}", claim.what, claim.of),
-    };
-    let decimals = if claim.to.is_some() { 2 } else { decimals(claim.figure) };
+    let phase = if claim.phase.is_empty() { String::new() } else { format!(", {}", claim.phase) };
+    let whose = claim.to.map_or(claim.of.to_owned(), |to| format!("{} to {to}", claim.of));
+    let what = format!("{}{phase}: {whose}", claim.what);
+    let decimals = if claim.to.is_some() { 2 } else { claim.figure.decimals() };
     let measured = match (&verdict.spread, &verdict.why) {
         (Some(spread), _) => shown(spread, decimals),
         (None, why) => why.clone().unwrap_or_default(),
@@ -124,31 +127,11 @@ fn judged(claim: &Claim, verdict: &Verdict) -> Vec<String> {
         Some(Goal::AtLeast(goal)) => format!(">= {goal:.2}"),
         Some(Goal::AtMost(goal)) => format!("<= {goal:.2}"),
         Some(Goal::Below(goal)) => format!("< {goal:.2}"),
+        Some(Goal::Within(goal)) => format!("{:.2} to {:.2}", 1.0 - goal, 1.0 + goal),
         None => "-".to_owned(),
     };
     let pairs = verdict.spread.map_or(0, |spread| spread.count).to_string();
     vec![what, measured, pairs, goal, met.to_owned()]
-}
-
-fn heading(figure: Figure, rate: &str) -> String {
-    match figure {
-        Figure::Rate => rate,
-        Figure::Accepted => "accepted MB/s",
-        Figure::Events => "10^6 events/s",
-        Figure::Cpu => "CPU s/GB",
-        Figure::CpuRunning => "CPU s/GB, running",
-        Figure::SenderCpu => "sender's CPU s/GB",
-        Figure::Memory => "peak memory MB",
-    }
-    .to_owned()
-}
-
-fn decimals(figure: Figure) -> usize {
-    match figure {
-        Figure::Rate | Figure::Accepted | Figure::Memory => 0,
-        Figure::Events => 2,
-        Figure::Cpu | Figure::CpuRunning | Figure::SenderCpu => 3,
-    }
 }
 
 fn shown(spread: &Spread, decimals: usize) -> String {

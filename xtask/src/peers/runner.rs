@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::contestant::{Contestant, Figure, Place, Run};
+use super::group::Work;
 use super::scratch::Scratch;
 
 /// Between two runs: what the one before left to the disk (discards, a journal) comes to its end.
@@ -19,8 +20,8 @@ pub(super) struct Outcome {
     pub(super) command: String,
     /// How to get its program, when it is missing.
     pub(super) missing: Option<String>,
-    /// One for each round; none where it failed.
-    pub(super) runs: Vec<Option<Run>>,
+    /// The phases of each round; empty where it failed.
+    pub(super) runs: Vec<Vec<Run>>,
     /// Why runs failed.
     pub(super) failures: Vec<String>,
 }
@@ -32,16 +33,21 @@ impl Outcome {
         Self { name, command, missing, ..Self::default() }
     }
 
-    /// One figure of each round; none where there is none.
-    pub(super) fn figures(&self, figure: Figure) -> Vec<Option<f64>> {
-        self.runs.iter().map(|run| figure.of(run.as_ref()?)).collect()
+    /// One phase of each round; none where there is none.
+    pub(super) fn phase(&self, phase: &str) -> impl Iterator<Item = Option<&Run>> {
+        self.runs.iter().map(move |runs| runs.iter().find(|run| run.phase == phase))
     }
 
-    fn add(&mut self, run: Result<Run>) {
-        if let Err(why) = &run {
+    /// One figure of each round; none where there is none.
+    pub(super) fn figures(&self, phase: &str, figure: Figure) -> Vec<Option<f64>> {
+        self.phase(phase).map(|run| figure.of(run?)).collect()
+    }
+
+    fn add(&mut self, runs: Result<Vec<Run>>) {
+        if let Err(why) = &runs {
             self.failures.push(format!("round {}: {why:#}", self.runs.len() + 1));
         }
-        self.runs.push(run.ok());
+        self.runs.push(runs.unwrap_or_default());
     }
 }
 
@@ -50,15 +56,16 @@ impl Outcome {
 pub(super) struct Turns {
     /// Runs of each contestant.
     pub(super) rounds: usize,
-    /// Bytes of each run.
-    pub(super) bytes: u64,
+    /// What each run has to do.
+    pub(super) work: Work,
 }
 
 impl Turns {
-    /// Time for one program: a hundred times less than a disk should do, and a while to start.
+    /// Time for one program: what it takes at least, the bytes a hundred times slower than a disk should do
+    /// them, and a while to start.
     fn limit(self) -> Duration {
         const SLOWEST_BYTES_PER_S: u64 = 20_000_000;
-        Duration::from_secs(60 + self.bytes / SLOWEST_BYTES_PER_S)
+        self.work.time + Duration::from_secs(60 + self.work.bytes / SLOWEST_BYTES_PER_S)
     }
 }
 
@@ -84,21 +91,27 @@ pub(super) fn alternate(
 }
 
 /// One run in an empty directory, which is removed.
-pub(super) fn once(contestant: &dyn Contestant, turns: Turns, scratch: &Scratch) -> Result<Result<Run>> {
-    scratch.check_room(turns.bytes)?;
+pub(super) fn once(contestant: &dyn Contestant, turns: Turns, scratch: &Scratch) -> Result<Result<Vec<Run>>> {
+    scratch.check_room(turns.work.bytes)?;
     let directory = scratch.within("run")?;
-    let run =
-        contestant.run(&Place { directory: directory.path(), bytes: turns.bytes, limit: turns.limit() });
+    let bytes = turns.work.bytes;
+    let runs = contestant.run(&Place { directory: directory.path(), bytes, limit: turns.limit() });
     directory.remove();
     std::thread::sleep(PAUSE);
-    Ok(run)
+    Ok(runs)
 }
 
 /// A run in a few words, for those who wait.
-fn told(run: &Result<Run>) -> String {
-    let figure = |run, figure: Figure| figure.of(run).unwrap_or(f64::NAN);
-    match run {
-        Ok(run) => format!("{:.0} MB/s, {:.3} s/GB", figure(run, Figure::Rate), figure(run, Figure::Cpu)),
+fn told(runs: &Result<Vec<Run>>) -> String {
+    match runs {
+        Ok(runs) => {
+            let bytes: u64 = runs.iter().map(|run| run.bytes).sum();
+            let seconds: f64 = runs.iter().map(|run| run.seconds).sum();
+            match bytes {
+                0 => format!("{seconds:.1} s"),
+                _ => format!("{:.0} MB/s", bytes as f64 / seconds / 1e6),
+            }
+        }
         Err(why) => format!("failed: {why:#}"),
     }
 }

@@ -29,14 +29,14 @@ impl Contestant for Player {
         self.tool
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Run> {
+    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
         assert!(std::fs::read_dir(place.directory)?.next().is_none(), "the directory is empty");
         std::fs::write(place.directory.join("file"), "x")?;
         self.book.borrow_mut().push(self.name);
         if self.fails && self.book.borrow().len() > 2 {
             bail!("no more");
         }
-        Ok(Run { bytes: place.bytes, seconds: 1.0, ..Run::default() })
+        Ok(vec![Run { bytes: place.bytes, seconds: 1.0, ..Run::default() }])
     }
 }
 
@@ -50,10 +50,11 @@ fn they_take_turns_and_a_failure_stops_nobody_else() {
     let players = [player("a", false, None), player("b", true, None), player("c", false, Some(&MISSING))];
     let parent = tempfile::tempdir().unwrap();
     let scratch = Scratch::below(parent.path()).unwrap();
-    let outcomes = alternate(&players, Turns { rounds: 2, bytes: 1_000_000 }, &scratch).unwrap();
+    let work = Work { bytes: 1_000_000, time: Duration::ZERO };
+    let outcomes = alternate(&players, Turns { rounds: 2, work }, &scratch).unwrap();
     assert_eq!(*book.borrow(), ["a", "b", "a", "b"]);
-    assert_eq!(outcomes[0].figures(Figure::Rate), [Some(1.0), Some(1.0)]);
-    assert_eq!(outcomes[1].figures(Figure::Rate), [Some(1.0), None]);
+    assert_eq!(outcomes[0].figures("", Figure::Rate), [Some(1.0), Some(1.0)]);
+    assert_eq!(outcomes[1].figures("", Figure::Rate), [Some(1.0), None]);
     assert_eq!(outcomes[1].failures, ["round 2: no more"]);
     assert_eq!(outcomes[2].missing.as_deref(), Some("not installed (apt-get install p)"));
     assert!(outcomes[2].runs.is_empty());

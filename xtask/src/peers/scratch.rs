@@ -57,7 +57,7 @@ impl Scratch {
         let needed_bytes = bytes + bytes / 10 + SPARE_BYTES;
         if free_bytes < needed_bytes {
             bail!(
-                "{} has {:.1} GB free and a run needs {:.1} GB\nhint: --gigabytes or --volume",
+                "{} has {:.1} GB free and a run needs {:.1} GB\nhint: a smaller run, or another --volume",
                 self.path.display(),
                 free_bytes as f64 / 1e9,
                 needed_bytes as f64 / 1e9

@@ -29,7 +29,7 @@ fn room_is_looked_for_before_anything_is_written() {
     let volume = tempfile::tempdir().unwrap();
     let scratch = Scratch::below(volume.path()).unwrap();
     let error = scratch.check_room(1 << 60).unwrap_err().to_string();
-    assert!(error.contains("GB free") && error.contains("--gigabytes"), "{error}");
+    assert!(error.contains("GB free") && error.contains("--volume"), "{error}");
 }
 
 #[test]

@@ -24,7 +24,10 @@ impl Tool {
         if !self.is_installed() {
             return self.advice();
         }
-        first_line(self.program, &["--version"]).unwrap_or_else(|| "does not say".to_owned())
+        // Those that do not know the flag tell how they are used, and their version with it.
+        let mut lines = lines(self.program, &["--version"]).into_iter();
+        let version = lines.find(|line| line.chars().any(|letter| letter.is_ascii_digit()));
+        version.unwrap_or_else(|| "does not say".to_owned())
     }
 
     /// What a row says when it is missing.
@@ -40,9 +43,15 @@ fn is_program(path: &Path) -> bool {
 
 /// The first line that a program prints, on standard output or else on standard error.
 pub(super) fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
-    let lines = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    lines.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    lines(program, arguments).into_iter().next()
+}
+
+/// The lines that a program prints and that are not empty, those on standard output first.
+fn lines(program: &str, arguments: &[&str]) -> Vec<String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let texts = output.map_or_else(|_| Vec::new(), |output| vec![output.stdout, output.stderr]);
+    let text = String::from_utf8_lossy(&texts.concat()).into_owned();
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -16,3 +16,11 @@ fn a_program_is_found_and_asked() {
     assert_eq!(first_line("sh", &["-c", "echo three >&2"]).as_deref(), Some("three"));
     assert_eq!(first_line("no-such-program-here", &[]), None);
 }
+
+#[test]
+fn a_version_is_a_line_with_a_number() {
+    let found = lines("sh", &["-c", "echo usage; echo; echo Version: 2.00a >&2"]);
+    assert_eq!(found, ["usage", "Version: 2.00a"]);
+    let version = Tool { program: "bash", package: "bash" }.version();
+    assert!(version.contains(char::is_numeric), "{version}");
+}

@@ -47,13 +47,13 @@ impl Transfer {
     pub(super) fn run(&self, bytes: u64, accepted: Option<f64>) -> Run {
         Run {
             bytes,
-            events: None,
             seconds: self.seconds,
             accepted,
-            cpu_ns: cpu_ns(&self.receiver),
+            cpu_ns: Some(cpu_ns(&self.receiver)),
             cpu_before_ns: self.cpu_before_ns,
             sender_cpu_ns: Some(cpu_ns(&self.sender)),
-            resident_bytes_max: self.receiver.resident_bytes_max,
+            resident_bytes_max: Some(self.receiver.resident_bytes_max),
+            ..Run::default()
         }
     }
 }

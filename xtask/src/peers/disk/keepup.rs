@@ -1,0 +1,75 @@
+//! keepup's disk tests, and what they say of their phases.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::groups::label;
+use super::program::Program;
+use crate::peers::contestant::Run;
+
+/// A disk test of this keepup with these flags; `name` is its name in tables.
+pub(super) fn test(keepup: &Path, name: &'static str, test: &str, flags: &[&str]) -> Program {
+    let common = ["disk", test, "--json", "--volume", "."];
+    Program {
+        name,
+        program: keepup.to_path_buf(),
+        arguments: common.iter().chain(flags).map(|flag| (*flag).to_owned()).collect(),
+        shown: None,
+        tool: None,
+        read: Box::new(phases),
+    }
+}
+
+/// Whether this keepup has such a disk test.
+pub(super) fn has_test(keepup: &Path, test: &str) -> bool {
+    let mut command = Command::new(keepup);
+    command.args(["disk", test, "--help"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The phases of its only run, by the names that the tables have for them.
+fn phases(said: &str) -> Result<Vec<Run>> {
+    let summary: Value = serde_json::from_str(said).context("read what keepup printed")?;
+    if let Some(failure) = summary["failure"].as_str() {
+        bail!("keepup was cut short: {failure}");
+    }
+    let phases = summary["runs"][0]["phases"].as_array().context("keepup told of no run")?;
+    phases.iter().map(phase).collect()
+}
+
+fn phase(phase: &Value) -> Result<Run> {
+    let name = phase["name"].as_str().context("keepup told of a phase without a name")?;
+    let figures = phase["bytes"].as_u64().zip(phase["seconds"].as_f64());
+    let (bytes, seconds) = figures.with_context(|| format!("keepup did not say how fast {name} was"))?;
+    let phase = Run {
+        phase: plain(name),
+        bytes,
+        events: phase["operations"].as_u64(),
+        seconds,
+        billed_ns: phase["cpu_seconds"].as_f64().map(|seconds| (seconds * 1e9) as u64),
+        ..Run::default()
+    };
+    // Seeks are counted, not bytes.
+    Ok(if phase.phase == "seeks" { Run { bytes: 0, ..phase } } else { phase })
+}
+
+/// The name that the tables have: sizes in MiB, and what the setting says is not said again.
+fn plain(name: &str) -> String {
+    let name = name.strip_suffix(", cached").unwrap_or(name);
+    let words: Vec<&str> = name.split(' ').collect();
+    match words[..] {
+        ["seek"] => "seeks".to_owned(),
+        [verb, bytes, "B", "depth", depth] => {
+            let size = bytes.parse().map_or_else(|_| bytes.to_owned(), label);
+            format!("{verb} {size} x {depth}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "keepup_tests.rs"]
+mod tests;
