@@ -88,9 +88,11 @@ impl Running {
     }
 }
 
-/// The last lines that a program printed, on standard error or else on standard output.
+/// The last lines that a program printed for people, on standard error or else on standard output, there
+/// before its JSON if anything is.
 fn last_words(stderr: &str, stdout: &str) -> String {
-    let text = if stderr.trim().is_empty() { stdout } else { stderr };
+    let before_json = stdout.split("\n{").next().filter(|before| !before.starts_with('{'));
+    let text = if stderr.trim().is_empty() { before_json.unwrap_or(stdout) } else { stderr };
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
 }

@@ -23,6 +23,8 @@ fn a_failure_carries_the_last_words() {
     let error = error.map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("exit status: 4") && error.ends_with("b; c; d"), "{error}");
     assert_eq!(last_words(" \n", "x\n\ny\n"), "x; y");
+    assert_eq!(last_words("", "fio: no memory\n{\n  \"a\": 1\n}\n"), "fio: no memory");
+    assert_eq!(last_words("", "{\n\"error\": 1}\n"), "{; \"error\": 1}");
 }
 
 #[test]
