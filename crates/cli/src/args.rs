@@ -24,6 +24,11 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     text.parse::<Span>().map(|span| span.0).map_err(|e| e.to_string())
 }
 
+/// A length of time that is not nothing.
+pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
+    span(text).and_then(|time| if time.is_zero() { Err("no time at all".into()) } else { Ok(time) })
+}
+
 /// How much of a recording is kept: a size such as `2 TB`, or a length of time such as `3 h`.
 pub(crate) fn keep(text: &str) -> Result<KeepLimit, String> {
     if let Ok(bytes) = text.parse::<Bytes>() {

@@ -10,6 +10,7 @@ use crate::SysError;
 use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
+mod at_once;
 mod mapped;
 mod null;
 mod plain;

@@ -1,6 +1,5 @@
 //! Files as memory: for measuring what reading and writing through a mapping costs.
-use std::collections::VecDeque;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 
-use super::{BlockEngine, Completion, FILES_MAX, FileSlot, plain::wait_for};
+use super::{BlockEngine, Completion, FILES_MAX, FileSlot, at_once::AtOnce};
 use crate::SysError;
 use crate::pool::Block;
 use crate::waker::Waker;
@@ -22,9 +21,8 @@ const PAGE_BYTES: u64 = 4096;
 /// someone else cuts short meanwhile still ends the process.
 #[derive(Debug)]
 pub struct MappedEngine {
-    waker: Waker,
     files: Vec<Option<Map>>,
-    ended: VecDeque<Completion>,
+    ended: AtOnce,
 }
 
 /// One file's mapping.
@@ -87,7 +85,7 @@ impl MappedEngine {
     /// An engine woken by `waker`.
     pub fn new(waker: &Waker) -> Self {
         let files = (0..FILES_MAX).map(|_| None).collect();
-        Self { waker: waker.clone(), files, ended: VecDeque::with_capacity(64) }
+        Self { files, ended: AtOnce::new(waker) }
     }
 
     fn map(&self, slot: FileSlot) -> std::io::Result<&Map> {
@@ -124,7 +122,7 @@ impl BlockEngine for MappedEngine {
         // SAFETY: `touch` checked that `bytes` lie inside the mapping; a block is never part of one.
         let result =
             target.map(|to| unsafe { std::ptr::copy_nonoverlapping(block[..bytes].as_ptr(), to, bytes) });
-        self.ended.push_back(Completion { token, block: Some(block), result });
+        self.ended.end(token, Some(block), result);
     }
 
     fn read(&mut self, slot: FileSlot, offset: u64, mut block: Block, bytes: usize, token: u64) {
@@ -132,24 +130,19 @@ impl BlockEngine for MappedEngine {
         // SAFETY: as in `write`.
         let result = source
             .map(|from| unsafe { std::ptr::copy_nonoverlapping(from, block[..bytes].as_mut_ptr(), bytes) });
-        self.ended.push_back(Completion { token, block: Some(block), result });
+        self.ended.end(token, Some(block), result);
     }
 
     fn sync(&mut self, slot: FileSlot, token: u64) {
         let result = self.map(slot).and_then(Map::sync);
-        self.ended.push_back(Completion { token, block: None, result });
+        self.ended.end(token, None, result);
     }
 
     fn in_flight(&self) -> usize {
-        self.ended.len()
+        self.ended.count()
     }
 
     fn wait(&mut self, timeout: Duration, ended: &mut Vec<Completion>) -> Result<(), SysError> {
-        if self.ended.is_empty() && !timeout.is_zero() {
-            wait_for(self.waker.as_fd(), timeout)?;
-        }
-        self.waker.clear();
-        ended.extend(self.ended.drain(..));
-        Ok(())
+        self.ended.wait(timeout, ended)
     }
 }

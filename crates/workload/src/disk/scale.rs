@@ -79,7 +79,7 @@ impl Scale {
             let target = match self.kind {
                 Kind::Write if self.mode.space != Space::Overwritten => target,
                 _ => {
-                    (context.note)(&format!("filling {} GiB on {volume}", self.file_bytes >> 30));
+                    (context.note)(&format!("filling {:.1} GB on {volume}", self.file_bytes as f64 / 1e9));
                     Mover::fill(target, &self.mode, context)?
                 }
             };

@@ -169,7 +169,9 @@ impl DiskTest for Throttle {
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let volume = place.first.volume();
-        (context.note)("writing what will be read");
+        if self.most(Kind::Read) > 0 {
+            (context.note)("writing what will be read");
+        }
         let readers = self.targets(Kind::Read, place, context)?;
         let writers = self.targets(Kind::Write, place, context)?;
         let until = Until::Time { ramp: self.ramp, run: self.run };

@@ -5,7 +5,7 @@ use keepup_workload::disk::concurrent::Concurrent;
 use keepup_workload::disk::{Kind, Point};
 
 use super::columns::{Column, rows};
-use super::mode::{ModeArgs, SpaceArg, described, request};
+use super::mode::{ModeArgs, SpaceArg, depth, described, request};
 use super::run::{Common, Purpose, Test, measure, places};
 use crate::args::size;
 use crate::exit::Exit;
@@ -38,13 +38,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
     request: usize,
     /// Requests under way for each file
-    #[arg(
-        long,
-        default_value_t = 4,
-        value_name = "N",
-        value_parser = clap::value_parser!(u16).range(1..=1024),
-    )]
-    depth: u16,
+    #[arg(long, default_value = "4", value_name = "N", value_parser = depth)]
+    depth: usize,
     /// What lies where a writer writes
     #[arg(long, value_enum, default_value_t)]
     space: SpaceArg,
@@ -73,7 +68,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     };
     let mode = args.mode.mode(args.space.space())?;
     let file_bytes = args.size.max(1).next_multiple_of(args.request as u64);
-    let point = Point { bytes: args.request, depth: args.depth.into() };
+    let point = Point { bytes: args.request, depth: args.depth };
     let test = Test {
         test: Concurrent {
             kinds: kinds.clone(),

@@ -85,6 +85,12 @@ impl FirstSpaceArg {
     }
 }
 
+/// Requests under way: 1 to 1024.
+pub(super) fn depth(text: &str) -> Result<usize, String> {
+    let depth = text.trim().parse().ok().filter(|depth| (1..=1024).contains(depth));
+    depth.ok_or_else(|| format!("{text:?} is not a depth from 1 to 1024"))
+}
+
 /// Size of a request, in bytes: a multiple of 512 up to 64 MiB.
 pub(super) fn request(text: &str) -> Result<usize, String> {
     let bytes = crate::args::size(text)?;

@@ -18,6 +18,7 @@ use crate::args::default_volume;
 use crate::exit::Exit;
 use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
+use crate::verbs::record::usage;
 
 /// Flags of every disk test.
 #[derive(Clone, clap::Args)]
@@ -171,7 +172,7 @@ fn begin<T: DiskTest>(test: &Test<'_, T>, volumes: &[PathBuf]) -> DiskSummary {
 
 /// Prints the test as a job file of fio.
 fn export_fio<T: DiskTest>(test: &T, volumes: &[PathBuf]) -> anyhow::Result<Exit> {
-    let file = test.fio(volumes).map_err(|why| anyhow::anyhow!("no job file for {}: {why}", test.name()))?;
+    let file = test.fio(volumes).map_err(|why| usage(format!("no job file for {}: {why}", test.name())))?;
     let head = [
         format!("; {}", command()),
         "; run it with: fio FILE; its files are named keepup-fio-… and stay until you remove them".to_owned(),

@@ -7,9 +7,9 @@ use keepup_workload::disk::scale::{Scale, Step};
 use keepup_workload::disk::{Kind, Point};
 
 use super::columns::{Column, rows};
-use super::mode::{ModeArgs, SpaceArg, described, request};
+use super::mode::{ModeArgs, SpaceArg, depth, described, request};
 use super::run::{Common, Purpose, Test, measure, places};
-use crate::args::{size, span};
+use crate::args::{size, some_time, span};
 use crate::exit::Exit;
 use crate::verbs::record::usage;
 
@@ -32,13 +32,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "2 MiB", value_parser = request, value_name = "SIZE")]
     request: usize,
     /// Requests under way on each volume
-    #[arg(
-        long,
-        default_value_t = 4,
-        value_name = "K",
-        value_parser = clap::value_parser!(u16).range(1..=1024),
-    )]
-    outstanding: u16,
+    #[arg(long, default_value = "4", value_name = "K", value_parser = depth)]
+    outstanding: usize,
     /// Size of the file on each volume; it is written over and over
     #[arg(long, default_value = "4 GiB", value_parser = size, value_name = "SIZE")]
     file: u64,
@@ -46,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "10 s", value_parser = span, value_name = "TIME")]
     ramp: Duration,
     /// How long each number of volumes is measured
-    #[arg(long, default_value = "60 s", value_parser = span, value_name = "TIME")]
+    #[arg(long, default_value = "60 s", value_parser = some_time, value_name = "TIME")]
     run: Duration,
     /// What lies where a writer writes
     #[arg(long, value_enum, default_value = "overwritten")]
@@ -79,7 +74,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
         test: Scale {
             steps,
             kind,
-            point: Point { bytes: args.request, depth: args.outstanding.into() },
+            point: Point { bytes: args.request, depth: args.outstanding },
             file_bytes,
             ramp: args.ramp,
             run: args.run,

@@ -1,14 +1,13 @@
 //! `keepup disk steady`: hours of writing.
 use std::time::Duration;
 
-use clap::value_parser;
 use keepup_results::{DiskFinding, DiskRun, SteadyFinding, SteadyLap, SteadySample};
 use keepup_workload::disk::Point;
 use keepup_workload::disk::steady::{Steady, room, sentence};
 
-use super::mode::{FirstSpaceArg, ModeArgs, described};
+use super::mode::{FirstSpaceArg, ModeArgs, depth, described};
 use super::run::{Common, Purpose, Test, measure, table};
-use crate::args::{size, span};
+use crate::args::{size, some_time, span};
 use crate::exit::Exit;
 use crate::verbs::record::usage;
 
@@ -31,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["time", "bytes", "span"])]
     fill: bool,
     /// How long to write [default: 5 min, without --bytes and --fill]
-    #[arg(long, value_parser = span, value_name = "TIME")]
+    #[arg(long, value_parser = some_time, value_name = "TIME")]
     time: Option<Duration>,
     /// How much to write
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -46,8 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1 MiB")]
     block: u64,
     /// Requests under way
-    #[arg(long, default_value_t = 8, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    depth: u16,
+    #[arg(long, default_value = "8", value_name = "N", value_parser = depth)]
+    depth: usize,
     /// Length of a round; five in a row decide whether the rate is steady
     #[arg(long, value_parser = span, value_name = "TIME", default_value = "30 s")]
     round: Duration,
@@ -81,7 +80,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
         (time, ..) => time,
     };
     let bytes = if args.fill { Some(span_bytes) } else { args.bytes.map(|b| b.next_multiple_of(args.block)) };
-    let point = Point { bytes: usize::try_from(args.block)?, depth: args.depth.into() };
+    let point = Point { bytes: usize::try_from(args.block)?, depth: args.depth };
     let mode = args.mode.mode(args.space.space())?;
     let test = Steady { span_bytes, file_bytes, point, mode, time, bytes, round: args.round };
     let plan = serde_json::json!({

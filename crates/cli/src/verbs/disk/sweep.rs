@@ -8,9 +8,9 @@ use keepup_workload::disk::Point;
 use keepup_workload::disk::mode::Space;
 use keepup_workload::disk::sweep::Sweep;
 
-use super::mode::{ModeArgs, described};
+use super::mode::{ModeArgs, depth, described};
 use super::run::{Common, Purpose, Test, figure, measure, places};
-use crate::args::{size, span};
+use crate::args::{size, some_time};
 use crate::exit::Exit;
 
 /// Write and read with transfers of 512 B to 64 MiB, 1 to 256 at a time: one surface each
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DEPTHS", value_delimiter = ',', value_parser = depth)]
     depths: Vec<usize>,
     /// How long each point is measured [default: 1 s]
-    #[arg(long, value_parser = span, value_name = "TIME")]
+    #[arg(long, value_parser = some_time, value_name = "TIME")]
     time: Option<Duration>,
     /// Size of the file [default: 4 GiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -41,11 +41,6 @@ pub(crate) struct Args {
     quick: bool,
     #[command(flatten)]
     common: Common,
-}
-
-fn depth(text: &str) -> Result<usize, String> {
-    let depth = text.trim().parse().ok().filter(|depth| (1..=1024).contains(depth));
-    depth.ok_or_else(|| format!("{text:?} is not a depth from 1 to 1024"))
 }
 
 pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {

@@ -6,10 +6,11 @@ use keepup_workload::disk::throttle::{Crowd, Setting, Throttle};
 use keepup_workload::disk::{Pace, Point};
 
 use super::columns::{Column, rows};
-use super::mode::{ModeArgs, SpaceArg, described, request};
+use super::mode::{ModeArgs, SpaceArg, depth, described, request};
 use super::run::{Common, Purpose, Test, measure, places};
-use crate::args::{size, span};
+use crate::args::{size, some_time, span};
 use crate::exit::Exit;
+use crate::verbs::record::usage;
 
 /// Writers that write an event every so often, against one reader or several: rates and waiting times
 ///
@@ -53,13 +54,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
     event: usize,
     /// Events under way of one writer or reader
-    #[arg(
-        long,
-        default_value_t = 4,
-        value_name = "N",
-        value_parser = clap::value_parser!(u16).range(1..=1024),
-    )]
-    depth: u16,
+    #[arg(long, default_value = "4", value_name = "N", value_parser = depth)]
+    depth: usize,
     /// Size of each file; at its end a writer begins a new one, a reader goes to the front
     #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
     file: u64,
@@ -67,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "1 s", value_parser = span, value_name = "TIME")]
     ramp: Duration,
     /// How long each combination is measured
-    #[arg(long, default_value = "10 s", value_parser = span, value_name = "TIME")]
+    #[arg(long, default_value = "10 s", value_parser = some_time, value_name = "TIME")]
     time: Duration,
     /// What lies where a writer writes
     #[arg(long, value_enum, default_value_t)]
@@ -93,9 +89,12 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let writers = Crowd::all(&args.writers, &paces(&args.delays));
     let readers = Crowd::all(&args.readers, &paces(&args.read_delays));
     let settings = Setting::all(&writers, &readers);
+    if settings.is_empty() {
+        return Err(usage("nobody writes and nobody reads\nhint: --writers 1,2 or --readers 1".to_owned()));
+    }
     let mode = args.mode.mode(args.space.space())?;
     let file_bytes = args.file.max(1).next_multiple_of(args.event as u64);
-    let point = Point { bytes: args.event, depth: args.depth.into() };
+    let point = Point { bytes: args.event, depth: args.depth };
     let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>();
     let test = Test {
         test: Throttle {
