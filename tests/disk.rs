@@ -1,12 +1,10 @@
-//! Disk tests: what they print adds up, what they made is gone, and a disk that breaks costs the rest only.
+//! Disk tests: what they print adds up, and what they made is gone.
 use std::path::Path;
 use std::time::Duration;
 
-use keepup_testkit::disk::FaultyDisk;
-use keepup_testkit::root::{allowed, skip};
 use serde_json::Value;
 
-use crate::common::{directory, directory_alone, json, keepup, start};
+use crate::common::{directory, json, keepup, start};
 
 /// Bytes of the small sequence: 1 x 64 MiB, 8 x 8 MiB, 256 x 8 KiB.
 const ROUND: u64 = (64 << 20) + (64 << 20) + (2 << 20);
@@ -96,32 +94,6 @@ fn an_interrupted_test_keeps_what_it_has_and_removes_its_files() {
     assert_eq!(found["interrupted"], true);
     assert!(!found["runs"].as_array().unwrap().is_empty());
     assert_eq!(entries(&here.join("keepup-data")), 0);
-}
-
-#[test]
-fn a_disk_that_breaks_in_mid_test_costs_the_rest_only() {
-    let test = "a_disk_that_breaks_in_mid_test_costs_the_rest_only";
-    if !allowed(test) {
-        return;
-    }
-    let place = directory_alone();
-    let here = place.path();
-    let mut disk = match FaultyDisk::mount(&here.join("disk"), "faults::file_server") {
-        Ok(disk) => disk,
-        Err(why) => return skip(test, &why),
-    };
-    let arguments = ["disk", "testdisk", "--quick", "--repeats", "1000", "--volume", "disk", "--json"];
-    let run = start(here, &arguments);
-    std::thread::sleep(Duration::from_secs(2));
-    disk.break_down().unwrap();
-    let run = run.wait();
-    assert_eq!(run.code(), 4, "{run:#?}");
-    let found = json(&run);
-    let failure = found["failure"].as_str().unwrap();
-    assert!(failure.contains("data_") && failure.contains("Input/output error"), "{failure}");
-    assert!(run.stderr.contains(failure), "people are told as well: {run:#?}");
-    assert!(!phases(&found["runs"][0]).is_empty(), "{found:#}");
-    assert_eq!(entries(&here.join("disk")), 0, "its files are gone");
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod common;
 mod disk;
 #[path = "disk_block.rs"]
 mod disk_block;
+#[path = "disk_breaks.rs"]
+mod disk_breaks;
 #[path = "disk_cache.rs"]
 mod disk_cache;
 #[path = "disk_filesystems.rs"]

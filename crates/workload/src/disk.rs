@@ -13,6 +13,7 @@ mod on_volumes;
 mod phase;
 mod repeat;
 pub mod scale;
+pub(crate) mod series;
 pub mod steady;
 pub mod sweep;
 pub mod testdisk;

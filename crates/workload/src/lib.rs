@@ -13,6 +13,8 @@ pub mod preflight;
 pub mod record;
 mod scratch;
 pub mod soak;
+#[cfg(test)]
+mod testing;
 
 pub use contract::{Context, Footprint, Workload, run};
 pub use error::{VolumeTrouble, WorkloadError};

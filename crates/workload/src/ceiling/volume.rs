@@ -1,23 +1,19 @@
 //! One volume alone: blocks from memory through the recorder's own engine into preallocated segments,
 //! durable at the end.
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use keepup_sys::engine::{BlockEngine, Completion, EngineChoice, FileSlot, open};
-use keepup_sys::file::create_preallocated;
-use keepup_sys::pool::Pool;
-use keepup_sys::waker::Waker;
+use keepup_measure::histogram::Latency;
+use keepup_sys::SysError;
+use keepup_sys::engine::EngineChoice;
+use keepup_sys::file::{Access, Durability, open_file};
 
-use super::system;
-use crate::data::{SEED, fill_random};
+use crate::disk::Point;
+use crate::disk::mode::Mode;
+use crate::disk::series::Series;
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
-
-const SYNC_TOKEN: u64 = u64::MAX;
-/// Every page of the data is stamped, so that no page is written twice with the same contents.
-const PAGE_BYTES: usize = 4096;
 
 /// What is written, and how.
 #[derive(Clone, Debug)]
@@ -57,82 +53,19 @@ pub struct VolumeMeasured {
     pub bytes: u64,
 }
 
-struct Writing {
-    engine: Box<dyn BlockEngine>,
-    pool: Pool,
-    file: Option<(FileSlot, u64)>,
-    files: u32,
-    blocks: u64,
-    ended: Vec<Completion>,
-}
-
 impl VolumeCeiling {
     /// `name` becomes a directory on the volume for as long as it runs.
     pub fn new(spec: VolumeSpec, name: String) -> Self {
         Self { spec, name, scratch: None, bytes: 0, bytes_per_second: 0.0 }
     }
-
-    fn next_file(&self, path: &Path, writing: &mut Writing) -> Result<FileSlot, WorkloadError> {
-        let made = create_preallocated(path, self.spec.segment_bytes)?;
-        let slot = writing.engine.add_file(Arc::new(made.file))?;
-        writing.file = Some((slot, 0));
-        writing.files += 1;
-        Ok(slot)
-    }
-
-    fn step(&mut self, writing: &mut Writing) -> Result<(), WorkloadError> {
-        let room = |at: u64| at + self.spec.block_bytes as u64 <= self.spec.segment_bytes;
-        let (slot, offset) = match writing.file.filter(|(_, at)| room(*at)) {
-            Some(place) => place,
-            None => {
-                self.settle(writing)?;
-                let name = format!("block-{:06}", writing.files);
-                let Some(scratch) = &mut self.scratch else { return Ok(()) };
-                let path = scratch.file(&name);
-                (self.next_file(&path, writing)?, 0)
-            }
-        };
-        while writing.engine.in_flight() >= self.spec.depth {
-            writing.wait(Duration::from_secs(1))?;
-        }
-        let Some(mut block) = writing.pool.take(self.spec.block_bytes) else { return Ok(()) };
-        for page in (0..self.spec.block_bytes).step_by(PAGE_BYTES) {
-            block[page..page + 8].copy_from_slice(&writing.blocks.to_le_bytes());
-        }
-        writing.engine.write(slot, offset, block, self.spec.block_bytes, writing.blocks);
-        writing.engine.wait(Duration::ZERO, &mut writing.ended)?;
-        writing.blocks += 1;
-        writing.file = Some((slot, offset + self.spec.block_bytes as u64));
-        self.bytes += self.spec.block_bytes as u64;
-        Ok(())
-    }
-
-    /// Waits for everything under way and makes the present file durable.
-    fn settle(&self, writing: &mut Writing) -> Result<(), WorkloadError> {
-        while writing.engine.in_flight() > 0 {
-            writing.wait(Duration::from_secs(1))?;
-        }
-        if let Some((slot, _)) = writing.file.take() {
-            writing.engine.sync(slot, SYNC_TOKEN);
-            while writing.engine.in_flight() > 0 {
-                writing.wait(Duration::from_secs(1))?;
-            }
-            writing.engine.remove_file(slot);
-        }
-        Ok(())
-    }
 }
 
-impl Writing {
-    fn wait(&mut self, timeout: Duration) -> Result<(), WorkloadError> {
-        self.engine.wait(timeout, &mut self.ended)?;
-        for completion in self.ended.drain(..) {
-            if let Some(block) = completion.block {
-                self.pool.give_back(block);
-            }
-            completion.result.map_err(system("write to the volume"))?;
-        }
-        Ok(())
+/// Direct, unless the file system has nothing of the kind: the recorder writes there all the same.
+fn access(probe: &Path) -> Result<Access, WorkloadError> {
+    match open_file(probe, Access::Direct, Durability::Flushed) {
+        Ok(_) => Ok(Access::Direct),
+        Err(SysError::NotDirect { .. }) => Ok(Access::Buffered),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -154,23 +87,28 @@ impl Workload for VolumeCeiling {
     }
 
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        let mut pool = Pool::new((self.spec.depth + 2) * (self.spec.block_bytes + (64 << 10)))?;
-        if let Some(mut all) = pool.take(pool.block_bytes_max()) {
-            fill_random(&mut all, SEED);
-            pool.give_back(all);
+        let (Some(scratch), spec) = (&mut self.scratch, &self.spec) else { return Ok(()) };
+        let mode = Mode { access: access(&scratch.file("probe"))?, engine: spec.engine, ..Mode::default() };
+        let files = spec.bytes_max.div_ceil(spec.segment_bytes).max(1);
+        let paths = (0..files).map(|n| scratch.file(&format!("block-{n:06}"))).collect();
+        let point = Point { bytes: spec.block_bytes, depth: spec.depth };
+        let mut series = Series::new(&mode, point, spec.segment_bytes, paths)?;
+        let end_bytes = spec.bytes_max / spec.block_bytes as u64 * spec.block_bytes as u64;
+        let (clock, mut latency) = (context.clock.as_ref(), Latency::new());
+        let begin_ns = clock.now_ns();
+        let end_ns = begin_ns + spec.time.as_nanos() as u64;
+        while !context.stop.load(Ordering::Acquire) {
+            while series.start(end_bytes, clock)? {}
+            let now_ns = clock.now_ns();
+            if now_ns >= end_ns || (series.is_idle() && series.started_bytes() >= end_bytes) {
+                break;
+            }
+            let left = Duration::from_nanos(end_ns - now_ns);
+            series.wait(left.min(Duration::from_secs(1)), clock, &mut latency)?;
         }
-        let (engine, _) = open(self.spec.engine, &pool.memory(), &Waker::new()?, self.spec.depth)?;
-        let mut writing = Writing { engine, pool, file: None, files: 0, blocks: 0, ended: Vec::new() };
-        let begin_ns = context.clock.now_ns();
-        let end_ns = begin_ns + self.spec.time.as_nanos() as u64;
-        while context.clock.now_ns() < end_ns
-            && self.bytes + self.spec.block_bytes as u64 <= self.spec.bytes_max
-            && !context.stop.load(Ordering::Acquire)
-        {
-            self.step(&mut writing)?;
-        }
-        self.settle(&mut writing)?;
-        let elapsed_ns = context.clock.now_ns() - begin_ns;
+        series.finish(clock, &mut latency)?;
+        self.bytes = series.done_bytes();
+        let elapsed_ns = clock.now_ns() - begin_ns;
         self.bytes_per_second = self.bytes as f64 / (elapsed_ns.max(1) as f64 / 1e9);
         Ok(())
     }

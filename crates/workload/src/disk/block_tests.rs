@@ -1,12 +1,8 @@
 //! All phases are there and count every byte and every file; nothing is left behind.
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use keepup_measure::clock::SystemClock;
 
 use super::*;
 use crate::disk::OnVolumes;
+use crate::testing::{context, stopped};
 use crate::{Workload, run};
 
 const SIZE: u64 = 16 << 20;
@@ -23,12 +19,6 @@ const NAMES: [&str; 10] = [
     "delete random",
 ];
 
-fn context(stop: bool) -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    let stop = Arc::new(AtomicBool::new(stop));
-    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
-}
-
 fn test(through: Through) -> BlockTest {
     BlockTest { size_bytes: SIZE, chunk_bytes: 64 << 10, through, seeks: 101, files: 300 }
 }
@@ -38,7 +28,7 @@ fn every_phase_counts_its_bytes_and_files() {
     for through in [Through::Cached, Through::Buffered, Through::Direct] {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let mut workload = OnVolumes::new(test(through), vec![directory.path().into()], "scratch".into());
-        let phases = match run(&mut workload, &mut context(false)) {
+        let phases = match run(&mut workload, &mut context()) {
             Err(WorkloadError::Sys(keepup_sys::SysError::NotDirect { .. })) => continue,
             outcome => outcome.unwrap().phases,
         };
@@ -71,15 +61,15 @@ fn what_was_announced_is_what_is_written() {
 #[test]
 fn parts_can_be_left_out_and_a_stop_ends_at_once() {
     let directory = tempfile::tempdir().unwrap();
-    let names = |test: BlockTest, stop: bool| {
+    let names = |test: BlockTest, mut context: Context| {
         let mut workload = OnVolumes::new(test, vec![directory.path().into()], "scratch".into());
-        let phases = run(&mut workload, &mut context(stop)).unwrap().phases;
+        let phases = run(&mut workload, &mut context).unwrap().phases;
         phases.into_iter().map(|phase| phase.name).collect::<Vec<_>>()
     };
     let all = test(Through::Buffered);
-    assert_eq!(names(BlockTest { size_bytes: 0, ..all.clone() }, false), NAMES[4..]);
-    assert_eq!(names(BlockTest { seeks: 0, files: 0, ..all.clone() }, false), NAMES[..3]);
-    assert!(names(all, true).is_empty());
+    assert_eq!(names(BlockTest { size_bytes: 0, ..all.clone() }, context()), NAMES[4..]);
+    assert_eq!(names(BlockTest { seeks: 0, files: 0, ..all.clone() }, context()), NAMES[..3]);
+    assert!(names(all, stopped()).is_empty());
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 

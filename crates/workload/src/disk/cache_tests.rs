@@ -1,22 +1,12 @@
 //! The finding follows from its steps, what is read was written, and nothing is left behind. That a size is
 //! found where one is known, in a group with little memory, is a test of the whole program.
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use keepup_measure::clock::SystemClock;
 
 use super::*;
 use crate::disk::OnVolumes;
+use crate::testing::{context, stopped};
 use crate::{Workload, run};
 
 const FILE: u64 = 8 << 20;
-
-fn context(stop: bool) -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    let stop = Arc::new(AtomicBool::new(stop));
-    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
-}
 
 fn probe(files: u64) -> CacheProbe {
     CacheProbe { file_bytes: FILE, limit: Limit { bytes: files * FILE + 5, by: "the test".into() } }
@@ -33,7 +23,7 @@ fn finding(found: &Found) -> CacheFinding {
 fn the_finding_follows_from_its_steps() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let mut test = OnVolumes::new(probe(4), vec![directory.path().into()], "scratch".into());
-    let found = run(&mut test, &mut context(false)).unwrap();
+    let found = run(&mut test, &mut context()).unwrap();
     let told = finding(&found);
     assert_eq!(told.limit_bytes, 4 * FILE);
     let references = found.phases.iter().filter(|phase| !phase.name.contains("first")).count();
@@ -60,7 +50,7 @@ fn it_stays_within_what_it_announced_and_a_stop_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let mut test = OnVolumes::new(probe(4), vec![directory.path().into()], "scratch".into());
     assert_eq!(test.plan().space_bytes[directory.path()], 4 * FILE);
-    let found = run(&mut test, &mut context(true)).unwrap();
+    let found = run(&mut test, &mut stopped()).unwrap();
     assert!(finding(&found).unanswered.unwrap().contains("cut short"));
     assert_eq!(found.phases.len(), 0);
 }

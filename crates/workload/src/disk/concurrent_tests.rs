@@ -1,20 +1,10 @@
 //! One, two, three at once: the timed file is moved whole, and the others do not run dry.
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use keepup_measure::clock::SystemClock;
 
 use super::*;
 use crate::disk::OnVolumes;
 use crate::disk::mode::Access;
+use crate::testing::context;
 use crate::{Workload, run};
-
-fn context() -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    let stop = Arc::new(AtomicBool::new(false));
-    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
-}
 
 #[test]
 fn the_first_file_is_timed_whole_and_the_others_are_beside_it() {

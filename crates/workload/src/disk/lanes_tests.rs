@@ -1,24 +1,16 @@
 //! Readers and writers at once: the parts are the whole, nobody runs ahead of his schedule, an error or a
 //! stop ends all of them.
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use keepup_measure::clock::SystemClock;
-
 use super::*;
 use crate::disk::mode::{Access, EngineChoice, Space};
+use crate::testing::context;
 
 const FILE: u64 = 8 << 20;
 
 fn mode(engine: EngineChoice) -> Mode {
     Mode { access: Access::Buffered, engine, ..Mode::default() }
-}
-
-fn context() -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    let stop = Arc::new(AtomicBool::new(false));
-    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
 }
 
 fn lane(directory: &Path, name: &str, kind: Kind, pace: Pace, mode: &Mode) -> Lane {

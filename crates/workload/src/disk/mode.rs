@@ -3,11 +3,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use keepup_sys::engine::EngineChoice;
+use keepup_sys::engine::{BlockEngine, open};
 pub use keepup_sys::file::{Access, Durability};
 use keepup_sys::file::{open_file, reserve, set_length};
+use keepup_sys::pool::Pool;
+use keepup_sys::waker::Waker;
 
 use crate::WorkloadError;
-use crate::data::fill_random;
+use crate::data::{SEED, fill_random};
 
 /// The unit in which contents are made: every page has a stamp of its own, or a part of its own.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -41,6 +44,25 @@ impl Default for Mode {
 }
 
 impl Mode {
+    /// An engine that keeps up to `depth` requests under way, and `memory_bytes` of memory for them, with data
+    /// that differs from seed to seed.
+    pub(super) fn open(
+        &self,
+        memory_bytes: usize,
+        depth: usize,
+        seed: u64,
+    ) -> Result<(Box<dyn BlockEngine>, Pool), WorkloadError> {
+        // Memory lies in regions which a request does not cross: some may stay unused at their ends.
+        let mut pool = Pool::new(memory_bytes + (1 << 20))?;
+        if let Some(mut all) = pool.take(pool.block_bytes_max()) {
+            self.pattern.fill(&mut all, SEED.wrapping_add(seed));
+            pool.give_back(all);
+        }
+        let (mut engine, _) = open(self.engine, &pool.memory(), &Waker::new()?, self.depth(depth))?;
+        engine.set_gather(false);
+        Ok((engine, pool))
+    }
+
     /// How many requests can be under way where `depth` are wanted: some engines end one before they begin
     /// the next.
     pub(super) fn depth(&self, depth: usize) -> usize {

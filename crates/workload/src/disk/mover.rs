@@ -5,13 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
-use keepup_sys::engine::{BlockEngine, Completion, FileSlot, open};
+use keepup_sys::engine::{BlockEngine, Completion, FileSlot};
 use keepup_sys::file::{forget_cached, sync_data};
 use keepup_sys::pool::{GRAIN_BYTES, Pool};
-use keepup_sys::waker::Waker;
 
 use super::mode::{Mode, Space, Target};
-use crate::data::SEED;
 use crate::{Context, WorkloadError};
 
 /// Whether bytes go to the disk or come from it.
@@ -98,14 +96,7 @@ impl Mover {
     ) -> Result<Self, WorkloadError> {
         let memory = points.iter().map(|point| point.memory_bytes()).max().unwrap_or(0);
         let depth = mode.depth(points.iter().map(|point| point.depth).max().unwrap_or(1));
-        // Memory lies in regions which a request does not cross: some may stay unused at their ends.
-        let mut pool = Pool::new(memory + (1 << 20))?;
-        if let Some(mut all) = pool.take(pool.block_bytes_max()) {
-            mode.pattern.fill(&mut all, SEED.wrapping_add(seed));
-            pool.give_back(all);
-        }
-        let (mut engine, _) = open(mode.engine, &pool.memory(), &Waker::new()?, depth)?;
-        engine.set_gather(false);
+        let (mut engine, pool) = mode.open(memory, depth, seed)?;
         let slot = engine.add_file(Arc::clone(&target.file))?;
         Ok(Self {
             engine,

@@ -1,6 +1,5 @@
 //! Every way of moving bytes moves all of them, to where they belong.
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
+use std::collections::BTreeSet;
 
 use keepup_measure::clock::SystemClock;
 use keepup_sys::engine::EngineChoice;
@@ -8,15 +7,10 @@ use keepup_sys::file::{Access, Durability};
 
 use super::*;
 use crate::disk::mode::PAGE_BYTES;
+use crate::testing::context;
 
 const FILE: u64 = 6 << 20;
 const POINT: Point = Point { bytes: 64 << 10, depth: 4 };
-
-fn context() -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    let stop = Arc::new(AtomicBool::new(false));
-    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
-}
 
 fn modes() -> impl Iterator<Item = Mode> {
     let engines = [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped];

@@ -1,20 +1,10 @@
 //! Volumes are added one by one, and what they give and cost is counted right.
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use keepup_measure::clock::SystemClock;
 
 use super::*;
 use crate::disk::OnVolumes;
 use crate::disk::mode::Access;
 use crate::run;
-
-fn context() -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    let stop = Arc::new(AtomicBool::new(false));
-    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
-}
+use crate::testing::context;
 
 fn phase(rate: f64, cpu: f64) -> DiskPhase {
     DiskPhase {

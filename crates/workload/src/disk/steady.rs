@@ -17,6 +17,7 @@ use keepup_results::{DiskFinding, SteadyChange};
 use super::fio::FioFile;
 use super::mode::Mode;
 use super::phase::{PhaseClock, RATE_GUESS, told};
+use super::series::Series;
 use super::sweep::RATE_MAX;
 use super::{Cost, DiskTest, Found, Kind, Place, Point};
 use crate::preflight::Checked;
@@ -24,12 +25,10 @@ use crate::{Context, WorkloadError};
 
 mod causes;
 mod log;
-mod series;
 mod thinned;
 mod watch;
 
 use log::Log;
-use series::Series;
 use watch::Watch;
 
 /// How often the rate is looked at.
@@ -198,7 +197,7 @@ impl DiskTest for Steady {
         let paths: Vec<PathBuf> = (0..files).map(|n| place.first.file(&format!("data_{n:05}"))).collect();
         let clock = Arc::clone(&context.clock);
         let clock: &dyn Clock = clock.as_ref();
-        let series = Series::new(self, paths)?;
+        let series = Series::new(&self.mode, self.point, self.file_bytes, paths)?;
         let watch = Watch::new(Path::new("/"), place.first.path());
         let begin_ns = clock.now_ns();
         let deadline_ns = self.time.map(|time| begin_ns + time.as_nanos() as u64);

@@ -1,24 +1,11 @@
 //! Every point is there, moves whole requests, and leaves nothing behind.
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use keepup_measure::clock::SystemClock;
 use keepup_sys::engine::EngineChoice;
 
 use super::*;
 use crate::disk::OnVolumes;
 use crate::run;
-
-fn context() -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    Context {
-        clock: Arc::new(SystemClock),
-        stop: Arc::new(AtomicBool::new(false)),
-        sample,
-        note: Box::new(|_| {}),
-    }
-}
+use crate::testing::context;
 
 fn sweep(engine: EngineChoice) -> Sweep {
     let points = [(4096, 1), (4096, 16), (1 << 20, 4), (64 << 20, 64), (128 << 20, 1)]

@@ -1,12 +1,8 @@
 //! The sequence is the listing's, and nothing is left behind.
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use keepup_measure::clock::SystemClock;
 
 use super::*;
 use crate::disk::{OnVolumes, alternate};
+use crate::testing::{context, stopped};
 use crate::{Workload, run};
 
 const SMALL: [Series; 3] = [
@@ -15,23 +11,13 @@ const SMALL: [Series; 3] = [
     Series { files: 5, bytes: 8 << 10 },
 ];
 
-fn context(stop: bool) -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    Context {
-        clock: Arc::new(SystemClock),
-        stop: Arc::new(AtomicBool::new(stop)),
-        sample,
-        note: Box::new(|_| {}),
-    }
-}
-
 const SMALL_TEST: Testdisk = Testdisk { sequence: SMALL, direct: false };
 
 #[test]
 fn creates_then_overwrites_and_counts_every_byte() {
     let directory = tempfile::tempdir().unwrap();
     let mut testdisk = OnVolumes::new(SMALL_TEST, vec![directory.path().into()], "scratch".into());
-    let phases = run(&mut testdisk, &mut context(false)).unwrap().phases;
+    let phases = run(&mut testdisk, &mut context()).unwrap().phases;
     let told: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
     let (large, middle, small) = (33 << 20, 3 << 20, 40 << 10);
     assert_eq!(
@@ -60,11 +46,11 @@ fn the_listing_is_the_papers() {
 fn a_stop_keeps_what_was_finished_and_an_error_too() {
     let directory = tempfile::tempdir().unwrap();
     let volumes = [vec![directory.path().to_owned()]];
-    let done = alternate(&SMALL_TEST, &volumes, 3, "scratch", &mut context(true), &mut |_| {});
+    let done = alternate(&SMALL_TEST, &volumes, 3, "scratch", &mut stopped(), &mut |_| {});
     assert!(done.is_interrupted && done.failure.is_none());
     assert_eq!((done.runs.len(), done.runs[0].phases.len()), (1, 0));
     let gone = [vec![directory.path().join("gone")]];
-    let done = alternate(&SMALL_TEST, &gone, 3, "scratch", &mut context(false), &mut |_| {});
+    let done = alternate(&SMALL_TEST, &gone, 3, "scratch", &mut context(), &mut |_| {});
     assert!(done.failure.is_some());
     assert_eq!(done.runs.len(), 1);
 }
@@ -75,7 +61,7 @@ fn volumes_take_turns() {
     let volumes = [vec![a.path().to_owned()], vec![b.path().to_owned()]];
     let mut told = Vec::new();
     let tell = &mut |run: &keepup_results::DiskRun| told.push((run.place(), run.repeat));
-    let done = alternate(&SMALL_TEST, &volumes, 2, "scratch", &mut context(false), tell);
+    let done = alternate(&SMALL_TEST, &volumes, 2, "scratch", &mut context(), tell);
     let name = |path: &Path| path.display().to_string();
     let (a, b) = (name(a.path()), name(b.path()));
     assert_eq!(told, [(a.clone(), 1), (b.clone(), 1), (a, 2), (b, 2)]);

@@ -1,20 +1,10 @@
 //! Every setting is measured with all who take part in it.
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use keepup_measure::clock::SystemClock;
 
 use super::*;
 use crate::disk::OnVolumes;
 use crate::disk::mode::Access;
+use crate::testing::context;
 use crate::{Workload, run};
-
-fn context() -> Context {
-    let sample = Box::new(|_, _: BTreeMap<String, f64>| {});
-    let stop = Arc::new(AtomicBool::new(false));
-    Context { clock: Arc::new(SystemClock), stop, sample, note: Box::new(|_| {}) }
-}
 
 fn settings() -> Vec<Setting> {
     let paces = [Pace::Every(Duration::from_millis(4)), Pace::Pause(Duration::from_millis(2))];

@@ -3,23 +3,10 @@ use std::collections::BTreeSet;
 
 use keepup_measure::clock::SystemClock;
 
-use super::super::super::mode::EngineChoice;
 use super::*;
+use crate::disk::mode::EngineChoice;
 
 const FILE: u64 = 4 << 20;
-
-fn test(engine: EngineChoice) -> Steady {
-    let point = Point { bytes: 256 << 10, depth: 4 };
-    Steady {
-        span_bytes: 3 * FILE,
-        file_bytes: FILE,
-        point,
-        mode: Mode { engine, ..Mode::default() },
-        time: None,
-        bytes: None,
-        round: Duration::from_secs(1),
-    }
-}
 
 /// Writes up to `end_bytes`; false where there is no direct I/O.
 fn write(series: &mut Series, end_bytes: u64) -> bool {
@@ -58,7 +45,9 @@ fn files_follow_each_other_and_are_written_over_in_turn() {
     for engine in [EngineChoice::Auto, EngineChoice::Plain] {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let paths: Vec<PathBuf> = (0..3).map(|n| directory.path().join(format!("{n}"))).collect();
-        let mut series = Series::new(&test(engine), paths.clone()).unwrap();
+        let mode = Mode { engine, ..Mode::default() };
+        let point = Point { bytes: 256 << 10, depth: 4 };
+        let mut series = Series::new(&mode, point, FILE, paths.clone()).unwrap();
         if !write(&mut series, 3 * FILE) {
             return;
         }

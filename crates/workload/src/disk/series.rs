@@ -11,16 +11,13 @@ use std::time::Duration;
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
 use keepup_results::SteadyFile;
-use keepup_sys::engine::{BlockEngine, Completion, FileSlot, open};
+use keepup_sys::engine::{BlockEngine, Completion, FileSlot};
 use keepup_sys::file::{open_file, sync_data};
 use keepup_sys::pool::Pool;
-use keepup_sys::waker::Waker;
 
-use super::super::Point;
-use super::super::mode::{Mode, Target};
-use super::Steady;
+use super::Point;
+use super::mode::{Mode, Target};
 use crate::WorkloadError;
-use crate::data::SEED;
 
 /// Files that may wait for their flush; an engine knows 16.
 const OPEN_MAX: usize = 8;
@@ -28,7 +25,7 @@ const OPEN_MAX: usize = 8;
 const FLUSH: u64 = 1 << 48;
 
 /// The series.
-pub(super) struct Series {
+pub(crate) struct Series {
     paths: Vec<PathBuf>,
     file_bytes: u64,
     point: Point,
@@ -65,22 +62,20 @@ struct Open {
 }
 
 impl Series {
-    /// Ready to write; nothing is made yet.
-    pub(super) fn new(test: &Steady, paths: Vec<PathBuf>) -> Result<Self, WorkloadError> {
-        // Memory lies in regions which a request does not cross: some may stay unused at their ends.
-        let mut pool = Pool::new(test.point.memory_bytes() + (1 << 20))?;
-        if let Some(mut all) = pool.take(pool.block_bytes_max()) {
-            test.mode.pattern.fill(&mut all, SEED);
-            pool.give_back(all);
-        }
-        let depth = test.mode.depth(test.point.depth);
-        let (mut engine, _) = open(test.mode.engine, &pool.memory(), &Waker::new()?, depth)?;
-        engine.set_gather(false);
+    /// Ready to write requests as `point` says into files of `file_bytes` at `paths`; nothing is made yet.
+    pub(crate) fn new(
+        mode: &Mode,
+        point: Point,
+        file_bytes: u64,
+        paths: Vec<PathBuf>,
+    ) -> Result<Self, WorkloadError> {
+        let depth = mode.depth(point.depth);
+        let (engine, pool) = mode.open(point.memory_bytes(), depth, 0)?;
         Ok(Self {
             paths,
-            file_bytes: test.file_bytes,
-            point: test.point,
-            mode: test.mode,
+            file_bytes,
+            point,
+            mode: *mode,
             engine,
             pool,
             ended: Vec::new(),
@@ -96,35 +91,35 @@ impl Series {
         })
     }
 
-    pub(super) fn started_bytes(&self) -> u64 {
+    pub(crate) fn started_bytes(&self) -> u64 {
         self.started_bytes
     }
 
-    pub(super) fn done_bytes(&self) -> u64 {
+    pub(crate) fn done_bytes(&self) -> u64 {
         self.done_bytes
     }
 
-    pub(super) fn files_begun(&self) -> u64 {
+    pub(crate) fn files_begun(&self) -> u64 {
         self.files_begun
     }
 
     /// Whether nothing is under way.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.engine.in_flight() == 0
     }
 
     /// Whether the file that is written was written before.
-    pub(super) fn overwrites(&self) -> bool {
+    pub(crate) fn overwrites(&self) -> bool {
         self.files_begun > self.paths.len() as u64
     }
 
     /// Files that the series has gone on from since this was asked last.
-    pub(super) fn take_finished(&mut self) -> Vec<SteadyFile> {
+    pub(crate) fn take_finished(&mut self) -> Vec<SteadyFile> {
         std::mem::take(&mut self.finished)
     }
 
     /// Starts a request; false when something must end first, or when `end_bytes` have been started.
-    pub(super) fn start(&mut self, end_bytes: u64, clock: &dyn Clock) -> Result<bool, WorkloadError> {
+    pub(crate) fn start(&mut self, end_bytes: u64, clock: &dyn Clock) -> Result<bool, WorkloadError> {
         let bytes = self.point.bytes;
         if self.started_bytes >= end_bytes {
             return Ok(false);
@@ -205,7 +200,7 @@ impl Series {
     }
 
     /// Waits until something ends, at most `timeout`.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         &mut self,
         timeout: Duration,
         clock: &dyn Clock,
@@ -251,7 +246,7 @@ impl Series {
     }
 
     /// Waits for everything under way and brings all of it to the disk.
-    pub(super) fn finish(&mut self, clock: &dyn Clock, latency: &mut Latency) -> Result<(), WorkloadError> {
+    pub(crate) fn finish(&mut self, clock: &dyn Clock, latency: &mut Latency) -> Result<(), WorkloadError> {
         while !self.is_idle() {
             self.wait(Duration::from_secs(1), clock, latency)?;
         }
