@@ -1,7 +1,7 @@
 //! From what held to the answer: FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
 use keepup_results::Verdict;
 
-use crate::search::{End, Outcome, TrialRecord};
+use crate::search::{End, Outcome};
 
 /// What the verdict is made of.
 #[derive(Clone, Debug)]
@@ -54,12 +54,10 @@ pub fn judge(basis: &Basis<'_>) -> Judgement {
         basis.headroom_wanted
     )];
     if headroom < 1.0 {
-        // Only a trial that failed for the machine's own reasons shows that the machine is not fit.
-        let own = |trial: &&TrialRecord| trial.failed.is_some() && !trial.outcome.generator_limited;
-        if basis.outcome.trials.iter().any(|trial| own(&trial)) {
+        let limit = generator_limit(basis.outcome);
+        if machine_failed(basis.outcome, qualified, limit) {
             return answer(Verdict::NotFit, reasons);
         }
-        let limit = generator_limit(basis.outcome);
         reasons.push(limit.map_or_else(|| "no higher rate was tried".into(), generator));
         return Judgement { verdict: Verdict::Inconclusive, reasons, generator_limited: limit.is_some() };
     }
@@ -80,6 +78,15 @@ pub fn judge(basis: &Basis<'_>) -> Judgement {
         reasons.push(generator(*rate));
     }
     answer(if limited { Verdict::FitWithLimits } else { Verdict::Fit }, reasons)
+}
+
+/// A trial above the rate that held failed for the machine's own reasons, at a rate which the generator is
+/// known to offer: one that falls behind sends what it missed in a rush, and that proves nothing.
+fn machine_failed(outcome: &Outcome, qualified: f64, limit: Option<f64>) -> bool {
+    outcome.trials.iter().any(|trial| {
+        let own = trial.failed.is_some() && !trial.outcome.generator_limited;
+        own && trial.rate > qualified && limit.is_none_or(|limit| trial.rate < limit)
+    })
 }
 
 /// The lowest rate that the generator could not offer, if there was one.

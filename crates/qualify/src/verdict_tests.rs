@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::search::{FailedCondition, Phase, TrialOutcome};
+use crate::search::{FailedCondition, Phase, TrialOutcome, TrialRecord};
 
 fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
     Outcome {
@@ -82,6 +82,13 @@ fn a_slow_generator_proves_nothing_about_the_machine() {
     shy.trials.push(failed(true));
     let judgement = verdict(&shy, |_| {});
     assert!(judgement.generator_limited && judgement.verdict == Verdict::Inconclusive);
+    // What was lost at a rate that the generator itself could not keep is not the machine's.
+    shy.trials.push(failed(false));
+    assert_eq!(verdict(&shy, |_| {}).verdict, Verdict::Inconclusive);
+    shy.trials[1].rate = 75e6;
+    assert_eq!(verdict(&shy, |_| {}).verdict, Verdict::NotFit);
+    shy.trials[1].rate = 60e6;
+    assert_eq!(verdict(&shy, |_| {}).verdict, Verdict::Inconclusive, "a higher rate held");
     let enough = verdict(&outcome(Some(200e6), End::GeneratorLimited { rate: 300e6 }), |_| {});
     assert_eq!((enough.verdict, enough.generator_limited), (Verdict::Fit, false));
 }

@@ -65,6 +65,16 @@ pub enum WorkloadError {
         /// The first difference.
         what: String,
     },
+    /// The file of a soak's state cannot be opened.
+    #[error("cannot open the state {}: {source}\nhint: {hint}", path.display())]
+    StateFile {
+        /// The state file.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+        /// What helps.
+        hint: String,
+    },
     /// A reference that is not what it was.
     #[error("cannot copy {}: {what}", path.display())]
     Reference {

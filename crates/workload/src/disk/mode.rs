@@ -44,8 +44,8 @@ impl Default for Mode {
 }
 
 impl Mode {
-    /// An engine that keeps up to `depth` requests under way, and `memory_bytes` of memory for them, with data
-    /// that differs from seed to seed.
+    /// An engine that keeps up to `depth` requests under way, and `memory_bytes` of memory for them, with
+    /// data that differs from seed to seed.
     pub(super) fn open(
         &self,
         memory_bytes: usize,

@@ -167,16 +167,15 @@ impl Desk {
     /// # Errors
     /// When somebody else goes on with it, it is damaged, or of another plan; the file is left alone then.
     pub fn open(path: &Path, beginning: Beginning) -> Result<Self, WorkloadError> {
-        let action = format!("open the state {}", path.display());
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o644);
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = options.custom_flags(flags.bits() as i32).open(path).map_err(system(&action))?;
+        let file = options.custom_flags(flags.bits() as i32).open(path).map_err(|e| not_opened(path, e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => return Err(WorkloadError::StateBusy { path: path.into() }),
             // A file system without locks is no reason not to soak.
             Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) | Ok(()) => {}
-            Err(e) => return Err(system(&action)(e.into())),
+            Err(e) => return Err(not_opened(path, e.into())),
         }
         let read = read_state(&file, path)?;
         let mut state = StateFile { file, path: path.into(), line: Vec::new(), bytes: 0, is_broken: false };
@@ -243,6 +242,17 @@ impl StateFile {
         let action = format!("cut off the torn line of the state {}", self.path.display());
         self.file.set_len(bytes).map_err(system(&action))
     }
+}
+
+/// Why the state could not be opened, and what helps.
+fn not_opened(path: &Path, source: std::io::Error) -> WorkloadError {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists());
+    let hint = match parent {
+        Some(missing) => format!("mkdir -p {}", missing.display()),
+        None if path.is_symlink() => "name the file itself: a symbolic link may lead anywhere".into(),
+        None => "another place: --state FILE".into(),
+    };
+    WorkloadError::StateFile { path: path.into(), source, hint }
 }
 
 /// The account in a state file, the length of its whole lines and of what stands behind them, in bytes;

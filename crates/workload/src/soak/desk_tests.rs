@@ -141,6 +141,18 @@ fn another_plan_and_a_second_process_are_refused() {
 }
 
 #[test]
+fn a_state_that_cannot_be_opened_tells_what_would_help() {
+    let directory = tempfile::tempdir().unwrap();
+    let (nowhere, link) = (directory.path().join("no/where/state"), directory.path().join("link"));
+    std::os::unix::fs::symlink(directory.path().join("elsewhere"), &link).unwrap();
+    for (path, hint) in [(&nowhere, "hint: mkdir -p "), (&link, "hint: name the file itself")] {
+        let refused = Desk::open(path, beginning("a")).unwrap_err();
+        assert!(refused.to_string().contains(hint), "{refused}");
+    }
+    assert!(!directory.path().join("elsewhere").exists());
+}
+
+#[test]
 fn of_very_many_mismatches_the_first_are_listed_and_all_are_counted() {
     let mut desk = Desk::without_state(beginning("a"));
     for _ in 0..LISTED_MAX + 7 {
