@@ -202,23 +202,28 @@ fn lost_and_misplaced_writes_are_called_so() {
 
 #[test]
 fn a_disk_that_breaks_costs_the_rest_only() {
-    let Some((place, mut disk)) = faulty("a_disk_that_breaks") else { return };
-    let here = place.path();
-    let soak =
-        ["soak", "--volume", "disk", "--size", "256 KiB", "--time", "60 s", "--json", "--state", "state"];
-    let run = start(here, &soak);
-    while noted(&here.join("state")) == 0 {
-        std::thread::sleep(Duration::from_millis(20));
+    for what in ["cannot write to", "cannot read"] {
+        let Some((place, mut disk)) = faulty("a_disk_that_breaks") else { return };
+        let here = place.path();
+        let soak =
+            ["soak", "--volume", "disk", "--size", "256 KiB", "--time", "60 s", "--json", "--state", "state"];
+        let run = start(here, &soak);
+        while noted(&here.join("state")) == 0 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        match what {
+            "cannot write to" => disk.break_down().unwrap(),
+            _ => disk.fail_reads().unwrap(),
+        }
+        let run = run.wait();
+        assert_eq!(run.code(), 4, "{run:#?}");
+        let found = json(&run);
+        let failure = found["failure"].as_str().unwrap();
+        assert!(failure.contains(what) && failure.contains("Input/output error"), "{failure}");
+        assert!(number(&found, "/totals/turns") > 0, "{found:#}");
+        assert_eq!(number(&found, "/totals/read/bytes"), noted(&here.join("state")));
+        assert!(entries(&here.join("disk")).is_empty(), "its files are gone");
     }
-    disk.break_down().unwrap();
-    let run = run.wait();
-    assert_eq!(run.code(), 4, "{run:#?}");
-    let found = json(&run);
-    let failure = found["failure"].as_str().unwrap();
-    assert!(failure.contains("write to") && failure.contains("Input/output error"), "{failure}");
-    assert!(number(&found, "/totals/turns") > 0, "{found:#}");
-    assert_eq!(number(&found, "/totals/read/bytes"), noted(&here.join("state")));
-    assert!(entries(&here.join("disk")).is_empty(), "its files are gone");
 }
 
 #[test]

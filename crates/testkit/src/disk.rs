@@ -87,6 +87,14 @@ impl FaultyDisk {
         writeln!(self.orders, "fail writes")
     }
 
+    /// Answers reads with EIO from now on.
+    ///
+    /// # Errors
+    /// When the server has ended.
+    pub fn fail_reads(&mut self) -> std::io::Result<()> {
+        writeln!(self.orders, "fail reads")
+    }
+
     /// Answers the next flush with EIO, and all later ones as if nothing had been.
     ///
     /// # Errors

@@ -29,6 +29,8 @@ const THREADS: usize = 8;
 struct Faults {
     /// Writes are answered with EIO.
     failing: AtomicBool,
+    /// Reads are answered with EIO.
+    failing_reads: AtomicBool,
     /// The next flush is answered with EIO.
     failing_flush: AtomicBool,
     /// How long a write takes at least, in milliseconds.
@@ -55,6 +57,7 @@ pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::
         match order?.split_once(' ') {
             Some(("delay", ms)) => faults.delay_ms.store(ms.parse().unwrap_or(0), Ordering::Relaxed),
             Some(("wrong", order)) => faults.mischief().extend(Mischief::parse(order)),
+            Some(("fail", "reads")) => faults.failing_reads.store(true, Ordering::Relaxed),
             Some(("fail", "flushes")) => faults.failing_flush.store(true, Ordering::Relaxed),
             _ => faults.failing.store(true, Ordering::Relaxed),
         }
@@ -219,6 +222,9 @@ impl Filesystem for Files {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if self.faults.failing_reads.load(Ordering::Relaxed) {
+            return reply.error(Errno::EIO);
+        }
         let tree = self.tree();
         let wrong = of_read(&mut self.faults.mischief(), tree.name(number.0), offset, bytes as usize);
         match (tree.read(number.0, offset, bytes as usize), wrong) {

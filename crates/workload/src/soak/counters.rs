@@ -1,10 +1,16 @@
 //! Counters of errors of everything that a soak goes through, before and after.
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use keepup_measure::errors::{ErrorCounter, disks_below, memory_errors, smart_errors, volume_errors};
 use keepup_results::SoakCounter;
+
+/// How long a disk is waited for that is asked for its account.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counters of errors of everything below the volumes.
 pub fn counters(volumes: &[PathBuf]) -> Vec<ErrorCounter> {
@@ -13,9 +19,8 @@ pub fn counters(volumes: &[PathBuf]) -> Vec<ErrorCounter> {
     for volume in volumes {
         counters.extend(volume_errors(root, volume));
         for disk in disks_below(root, volume) {
-            // Its exit code tells of the disk's health too; what counts is whether it printed an account.
-            let asked = Command::new("smartctl").args(["-j", "-A", &format!("/dev/{disk}")]).output();
-            let text = asked.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            let text =
+                printed(Command::new("smartctl").args(["-j", "-A", &format!("/dev/{disk}")]), PATIENCE);
             counters.extend(smart_errors(&disk, text.as_deref()));
         }
     }
@@ -23,6 +28,30 @@ pub fn counters(volumes: &[PathBuf]) -> Vec<ErrorCounter> {
     let mut seen = BTreeSet::new();
     counters.retain(|counter| seen.insert(counter.name.clone()));
     counters
+}
+
+/// What a program prints, unless it cannot be started or is not through in time; it is ended then. Its exit
+/// code does not matter: that of `smartctl` tells of the disk's health too.
+fn printed(command: &mut Command, patience: Duration) -> Option<String> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut program = command.spawn().ok()?;
+    let mut stdout = program.stdout.take()?;
+    let (sender, text) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let read = stdout.read_to_end(&mut text).map(|_| String::from_utf8_lossy(&text).into_owned());
+        // Nobody waits any more for what comes too late.
+        drop(sender.send(read.ok()));
+    });
+    let text = text.recv_timeout(patience).ok().flatten();
+    if text.is_none() {
+        // One that waits for a dead disk in the kernel ends when that does: it is not waited for.
+        drop(program.kill());
+        drop(program.try_wait());
+        return None;
+    }
+    drop(program.wait());
+    text
 }
 
 /// The same counters at three moments.

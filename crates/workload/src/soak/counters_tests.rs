@@ -24,3 +24,11 @@ fn each_counter_of_this_machine_comes_once() {
     assert_eq!(names.len(), found.len());
     assert!(found.iter().any(|counter| counter.name.starts_with("memory")), "{found:?}");
 }
+
+#[test]
+fn a_program_that_does_not_answer_is_not_waited_for() {
+    let shell = |line: &str, ms| printed(Command::new("sh").args(["-c", line]), Duration::from_millis(ms));
+    assert_eq!(shell("echo account; exit 3", 60_000).as_deref(), Some("account\n"));
+    assert_eq!(shell("echo half; exec sleep 600", 300), None);
+    assert_eq!(printed(&mut Command::new("/no/such/program"), Duration::from_secs(60)), None);
+}
