@@ -48,6 +48,8 @@ pub struct ProtocolCounters {
     pub udp_send_buffer_errors: u64,
     /// UDP datagrams to a port on which nobody listened.
     pub udp_no_port: u64,
+    /// Packets thrown away because not all of their fragments came.
+    pub ip_reassembly_failed: u64,
 }
 
 /// One interface.
@@ -131,6 +133,7 @@ impl ProtocolCounters {
             ),
             udp_send_buffer_errors: combine(self.udp_send_buffer_errors, other.udp_send_buffer_errors),
             udp_no_port: combine(self.udp_no_port, other.udp_no_port),
+            ip_reassembly_failed: combine(self.ip_reassembly_failed, other.ip_reassembly_failed),
         }
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 const SNMP: &str = "\
-Ip: Forwarding DefaultTTL InReceives\nIp: 2 64 2964\n\
+Ip: Forwarding DefaultTTL InReceives ReasmFails\nIp: 2 64 2964 6\n\
 Tcp: RtoAlgorithm RtoMin RtoMax MaxConn InSegs OutSegs RetransSegs\nTcp: 1 200 120000 -1 2836 2093 7\n\
 Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 127 2 9 128 8 1\n\
 UdpLite: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors\nUdpLite: 5 5 5 5 5\n";
@@ -49,6 +49,7 @@ fn every_counter_is_found() {
         udp_receive_buffer_errors: 8,
         udp_send_buffer_errors: 1,
         udp_no_port: 2,
+        ip_reassembly_failed: 6,
     };
     let eth0 = InterfaceCounters {
         received_bytes: 58_889_388,

@@ -5,6 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::latency::LatencyFigures;
+
 mod cache;
 mod finding;
 mod steady;
@@ -94,7 +96,7 @@ pub struct DiskPhase {
     /// What the hypervisor gave to others in that time, seconds.
     pub steal_seconds: Option<f64>,
     /// From the start of a request to its end, where requests are of one kind.
-    pub latency: Option<DiskLatency>,
+    pub latency: Option<LatencyFigures>,
     /// What ran at the same time, where there was more than one thing.
     pub parts: Vec<DiskPart>,
 }
@@ -120,9 +122,9 @@ pub struct DiskPart {
     /// Rate asked for, bytes per second; `None` when it went as fast as it could.
     pub target_bytes_per_second: Option<f64>,
     /// From when a request was due to its end; without pacing the same as `service`.
-    pub latency: Option<DiskLatency>,
+    pub latency: Option<LatencyFigures>,
     /// From when a request was made to its end.
-    pub service: Option<DiskLatency>,
+    pub service: Option<LatencyFigures>,
     /// Bytes that ended in each tenth of a second of the window, in order.
     pub tenths: Vec<u64>,
 }
@@ -133,22 +135,6 @@ impl DiskPart {
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.seconds)
     }
-}
-
-/// How long requests took, nanoseconds; to 1 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DiskLatency {
-    /// Arithmetic mean.
-    pub mean_ns: f64,
-    /// Half of them took no longer.
-    pub p50_ns: u64,
-    /// 99 of 100.
-    pub p99_ns: u64,
-    /// 999 of 1000.
-    pub p99_9_ns: u64,
-    /// The longest.
-    pub max_ns: u64,
 }
 
 impl DiskPhase {

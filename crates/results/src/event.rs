@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::disk::DiskRun;
+use crate::net::NetRun;
 use crate::summary::{Kind, TrialResult, Verdict};
 
 /// One thing that happened. `t_unix_ns` is nanoseconds since the Unix epoch.
@@ -64,6 +65,13 @@ pub enum Event {
         t_unix_ns: u64,
         /// What it found.
         run: Box<DiskRun>,
+    },
+    /// A run of a network test ended.
+    NetRun {
+        /// When.
+        t_unix_ns: u64,
+        /// What it found.
+        run: Box<NetRun>,
     },
     /// Events of a stream were lost.
     Loss {

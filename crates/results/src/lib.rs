@@ -14,7 +14,9 @@ mod event;
 #[cfg(test)]
 #[path = "example_tests.rs"]
 mod example;
+mod latency;
 mod log;
+mod net;
 #[cfg(test)]
 #[path = "schema_tests.rs"]
 mod schema;
@@ -23,13 +25,18 @@ mod summary;
 
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
-    CacheFinding, CacheMemory, CacheStep, DISK_SCHEMA_VERSION, DiskFinding, DiskLatency, DiskPart, DiskPhase,
-    DiskRun, DiskSkipped, DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange,
-    SteadyConditions, SteadyFile, SteadyFinding, SteadyLap, SteadyRounds, SteadySample,
+    CacheFinding, CacheMemory, CacheStep, DISK_SCHEMA_VERSION, DiskFinding, DiskPart, DiskPhase, DiskRun,
+    DiskSkipped, DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange, SteadyConditions,
+    SteadyFile, SteadyFinding, SteadyLap, SteadyRounds, SteadySample,
 };
 pub use error::ResultsError;
 pub use event::Event;
+pub use latency::LatencyFigures;
 pub use log::{EventLog, EventReader};
+pub use net::{
+    NET_SCHEMA_VERSION, NetEnd, NetFlow, NetLatency, NetLayer, NetLedger, NetLoss, NetMoved, NetRateFinding,
+    NetRun, NetSummary, NetTransport,
+};
 pub use soak::{
     SOAK_SCHEMA_VERSION, SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin,
     SoakPart, SoakPlace, SoakRange, SoakRate, SoakSummary, SoakTotals,

@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 
 use crate::disk::DiskSummary;
 use crate::example::fit;
+use crate::net::NetSummary;
 use crate::soak::SoakSummary;
 use crate::summary::ResultSummary;
 
@@ -23,6 +24,7 @@ fn result_schema() -> serde_json::Value {
 fn the_committed_schemas_are_those_of_the_types() {
     committed("result.schema.json", &result_schema());
     committed("disk.schema.json", &schema_of::<DiskSummary>());
+    committed("net.schema.json", &schema_of::<NetSummary>());
     committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 

@@ -85,6 +85,8 @@ pub enum Kind {
     Qualify,
     /// A test of disks alone.
     Disk,
+    /// A test of the network alone.
+    Net,
 }
 
 /// The answer to "can this machine keep up with this detector?".

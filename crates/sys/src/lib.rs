@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod cache;
+pub mod datagram;
 pub mod engine;
 pub mod error;
 pub mod file;

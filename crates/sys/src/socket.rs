@@ -1,19 +1,90 @@
 //! What the kernel is asked about a socket beyond what `rustix` offers.
+use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Wakes whoever waits for `socket` only when `bytes` have arrived (or the peer is done, or the kernel
 /// cannot hold more). Best effort: a socket that cannot do it wakes earlier.
 pub fn set_receive_low_water(socket: BorrowedFd<'_>, bytes: usize) {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes from `value`, which lives until the call returns.
-    unsafe {
-        libc::setsockopt(
+    drop(set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, value));
+}
+
+/// What the kernel knows of a TCP connection (`struct tcp_info`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Segments sent again since the connection was made.
+    pub retransmits: u64,
+    /// Smoothed time to the peer and back, us.
+    pub rtt_us: u32,
+    /// Largest segment that is sent, in bytes of payload.
+    pub segment_bytes: u32,
+    /// Congestion window, in segments.
+    pub window_segments: u32,
+}
+
+/// What the kernel knows of a TCP connection.
+///
+/// # Errors
+/// A socket that is not TCP.
+pub fn tcp_info(socket: BorrowedFd<'_>) -> Result<TcpInfo> {
+    // SAFETY: the structure is plain numbers, for which zeros are valid.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `info`, which lives until the call returns.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if failed != 0 {
+        return Err(Error::last_os_error());
+    }
+    Ok(TcpInfo {
+        retransmits: info.tcpi_total_retrans.into(),
+        rtt_us: info.tcpi_rtt,
+        segment_bytes: info.tcpi_snd_mss,
+        window_segments: info.tcpi_snd_cwnd,
+    })
+}
+
+/// Number of entries of SO_MEMINFO (SK_MEMINFO_VARS of linux/sock_diag.h), and which of them counts drops.
+const MEMINFO_VARS: usize = 9;
+const MEMINFO_DROPS: usize = 8;
+
+/// Packets that were thrown away because this socket's receive buffer was full, or their checksum wrong; a
+/// number of 32 bits that begins anew after the last.
+///
+/// # Errors
+/// Kernels before 4.12.
+pub fn drops(socket: BorrowedFd<'_>) -> Result<u32> {
+    let mut values = [0u32; MEMINFO_VARS];
+    let mut length = size_of_val(&values) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `values`, which lives until the call returns.
+    let failed = unsafe {
+        libc::getsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_RCVLOWAT,
-            (&raw const value).cast(),
-            length,
-        );
-    }
+            libc::SO_MEMINFO,
+            values.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if failed != 0 { Err(Error::last_os_error()) } else { Ok(values[MEMINFO_DROPS]) }
 }
+
+/// Sets an option whose value is a number.
+pub(crate) fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: libc::c_int) -> Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes from `value`, which lives until the call returns.
+    let failed =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+    if failed != 0 { Err(Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;

@@ -9,10 +9,12 @@ mod data;
 pub mod detector;
 pub mod disk;
 mod error;
+pub mod net;
 pub mod preflight;
 pub mod record;
 mod scratch;
 pub mod soak;
+mod spent;
 #[cfg(test)]
 mod testing;
 

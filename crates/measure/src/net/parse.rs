@@ -26,6 +26,7 @@ pub fn parse_snmp(text: &str) -> ProtocolCounters {
         udp_receive_buffer_errors: counter("Udp", "RcvbufErrors"),
         udp_send_buffer_errors: counter("Udp", "SndbufErrors"),
         udp_no_port: counter("Udp", "NoPorts"),
+        ip_reassembly_failed: counter("Ip", "ReasmFails"),
     }
 }
 
@@ -45,6 +46,7 @@ pub fn parse_snmp6(text: &str) -> ProtocolCounters {
         udp_receive_buffer_errors: counter("Udp6RcvbufErrors"),
         udp_send_buffer_errors: counter("Udp6SndbufErrors"),
         udp_no_port: counter("Udp6NoPorts"),
+        ip_reassembly_failed: counter("Ip6ReasmFails"),
         ..ProtocolCounters::default()
     }
 }

@@ -346,7 +346,7 @@ impl Worked {
 }
 
 /// Latencies of all lanes together, where they do the same.
-fn common_latency(lanes: &[Lane], worked: &[Worked]) -> Option<keepup_results::DiskLatency> {
+fn common_latency(lanes: &[Lane], worked: &[Worked]) -> Option<keepup_results::LatencyFigures> {
     let (first, others) = lanes.split_first()?;
     if others.iter().any(|other| (other.kind, other.point) != (first.kind, first.point)) {
         return None;

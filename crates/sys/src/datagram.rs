@@ -1,0 +1,197 @@
+//! Many datagrams with one call: `sendmmsg` and `recvmmsg`, segmentation (`UDP_SEGMENT`) and its reverse
+//! (`UDP_GRO`), which `rustix` does not offer.
+//!
+//! Invariant: the kernel sees only memory that the batch owns, and only while a call lasts.
+use std::io::{Error, Result};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Datagrams, or trains of them, of one call at most.
+pub const BATCH_MAX: usize = 64;
+/// Largest payload of a datagram over IPv4, in bytes; a train of segments may not be longer either.
+pub const DATAGRAM_BYTES_MAX: usize = 65_507;
+/// Segments of one train at most (UDP_MAX_SEGMENTS of kernels before 6.9).
+pub const SEGMENTS_MAX: usize = 64;
+
+/// Room for the one control message that a train comes with.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// Memory for up to so many messages of one size, and what came in each.
+pub struct Batch {
+    memory: Vec<u8>,
+    bytes_each: usize,
+    count: usize,
+    received: Vec<Message>,
+}
+
+/// What came with one message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Message {
+    bytes: usize,
+    segment_bytes: usize,
+    is_truncated: bool,
+}
+
+/// One message that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// Its bytes; several datagrams one after the other when the kernel joined them.
+    pub data: &'a [u8],
+    /// Length of each datagram in `data` but the last, which may be shorter; at least 1.
+    pub segment_bytes: usize,
+    /// It was longer than the room there was: the rest is gone.
+    pub is_truncated: bool,
+}
+
+impl Batch {
+    /// Room for `count` messages (at most [`BATCH_MAX`], at least 1) of `bytes_each`, at least 1.
+    pub fn new(count: usize, bytes_each: usize) -> Self {
+        let (count, bytes_each) = (count.clamp(1, BATCH_MAX), bytes_each.max(1));
+        Self { memory: vec![0; count * bytes_each], bytes_each, count, received: Vec::with_capacity(count) }
+    }
+
+    /// Messages that there is room for.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The memory of message `index`.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub fn message_mut(&mut self, index: usize) -> &mut [u8] {
+        assert!(index < self.count, "message {index} of {}", self.count);
+        &mut self.memory[index * self.bytes_each..][..self.bytes_each]
+    }
+
+    /// Sends the first messages over a connected socket, as many as there are `lengths`; each is as long as
+    /// its length says. Returns how many were taken.
+    ///
+    /// # Errors
+    /// The kernel's, when not even the first was taken.
+    pub fn send(&mut self, socket: BorrowedFd<'_>, lengths: &[usize]) -> Result<usize> {
+        let mut vectors = [EMPTY_VECTOR; BATCH_MAX];
+        let mut headers = [EMPTY_HEADER; BATCH_MAX];
+        let count = lengths.len().min(self.count);
+        for (index, length) in lengths.iter().take(count).enumerate() {
+            let bytes = (*length).min(self.bytes_each);
+            vectors[index].iov_base = self.memory[index * self.bytes_each..].as_mut_ptr().cast();
+            vectors[index].iov_len = bytes;
+            headers[index].msg_hdr.msg_iov = &raw mut vectors[index];
+            headers[index].msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: each of the first `count` headers points to a vector of this frame, which points to at most
+        // `bytes_each` bytes of `memory` from its place on; all of them outlive the call.
+        let sent = unsafe {
+            libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL)
+        };
+        if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
+    }
+
+    /// Receives at least one message, as patiently as the socket is set to, and what else is there already;
+    /// at most `count`. Returns how many.
+    ///
+    /// # Errors
+    /// The kernel's; `WouldBlock` when nothing came in time.
+    pub fn receive(&mut self, socket: BorrowedFd<'_>, count: usize) -> Result<usize> {
+        let mut vectors = [EMPTY_VECTOR; BATCH_MAX];
+        let mut headers = [EMPTY_HEADER; BATCH_MAX];
+        let mut controls = [Control([0; 64]); BATCH_MAX];
+        let count = count.clamp(1, self.count);
+        for index in 0..count {
+            vectors[index].iov_base = self.memory[index * self.bytes_each..].as_mut_ptr().cast();
+            vectors[index].iov_len = self.bytes_each;
+            headers[index].msg_hdr.msg_iov = &raw mut vectors[index];
+            headers[index].msg_hdr.msg_iovlen = 1;
+            headers[index].msg_hdr.msg_control = (&raw mut controls[index]).cast();
+            headers[index].msg_hdr.msg_controllen = size_of::<Control>();
+        }
+        self.received.clear();
+        // SAFETY: each of the first `count` headers points to a vector and a control buffer of this frame
+        // with their true sizes, the vectors to `bytes_each` bytes of `memory`; all of them outlive the
+        // call.
+        let got = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                count as u32,
+                libc::MSG_WAITFORONE,
+                std::ptr::null_mut(),
+            )
+        };
+        if got < 0 {
+            return Err(Error::last_os_error());
+        }
+        for header in headers.iter().take(got as usize) {
+            let bytes = (header.msg_len as usize).min(self.bytes_each);
+            self.received.push(Message {
+                bytes,
+                segment_bytes: segment_bytes(&header.msg_hdr).unwrap_or(bytes).max(1),
+                is_truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+            });
+        }
+        Ok(got as usize)
+    }
+
+    /// What the last [`receive`](Self::receive) brought.
+    pub fn received(&self) -> impl Iterator<Item = Received<'_>> {
+        self.received.iter().enumerate().map(|(index, message)| Received {
+            data: &self.memory[index * self.bytes_each..][..message.bytes],
+            segment_bytes: message.segment_bytes,
+            is_truncated: message.is_truncated,
+        })
+    }
+}
+
+const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+// SAFETY: a header of zeros is valid: no name, no vectors, no control messages, no flags.
+const EMPTY_HEADER: libc::mmsghdr = unsafe { std::mem::zeroed() };
+
+/// The length of the segments that a train was joined from, if the kernel says so.
+fn segment_bytes(header: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the kernel filled `msg_control` with whole control messages up to `msg_controllen`, and the
+    // macros of libc stay within that; the buffer is aligned for headers and alive.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(current) = message.as_ref() {
+            if current.cmsg_level == libc::SOL_UDP && current.cmsg_type == libc::UDP_GRO {
+                let value: libc::c_int = std::ptr::read_unaligned(libc::CMSG_DATA(message).cast());
+                return usize::try_from(value).ok().filter(|bytes| *bytes > 0);
+            }
+            message = libc::CMSG_NXTHDR(header, message);
+        }
+    }
+    None
+}
+
+/// Cuts what is sent into datagrams of `bytes` in the kernel, or in the card; 0 turns it off.
+///
+/// # Errors
+/// Kernels before 4.18.
+pub fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: usize) -> Result<()> {
+    super::socket::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, i32::try_from(bytes).unwrap_or(0))
+}
+
+/// Has the kernel join datagrams of one sender and size before they are received.
+///
+/// # Errors
+/// Kernels before 5.0.
+pub fn set_join(socket: BorrowedFd<'_>, is_on: bool) -> Result<()> {
+    super::socket::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, i32::from(is_on))
+}
+
+/// Has sends fail (ENOBUFS) when the queue of the interface was full, instead of dropping without a word.
+///
+/// # Errors
+/// The kernel's.
+pub fn set_tell_of_drops(socket: BorrowedFd<'_>, is_ipv6: bool) -> Result<()> {
+    match is_ipv6 {
+        true => super::socket::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
+        false => super::socket::set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, 1),
+    }
+}
+
+#[cfg(test)]
+#[path = "datagram_tests.rs"]
+mod tests;

@@ -1,0 +1,28 @@
+//! The kernel's own counters of a socket.
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+
+use super::*;
+
+#[test]
+fn a_connection_tells_of_itself_and_a_datagram_socket_does_not() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let info = tcp_info(stream.as_fd()).unwrap();
+    assert!(info.segment_bytes > 500 && info.retransmits == 0, "{info:?}");
+    assert!(tcp_info(UdpSocket::bind("127.0.0.1:0").unwrap().as_fd()).is_err());
+}
+
+#[test]
+fn every_datagram_beyond_a_full_buffer_is_counted() {
+    let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+    to.set_nonblocking(true).unwrap();
+    rustix::net::sockopt::set_socket_recv_buffer_size(&to, 4096).unwrap();
+    let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..200 {
+        from.send_to(&[1; 1000], to.local_addr().unwrap()).unwrap();
+    }
+    let kept = std::iter::from_fn(|| to.recv(&mut [0; 2000]).ok()).count();
+    assert!(kept < 100, "{kept}");
+    assert_eq!(drops(to.as_fd()).unwrap() as usize, 200 - kept);
+}
