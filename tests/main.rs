@@ -28,6 +28,10 @@ mod fallbacks;
 mod faults;
 #[path = "kills.rs"]
 mod kills;
+#[path = "net.rs"]
+mod net;
+#[path = "net_faults.rs"]
+mod net_faults;
 #[path = "profiles.rs"]
 mod profiles;
 #[path = "qualify.rs"]

@@ -29,6 +29,12 @@ pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
     span(text).and_then(|time| if time.is_zero() { Err("no time at all".into()) } else { Ok(time) })
 }
 
+/// A number of runs.
+pub(crate) fn repeats(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (1..=1000).contains(number));
+    number.ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
+}
+
 /// How much of a recording is kept: a size such as `2 TB`, or a length of time such as `3 h`.
 pub(crate) fn keep(text: &str) -> Result<KeepLimit, String> {
     if let Ok(bytes) = text.parse::<Bytes>() {

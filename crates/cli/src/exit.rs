@@ -7,6 +7,7 @@ use keepup_recorder::RecorderError;
 use keepup_recording::error::RecordingError;
 use keepup_results::ResultsError;
 use keepup_stream::source::SourceError;
+use keepup_workload::net::NetError;
 use keepup_workload::{VolumeTrouble, WorkloadError};
 
 /// What `--help` says about exit codes.
@@ -90,6 +91,7 @@ impl Exit {
             WorkloadError::Volume { trouble: VolumeTrouble::Missing, .. } => Self::Usage,
             WorkloadError::Volume { trouble: VolumeTrouble::Unsafe, .. } => Self::Unsafe,
             WorkloadError::StatePlan { .. } => Self::Usage,
+            WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. }) => Self::Usage,
             WorkloadError::State { .. } | WorkloadError::Reference { .. } => Self::Failed,
             WorkloadError::Recorder(e) => Self::of_recorder(e),
             WorkloadError::Source(e) => Self::of_source(e),

@@ -4,6 +4,8 @@ pub(crate) mod disk;
 pub(crate) mod drain;
 pub(crate) mod export;
 pub(crate) mod info;
+mod keep;
+pub(crate) mod net;
 pub(crate) mod profile;
 pub(crate) mod qualify;
 pub(crate) mod record;

@@ -5,6 +5,7 @@
 //! requirement).
 pub mod bottleneck;
 mod ceilings;
+pub mod datagrams;
 mod error;
 pub mod judge;
 pub mod progress;

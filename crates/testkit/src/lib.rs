@@ -5,6 +5,7 @@
 
 #![expect(clippy::panic, reason = "a helper of tests fails the test")]
 
+pub mod cable;
 pub mod disk;
 pub mod filesystem;
 pub mod powers;

@@ -22,6 +22,9 @@ pub enum WorkloadError {
     /// A recording could not be read back or removed.
     #[error(transparent)]
     Recording(#[from] keepup_recording::error::RecordingError),
+    /// A network test failed.
+    #[error(transparent)]
+    Net(#[from] crate::net::NetError),
     /// A volume does not do.
     #[error("cannot use volume {}: {why}", path.display())]
     Volume {

@@ -3,7 +3,6 @@ mod block;
 mod cache;
 mod columns;
 mod concurrent;
-mod keep;
 mod mode;
 mod run;
 mod scale;

@@ -13,11 +13,11 @@ use keepup_workload::Context;
 use keepup_workload::disk::{DiskTest, alternate};
 use keepup_workload::preflight::{Checked, check, common_disks};
 
-use super::keep::Kept;
-use crate::args::default_volume;
+use crate::args::{default_volume, repeats};
 use crate::exit::Exit;
 use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
+use crate::verbs::keep::Kept;
 use crate::verbs::record::usage;
 
 /// Flags of every disk test.
@@ -38,12 +38,6 @@ pub(super) struct Common {
     /// Keep the result too, in a directory of its own below this one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-}
-
-/// A number of runs.
-fn repeats(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| (1..=1000).contains(number));
-    number.ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
 }
 
 /// What is to be done with a test.
@@ -87,7 +81,7 @@ pub(super) fn measure<T: DiskTest + Clone>(
     say(&plan);
     let id = Id::random().context("cannot read random bytes")?.to_string();
     let mut summary = begin(test, &volumes);
-    let mut kept = common.out.as_deref().map(|out| Kept::begin(out, &id, &summary)).transpose()?;
+    let mut kept = common.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
     let stop = stop_flag()?;
     let mut context = Context {
         clock: Arc::new(SystemClock),
@@ -99,7 +93,7 @@ pub(super) fn measure<T: DiskTest + Clone>(
     let places = places_of(&volumes, test.together);
     let done = alternate(&test.test, &places, common.repeats, &directory, &mut context, &mut |run| {
         if let Some(kept) = &mut kept {
-            kept.run(run);
+            kept.disk_run(run);
         }
         if !common.json {
             let head = format!("{}, run {} of {}", run.place(), run.repeat, common.repeats);

@@ -1,0 +1,351 @@
+//! What all network tests share: flags, the grid of settings, runs in turns, the result.
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::environment::Environment;
+use keepup_qualify::datagrams::{DatagramSearch, safe_rate};
+use keepup_recording::id::Id;
+use keepup_results::{NET_SCHEMA_VERSION, NetRun, NetSummary, rfc3339};
+use keepup_workload::net::{Direction, NetServer, NetSpec, NetTest, Probe, Protocol, Token};
+use keepup_workload::{Context, WorkloadError};
+
+use super::serve::token;
+use super::{rate, table};
+use crate::args::{repeats, size, some_time, span};
+use crate::exit::Exit;
+use crate::output::{command, json, report_error, result, say};
+use crate::signals::stop_flag;
+use crate::verbs::keep::Kept;
+use crate::verbs::record::usage;
+
+/// Port of `keepup net serve` unless told otherwise.
+pub(super) const PORT: u16 = 7613;
+/// Where the token is looked for when no flag has it.
+const TOKEN_VARIABLE: &str = "KEEPUP_NET_TOKEN";
+/// Buffers of datagrams: what bridges 160 ms at 100 MB/s, for a receiver that is not always on a core; and
+/// a sender that fills a queue is refused instead of being held back.
+const DATAGRAM_BUFFER_BYTES: usize = 16 << 20;
+/// What opening and closing the flows of a run takes, for announcements.
+const AROUND_A_RUN: Duration = Duration::from_millis(500);
+
+/// Flags of every network test.
+#[derive(Clone, clap::Args)]
+pub(super) struct Common {
+    /// Where `keepup net serve` listens; several are used at once: one to many, or many to one
+    #[arg(required = true, value_name = "ADDR[:PORT]")]
+    servers: Vec<String>,
+    /// The token that the server printed [default: the variable KEEPUP_NET_TOKEN]
+    #[arg(long, value_parser = token)]
+    token: Option<Token>,
+    /// Flows in each direction, each with a thread of its own at both ends
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    flows: Vec<u32>,
+    /// Which way the bytes go
+    #[arg(long, value_enum, default_value_t)]
+    direction: DirectionArg,
+    /// Rate of each flow, as in "100 MB/s" [default: as fast as it goes]
+    #[arg(long, value_parser = rate, value_name = "RATE")]
+    rate: Option<f64>,
+    /// Send buffers of both ends [default: of datagrams 16 MiB, else what the kernel thinks fit]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
+    send_buffer: Vec<u64>,
+    /// Receive buffers of both ends [default: of datagrams 16 MiB, else what the kernel thinks fit]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
+    receive_buffer: Vec<u64>,
+    /// Messages there and back each second, beside the flows
+    #[arg(long, value_name = "N")]
+    probe: Option<f64>,
+    /// Before it counts
+    #[arg(long, default_value = "1 s", value_parser = span, value_name = "TIME")]
+    ramp: Duration,
+    /// How long each combination is measured
+    #[arg(long, default_value = "10 s", value_parser = some_time, value_name = "TIME")]
+    time: Duration,
+    /// Runs of each combination
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = repeats)]
+    repeats: u32,
+    /// Say what would be done, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Keep the result too, in a directory of its own below this one
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Direction, as users write it.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum DirectionArg {
+    /// To the server
+    #[default]
+    Send,
+    /// From the server
+    Receive,
+    /// Both ways at once
+    Both,
+}
+
+/// Settings, each of which is a run.
+pub(super) struct Grid {
+    specs: Vec<(String, NetSpec)>,
+}
+
+impl Common {
+    /// What is the same in all runs.
+    pub(super) fn spec(&self, protocol: Protocol) -> NetSpec {
+        NetSpec {
+            protocol,
+            direction: match self.direction {
+                DirectionArg::Send => Direction::Send,
+                DirectionArg::Receive => Direction::Receive,
+                DirectionArg::Both => Direction::Both,
+            },
+            rate: self.rate,
+            probe: self.probe.map(|per_second| Probe { per_second, bytes: 64 }),
+            ramp: self.ramp,
+            run: self.time,
+            ..NetSpec::default()
+        }
+    }
+
+    fn servers(&self) -> anyhow::Result<Vec<NetServer>> {
+        let variable = std::env::var(TOKEN_VARIABLE).ok().map(Token);
+        let token = self.token.clone().or(variable).ok_or_else(|| {
+            usage(format!(
+                "the server wants a token\nhint: --token TOKEN, or {TOKEN_VARIABLE}=TOKEN, with what \
+                 `keepup net serve` printed"
+            ))
+        })?;
+        let server = |text: &String| Ok(NetServer { address: resolve(text)?, token: token.clone() });
+        self.servers.iter().map(server).collect()
+    }
+
+    /// What will be done, for people.
+    fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> String {
+        let each = grid.specs.iter().map(|(_, spec)| spec.ramp + spec.run + AROUND_A_RUN);
+        let names: Vec<String> = servers.iter().map(|server| server.address.to_string()).collect();
+        let runs = grid.specs.len() * self.repeats as usize;
+        format!(
+            "{workload} with {}: {runs} {}, about {:.0} s; nothing is written",
+            names.join(" + "),
+            if runs == 1 { "run" } else { "runs" },
+            each.sum::<Duration>().as_secs_f64() * f64::from(self.repeats)
+        )
+    }
+}
+
+/// An address, or the first that a name stands for.
+fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(ip) = bare.parse() {
+        return Ok(SocketAddr::new(ip, PORT));
+    }
+    let with_port = if text.contains(':') { text.to_owned() } else { format!("{text}:{PORT}") };
+    let found = with_port.to_socket_addrs().map_err(|why| {
+        usage(format!("cannot find {text}: {why}\nhint: an address such as 192.168.1.2 or name:{PORT}"))
+    })?;
+    found.into_iter().next().ok_or_else(|| usage(format!("{text} stands for no address")))
+}
+
+impl Grid {
+    /// All combinations of the lists. `spec` has the rest.
+    pub(super) fn new(common: &Common, messages: &[u64], flows: u32, spec: &NetSpec) -> Self {
+        let as_size = |size: &u64| usize::try_from(*size).unwrap_or(usize::MAX);
+        let usual = (spec.protocol == Protocol::Udp).then_some(DATAGRAM_BUFFER_BYTES);
+        let sizes = |sizes: &[u64]| match sizes.is_empty() {
+            true => vec![usual],
+            false => sizes.iter().map(|size| Some(as_size(size))).collect::<Vec<_>>(),
+        };
+        let counts = if common.flows.is_empty() { vec![flows] } else { common.flows.clone() };
+        let mut specs = Vec::new();
+        for flows in counts {
+            for message_bytes in messages.iter().map(as_size) {
+                for send_buffer_bytes in sizes(&common.send_buffer) {
+                    for receive_buffer_bytes in sizes(&common.receive_buffer) {
+                        let spec = NetSpec {
+                            flows,
+                            message_bytes,
+                            send_buffer_bytes,
+                            receive_buffer_bytes,
+                            ..spec.clone()
+                        };
+                        specs.push((table::name(&spec), spec));
+                    }
+                }
+            }
+        }
+        Self { specs }
+    }
+}
+
+/// Runs all combinations, in turns when there are repeats.
+pub(super) fn measure(common: &Common, workload: &str, grid: &Grid) -> anyhow::Result<Exit> {
+    let servers = checked(common, grid)?;
+    let plan = common.plan(workload, &servers, grid);
+    let Some(mut desk) = Desk::begin(common, workload, grid, &plan)? else { return Ok(Exit::Done) };
+    let mut context = desk.context();
+    let failure = runs(common, &servers, grid, &mut context, &mut |run| desk.ended(run));
+    desk.finish(failure.map(anyhow::Error::from))
+}
+
+/// Searches for the highest rate of datagrams without loss, with each setting.
+pub(super) fn search(common: &Common, wanted: &Wanted, grid: &Grid) -> anyhow::Result<Exit> {
+    let servers = checked(common, grid)?;
+    let [(name, spec)] = &grid.specs[..] else {
+        let why = "a search has one setting\nhint: one value for each of --flows, --message and the buffers";
+        return Err(usage(why.to_owned()));
+    };
+    let plan = format!("search for the highest rate without loss, {name}: a few minutes; nothing is written");
+    let Some(mut desk) = Desk::begin(common, "udp-rate", grid, &plan)? else { return Ok(Exit::Done) };
+    let mut context = desk.context();
+    let what = DatagramSearch {
+        spec: spec.clone(),
+        servers,
+        is_quick: wanted.quick,
+        soak: wanted.soak,
+        rate_max: wanted.max_rate,
+    };
+    let found = safe_rate(&what, &mut context, &mut |run| desk.ended(run));
+    let failure = match found {
+        Ok(finding) => {
+            desk.summary.finding = Some(finding);
+            None
+        }
+        Err(why) => Some(why.into()),
+    };
+    desk.finish(failure)
+}
+
+/// How a search is to be made.
+#[derive(Clone, clap::Args)]
+pub(super) struct Wanted {
+    /// Find the highest rate without loss, then hold it for a soak
+    #[arg(long, conflicts_with_all = ["rate", "repeats", "direction"])]
+    pub(super) search: bool,
+    /// A first look, less exact and with a shorter soak
+    #[arg(long, requires = "search")]
+    quick: bool,
+    /// Length of the soak [default: 2 min, or 10 s with --quick]
+    #[arg(long, requires = "search", value_parser = some_time, value_name = "TIME")]
+    soak: Option<Duration>,
+    /// Highest rate to try [default: what the generator can do]
+    #[arg(long, requires = "search", value_parser = rate, value_name = "RATE")]
+    max_rate: Option<f64>,
+}
+
+/// The servers, and whether all settings can be done.
+fn checked(common: &Common, grid: &Grid) -> anyhow::Result<Vec<NetServer>> {
+    let servers = common.servers()?;
+    for (name, spec) in &grid.specs {
+        NetTest::new(spec.clone(), servers.clone(), name.clone()).map_err(|why| usage(why.to_string()))?;
+    }
+    Ok(servers)
+}
+
+/// Every run goes to `ended`, also one that was cut short; what cut it, if anything did.
+fn runs(
+    common: &Common,
+    servers: &[NetServer],
+    grid: &Grid,
+    context: &mut Context,
+    ended: &mut dyn FnMut(NetRun),
+) -> Option<WorkloadError> {
+    for repeat in 1..=common.repeats {
+        for (name, spec) in &grid.specs {
+            say(&format!("{name}, run {repeat} of {}", common.repeats));
+            let measured = NetTest::new(spec.clone(), servers.to_vec(), name.clone())
+                .and_then(|mut test| keepup_workload::run(&mut test, context));
+            let failure = match measured {
+                Ok(measured) => {
+                    ended(NetRun { repeat, ..measured.run });
+                    measured.failure
+                }
+                Err(why) => Some(why),
+            };
+            if failure.is_some() || context.stop.load(Ordering::Acquire) {
+                return failure;
+            }
+        }
+    }
+    None
+}
+
+/// The result while it grows, and where it is kept.
+struct Desk<'a> {
+    common: &'a Common,
+    grid: &'a Grid,
+    summary: NetSummary,
+    kept: Option<Kept>,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'a> Desk<'a> {
+    /// Says what will be done; none when that is all that was wanted.
+    fn begin(common: &'a Common, workload: &str, grid: &'a Grid, plan: &str) -> anyhow::Result<Option<Self>> {
+        if common.dry_run {
+            result(plan);
+            return Ok(None);
+        }
+        say(plan);
+        let id = Id::random().context("cannot read random bytes")?.to_string();
+        let specs: Vec<&NetSpec> = grid.specs.iter().map(|(_, spec)| spec).collect();
+        let environment = Environment::collect(&[], Path::new("/"));
+        let summary = NetSummary {
+            schema_version: NET_SCHEMA_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").into(),
+            created: rfc3339(SystemClock.unix_ns()),
+            command: command(),
+            workload: workload.into(),
+            plan: serde_json::to_value(specs).unwrap_or_default(),
+            environment: serde_json::to_value(environment).unwrap_or_default(),
+            runs: Vec::new(),
+            finding: None,
+            failure: None,
+            interrupted: false,
+        };
+        let kept = common.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
+        Ok(Some(Self { common, grid, summary, kept, stop: stop_flag()? }))
+    }
+
+    fn context(&self) -> Context {
+        Context {
+            clock: Arc::new(SystemClock),
+            stop: Arc::clone(&self.stop),
+            sample: Box::new(|_, _| {}),
+            note: Box::new(say),
+        }
+    }
+
+    fn ended(&mut self, run: NetRun) {
+        if let Some(kept) = &mut self.kept {
+            kept.net_run(&run);
+        }
+        self.summary.runs.push(run);
+    }
+
+    fn finish(mut self, failure: Option<anyhow::Error>) -> anyhow::Result<Exit> {
+        let summary = &mut self.summary;
+        summary.failure = failure.as_ref().map(ToString::to_string);
+        summary.interrupted = self.stop.load(Ordering::Acquire);
+        match self.common.json {
+            true => json(&serde_json::to_value(&*summary).context("cannot encode the result")?),
+            false if summary.runs.is_empty() => {}
+            false => result(&table::summary(summary, &self.grid.specs)),
+        }
+        if let Some(kept) = self.kept {
+            say(&format!("result: {}", kept.finish(summary)?.display()));
+        }
+        if let Some(failure) = failure {
+            report_error(&failure);
+            return Ok(Exit::of(&failure));
+        }
+        Ok(if summary.interrupted { Exit::Interrupted } else { Exit::Done })
+    }
+}

@@ -1,0 +1,155 @@
+//! The highest rate at which no datagram is lost: trials of `keepup net udp` under the same search as a
+//! recording's.
+//!
+//! Lost is what did not arrive, whichever layer lost it, and what a full queue of the sending machine
+//! refused. What the generator did not send for want of time says nothing about the network.
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use keepup_results::{NetLedger, NetRateFinding, NetRun};
+use keepup_workload::net::{NetServer, NetSpec, NetTest};
+use keepup_workload::{Context, WorkloadError};
+
+use crate::QualifyError;
+use crate::search::{End, Outcome, Phase, Search, SearchPlan, Step, TrialOutcome};
+
+/// The generator did not keep its schedule when it left out more than this share of what was due.
+const LATE_SHARE: f64 = 0.005;
+/// Rates from the highest down to this share of it are searched.
+const RANGE: f64 = 1e-3;
+/// Before a trial counts.
+const RAMP: Duration = Duration::from_millis(200);
+/// How long the generator runs alone at full speed.
+const CEILING: Duration = Duration::from_secs(1);
+
+/// What is searched.
+#[derive(Clone, Debug)]
+pub struct DatagramSearch {
+    /// The flows; their rate, ramp and run are the search's.
+    pub spec: NetSpec,
+    /// Where they go.
+    pub servers: Vec<NetServer>,
+    /// A first look instead of the thorough search.
+    pub is_quick: bool,
+    /// Length of a soak, if it is to be another than the search's own.
+    pub soak: Option<Duration>,
+    /// Highest rate tried, of all flows together, bytes per second; what the generator can do without.
+    pub rate_max: Option<f64>,
+}
+
+/// Searches; every trial goes to `ended`.
+///
+/// # Errors
+/// Trials that cannot be made, and a plan that does not work. What was found until then is lost but for the
+/// trials.
+pub fn safe_rate(
+    what: &DatagramSearch,
+    context: &mut Context,
+    ended: &mut dyn FnMut(NetRun),
+) -> Result<NetRateFinding, QualifyError> {
+    let ceiling = match what.rate_max {
+        Some(rate) => rate,
+        None => {
+            let run = trial(what, "as fast as it goes".into(), None, CEILING, context)?;
+            let rates = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second());
+            let rate: f64 = rates.sum();
+            ended(run);
+            rate
+        }
+    };
+    let make = if what.is_quick { SearchPlan::quick } else { SearchPlan::standard };
+    let mut plan = make((ceiling * RANGE).max(1.0), ceiling.max(1.0));
+    plan.soak = what.soak.unwrap_or(plan.soak);
+    let mut search = Search::new(plan)?;
+    let mut worst: Option<NetLedger> = None;
+    let outcome = loop {
+        let (phase, rate, duration) = match search.next() {
+            Step::Trial { rate, duration, phase } => (phase, rate, duration),
+            Step::Soak { rate, duration } => (Phase::Soak, rate, duration),
+            Step::Done(outcome) => break outcome,
+        };
+        let name = format!("{phase}, {:.1} MB/s", rate / 1e6);
+        let run = trial(what, name, Some(rate), duration, context)?;
+        if context.stop.load(Ordering::Acquire) {
+            ended(run);
+            break search.finish_now();
+        }
+        search.record(judged(&run, duration));
+        if let Some(ledger) = &run.ledger
+            && worst.as_ref().is_none_or(|worst| ledger.longest_pause_ns > worst.longest_pause_ns)
+        {
+            worst = Some(ledger.clone());
+        }
+        ended(run);
+    };
+    Ok(finding(&outcome, ceiling, worst.as_ref()))
+}
+
+/// One trial with all flows at `rate` together.
+fn trial(
+    what: &DatagramSearch,
+    name: String,
+    rate: Option<f64>,
+    duration: Duration,
+    context: &mut Context,
+) -> Result<NetRun, WorkloadError> {
+    let flows = f64::from(what.spec.flows.max(1)) * what.servers.len().max(1) as f64;
+    (context.note)(&name);
+    let spec =
+        NetSpec { rate: rate.map(|rate| rate / flows), ramp: RAMP, run: duration, ..what.spec.clone() };
+    let mut test = NetTest::new(spec, what.servers.clone(), name)?;
+    let measured = keepup_workload::run(&mut test, context)?;
+    match measured.failure {
+        Some(failure) => Err(failure),
+        None => Ok(measured.run),
+    }
+}
+
+/// What a trial says to the search.
+fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
+    let ledger = run.ledger.as_ref();
+    let of = |part: fn(&NetLedger) -> u64| ledger.map_or(0, part);
+    let (due, unsent, refused) = (of(|l| l.due), of(|l| l.unsent), of(|l| l.refused));
+    let late = unsent.saturating_sub(refused) as f64 / due.max(1) as f64;
+    let sent = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second());
+    TrialOutcome {
+        duration_s: duration.as_secs_f64(),
+        elapsed_s: (duration + RAMP).as_secs_f64(),
+        offered_events: due,
+        lost_events: of(|l| l.lost) + refused,
+        backlog_growing: false,
+        longest_stall: None,
+        buffer: None,
+        achieved_rate: run.goodput(None).unwrap_or(0.0),
+        offered_rate: sent.sum(),
+        failed: ledger.is_none().then(|| "no account of both ends".to_owned()),
+        generator_limited: late > LATE_SHARE,
+    }
+}
+
+fn finding(outcome: &Outcome, ceiling: f64, worst: Option<&NetLedger>) -> NetRateFinding {
+    let why = match &outcome.end {
+        End::Converged => "the knee is known to the width asked for",
+        End::MaxRateHolds => "the highest rate tried holds: the network's limit was not found",
+        End::MinRateFails => "not even the lowest rate tried was without loss",
+        End::TimeCap => "the time for the search was over",
+        End::SoakFails => "no rate held for a whole soak",
+        End::StallsExceedBuffer { .. } => "pauses are longer than the buffer bridges",
+        End::GeneratorLimited { .. } => "this machine cannot offer more: the network's limit was not found",
+        End::Interrupted => "interrupted",
+    };
+    NetRateFinding {
+        ceiling_bytes_per_second: ceiling,
+        knee_lower_bytes_per_second: outcome.knee.map(|knee| knee.lower),
+        knee_upper_bytes_per_second: outcome.knee.and_then(|knee| knee.upper),
+        safe_bytes_per_second: outcome.qualified_rate,
+        loss_events_per_second_max: outcome.upper_bound_loss_per_s,
+        longest_pause_ns: worst.map(|ledger| ledger.longest_pause_ns),
+        buffer_needed_bytes: worst.map(|ledger| ledger.buffer_needed_bytes),
+        end: why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "datagrams_tests.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+//! What a trial of datagrams says to the search.
+use keepup_results::{NetFlow, NetMoved};
+
+use super::*;
+
+fn run(due: u64, refused: u64, late: u64, lost: u64) -> NetRun {
+    let sent = due - refused - late;
+    let moved =
+        |messages: u64| Some(NetMoved { bytes: messages * 1000, messages, seconds: 2.0, tenths: Vec::new() });
+    let flow = NetFlow {
+        number: 0,
+        server: "10.0.0.1:1".into(),
+        from_client: true,
+        target_bytes_per_second: None,
+        sent: moved(sent),
+        received: moved(sent - lost),
+        sender: None,
+        receive_buffer_bytes: None,
+    };
+    let ledger = NetLedger {
+        due,
+        unsent: refused + late,
+        refused,
+        sent,
+        received: sent - lost,
+        duplicates: 0,
+        reordered: 0,
+        lost,
+        losses: Vec::new(),
+        unexplained: lost,
+        foreign: 0,
+        longest_pause_ns: 0,
+        buffer_needed_bytes: 0,
+    };
+    NetRun {
+        name: String::new(),
+        repeat: 1,
+        flows: vec![flow],
+        ends: Vec::new(),
+        ledger: Some(ledger),
+        latency: None,
+    }
+}
+
+#[test]
+fn refused_by_a_full_queue_is_lost_and_late_is_the_generators() {
+    let second = Duration::from_secs(2);
+    let judge = |due, refused, late, lost| {
+        let told = judged(&run(due, refused, late, lost), second);
+        (told.lost_events, told.generator_limited)
+    };
+    assert_eq!(judge(1000, 0, 0, 0), (0, false));
+    assert_eq!(judge(1000, 0, 4, 0), (0, false));
+    assert_eq!(judge(1000, 0, 6, 0), (0, true));
+    assert_eq!(judge(1000, 300, 0, 0), (300, false));
+    assert_eq!(judge(1000, 300, 0, 5), (305, false));
+    let told = judged(&run(1000, 0, 0, 100), second);
+    assert_eq!((told.offered_rate, told.achieved_rate, told.loss_ratio()), (500e3, 450e3, 0.1));
+}
+
+#[test]
+fn a_run_without_an_account_fails() {
+    let mut silent = run(1000, 0, 0, 0);
+    silent.ledger = None;
+    let told = judged(&silent, Duration::from_secs(1));
+    assert!(told.failed.is_some() && told.loss_ratio() == 1.0);
+}

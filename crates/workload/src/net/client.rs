@@ -1,0 +1,398 @@
+//! A network test as its client runs it: connects to the servers, drives both ends through the same times,
+//! and puts their accounts together.
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use keepup_measure::clock::Clock;
+use keepup_results::{NetFlow, NetLedger, NetRun};
+
+use super::control::Conversation;
+use super::error::NetError;
+use super::flow::{Flow, Wire, is_datagrams, set_buffers};
+use super::half::{Half, TAIL};
+use super::ledger::{Pair, ledger};
+use super::server::refuse_crowds;
+use super::spec::{NetSpec, Role};
+use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYTES_MAX, Token, VERSION};
+use crate::ceiling::system;
+use crate::{Context, Footprint, Workload, WorkloadError};
+
+/// How long a server may take to be connected to.
+const CONNECT_MAX: Duration = Duration::from_secs(4);
+/// How long each step before the start, and after the end, may take.
+const STEP_MAX: Duration = Duration::from_secs(6);
+/// How often datagrams knock at their port until it opens.
+const KNOCK_EVERY: Duration = Duration::from_millis(50);
+
+/// A server, and the token that it wants to see.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it printed.
+    pub token: Token,
+}
+
+/// What a test found, and what cut it short if anything did.
+#[derive(Debug)]
+pub struct NetMeasured {
+    /// The run, as far as it came.
+    pub run: NetRun,
+    /// Why it came no further.
+    pub failure: Option<WorkloadError>,
+}
+
+/// Flows to, or from, one server or several at once.
+pub struct NetTest {
+    spec: NetSpec,
+    servers: Vec<Server>,
+    name: String,
+    talk: Option<Conversation>,
+    half: Option<Half>,
+    /// Server and role of each flow, in their order.
+    flows: Vec<(usize, Role)>,
+    mine: Option<Report>,
+    theirs: Vec<Option<Report>>,
+    failure: Option<WorkloadError>,
+}
+
+impl NetTest {
+    /// A test of `servers`, told as `name` in its result.
+    ///
+    /// # Errors
+    /// Settings out of bounds, and addresses that are not one machine each.
+    pub fn new(spec: NetSpec, servers: Vec<Server>, name: String) -> Result<Self, WorkloadError> {
+        spec.check().map_err(NetError::from)?;
+        for server in &servers {
+            refuse_crowds(server.address.ip(), server.address)?;
+        }
+        let theirs = servers.iter().map(|_| None).collect();
+        Ok(Self {
+            spec,
+            servers,
+            name,
+            talk: None,
+            half: None,
+            flows: Vec::new(),
+            mine: None,
+            theirs,
+            failure: None,
+        })
+    }
+
+    /// Shows the token to a server; the connection, once it is welcome.
+    fn greet(server: &Server) -> Result<TcpStream, NetError> {
+        let name = server.address.to_string();
+        let connect = |source: std::io::Error| {
+            let hint = match source.kind() {
+                std::io::ErrorKind::ConnectionRefused => {
+                    "nobody listens there: keepup net serve --listen ADDR:PORT, on the other machine"
+                }
+                std::io::ErrorKind::TimedOut => "a firewall between, or the wrong address",
+                _ => "ip route get ADDR says whether there is a way",
+            };
+            NetError::Connect { server: name.clone(), source, hint }
+        };
+        let mut stream = TcpStream::connect_timeout(&server.address, CONNECT_MAX).map_err(connect)?;
+        let gone = |why| NetError::Gone { peer: name.clone(), why: Some(why) };
+        stream.set_read_timeout(Some(CONNECT_MAX)).map_err(gone)?;
+        stream.set_write_timeout(Some(CONNECT_MAX)).map_err(gone)?;
+        std::io::Write::write_all(&mut stream, &CONTROL_MAGIC).map_err(gone)?;
+        let hello = Message::Hello { version: VERSION, token: server.token.clone() };
+        wire::write(&mut stream, &hello).map_err(gone)?;
+        match wire::read(&mut stream, STRANGER_BYTES_MAX).map_err(gone)? {
+            Some(Message::Welcome { version: VERSION, .. }) => Ok(stream),
+            Some(Message::Welcome { version, .. }) => {
+                Err(NetError::Version { server: name, theirs: version, ours: VERSION })
+            }
+            Some(Message::Refused { why }) => Err(NetError::Refused { server: name, why }),
+            Some(_) => Err(NetError::Conversation { peer: name, what: "no welcome".into() }),
+            None => Err(NetError::Gone { peer: name, why: None }),
+        }
+    }
+
+    /// Opens all flows with one server.
+    fn open(
+        &mut self,
+        talk: &mut Conversation,
+        number: usize,
+        clock: &dyn Clock,
+    ) -> Result<Vec<Wire>, WorkloadError> {
+        talk.say(number, &Message::Prepare { spec: Box::new(self.spec.clone()) })?;
+        let ready = wait(talk, clock, number, |message| match message {
+            Message::Ready { secret, ports } => Ok((secret, ports)),
+            other => Err(other),
+        })?;
+        let (secret, ports) = ready;
+        let roles = self.spec.roles();
+        let server = self.servers[number].address;
+        let mut wires = Vec::new();
+        let mut knocks = Vec::new();
+        for flow in 0..roles.len() as u32 {
+            let opened = match is_datagrams(&self.spec) {
+                true => ports.get(flow as usize).map_or_else(
+                    || Err(std::io::Error::other("the server named no port")),
+                    |port| knock_socket(SocketAddr::new(server.ip(), *port), &self.spec).map(Wire::Datagrams),
+                ),
+                false => connect(server, &self.spec, &wire::preamble(&secret, flow)).map(Wire::Stream),
+            };
+            let peer = server.to_string();
+            let wire =
+                opened.map_err(|source| NetError::Flow { number: flow, peer, action: "open it", source })?;
+            knocks.push(wire::preamble(&secret, flow));
+            wires.push(wire);
+        }
+        let begin_ns = clock.now_ns();
+        loop {
+            for (wire, knock) in wires.iter().zip(&knocks) {
+                if let Wire::Datagrams(socket) = wire {
+                    // A port that is not open yet refuses; the next knock may be heard.
+                    drop(socket.send(knock));
+                }
+            }
+            match talk.hear(KNOCK_EVERY)? {
+                Some((_, Message::Set)) => return Ok(wires),
+                Some((_, other)) => return Err(talk.unexpected(number, &other).into()),
+                None => talk.in_time(number, begin_ns, STEP_MAX)?,
+            }
+        }
+    }
+
+    /// Lets both ends run until the window is over.
+    fn run_window(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        let (Some(talk), Some(half)) = (&mut self.talk, &mut self.half) else { return Ok(()) };
+        talk.say_to_all(&Message::Start)?;
+        half.start()?;
+        while let Some(next_ns) = half.next_ns() {
+            let now_ns = context.clock.now_ns();
+            if let Some((number, message)) =
+                talk.hear(Duration::from_nanos(next_ns.saturating_sub(now_ns)).min(KNOCK_EVERY))?
+            {
+                return Err(talk.unexpected(number, &message).into());
+            }
+            half.tick();
+            if let Some((number, why)) = half.broken() {
+                let server = self.flows.get(number as usize).map_or(0, |flow| flow.0);
+                let (peer, source) = (self.servers[server].address.to_string(), std::io::Error::other(why));
+                return Err(NetError::Flow { number, peer, action: "go on", source }.into());
+            }
+            if context.stop.load(Ordering::Acquire) {
+                break;
+            }
+        }
+        half.cut_short();
+        Ok(())
+    }
+
+    /// Ends both ends in order, and collects the servers' accounts.
+    fn conclude(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        let (Some(talk), Some(half)) = (&mut self.talk, &mut self.half) else { return Ok(()) };
+        std::thread::sleep(TAIL);
+        let sent = half.stop_sending();
+        talk.say_to_all(&Message::Quiet { sent })?;
+        let mut quiet = vec![false; talk.len()];
+        let begin_ns = context.clock.now_ns();
+        while !(quiet.iter().all(|quiet| *quiet) && self.theirs.iter().all(Option::is_some)) {
+            match talk.hear(KNOCK_EVERY)? {
+                Some((number, Message::Quiet { .. })) => quiet[number] = true,
+                Some((number, Message::Done { report })) => self.theirs[number] = Some(*report),
+                Some((number, other)) => return Err(talk.unexpected(number, &other).into()),
+                None => {
+                    let late = self.theirs.iter().position(Option::is_none).unwrap_or(0);
+                    talk.in_time(late, begin_ns, STEP_MAX)?;
+                }
+            }
+            if quiet.iter().all(|quiet| *quiet) && self.mine.is_none() {
+                self.mine = self.half.take().map(|half| half.finish("client".into(), 1));
+            }
+        }
+        Ok(())
+    }
+
+    /// The report of a flow at this end and at its server's.
+    fn reports(&self, index: usize) -> (Option<&FlowReport>, Option<&FlowReport>) {
+        let each = self.spec.roles().len().max(1);
+        let theirs = self.theirs.get(index / each).and_then(Option::as_ref);
+        let mine = self.mine.as_ref().and_then(|report| report.flows.get(index));
+        (mine, theirs.and_then(|report| report.flows.get(index % each)))
+    }
+
+    fn flow(&self, index: usize, server: usize, from_client: bool) -> NetFlow {
+        let (mine, theirs) = self.reports(index);
+        let (sender, receiver) = if from_client { (mine, theirs) } else { (theirs, mine) };
+        NetFlow {
+            number: index as u32,
+            server: self.servers[server].address.to_string(),
+            from_client,
+            target_bytes_per_second: self.spec.rate,
+            sent: sender.and_then(|report| report.moved.clone()),
+            received: receiver.and_then(|report| report.moved.clone()),
+            sender: sender.and_then(|report| report.transport.clone()),
+            receive_buffer_bytes: receiver.and_then(|report| report.receive_buffer_bytes),
+        }
+    }
+
+    /// Where the datagrams went; only when every end has told.
+    fn ledger(&self) -> Option<NetLedger> {
+        let mine = self.mine.as_ref()?;
+        let theirs: Option<Vec<&Report>> = self.theirs.iter().map(Option::as_ref).collect();
+        let theirs = theirs?;
+        let mut pairs = Vec::new();
+        let (mut client_sends, mut server_sends) = (false, false);
+        for (index, (_, role)) in self.flows.iter().enumerate() {
+            let Role::Bulk { from_client } = *role else { continue };
+            let (Some(here), Some(there)) = self.reports(index) else { return None };
+            let (sender, receiver) = if from_client { (here, there) } else { (there, here) };
+            client_sends |= from_client;
+            server_sends |= !from_client;
+            pairs.push(Pair { sender, receiver });
+        }
+        if pairs.is_empty() {
+            return None;
+        }
+        // Ends on one machine have the same counters: none is to count twice.
+        let mut hosts = vec![mine.end.host.as_str()];
+        let others = theirs.iter().filter(|report| {
+            let is_new = !hosts.contains(&report.end.host.as_str());
+            hosts.push(&report.end.host);
+            is_new
+        });
+        let others: Vec<_> = others.filter_map(|report| report.counters).collect();
+        let here: Vec<_> = mine.counters.into_iter().collect();
+        let both = || here.iter().chain(&others).copied().collect::<Vec<_>>();
+        let train = self.spec.segments() as u64;
+        Some(match (client_sends, server_sends, others.is_empty()) {
+            (true, false, false) => ledger(&pairs, &here, &others, train),
+            (false, true, false) => ledger(&pairs, &others, &here, train),
+            _ => ledger(&pairs, &both(), &both(), train),
+        })
+    }
+}
+
+impl Workload for NetTest {
+    type Measured = NetMeasured;
+
+    fn name(&self) -> &'static str {
+        "net"
+    }
+
+    fn plan(&self) -> Footprint {
+        Footprint { time: self.spec.ramp + self.spec.run + TAIL, ..Footprint::default() }
+    }
+
+    fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        let mut talk = Conversation::new(Arc::clone(&context.clock));
+        for server in &self.servers {
+            let stream = Self::greet(server)?;
+            talk.add(stream).map_err(system("listen to a server"))?;
+        }
+        let roles = self.spec.roles();
+        let mut flows = Vec::new();
+        for server in 0..self.servers.len() {
+            let wires = self.open(&mut talk, server, context.clock.as_ref())?;
+            for ((role, number), wire) in roles.iter().zip(0..).zip(wires) {
+                self.flows.push((server, *role));
+                flows.push(Flow { number, role: *role, wire, is_client: true });
+            }
+        }
+        self.half = Some(Half::new(flows, &self.spec, Arc::clone(&context.clock))?);
+        self.talk = Some(talk);
+        Ok(())
+    }
+
+    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        self.failure = self.run_window(context).err();
+        Ok(())
+    }
+
+    fn drain(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
+        if self.failure.is_none() {
+            self.failure = self.conclude(context).err();
+        }
+        // What this end saw stands, whatever became of the other.
+        if let Some(mut half) = self.half.take() {
+            half.cut_short();
+            half.stop_sending();
+            self.mine = Some(half.finish("client".into(), 1));
+        }
+        Ok(())
+    }
+
+    fn clean_up(&mut self) -> Result<(), WorkloadError> {
+        (self.talk, self.half) = (None, None);
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<NetMeasured, WorkloadError> {
+        let bulk = self.flows.iter().enumerate().filter_map(|(index, (server, role))| match role {
+            Role::Bulk { from_client } => Some(self.flow(index, *server, *from_client)),
+            Role::Probe => None,
+        });
+        let probes = self.mine.iter().flat_map(|report| &report.flows);
+        let run = NetRun {
+            name: self.name.clone(),
+            repeat: 1,
+            flows: bulk.collect(),
+            ends: self
+                .mine
+                .iter()
+                .chain(self.theirs.iter().flatten())
+                .map(|report| report.end.clone())
+                .collect(),
+            ledger: if is_datagrams(&self.spec) { self.ledger() } else { None },
+            latency: probes.filter_map(|flow| flow.latency.clone()).next(),
+        };
+        Ok(NetMeasured { run, failure: self.failure.take() })
+    }
+}
+
+/// A connection for a flow.
+fn connect(server: SocketAddr, spec: &NetSpec, preamble: &[u8]) -> std::io::Result<TcpStream> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    let family = if server.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // Before the connection is made, which settles how far the windows can grow.
+    set_buffers(&socket, spec)?;
+    rustix::net::sockopt::set_socket_timeout(
+        &socket,
+        rustix::net::sockopt::Timeout::Send,
+        Some(CONNECT_MAX),
+    )?;
+    rustix::net::connect(&socket, &server)?;
+    let mut stream = TcpStream::from(socket);
+    std::io::Write::write_all(&mut stream, preamble)?;
+    Ok(stream)
+}
+
+/// A socket that knows the server's port alone.
+fn knock_socket(server: SocketAddr, spec: &NetSpec) -> std::io::Result<UdpSocket> {
+    let any: SocketAddr = match server.is_ipv6() {
+        true => (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
+        false => (std::net::Ipv4Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    set_buffers(&socket, spec)?;
+    socket.connect(server)?;
+    Ok(socket)
+}
+
+/// Waits for what `wanted` takes from one server.
+fn wait<T>(
+    talk: &mut Conversation,
+    clock: &dyn Clock,
+    number: usize,
+    wanted: impl Fn(Message) -> Result<T, Message>,
+) -> Result<T, NetError> {
+    let begin_ns = clock.now_ns();
+    loop {
+        match talk.hear(KNOCK_EVERY)? {
+            Some((from, message)) if from == number => {
+                return wanted(message).map_err(|other| talk.unexpected(number, &other));
+            }
+            Some((from, message)) => return Err(talk.unexpected(from, &message)),
+            None => talk.in_time(number, begin_ns, STEP_MAX)?,
+        }
+    }
+}

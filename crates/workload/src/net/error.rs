@@ -1,0 +1,113 @@
+//! Why a network test could not be done, or not to its end.
+use std::time::Duration;
+
+/// An error of a network test.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// Nobody answers there.
+    #[error("cannot connect to {server}: {source}\nhint: {hint}")]
+    Connect {
+        /// Address of the server.
+        server: String,
+        /// The system's answer.
+        source: std::io::Error,
+        /// What helps.
+        hint: &'static str,
+    },
+    /// An address that a test cannot be made with.
+    #[error("cannot test {address}: {why}\nhint: name one machine, as in 192.168.1.2:7613")]
+    Address {
+        /// The address.
+        address: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The server will not.
+    #[error("{server} refused: {why}")]
+    Refused {
+        /// Address of the server.
+        server: String,
+        /// Its words.
+        why: String,
+    },
+    /// The other end speaks another version.
+    #[error(
+        "{server} speaks version {theirs} of the conversation and this program version {ours}\n\
+         hint: take the same keepup on both machines"
+    )]
+    Version {
+        /// Address of the server.
+        server: String,
+        /// Its version.
+        theirs: u32,
+        /// This program's.
+        ours: u32,
+    },
+    /// The other end says nothing any more.
+    #[error(
+        "nothing was heard of {peer} for {:.0} s: it stands still, or the network between is cut",
+        silence.as_secs_f64()
+    )]
+    Silent {
+        /// Address of the other end.
+        peer: String,
+        /// For how long.
+        silence: Duration,
+    },
+    /// The other end does not do what is its turn.
+    #[error("{peer} has not gone on for {:.0} s, though it is there\nhint: a firewall between may let only \
+             one port through", silence.as_secs_f64())]
+    Late {
+        /// Address of the other end.
+        peer: String,
+        /// For how long.
+        silence: Duration,
+    },
+    /// The other end has gone.
+    #[error("{peer} has gone{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    Gone {
+        /// Address of the other end.
+        peer: String,
+        /// What the system says of it.
+        why: Option<std::io::Error>,
+    },
+    /// The server was stopped while it served.
+    #[error("{peer} was sent away: the server was stopped")]
+    Stopped {
+        /// Address of the client.
+        peer: String,
+    },
+    /// The other end says what it should not.
+    #[error("{peer} does not speak as keepup does: {what}")]
+    Conversation {
+        /// Address of the other end.
+        peer: String,
+        /// What it did.
+        what: String,
+    },
+    /// One of the flows could not be opened or broke.
+    #[error("flow {number} with {peer}: cannot {action}: {source}")]
+    Flow {
+        /// Its number.
+        number: u32,
+        /// Address of the other end.
+        peer: String,
+        /// What was tried.
+        action: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// Nobody can listen there.
+    #[error("cannot listen on {address}: {source}\nhint: {hint}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// The system's answer.
+        source: std::io::Error,
+        /// What helps.
+        hint: &'static str,
+    },
+    /// A test that makes no sense.
+    #[error(transparent)]
+    Spec(#[from] super::spec::SpecError),
+}

@@ -1,0 +1,241 @@
+//! Numbered datagrams: sent on a schedule that does not wait for a slow sender, counted one by one.
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use keepup_sys::datagram::{
+    BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, Received, set_join, set_segment_bytes, set_tell_of_drops,
+};
+use keepup_sys::socket::drops;
+use rustix::net::sockopt;
+
+use super::{Flow, Surroundings, Trouble, filling, trouble};
+use crate::net::sequence::Sequence;
+use crate::net::spec::{NetSpec, ReceiveBy, Role, SendBy};
+use crate::net::wire::{Datagrams, FlowReport, Sent};
+
+/// What every datagram begins with: magic, flow, number, due time.
+pub(crate) const HEADER_BYTES: usize = 24;
+const MAGIC: u32 = u32::from_le_bytes(*b"KUdg");
+/// A sender that has fallen behind by more than this gives up what was due before: a detector would have.
+const CATCH_UP: Duration = Duration::from_millis(20);
+/// A sender that waits does so for at least this long.
+const PAUSE_MIN: Duration = Duration::from_micros(100);
+/// Joined messages taken with one call.
+const JOINED: usize = 16;
+/// How long nothing may come after the sender's end until the flow is taken as complete.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Writes the header of a datagram.
+pub(super) fn stamp(datagram: &mut [u8], flow: u32, number: u64, due_ns: u64) {
+    datagram[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    datagram[4..8].copy_from_slice(&flow.to_le_bytes());
+    datagram[8..16].copy_from_slice(&number.to_le_bytes());
+    datagram[16..HEADER_BYTES].copy_from_slice(&due_ns.to_le_bytes());
+}
+
+/// Flow, number and due time of a datagram; none if it is not one of keepup's.
+pub(super) fn read_stamp(datagram: &[u8]) -> Option<(u32, u64, u64)> {
+    let (magic, rest) = datagram.split_first_chunk::<4>()?;
+    let (flow, rest) = rest.split_first_chunk::<4>()?;
+    let (number, rest) = rest.split_first_chunk::<8>()?;
+    let due_ns = rest.first_chunk::<8>()?;
+    let is_ours = u32::from_le_bytes(*magic) == MAGIC;
+    is_ours.then(|| (u32::from_le_bytes(*flow), u64::from_le_bytes(*number), u64::from_le_bytes(*due_ns)))
+}
+
+/// Sets what the test wants of the socket.
+pub(super) fn prepare(socket: &UdpSocket, flow: &Flow, spec: &NetSpec) -> std::io::Result<()> {
+    let is_ipv6 = socket.local_addr()?.is_ipv6();
+    if flow.role == Role::Probe {
+        return Ok(());
+    }
+    if flow.sends() {
+        // Where it cannot be had, drops count in the kernel's own counters still.
+        drop(set_tell_of_drops(socket.as_fd(), is_ipv6));
+        if spec.send_by == SendBy::Segments {
+            set_segment_bytes(socket.as_fd(), spec.message_bytes)?;
+        }
+    } else if spec.receive_by == ReceiveBy::Joined {
+        set_join(socket.as_fd(), true)?;
+    }
+    Ok(())
+}
+
+/// A flow's schedule: how many datagrams are due, and which of them are given up.
+struct Schedule {
+    per_second: Option<f64>,
+    begin_ns: u64,
+    /// Sent, refused or given up.
+    handled: u64,
+}
+
+impl Schedule {
+    /// Datagrams to send now, at most `most`; those that are too late are counted as handled.
+    fn now(&mut self, now_ns: u64, most: u64) -> u64 {
+        let Some(per_second) = self.per_second else { return most };
+        let elapsed_s = now_ns.saturating_sub(self.begin_ns) as f64 / 1e9;
+        let due = (elapsed_s * per_second) as u64 + 1;
+        let late_most = ((CATCH_UP.as_secs_f64() * per_second) as u64).max(1);
+        self.handled = self.handled.max(due.saturating_sub(late_most));
+        due.saturating_sub(self.handled).min(most)
+    }
+
+    /// How long until the next is due, or a little longer: waking for each of many costs more than they do.
+    fn pause(&self, now_ns: u64) -> Duration {
+        let due_ns = self.begin_ns + (self.handled as f64 / self.per_second.unwrap_or(1e9) * 1e9) as u64;
+        Duration::from_nanos(due_ns.saturating_sub(now_ns)).clamp(PAUSE_MIN, super::PATIENCE)
+    }
+}
+
+/// Sends until it is over.
+pub(super) fn send(socket: &UdpSocket, number: u32, around: &Surroundings) -> FlowReport {
+    let (spec, shared, clock) = (&around.spec, &around.shared, around.clock.as_ref());
+    let bytes = spec.message_bytes;
+    let per_train = spec.segments();
+    let trains = if spec.send_by == SendBy::Plain { 1 } else { BATCH_MAX };
+    let mut batch = Batch::new(trains, per_train * bytes);
+    let data = filling(per_train * bytes);
+    (0..trains).for_each(|train| batch.message_mut(train).copy_from_slice(&data));
+    let mut lengths = [0; BATCH_MAX];
+    let per_second = spec.rate.map(|rate| rate / bytes as f64);
+    let mut schedule = Schedule { per_second, begin_ns: clock.now_ns(), handled: 0 };
+    let (mut sent, mut refused, mut failure) = (0, 0, None);
+    while !shared.is_over() {
+        let now_ns = clock.now_ns();
+        let count = schedule.now(now_ns, (trains * per_train) as u64) as usize;
+        if count == 0 {
+            std::thread::sleep(schedule.pause(now_ns));
+            continue;
+        }
+        let used = count.div_ceil(per_train);
+        for (train, length) in lengths.iter_mut().enumerate().take(used) {
+            let part = per_train.min(count - train * per_train);
+            *length = part * bytes;
+            let datagrams = batch.message_mut(train)[..*length].chunks_mut(bytes);
+            for (index, datagram) in datagrams.enumerate() {
+                stamp(datagram, number, sent + (train * per_train + index) as u64, now_ns);
+            }
+        }
+        match batch.send(socket.as_fd(), &lengths[..used]) {
+            Ok(taken) => {
+                let datagrams: usize = lengths[..taken].iter().map(|length| length / bytes).sum();
+                sent += datagrams as u64;
+                schedule.handled += datagrams as u64;
+                shared.moved(datagrams * bytes, datagrams as u64);
+            }
+            // A queue of this machine was full: what was due is lost before it was sent.
+            Err(why) if why.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {
+                let datagrams = (lengths[0] / bytes) as u64;
+                schedule.handled += datagrams;
+                refused += datagrams;
+            }
+            Err(why) => match trouble(&why) {
+                Trouble::Waited | Trouble::Again => {}
+                Trouble::Broken(why) => {
+                    failure = Some(why);
+                    break;
+                }
+            },
+        }
+    }
+    let due = schedule.handled.max(sent);
+    FlowReport { sent: Some(Sent { number, due, sent, refused }), failure, ..FlowReport::default() }
+}
+
+/// One flow's account while it receives.
+struct Account {
+    flow: u32,
+    sequence: Sequence,
+    told: Datagrams,
+}
+
+impl Account {
+    /// Enters what came with one message; its datagrams and bytes.
+    fn enter(&mut self, message: Received<'_>) -> (u64, usize) {
+        if message.is_truncated {
+            self.told.truncated += 1;
+            return (0, 0);
+        }
+        let mut count = 0;
+        for datagram in message.data.chunks(message.segment_bytes) {
+            match read_stamp(datagram) {
+                Some((flow, number, _)) if flow == self.flow => self.sequence.came(number),
+                _ => {
+                    self.told.foreign += 1;
+                    continue;
+                }
+            }
+            count += 1;
+        }
+        self.told.longest_train = self.told.longest_train.max(count);
+        (count, message.data.len())
+    }
+}
+
+/// Receives until the sender has ended and nothing more comes.
+pub(super) fn receive(socket: &UdpSocket, number: u32, around: &Surroundings) -> FlowReport {
+    let (spec, shared, clock) = (&around.spec, &around.shared, around.clock.as_ref());
+    let (count, bytes) = match spec.receive_by {
+        ReceiveBy::Plain => (1, spec.message_bytes),
+        ReceiveBy::Batch => (BATCH_MAX, spec.message_bytes),
+        ReceiveBy::Joined => (JOINED, DATAGRAM_BYTES_MAX + 28),
+    };
+    let mut batch = Batch::new(count, bytes);
+    let mut account = Account { flow: number, sequence: Sequence::new(), told: Datagrams::default() };
+    let mut failure = None;
+    let mut taken_ns = clock.now_ns();
+    while !shared.is_abandoned() {
+        match batch.receive(socket.as_fd(), count) {
+            Ok(messages) => {
+                let now_ns = clock.now_ns();
+                if messages == count && account.sequence.unique > 0 {
+                    // More was waiting: the time since the last call is this end's own.
+                    let pause_ns = now_ns.saturating_sub(taken_ns);
+                    account.told.longest_pause_ns = account.told.longest_pause_ns.max(pause_ns);
+                }
+                taken_ns = now_ns;
+                let (mut datagrams, mut moved) = (0, 0);
+                for message in batch.received() {
+                    let (count, bytes) = account.enter(message);
+                    datagrams += count;
+                    moved += bytes;
+                }
+                shared.moved(moved, datagrams);
+            }
+            Err(why) => match trouble(&why) {
+                Trouble::Waited => {
+                    let quiet = Duration::from_nanos(clock.now_ns().saturating_sub(taken_ns));
+                    if shared.nothing_more.load(std::sync::atomic::Ordering::Relaxed) && quiet > QUIET {
+                        break;
+                    }
+                }
+                Trouble::Again => {}
+                Trouble::Broken(why) => {
+                    failure = Some(why);
+                    break;
+                }
+            },
+        }
+    }
+    let sequence = &account.sequence;
+    let received = Datagrams {
+        unique: sequence.unique,
+        duplicates: sequence.duplicates,
+        reordered: sequence.reordered,
+        too_late: sequence.too_late,
+        // Since the socket was made: the sender may have begun before this thread did.
+        dropped: drops(socket.as_fd()).unwrap_or(0).into(),
+        ..account.told
+    };
+    FlowReport {
+        received: Some(received),
+        receive_buffer_bytes: sockopt::socket_recv_buffer_size(socket).ok().map(|bytes| bytes as u64),
+        failure,
+        ..FlowReport::default()
+    }
+}
+
+#[cfg(test)]
+#[path = "datagrams_tests.rs"]
+mod tests;

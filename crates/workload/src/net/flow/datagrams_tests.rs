@@ -1,0 +1,50 @@
+//! A schedule that does not wait, and stamps that are read as they were written.
+use proptest::prelude::*;
+
+use super::*;
+
+proptest! {
+    #[test]
+    fn a_stamp_is_read_as_written(
+        flow in any::<u32>(), number in any::<u64>(), due_ns in any::<u64>(), room in 24..100usize,
+    ) {
+        let mut datagram = vec![0; room];
+        stamp(&mut datagram, flow, number, due_ns);
+        prop_assert_eq!(read_stamp(&datagram), Some((flow, number, due_ns)));
+        prop_assert_eq!(read_stamp(&datagram[..HEADER_BYTES - 1]), None);
+        datagram[0] ^= 1;
+        prop_assert_eq!(read_stamp(&datagram), None);
+    }
+}
+
+#[test]
+fn what_is_due_is_sent_and_what_is_too_late_is_given_up() {
+    let mut schedule = Schedule { per_second: Some(1000.0), begin_ns: 0, handled: 0 };
+    let ms = 1_000_000;
+    assert_eq!(schedule.now(0, 64), 1);
+    schedule.handled += 1;
+    assert_eq!(schedule.now(ms / 2, 64), 0);
+    assert_eq!(schedule.pause(ms / 2), Duration::from_micros(500));
+    assert_eq!(schedule.now(5 * ms, 64), 5);
+    // A second later: the last 20 ms are caught up with, the rest has been lost at the source.
+    assert_eq!(schedule.now(1000 * ms, 64), 20);
+    assert_eq!(schedule.handled, 981);
+    let mut free = Schedule { per_second: None, begin_ns: 0, handled: 0 };
+    assert_eq!(free.now(0, 64), 64);
+}
+
+#[test]
+fn of_what_comes_only_this_flows_datagrams_count() {
+    let (ours, theirs) = (7, 8);
+    let mut account = Account { flow: ours, sequence: Sequence::new(), told: Datagrams::default() };
+    let mut train = vec![0; 300];
+    for (index, datagram) in train.chunks_mut(100).enumerate() {
+        stamp(datagram, if index == 1 { theirs } else { ours }, index as u64, 0);
+    }
+    let whole = Received { data: &train, segment_bytes: 100, is_truncated: false };
+    assert_eq!(account.enter(whole).0, 2);
+    account.enter(Received { is_truncated: true, ..whole });
+    account.enter(Received { data: b"x", segment_bytes: 1, is_truncated: false });
+    let told = account.told;
+    assert_eq!((told.foreign, told.truncated, told.longest_train, account.sequence.unique), (2, 1, 2, 2));
+}

@@ -1,0 +1,228 @@
+//! One session at the server: what a client wants is done as it says, with sockets that know that client
+//! alone.
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use super::control::Conversation;
+use super::error::NetError;
+use super::flow::{Flow, Wire, is_datagrams, set_buffers};
+use super::half::{Half, host};
+use super::server::Desk;
+use super::spec::NetSpec;
+use super::wire::{self, Message, VERSION};
+use crate::WorkloadError;
+use crate::ceiling::system;
+
+/// How long each step before the start may take.
+const STEP_MAX: Duration = Duration::from_secs(5);
+/// How long a look at a channel or socket may take.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long after its window a server waits for the client to end.
+const OVERTIME_MAX: Duration = Duration::from_secs(10);
+
+/// A session and everything that it is made of.
+struct Session<'a> {
+    desk: &'a Desk,
+    talk: Conversation,
+    /// The client's address, which datagrams must come from, and this machine's, which it has connected to.
+    client: IpAddr,
+    here: SocketAddr,
+}
+
+/// Does what the client wants, once.
+pub(super) fn serve(mut stream: TcpStream, desk: &Desk, say: &dyn Fn(String)) -> Result<(), WorkloadError> {
+    let welcome = Message::Welcome { version: VERSION, host: host() };
+    wire::write(&mut stream, &welcome).map_err(system("welcome a client"))?;
+    let client = stream.peer_addr().map_err(system("look at a connection"))?.ip();
+    let here = stream.local_addr().map_err(system("look at a connection"))?;
+    let mut talk = Conversation::new(Arc::clone(&desk.clock));
+    talk.add(stream).map_err(system("listen to a client"))?;
+    let mut session = Session { desk, talk, client, here };
+    let Some(spec) = session.wanted()? else { return Ok(()) };
+    if let Err(why) = spec.check() {
+        session.talk.say(0, &Message::Refused { why: why.to_string() })?;
+        return Ok(());
+    }
+    let flows = match session.flows(&spec) {
+        Err(WorkloadError::System { action, source }) => {
+            let why = format!("cannot {action}: {source}");
+            session.talk.say(0, &Message::Refused { why: why.clone() })?;
+            say(why);
+            return Ok(());
+        }
+        flows => flows?,
+    };
+    let over = if is_datagrams(&spec) { "UDP" } else { "TCP" };
+    let plural = if flows.len() == 1 { "" } else { "s" };
+    let seconds = (spec.ramp + spec.run).as_secs_f64();
+    say(format!("{} flow{plural} over {over} for {seconds} s", flows.len()));
+    session.measure(flows, &spec)
+}
+
+impl Session<'_> {
+    fn is_stopped(&self) -> bool {
+        self.desk.stop.load(Ordering::Acquire)
+    }
+
+    /// Fails when the step has taken too long, or the server ends.
+    fn in_time(&mut self, since_ns: u64) -> Result<(), NetError> {
+        if self.is_stopped() {
+            return self.send_away();
+        }
+        self.talk.in_time(0, since_ns, STEP_MAX)
+    }
+
+    /// The server ends before the session.
+    fn send_away(&mut self) -> Result<(), NetError> {
+        self.talk.say(0, &Message::Refused { why: "the server was stopped".into() })?;
+        Err(NetError::Stopped { peer: self.talk.peer(0).into() })
+    }
+
+    /// The test that the client wants; none when it goes without one.
+    fn wanted(&mut self) -> Result<Option<NetSpec>, NetError> {
+        let begin_ns = self.desk.clock.now_ns();
+        loop {
+            match self.talk.hear(LOOK) {
+                Ok(Some((_, Message::Prepare { spec }))) => return Ok(Some(*spec)),
+                Ok(Some((_, other))) => return Err(self.talk.unexpected(0, &other)),
+                Err(NetError::Gone { why: None, .. }) => return Ok(None),
+                Err(why) => return Err(why),
+                Ok(None) => self.in_time(begin_ns)?,
+            }
+        }
+    }
+
+    /// Opens a place for every flow and waits until the client has come to all of them.
+    fn flows(&mut self, spec: &NetSpec) -> Result<Vec<Flow>, WorkloadError> {
+        let (secret, connections) = self.desk.open().map_err(system("make a secret"))?;
+        let sockets = match is_datagrams(spec) {
+            true => self.sockets(spec).map_err(system("open a port for datagrams"))?,
+            false => Vec::new(),
+        };
+        let port = |socket: &UdpSocket| socket.local_addr().map(|address| address.port());
+        let ports: Result<Vec<u16>, _> = sockets.iter().map(port).collect();
+        let ports = ports.map_err(system("look at a port"))?;
+        self.talk.say(0, &Message::Ready { secret: secret.text.clone(), ports })?;
+        let wires = match is_datagrams(spec) {
+            true => self.visited(sockets, &secret.text)?.into_iter().map(Wire::Datagrams).collect(),
+            false => self.connected(&connections, spec)?,
+        };
+        self.talk.say(0, &Message::Set)?;
+        let flows = spec.roles().into_iter().zip(0..).zip(wires);
+        Ok(flows.map(|((role, number), wire)| Flow { number, role, wire, is_client: false }).collect())
+    }
+
+    fn sockets(&self, spec: &NetSpec) -> std::io::Result<Vec<UdpSocket>> {
+        let one = |_| {
+            let mut address = self.here;
+            address.set_port(0);
+            let socket = UdpSocket::bind(address)?;
+            set_buffers(&socket, spec)?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        };
+        spec.roles().iter().map(one).collect()
+    }
+
+    /// Connects each socket to the client's, which shows the secret and from which it learns the address.
+    fn visited(&mut self, sockets: Vec<UdpSocket>, secret: &str) -> Result<Vec<UdpSocket>, WorkloadError> {
+        let begin_ns = self.desk.clock.now_ns();
+        let mut buffer = [0; 128];
+        for (number, socket) in sockets.iter().enumerate() {
+            let expected = wire::preamble(secret, number as u32);
+            loop {
+                match socket.recv_from(&mut buffer) {
+                    Ok((bytes, from)) if from.ip() == self.client && buffer[..bytes] == expected[..] => {
+                        socket.connect(from).map_err(system("connect a port to the client"))?;
+                        socket.set_nonblocking(false).map_err(system("set up a port"))?;
+                        break;
+                    }
+                    Ok(_) => {}
+                    Err(_) => {
+                        self.idle()?;
+                        self.in_time(begin_ns)?;
+                    }
+                }
+            }
+        }
+        Ok(sockets)
+    }
+
+    /// The client's connections, one for each flow.
+    fn connected(
+        &mut self,
+        connections: &Receiver<(u32, TcpStream)>,
+        spec: &NetSpec,
+    ) -> Result<Vec<Wire>, WorkloadError> {
+        let begin_ns = self.desk.clock.now_ns();
+        let mut found: Vec<Option<TcpStream>> = spec.roles().iter().map(|_| None).collect();
+        while found.iter().any(Option::is_none) {
+            match connections.recv_timeout(LOOK) {
+                Ok((number, stream)) => {
+                    let is_same = stream.peer_addr().is_ok_and(|peer| peer.ip() == self.client);
+                    if let Some(place) = found.get_mut(number as usize).filter(|_| is_same) {
+                        set_buffers(&stream, spec).map_err(system("set a socket's buffers"))?;
+                        *place = Some(stream);
+                    }
+                }
+                Err(_) => {
+                    self.idle()?;
+                    self.in_time(begin_ns)?;
+                }
+            }
+        }
+        Ok(found.into_iter().flatten().map(Wire::Stream).collect())
+    }
+
+    /// Stays in touch with the client while nothing is expected of it.
+    fn idle(&mut self) -> Result<(), NetError> {
+        match self.talk.hear(Duration::from_millis(1))? {
+            Some((_, message)) => Err(self.talk.unexpected(0, &message)),
+            None => Ok(()),
+        }
+    }
+
+    fn measure(&mut self, flows: Vec<Flow>, spec: &NetSpec) -> Result<(), WorkloadError> {
+        let mut half = Half::new(flows, spec, Arc::clone(&self.desk.clock))?;
+        let begin_ns = self.desk.clock.now_ns();
+        loop {
+            match self.talk.hear(LOOK)? {
+                Some((_, Message::Start)) => break,
+                Some((_, other)) => return Err(self.talk.unexpected(0, &other).into()),
+                None => self.in_time(begin_ns)?,
+            }
+        }
+        half.start()?;
+        let (begin_ns, mut sessions) = (self.desk.clock.now_ns(), 1);
+        let limit_ns = (spec.ramp + spec.run + OVERTIME_MAX).as_nanos() as u64;
+        loop {
+            half.tick();
+            sessions = self.desk.sessions().max(sessions);
+            let now_ns = self.desk.clock.now_ns();
+            let until_ns = half.next_ns().unwrap_or(now_ns + LOOK.as_nanos() as u64);
+            match self.talk.hear(Duration::from_nanos(until_ns.saturating_sub(now_ns)).min(LOOK))? {
+                Some((_, Message::Quiet { .. })) => break,
+                Some((_, other)) => return Err(self.talk.unexpected(0, &other).into()),
+                None => {}
+            }
+            if now_ns.saturating_sub(begin_ns) > limit_ns {
+                let what = "did not end after its time".into();
+                return Err(NetError::Conversation { peer: self.talk.peer(0).into(), what }.into());
+            }
+            if self.is_stopped() {
+                return Ok(self.send_away()?);
+            }
+        }
+        half.cut_short();
+        let sent = half.stop_sending();
+        self.talk.say(0, &Message::Quiet { sent })?;
+        let report = half.finish(self.here.to_string(), sessions);
+        self.talk.say(0, &Message::Done { report: Box::new(report) })?;
+        // The client hangs up when it has the account.
+        while !matches!(self.talk.hear(LOOK), Err(_) | Ok(Some(_))) {}
+        Ok(())
+    }
+}
