@@ -7,6 +7,7 @@
 pub mod cache;
 pub mod engine;
 pub mod error;
+pub mod ethtool;
 pub mod file;
 pub mod pool;
 pub mod process;
