@@ -37,6 +37,7 @@ enum Verb {
     Export(verbs::export::Args),
     Disk(verbs::disk::Args),
     Soak(verbs::soak::Args),
+    Doctor(verbs::doctor::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Verb::Export(args) => verbs::export::run(args),
         Verb::Disk(args) => verbs::disk::run(args),
         Verb::Soak(args) => verbs::soak::run(args),
+        Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

@@ -32,6 +32,8 @@ pub struct Sockets {
     pub netdev_max_backlog: Reading<u64>,
     /// Packets that a core takes from all interfaces in one turn.
     pub netdev_budget: Reading<u64>,
+    /// How long such a turn may take, in µs.
+    pub netdev_budget_usecs: Reading<u64>,
     /// Connections that may wait to be accepted.
     pub somaxconn: Reading<u64>,
     /// What the cores did with packets since boot.
@@ -102,6 +104,7 @@ impl Sockets {
             udp_mem: ipv4("udp_mem"),
             netdev_max_backlog: core("netdev_max_backlog"),
             netdev_budget: core("netdev_budget"),
+            netdev_budget_usecs: core("netdev_budget_usecs"),
             somaxconn: core("somaxconn"),
             softnet: text::read(root, "proc/net/softnet_stat").map(|text| parse_softnet(&text)).into(),
         }
