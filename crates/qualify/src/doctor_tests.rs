@@ -135,7 +135,7 @@ fn card(readings: &mut Readings) {
     port.interface.interrupts = (40..48)
         .map(|number| Interrupt {
             number,
-            name: format!("eth0-rx-{number}"),
+            name: format!("virtio0-input.{number}"),
             count: 1,
             cores: Some(cores(&(number - 32).to_string())),
         })
@@ -319,6 +319,10 @@ fn a_route_that_takes_less_than_the_interface() {
     let finding = look(&slow(), "MTU on the way to 10.0.0.7", route(1500));
     assert!(finding.why.contains("ip route get 10.0.0.7"), "{finding:?}");
     quiet(&slow(), route(9000));
+    quiet(&slow(), |r| {
+        route(65_535)(r);
+        port(r).interface.basics.mtu = value(65_536);
+    });
     let other = |r: &mut Readings| {
         route(9000)(r);
         r.route.as_mut().unwrap().interface = value("eth9".into());
@@ -378,6 +382,7 @@ fn a_ring_lasts_until_the_core_comes() {
     assert_eq!(command(&finding), "ethtool -G eth0 rx 1024");
     look(&tcp(), "eth0: receive ring", ring(64, 8192));
     quiet(&udp(), ring(512, 512));
+    assert_eq!(look(&udp(), "eth0: receive ring", ring(64, 64)).command, None);
     quiet(&slow(), ring(64, 8192));
 }
 
@@ -387,8 +392,12 @@ fn connections_spread_over_queues_and_cores() {
     let finding = look(&many, "eth0: receive queues", |r| port(r).interface.receive_queues = value(2));
     assert_eq!(command(&finding), "ethtool -L eth0 combined 8");
     quiet(&tcp(), |r| port(r).interface.receive_queues = value(1));
+    let sending =
+        Interrupt { number: 60, name: "virtio0-output.0".into(), count: 1, cores: Some(cores("10")) };
     let one_core = |r: &mut Readings| {
-        port(r).interface.interrupts.iter_mut().for_each(|interrupt| interrupt.cores = Some(cores("9")));
+        port(r).interface.interrupts.push(sending.clone());
+        let receiving = port(r).interface.interrupts.iter_mut().take(8);
+        receiving.for_each(|interrupt| interrupt.cores = Some(cores("9")));
     };
     let finding = look(&many, "eth0: cores that receive", one_core);
     assert!(

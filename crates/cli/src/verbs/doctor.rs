@@ -11,6 +11,7 @@ use keepup_results::{
     DOCTOR_SCHEMA_VERSION, DoctorCounts, DoctorFinding, DoctorSeverity, DoctorSummary, rfc3339,
 };
 use keepup_workload::doctor::{Readings, Scope, gather};
+use keepup_workload::preflight::common_disks;
 
 use crate::args::some_time;
 use crate::exit::Exit;
@@ -18,7 +19,8 @@ use crate::output::{command, json, result, width};
 
 /// Say which settings of this host would lose data of a detector, why, and the command that changes them
 ///
-/// Reads only: nothing is changed, nothing is written, nothing is sent. Exit code 1 when a setting is harmful.
+/// Reads only: nothing is changed, nothing is written, nothing is sent. Exit code 1 when a setting is
+/// harmful.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup doctor                                 for 1 GB/s of datagrams, through the fastest card
@@ -71,7 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         volumes: args.volume.iter().map(|volume| volume.display().to_string()).collect(),
         counts: DoctorCounts::of(&findings),
         findings,
-        notes: notes(&needs, &readings),
+        notes: notes(&needs, &readings, &args.volume),
         readings: serde_json::to_value(&readings).context("cannot encode what was read")?,
     };
     match args.json {
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// What the figures hang on.
-fn notes(needs: &Needs, readings: &Readings) -> Vec<String> {
+fn notes(needs: &Needs, readings: &Readings, volumes: &[PathBuf]) -> Vec<String> {
     let rate = |rate| ByteRate::new(rate).map_or_else(|e| e.to_string(), |rate: ByteRate| rate.to_string());
     let profile = match &needs.profile {
         Some(name) => format!("judged for {name}"),
@@ -109,11 +111,12 @@ fn notes(needs: &Needs, readings: &Readings) -> Vec<String> {
     if readings.settings.volumes.is_empty() {
         notes.push("no disk is judged; --volume DIR names where data will go".into());
     }
+    notes.extend(common_disks(volumes));
     notes
 }
 
 fn text(summary: &DoctorSummary) -> String {
-    let mut lines = summary.notes.clone();
+    let mut lines: Vec<String> = summary.notes.iter().flat_map(|note| wrapped("", note)).collect();
     let of = |severity| summary.findings.iter().filter(move |finding| finding.severity == severity);
     for (severity, title) in
         [(DoctorSeverity::Harmful, "HARMFUL"), (DoctorSeverity::WorthALook, "WORTH A LOOK")]
@@ -127,7 +130,8 @@ fn text(summary: &DoctorSummary) -> String {
     let DoctorCounts { harmful, worth_a_look, not_judged, fine } = summary.counts;
     lines.push(String::new());
     lines.push(format!(
-        "{harmful} harmful, {worth_a_look} worth a look, {not_judged} not judged, {fine} fine; nothing was changed"
+        "{harmful} harmful, {worth_a_look} worth a look, {not_judged} not judged, {fine} fine; \
+         nothing was changed"
     ));
     lines.extend(
         of(DoctorSeverity::NotJudged)

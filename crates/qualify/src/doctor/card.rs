@@ -10,8 +10,8 @@ use super::{Case, FAST, SLOW, Subject, Told, either, rate, read};
 const FRAME_BYTES: f64 = 38.0;
 /// Jumbo frames, as detectors' manuals ask for them.
 const JUMBO_MTU: u64 = 9000;
-/// Packets a second of one source that one core takes in, at most: 25 Gbit/s in jumbo frames, which the author
-/// of spead2 names as the kernel's limit. From half of it on it is near.
+/// Packets a second of one source that one core takes in, at most: 25 Gbit/s in jumbo frames, which the
+/// author of spead2 names as the kernel's limit. From half of it on it is near.
 const PACKETS_MAX: f64 = 350e3;
 /// How long a ring should last: cores wake up, and finish other softirqs, in well under a millisecond, but
 /// not always. A choice.
@@ -108,7 +108,7 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |(name, port): (&String, &Port)| {
         let subject = Subject::new(
             format!("{name}: MTU"),
-            "slsDetectorPackage documentation, Receiver PC Tuning Options; ska-sa/spead2's author in pangeo #6",
+            "slsDetectorPackage documentation, Receiver PC Tuning Options; the author of spead2 in pangeo #6",
         );
         let judged = |subject: Subject| {
             let found = *read(&port.interface.basics.mtu, &subject)?;
@@ -127,8 +127,7 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
                 return Ok(fine(subject));
             }
             let why = format!(
-                "{now:.0} packets a second from each source; one core takes in some {PACKETS_MAX:.0} of them, \
-                 joined or not"
+                "{now:.0} packets a second from each source; one core takes in some {PACKETS_MAX:.0} at most"
             );
             let told = match case.needs.is_udp() && now > limit {
                 true => Subject::harmful,
@@ -172,15 +171,18 @@ pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
             let seconds = f64::from(found) / (packets / flows as f64);
             let value = format!("{found} packets");
             let lasts = format!("it lasts {:.1} ms", seconds * 1e3);
+            let is_short = case.needs.is_udp() && seconds < RING_S_MIN;
+            if found >= most && is_short {
+                return Ok(subject.look(value, "more").because(format!(
+                    "{lasts}, and the card has no more: larger packets are fewer, or another card"
+                )));
+            }
             if seconds >= RING_S || found >= most {
                 return Ok(subject.fine(value, lasts));
             }
             let needed = (packets / flows as f64 * RING_S).ceil() as u32;
             let wanted = needed.checked_next_power_of_two().map_or(most, |wanted| wanted.min(most));
-            let told = match case.needs.is_udp() && seconds < RING_S_MIN {
-                true => Subject::harmful,
-                false => Subject::look,
-            };
+            let told = if is_short { Subject::harmful } else { Subject::look };
             let lost = if case.needs.is_udp() { "lost" } else { "sent again" };
             Ok(told(subject, value, format!("{wanted} packets"))
                 .because(format!(
@@ -285,7 +287,7 @@ pub(super) fn flow_control(case: &Case<'_>) -> Vec<DoctorFinding> {
                 false => subject
                     .look(value, "rx on, tx on")
                     .because(
-                        "a card whose ring is full drops, where it could hold back the switch or the detector; \
+                        "a card whose ring is full drops, where it could hold back the switch or detector; \
                          leave it off where others on the same switch must not be held back too",
                     )
                     .command(format!("ethtool -A {name} rx on tx on")),
@@ -308,8 +310,8 @@ fn affinity(numbers: &[u64], cores: &str) -> String {
     format!("for i in {}; do echo {cores} > /proc/irq/$i/smp_affinity_list; done", numbers.join(" "))
 }
 
-const LOCALITY: &str = "Documentation/core-api/irq/irq-affinity.rst; jive5ab flexbuf guide: loss is driven by \
-    non-locality";
+const LOCALITY: &str = "Documentation/core-api/irq/irq-affinity.rst; jive5ab flexbuf guide: loss is driven \
+    by non-locality";
 
 /// Interrupts on cores of another node fetch every packet across.
 pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
@@ -350,10 +352,8 @@ pub(super) fn interrupt_spread(case: &Case<'_>) -> Vec<DoctorFinding> {
     }
     let judged = |(name, port): (&String, &Port)| {
         let receives = |interrupt: &Interrupt| {
-            !interrupt.name.to_ascii_lowercase().contains("tx") || {
-                let name = interrupt.name.to_ascii_lowercase();
-                name.contains("rx")
-            }
+            let name = interrupt.name.to_ascii_lowercase();
+            !["tx", "output"].iter().any(|sends| name.contains(sends)) || name.contains("rx")
         };
         let interrupts: Vec<_> = served(port).filter(|(interrupt, _)| receives(interrupt)).collect();
         let subject = Subject::new(format!("{name}: cores that receive"), LOCALITY);
@@ -402,10 +402,10 @@ pub(super) fn disk_node(case: &Case<'_>) -> Vec<DoctorFinding> {
             findings.push(match node == other {
                 true => subject.fine(value, "one node"),
                 false => {
-                    let distance = distance.map(|d| format!(" (distance {d}, its own is 10)")).unwrap_or_default();
+                    let distance = distance.map(|d| format!(" (distance {d}, own 10)")).unwrap_or_default();
                     let cores = nodes.get(node).and_then(|own| own.cores.value());
                     let finding = subject.look(value, "one node").because(format!(
-                        "data crosses between nodes on its way{distance}; a slot of the other node helps, else \
+                        "data crosses between nodes on its way{distance}; another slot helps, or else \
                          let the recorder run beside the card"
                     ));
                     match cores {

@@ -71,11 +71,11 @@ pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
         let free = memory.huge_pages_free.value().copied().unwrap_or(0);
         let page = memory.huge_page_bytes.value().copied().unwrap_or(0);
         let pool = pool_bytes(case);
-        let value = format!("transparent: {mode}; {free} set aside");
+        let value = format!("transparent {mode}, {free} set aside");
         if mode != "never" || free.saturating_mul(page) >= pool {
             return Ok(subject.fine(value, "the recorder's memory lies in large pages"));
         }
-        let finding = subject.look(value, "transparent: madvise, or enough set aside").because(
+        let finding = subject.look(value, "transparent madvise, or enough set aside").because(
             "the recorder's memory lies in pages of 4 KiB, of which each is looked up for every write; with \
              large ones direct writes cost a fraction of the CPU",
         );
@@ -189,7 +189,7 @@ pub(super) fn write_back(case: &Case<'_>) -> Vec<DoctorFinding> {
         Ok(subject
             .look(value, format!("at most {}", Bytes(WAVE_BYTES).binary()))
             .because(format!(
-                "the recorder writes past the page cache where the file system lets it, but what others leave \
+                "the recorder writes past the page cache where it can, but what others leave \
                  there is written from {told} on, and then in one wave that its writes wait behind"
             ))
             .command("sysctl -w vm.dirty_background_bytes=1073741824 vm.dirty_bytes=4294967296"))

@@ -4,8 +4,8 @@ use keepup_results::DoctorFinding;
 use super::sockets::is_fast;
 use super::{Case, SLOW, Subject, Told};
 
-const CPUFREQ: &str = "Documentation/admin-guide/pm/cpufreq.rst; slsDetectorPackage documentation, Receiver PC \
-    Tuning Options";
+const CPUFREQ: &str = "Documentation/admin-guide/pm/cpufreq.rst; slsDetectorPackage documentation, \
+    Receiver PC Tuning Options";
 /// Sleep from which a core needs longer than this to wake up is told, in µs. A choice: cards hand over
 /// packets every 50 µs or so.
 const LATENCY_US_MAX: u64 = 100;

@@ -9,6 +9,8 @@ const PACKET_BYTES_MIN: f64 = 2304.0;
 const ROUND_TRIP_S: f64 = 1e-3;
 /// How long a core may be busy with something else while packets wait for it. A choice.
 const CORE_BUSY_S: f64 = 10e-3;
+/// Largest IP packet, in bytes.
+const IP_PACKET_MAX: u64 = 65_535;
 /// Turns cut short, by packets, from which on the receive work is short of time. A choice.
 const SQUEEZED_SHARE: f64 = 1e-3;
 
@@ -190,8 +192,10 @@ pub(super) fn route(case: &Case<'_>) -> Vec<DoctorFinding> {
             let found = *read(&route.mtu, &subject)?;
             let name = read(&route.interface, &subject)?;
             let mtu = case.readings.interfaces.get(name).and_then(|port| port.interface.basics.mtu.value());
+            // What the kernel tells ends at the largest IP packet, which the loopback exceeds by one.
+            let mtu = mtu.map(|mtu| (*mtu).min(IP_PACKET_MAX));
             match mtu {
-                Some(mtu) if found < *mtu => {
+                Some(mtu) if found < mtu => {
                     Ok(subject.look(found, format!("{mtu}, as {name} has")).because(format!(
                         "the route, or a router that was asked before, takes less than the interface: larger \
                      datagrams are cut to pieces or dropped. `ip route get {}` shows which",

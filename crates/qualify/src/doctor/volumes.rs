@@ -9,6 +9,8 @@ use super::{Case, FAST, SLOW, Subject, Told, either, read};
 
 /// File systems of other machines, and those that a program serves.
 const REMOTE: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs"];
+const NFS: &str = "nfs(5); MIDAS, whose buffer had to hide stalls of 3 to 5 s on NFS";
+const GB: u64 = 1_000_000_000;
 /// Requests that the recorder has under way on a volume.
 const DEPTH: u64 = 8;
 /// Stripes that raid5 and raid6 hold, in pages for each device; md's own default is 256.
@@ -53,7 +55,10 @@ pub(super) fn space(case: &Case<'_>) -> Vec<DoctorFinding> {
             Ok(subject
                 .harmful(Bytes(free), Bytes(share))
                 .because(format!("a whole run does not fit: it is full after {seconds:.0} s"))
-                .command(format!("keepup record --keep '{} B' …   # the last of it only", free / 10 * 9)))
+                .command(format!(
+                    "keepup record --keep '{} GB' …   # the last of it only",
+                    free / 10 * 9 / GB
+                )))
         };
         Some(either(judged(subject)))
     })
@@ -75,15 +80,13 @@ pub(super) fn file_system(case: &Case<'_>) -> Vec<DoctorFinding> {
             );
         }
         if REMOTE.contains(&found.as_str()) {
-            return Some(
-                subject("nfs(5); MIDAS, whose buffer had to hide stalls of 3 to 5 s on NFS").look(found, "a disk of this machine").because(
-                    "another machine and the network decide how long a write takes; stalls of seconds are common",
-                ),
-            );
+            return Some(subject(NFS).look(found, "a disk of this machine").because(
+                "another machine and the network decide how long a write takes, which may be seconds",
+            ));
         }
         if found == "btrfs" {
             return Some(subject("portworx/px-fuse #119").look(found, "xfs or ext4").because(
-                "direct writes block while they are handed in, so that few are under way, and every write goes \
+                "direct writes block while they are handed in, so that few are under way, and each goes \
                  to a new place",
             ));
         }
@@ -179,7 +182,7 @@ pub(super) fn scheduler(case: &Case<'_>) -> Vec<DoctorFinding> {
             }
             Ok(subject
                 .look(found, wanted)
-                .because("it weighs and reorders requests that are large and in order already, and costs CPU for it")
+                .because("it weighs and reorders requests that are large and in order already, at a cost")
                 .command(format!("echo {wanted} > /sys/block/{name}/queue/scheduler")))
         };
         either(judged(subject))
@@ -248,7 +251,7 @@ pub(super) fn disk_cache_and_slot(case: &Case<'_>) -> Vec<DoctorFinding> {
                 "write through" if rate_of_volume(case) >= SLOW / 4.0 => subject
                     .look(found, "write back")
                     .because(
-                        "without its cache a SATA disk writes piece by piece; flushes keep what was told durable \
+                        "without its cache a SATA disk writes piece by piece; flushes keep what is durable \
                          safe with it too",
                     )
                     .command(format!("hdparm -W1 /dev/{name}")),
@@ -292,7 +295,9 @@ pub(super) fn raid(case: &Case<'_>) -> Vec<DoctorFinding> {
                 false => subject.fine(pages, "there is room for whole stripes"),
                 true => subject
                     .look(pages, STRIPE_PAGES)
-                    .because("stripes that are pushed out before they are full are read again to make their parity")
+                    .because(
+                        "stripes that are pushed out before they are full are read again for their parity",
+                    )
                     .command(format!("echo {STRIPE_PAGES} > /sys/block/{name}/md/stripe_cache_size")),
             });
         }
