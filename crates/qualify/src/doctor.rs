@@ -87,6 +87,11 @@ impl<'a> Case<'a> {
         &self.readings.settings
     }
 
+    /// Whether the stream is fast enough for the cost of single packets to matter.
+    fn is_fast(&self) -> bool {
+        self.needs.peak >= FAST
+    }
+
     /// The interfaces that data comes through; none for a detector that sends nothing.
     fn ports(&self) -> impl Iterator<Item = (&'a String, &'a Port)> {
         let is_networked = self.needs.is_networked();
@@ -179,19 +184,19 @@ impl Told for DoctorFinding {
 }
 
 /// The value of a reading, or the finding that it could not be judged.
-fn read<'r, T>(reading: &'r Reading<T>, subject: &Subject) -> Result<&'r T, DoctorFinding> {
+fn read<'r, T>(reading: &'r Reading<T>, subject: &Subject) -> Result<&'r T, Box<DoctorFinding>> {
     match reading {
         Reading::Value(value) => Ok(value),
         Reading::NotReadable(why) => {
             let subject = Subject::new(subject.setting.clone(), subject.source);
-            Err(subject.not_judged(format!("not readable: {why}")))
+            Err(Box::new(subject.not_judged(format!("not readable: {why}"))))
         }
     }
 }
 
 /// The finding of a rule that stops where something cannot be read.
-fn either(judged: Result<DoctorFinding, DoctorFinding>) -> DoctorFinding {
-    judged.unwrap_or_else(|finding| finding)
+fn either(judged: Result<DoctorFinding, Box<DoctorFinding>>) -> DoctorFinding {
+    judged.unwrap_or_else(|finding| *finding)
 }
 
 fn size(bytes: u64) -> String {

@@ -3,7 +3,6 @@ use keepup_measure::settings::{CoreList, Interrupt, Link};
 use keepup_results::DoctorFinding;
 use keepup_workload::doctor::Port;
 
-use super::sockets::is_fast;
 use super::{Case, FAST, SLOW, Subject, Told, either, rate, read};
 
 /// What Ethernet puts around a packet, in bytes: header, checksum, preamble and gap.
@@ -29,7 +28,7 @@ pub(super) fn state(case: &Case<'_>) -> Vec<DoctorFinding> {
         let subject = Subject::new(format!("{name}: state"), "Documentation/networking/operstates.rst");
         let found = match read(&port.interface.basics.state, &subject) {
             Ok(found) => found,
-            Err(finding) => return finding,
+            Err(finding) => return *finding,
         };
         match found.as_str() {
             "down" | "lowerlayerdown" | "notpresent" | "dormant" => subject
@@ -51,7 +50,8 @@ pub(super) fn speed(case: &Case<'_>) -> Vec<DoctorFinding> {
             let mbit = *read(&port.interface.basics.speed_mbit, &subject)?;
             let mtu = *read(&port.interface.basics.mtu, &subject)? as f64;
             let payload = case.needs.payload_of_packet(mtu);
-            let wanted = case.rate_of_port() * (payload.max(mtu.min(payload + 52.0)) + FRAME_BYTES) / payload;
+            let around = case.needs.headers() + FRAME_BYTES;
+            let wanted = case.rate_of_port() * (payload + around) / payload;
             let carried = mbit as f64 * 1e6 / 8.0;
             let value = format!("{mbit} Mbit/s");
             if carried >= wanted {
@@ -164,7 +164,7 @@ pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
             let found = *read(&port.card.ring, &subject)?;
             let most = *read(&port.card.ring_max, &subject)?;
             let Some((_, packets)) = case.packets(port) else {
-                return Err(subject.not_judged("not readable: the MTU of the interface"));
+                return Err(Box::new(subject.not_judged("not readable: the MTU of the interface")));
             };
             let queues = port.interface.receive_queues.value().map_or(1, |queues| *queues).max(1);
             let flows = u64::from(case.needs.connections).min(queues);
@@ -237,7 +237,7 @@ pub(super) fn gro(case: &Case<'_>) -> Vec<DoctorFinding> {
             "Documentation/networking/segmentation-offloads.rst; ethtool(8)",
         );
         match read(&port.card.gro, &subject) {
-            Err(finding) => finding,
+            Err(finding) => *finding,
             Ok(true) => subject.fine("on", "packets of a stream are joined before the kernel handles them"),
             Ok(false) => {
                 let harmful = case.needs.peak_of_connection() >= 2.0 * FAST;
@@ -270,7 +270,7 @@ pub(super) fn checksum(case: &Case<'_>) -> Vec<DoctorFinding> {
             ),
         }
     };
-    case.cards().filter(|_| is_fast(case)).filter_map(judged).collect()
+    case.cards().filter(|_| case.is_fast()).filter_map(judged).collect()
 }
 
 /// A card that is full can hold the sender back instead of dropping.
@@ -323,7 +323,7 @@ pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
         let judged = |subject: Subject| {
             let local = read(&port.interface.local_cores, &subject)?;
             if served(port).next().is_none() {
-                return Err(subject.not_judged("not readable: no interrupt of the card is listed"));
+                return Err(Box::new(subject.not_judged("not readable: no interrupt of the card is listed")));
             }
             let away: Vec<u64> = served(port)
                 .filter(|(_, cores)| !cores.0.is_subset(&local.0))
@@ -332,7 +332,7 @@ pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
             if away.is_empty() {
                 return Ok(subject.fine(format!("within {local}"), "the cores of the card's own node"));
             }
-            let told = if case.needs.is_udp() && is_fast(case) { Subject::harmful } else { Subject::look };
+            let told = if case.needs.is_udp() && case.is_fast() { Subject::harmful } else { Subject::look };
             Ok(told(subject, format!("{} outside of {local}", away.len()), format!("within {local}"))
                 .because(
                     "every packet that they bring goes from one node's memory to the other; irqbalance moves \
@@ -347,7 +347,7 @@ pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
 
 /// Several queues that one core serves are as one queue.
 pub(super) fn interrupt_spread(case: &Case<'_>) -> Vec<DoctorFinding> {
-    if case.needs.connections < 2 || !is_fast(case) {
+    if case.needs.connections < 2 || !case.is_fast() {
         return Vec::new();
     }
     let judged = |(name, port): (&String, &Port)| {
@@ -382,7 +382,7 @@ pub(super) fn interrupt_spread(case: &Case<'_>) -> Vec<DoctorFinding> {
 
 /// Data that is received on one node and written on another crosses between them twice.
 pub(super) fn disk_node(case: &Case<'_>) -> Vec<DoctorFinding> {
-    if case.node_count() < 2 || !is_fast(case) {
+    if case.node_count() < 2 || !case.is_fast() {
         return Vec::new();
     }
     let mut findings = Vec::new();

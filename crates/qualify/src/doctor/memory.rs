@@ -3,7 +3,6 @@ use keepup_measure::settings::Limit;
 use keepup_plan::units::Bytes;
 use keepup_results::DoctorFinding;
 
-use super::sockets::is_fast;
 use super::{Case, FAST, Subject, Told, either, read, size};
 
 /// Memory for blocks that the recorder takes unless told otherwise, in bytes, and at least so many of the
@@ -27,7 +26,7 @@ pub(super) fn zone_reclaim(case: &Case<'_>) -> Vec<DoctorFinding> {
     let subject =
         Subject::new("vm.zone_reclaim_mode", "Documentation/admin-guide/sysctl/vm.rst, zone_reclaim_mode");
     vec![match read(&case.settings().memory.zone_reclaim_mode, &subject) {
-        Err(finding) => finding,
+        Err(finding) => *finding,
         Ok(0) => subject.fine(0, "memory of other nodes is taken before any is reclaimed"),
         Ok(mode) => subject
             .harmful(mode, 0)
@@ -38,7 +37,7 @@ pub(super) fn zone_reclaim(case: &Case<'_>) -> Vec<DoctorFinding> {
 
 /// Pages that the kernel unmaps to see who uses them.
 pub(super) fn numa_balancing(case: &Case<'_>) -> Vec<DoctorFinding> {
-    if case.node_count() < 2 || !is_fast(case) {
+    if case.node_count() < 2 || !case.is_fast() {
         return Vec::new();
     }
     let Some(found) = case.settings().memory.numa_balancing.value() else { return Vec::new() };

@@ -87,12 +87,15 @@ impl Needs {
         self.peak / f64::from(self.connections)
     }
 
+    /// What a packet has before its payload, in bytes.
+    pub(super) fn headers(&self) -> f64 {
+        if self.is_udp() { UDP_HEADERS } else { TCP_HEADERS }
+    }
+
     /// Payload of a packet where at most `mtu` bytes fit into one. Datagrams do not carry several events.
     pub(super) fn payload_of_packet(&self, mtu: f64) -> f64 {
-        match self.is_udp() {
-            true => (mtu - UDP_HEADERS).min(self.event_bytes).max(1.0),
-            false => (mtu - TCP_HEADERS).max(1.0),
-        }
+        let room = (mtu - self.headers()).max(1.0);
+        if self.is_udp() { room.min(self.event_bytes).max(1.0) } else { room }
     }
 
     /// The same for a result.

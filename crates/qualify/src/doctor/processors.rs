@@ -1,7 +1,6 @@
 //! How the processors run: frequency and sleep.
 use keepup_results::DoctorFinding;
 
-use super::sockets::is_fast;
 use super::{Case, SLOW, Subject, Told};
 
 const CPUFREQ: &str = "Documentation/admin-guide/pm/cpufreq.rst; slsDetectorPackage documentation, \
@@ -41,7 +40,7 @@ pub(super) fn governor(case: &Case<'_>) -> Vec<DoctorFinding> {
 
 /// Cores that may not run above their base frequency.
 pub(super) fn boost(case: &Case<'_>) -> Vec<DoctorFinding> {
-    let Some(may_boost) = case.settings().processors.may_boost.value().filter(|_| is_fast(case)) else {
+    let Some(may_boost) = case.settings().processors.may_boost.value().filter(|_| case.is_fast()) else {
         return Vec::new();
     };
     let subject =
@@ -64,7 +63,7 @@ pub(super) fn boost(case: &Case<'_>) -> Vec<DoctorFinding> {
 
 /// Cores that sleep so deeply that packets pile up until they are awake.
 pub(super) fn sleep(case: &Case<'_>) -> Vec<DoctorFinding> {
-    if !case.needs.is_udp() || !is_fast(case) {
+    if !case.needs.is_udp() || !case.is_fast() {
         return Vec::new();
     }
     let subject =

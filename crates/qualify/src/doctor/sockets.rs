@@ -1,7 +1,7 @@
 //! Limits on sockets, the cores' receive work, and the way to the sender.
 use keepup_results::DoctorFinding;
 
-use super::{Case, FAST, SLOW, Subject, Told, either, rate, read, size, whole_mib};
+use super::{Case, SLOW, Subject, Told, either, rate, read, size, whole_mib};
 
 /// What the kernel counts for a packet at least: a buffer of 2 KiB and its description (linux/skbuff.h).
 const PACKET_BYTES_MIN: f64 = 2304.0;
@@ -215,9 +215,4 @@ pub(super) fn route(case: &Case<'_>) -> Vec<DoctorFinding> {
             .command(format!("ip route get {}", route.peer))
     }));
     findings
-}
-
-/// Whether the stream is fast enough for the cost of single packets to matter.
-pub(super) fn is_fast(case: &Case<'_>) -> bool {
-    case.needs.peak >= FAST
 }

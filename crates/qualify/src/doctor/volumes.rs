@@ -70,7 +70,7 @@ pub(super) fn file_system(case: &Case<'_>) -> Vec<DoctorFinding> {
         let subject = |source| Subject::new(format!("{}: file system", volume.basics.path), source);
         let found = match read(&volume.basics.fs_type, &subject("mount(8)")) {
             Ok(found) => found,
-            Err(finding) => return Some(finding),
+            Err(finding) => return Some(*finding),
         };
         if volume.basics.memory_backed.value() == Some(&true) {
             return Some(
@@ -102,7 +102,7 @@ pub(super) fn mount_options(case: &Case<'_>) -> Vec<DoctorFinding> {
         let options = match read(&volume.basics.mount_options, &subject("mount(8)")) {
             Ok(options) => options,
             Err(finding) => {
-                findings.push(finding);
+                findings.push(*finding);
                 continue;
             }
         };
