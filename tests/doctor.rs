@@ -8,26 +8,34 @@ use serde_json::Value;
 
 use crate::common::{directory, json, keepup};
 
-/// Settings that the commands which it prints would change, and what they are.
-fn settings() -> Vec<(String, String)> {
-    let mut files: Vec<_> = ["net/core", "net/ipv4", "vm", "kernel"]
-        .iter()
-        .flat_map(|folder| std::fs::read_dir(Path::new("/proc/sys").join(folder)).unwrap())
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_file())
-        .collect();
-    files.extend(["/sys/kernel/mm/transparent_hugepage/enabled", "/proc/self/mountinfo"].map(Into::into));
-    // These count, or are drawn anew for each who reads them.
-    let moving =
-        ["random", "ns_last_pid", "sched_", "dirty_", "stat_refresh", "perf_", "pty", "nr_", "compact"];
-    files.retain(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name == "dirty_ratio" || name == "nr_hugepages" || !moving.iter().any(|start| name.starts_with(start))
-    });
-    files.sort();
-    let read =
-        |path: &std::path::PathBuf| Some((path.display().to_string(), std::fs::read_to_string(path).ok()?));
-    files.iter().filter_map(read).collect()
+/// Settings that its commands would change; not those that other tests change meanwhile.
+const SETTINGS: [&str; 20] = [
+    "proc/sys/net/core/rmem_max",
+    "proc/sys/net/core/rmem_default",
+    "proc/sys/net/core/wmem_max",
+    "proc/sys/net/core/netdev_max_backlog",
+    "proc/sys/net/core/netdev_budget",
+    "proc/sys/net/core/netdev_budget_usecs",
+    "proc/sys/net/ipv4/tcp_rmem",
+    "proc/sys/net/ipv4/tcp_wmem",
+    "proc/sys/net/ipv4/udp_mem",
+    "proc/sys/kernel/io_uring_disabled",
+    "proc/sys/kernel/numa_balancing",
+    "proc/sys/vm/swappiness",
+    "proc/sys/vm/zone_reclaim_mode",
+    "proc/sys/vm/nr_hugepages",
+    "proc/sys/vm/dirty_bytes",
+    "proc/sys/vm/dirty_background_bytes",
+    "proc/sys/vm/dirty_background_ratio",
+    "sys/kernel/mm/transparent_hugepage/enabled",
+    "sys/class/net/lo/mtu",
+    "sys/class/net/eth0/mtu",
+];
+
+/// What they are; nothing where there is no such setting.
+fn settings() -> Vec<Option<String>> {
+    let read = |path| std::fs::read_to_string(Path::new("/").join(path)).ok();
+    SETTINGS.into_iter().map(read).collect()
 }
 
 fn findings(result: &Value) -> &Vec<Value> {
@@ -69,7 +77,7 @@ fn it_says_what_it_found_and_changes_nothing() {
     let before = settings();
     let run = keepup(directory.path(), &["doctor", "--volume", ".", "--json"]);
     let result = consistent(&run);
-    assert_eq!(settings(), before);
+    assert_eq!(settings(), before, "{SETTINGS:?}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it wrote something");
     assert_eq!(result["needs"]["profile"], Value::Null);
     assert!(result["notes"][0].as_str().unwrap().contains("no profile"), "{result:#}");

@@ -170,7 +170,7 @@ pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
             let flows = u64::from(case.needs.connections).min(queues);
             let seconds = f64::from(found) / (packets / flows as f64);
             let value = format!("{found} packets");
-            let lasts = format!("it lasts {:.1} ms", seconds * 1e3);
+            let lasts = format!("it lasts {:.2} ms", seconds * 1e3);
             let is_short = case.needs.is_udp() && seconds < RING_S_MIN;
             if found >= most && is_short {
                 return Ok(subject.look(value, "more").because(format!(
