@@ -22,6 +22,8 @@ mod disk_filesystems;
 mod disk_lanes;
 #[path = "disk_steady.rs"]
 mod disk_steady;
+#[path = "doctor.rs"]
+mod doctor;
 #[path = "fallbacks.rs"]
 mod fallbacks;
 #[path = "faults.rs"]

@@ -38,6 +38,7 @@ enum Verb {
     Disk(verbs::disk::Args),
     Soak(verbs::soak::Args),
     Net(verbs::net::Args),
+    Doctor(verbs::doctor::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Disk(args) => verbs::disk::run(args),
         Verb::Soak(args) => verbs::soak::run(args),
         Verb::Net(args) => verbs::net::run(args),
+        Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

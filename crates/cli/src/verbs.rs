@@ -1,6 +1,7 @@
 //! One file per verb.
 pub(crate) mod cat;
 pub(crate) mod disk;
+pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod export;
 pub(crate) mod info;

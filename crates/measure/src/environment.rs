@@ -44,9 +44,17 @@ impl<T> Reading<T> {
     }
 
     /// The same of a part of the value or of something made from it.
-    fn map<U>(self, convert: impl FnOnce(T) -> U) -> Reading<U> {
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Reading<U> {
         match self {
             Self::Value(value) => Reading::Value(convert(value)),
+            Self::NotReadable(why) => Reading::NotReadable(why),
+        }
+    }
+
+    /// What `convert` makes of the value, or why it can make nothing of it.
+    pub(crate) fn and_then<U>(self, convert: impl FnOnce(T) -> Result<U, String>) -> Reading<U> {
+        match self {
+            Self::Value(value) => convert(value).map_or_else(Reading::NotReadable, Reading::Value),
             Self::NotReadable(why) => Reading::NotReadable(why),
         }
     }
@@ -165,17 +173,17 @@ fn words(root: &Path, relative: impl AsRef<Path>) -> Reading<String> {
     text.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).into()
 }
 
-fn number(root: &Path, relative: impl AsRef<Path>) -> Reading<u64> {
+pub(crate) fn number(root: &Path, relative: impl AsRef<Path>) -> Reading<u64> {
     text::read_number(root, relative).into()
 }
 
-fn flag(root: &Path, relative: impl AsRef<Path>) -> Reading<bool> {
+pub(crate) fn flag(root: &Path, relative: impl AsRef<Path>) -> Reading<bool> {
     text::read_flag(root, relative).into()
 }
 
 /// The choice that is in force, which the kernel puts into brackets: `always [madvise] never`.
 /// A text without brackets is the choice itself.
-fn chosen(root: &Path, relative: impl AsRef<Path>) -> Reading<String> {
+pub(crate) fn chosen(root: &Path, relative: impl AsRef<Path>) -> Reading<String> {
     words(root, relative).map(|text| {
         let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         bracketed.map_or_else(|| text.clone(), |(choice, _)| choice.to_owned())

@@ -17,6 +17,7 @@ pub mod net;
 pub mod pressure;
 mod raid;
 pub mod sampler;
+pub mod settings;
 pub mod space;
 pub mod stats;
 

@@ -9,6 +9,7 @@
 mod check;
 mod directory;
 mod disk;
+mod doctor;
 mod error;
 mod event;
 #[cfg(test)]
@@ -28,6 +29,9 @@ pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DISK_SCHEMA_VERSION, DiskFinding, DiskPart, DiskPhase, DiskRun,
     DiskSkipped, DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange, SteadyConditions,
     SteadyFile, SteadyFinding, SteadyLap, SteadyRounds, SteadySample,
+};
+pub use doctor::{
+    DOCTOR_SCHEMA_VERSION, DoctorCounts, DoctorFinding, DoctorNeeds, DoctorSeverity, DoctorSummary,
 };
 pub use error::ResultsError;
 pub use event::Event;

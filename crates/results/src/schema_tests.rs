@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
 use crate::disk::DiskSummary;
+use crate::doctor::DoctorSummary;
 use crate::example::fit;
 use crate::net::NetSummary;
 use crate::soak::SoakSummary;
@@ -25,6 +26,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("result.schema.json", &result_schema());
     committed("disk.schema.json", &schema_of::<DiskSummary>());
     committed("net.schema.json", &schema_of::<NetSummary>());
+    committed("doctor.schema.json", &schema_of::<DoctorSummary>());
     committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 

@@ -8,6 +8,7 @@ pub mod cache;
 pub mod datagram;
 pub mod engine;
 pub mod error;
+pub mod ethtool;
 pub mod file;
 pub mod pool;
 pub mod process;

@@ -78,15 +78,9 @@ impl ShapedNamespace {
         let rate = format!("{megabits}mbit");
         let shape =
             ["qdisc", "add", "dev", "lo", "root", "tbf", "rate", &rate, "burst", "256kb", "latency", "50ms"];
-        namespace.inside("ip", &["link", "set", "lo", "up"])?;
-        namespace.inside("tc", &shape)?;
+        inside(name, "ip", &["link", "set", "lo", "up"])?;
+        inside(name, "tc", &shape)?;
         Ok(namespace)
-    }
-
-    fn inside(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
-        let mut all = vec!["netns", "exec", &self.name, program];
-        all.extend(arguments);
-        command("ip", &all)
     }
 
     /// Its name, for `ip netns exec`.
@@ -99,6 +93,54 @@ impl Drop for ShapedNamespace {
     fn drop(&mut self) {
         drop(command("ip", &["netns", "del", &self.name]));
     }
+}
+
+/// A network namespace of its own with a pair of interfaces, `veth-a` and `veth-b`, that are up.
+#[derive(Debug)]
+pub struct VethNamespace {
+    name: String,
+}
+
+impl VethNamespace {
+    /// Makes a namespace in which `veth-a` has `address`, as in `10.0.0.1/24`.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn create(name: &str, address: &str) -> Result<Self, String> {
+        command("ip", &["netns", "add", name])?;
+        let namespace = Self { name: name.into() };
+        namespace.inside("ip", &["link", "add", "veth-a", "type", "veth", "peer", "name", "veth-b"])?;
+        namespace.inside("ip", &["addr", "add", address, "dev", "veth-a"])?;
+        for interface in ["lo", "veth-a", "veth-b"] {
+            namespace.inside("ip", &["link", "set", interface, "up"])?;
+        }
+        Ok(namespace)
+    }
+
+    /// Runs a program in it.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn inside(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+        inside(&self.name, program, arguments)
+    }
+
+    /// Its name, for `ip netns exec`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for VethNamespace {
+    fn drop(&mut self) {
+        drop(command("ip", &["netns", "del", &self.name]));
+    }
+}
+
+fn inside(namespace: &str, program: &str, arguments: &[&str]) -> Result<(), String> {
+    let mut all = vec!["netns", "exec", namespace, program];
+    all.extend(arguments);
+    command("ip", &all)
 }
 
 /// A group of processes whose writes to one device are throttled (control groups, version 1).

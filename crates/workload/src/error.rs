@@ -86,6 +86,24 @@ pub enum WorkloadError {
         /// What is wrong with it.
         what: String,
     },
+    /// An interface that is not there.
+    #[error("cannot look at interface {name}: there is none of that name\nhint: this host has {known}")]
+    Interface {
+        /// The name.
+        name: String,
+        /// Those that are there.
+        known: String,
+    },
+    /// An address that cannot be reached.
+    #[error(
+        "cannot find the way to {peer}: {source}\nhint: `ip route get {peer}` shows what the kernel thinks"
+    )]
+    Route {
+        /// The address.
+        peer: std::net::IpAddr,
+        /// The system's answer.
+        source: std::io::Error,
+    },
     /// Some other call to the system failed.
     #[error("cannot {action}: {source}")]
     System {

@@ -8,6 +8,7 @@ mod contract;
 mod data;
 pub mod detector;
 pub mod disk;
+pub mod doctor;
 mod error;
 pub mod net;
 pub mod preflight;

@@ -113,7 +113,7 @@ impl Machine {
 }
 
 impl Cpu {
-    pub(super) fn collect(root: &Path) -> Self {
+    pub(crate) fn collect(root: &Path) -> Self {
         let cores = online_cores(root);
         let none_shown = format!("{CORES} shows no core");
         let count = |count: usize| Reading::or_because((count > 0).then_some(count as u64), &none_shown);

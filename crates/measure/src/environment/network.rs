@@ -66,7 +66,7 @@ impl Network {
 }
 
 impl Interface {
-    fn collect(root: &Path, name: &str) -> Self {
+    pub(crate) fn collect(root: &Path, name: &str) -> Self {
         let directory = Path::new(INTERFACES).join(name);
         Self {
             mtu: number(root, directory.join("mtu")),

@@ -74,7 +74,7 @@ pub struct VolumeFree {
 }
 
 impl Volume {
-    pub(super) fn collect(root: &Path, path: &Path) -> Self {
+    pub(crate) fn collect(root: &Path, path: &Path) -> Self {
         let mount: Reading<Mount> = Mount::of(root, path).into();
         let space: Reading<Space> = Space::of(path).into();
         let device: Reading<Device> = Device::under(root, path).into();

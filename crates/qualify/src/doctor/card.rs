@@ -1,0 +1,420 @@
+//! Cards: link, slot, packet size, rings, queues, offloads, interrupts, and where they sit.
+use keepup_measure::settings::{CoreList, Interrupt, Link};
+use keepup_results::DoctorFinding;
+use keepup_workload::doctor::Port;
+
+use super::{Case, FAST, SLOW, Subject, Told, either, rate, read};
+
+/// What Ethernet puts around a packet, in bytes: header, checksum, preamble and gap.
+const FRAME_BYTES: f64 = 38.0;
+/// Jumbo frames, as detectors' manuals ask for them.
+const JUMBO_MTU: u64 = 9000;
+/// Packets a second of one source that one core takes in, at most: 25 Gbit/s in jumbo frames, which the
+/// author of spead2 names as the kernel's limit. From half of it on it is near.
+const PACKETS_MAX: f64 = 350e3;
+/// How long a ring should last: cores wake up, and finish other softirqs, in well under a millisecond, but
+/// not always. A choice.
+const RING_S_MIN: f64 = 1e-3;
+const RING_S: f64 = 10e-3;
+/// Part of what a slot moves that is payload: the rest are headers and acknowledgements. A choice, near what
+/// cards of 100 Gbit/s get.
+const SLOT_SHARE: f64 = 0.85;
+
+const GUIDE: &str = "slsDetectorPackage documentation, Receiver PC Tuning Options";
+
+/// An interface that is down carries nothing.
+pub(super) fn state(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let judged = |(name, port): (&String, &Port)| {
+        let subject = Subject::new(format!("{name}: state"), "Documentation/networking/operstates.rst");
+        let found = match read(&port.interface.basics.state, &subject) {
+            Ok(found) => found,
+            Err(finding) => return *finding,
+        };
+        match found.as_str() {
+            "down" | "lowerlayerdown" | "notpresent" | "dormant" => subject
+                .harmful(found, "up")
+                .because("nothing comes through it: it is switched off, or there is no signal on the cable")
+                .command(format!("ip link set dev {name} up")),
+            _ => subject.fine(found, "it can carry data"),
+        }
+    };
+    case.ports().map(judged).collect()
+}
+
+/// The link must carry the payload and what goes around it.
+pub(super) fn speed(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let judged = |(name, port): (&String, &Port)| {
+        let subject =
+            Subject::new(format!("{name}: speed"), "Documentation/ABI/testing/sysfs-class-net, speed");
+        let judged = |subject: Subject| {
+            let mbit = *read(&port.interface.basics.speed_mbit, &subject)?;
+            let mtu = *read(&port.interface.basics.mtu, &subject)? as f64;
+            let payload = case.needs.payload_of_packet(mtu);
+            let around = case.needs.headers() + FRAME_BYTES;
+            let wanted = case.rate_of_port() * (payload + around) / payload;
+            let carried = mbit as f64 * 1e6 / 8.0;
+            let value = format!("{mbit} Mbit/s");
+            if carried >= wanted {
+                let share = 100.0 * wanted / carried;
+                return Ok(subject.fine(value, format!("the stream takes {share:.0} % of it")));
+            }
+            let needed = format!("{:.0} Mbit/s or more", wanted * 8.0 / 1e6);
+            Ok(subject.harmful(value, needed).because(format!(
+                "{} of payload and what goes around it do not fit; another card, or several links with \
+                 --interface for each",
+                rate(case.rate_of_port())
+            )))
+        };
+        either(judged(subject))
+    };
+    case.cards().map(judged).collect()
+}
+
+/// A card in a slot that is too narrow for it.
+pub(super) fn slot(case: &Case<'_>) -> Vec<DoctorFinding> {
+    case.cards().filter_map(|(name, port)| narrow(name, &port.interface.link, case.rate_of_port())).collect()
+}
+
+/// Judges a PCI Express link by what must go through it; nothing where there is none to see.
+pub(super) fn narrow(name: &str, link: &Link, wanted: f64) -> Option<DoctorFinding> {
+    let (speed, lanes) = (*link.gigatransfers.value()?, *link.lanes.value()?);
+    let (speed_max, lanes_max) = (*link.gigatransfers_max.value()?, *link.lanes_max.value()?);
+    // Eight bits take ten up to the second generation, and 128 take 130 from the third on.
+    let coding = if speed < 8.0 { 0.8 } else { 128.0 / 130.0 };
+    let carried = speed * 1e9 / 8.0 * coding * lanes as f64 * SLOT_SHARE;
+    let subject = Subject::new(format!("{name}: PCI Express link"), "lspci(8): LnkSta beside LnkCap");
+    let told = |speed: f64, lanes: u64| format!("{lanes} lanes of {speed} GT/s");
+    let value = told(speed, lanes);
+    let wants = told(speed_max, lanes_max);
+    if carried < wanted {
+        return Some(subject.harmful(value, wants).because(format!(
+            "about {} get through, {} are needed; another slot, or a setting of the firmware",
+            rate(carried),
+            rate(wanted)
+        )));
+    }
+    let room = format!("about {} get through", rate(carried));
+    // Idle links may be slowed down to save power, so only lanes tell of a wrong slot.
+    Some(match lanes < lanes_max && carried < 2.0 * wanted {
+        true => subject.look(value, wants).because(format!(
+            "{room}, and the device could do more: another slot has more lanes, if the board has one"
+        )),
+        false => subject.fine(value, room),
+    })
+}
+
+/// Large packets are fewer packets.
+pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let judged = |(name, port): (&String, &Port)| {
+        let subject = Subject::new(
+            format!("{name}: MTU"),
+            "slsDetectorPackage documentation, Receiver PC Tuning Options; the author of spead2 in pangeo #6",
+        );
+        let judged = |subject: Subject| {
+            let found = *read(&port.interface.basics.mtu, &subject)?;
+            // The sender's packets are no larger than the way to it allows.
+            let on_the_way = case.readings.route.as_ref().and_then(|route| {
+                let same = route.interface.value() == Some(name);
+                route.mtu.value().filter(|_| same)
+            });
+            let mtu = on_the_way.map_or(found, |route| (*route).min(found));
+            let flows = f64::from(case.needs.connections);
+            let packets = |mtu: u64| case.rate_of_port() / case.needs.payload_of_packet(mtu as f64) / flows;
+            let (now, jumbo) = (packets(mtu), packets(JUMBO_MTU));
+            let fine = |subject: Subject| subject.fine(found, format!("{now:.0} packets a second"));
+            let limit = if case.needs.is_udp() { PACKETS_MAX } else { 2.0 * PACKETS_MAX };
+            if now < limit / 2.0 {
+                return Ok(fine(subject));
+            }
+            let why = format!(
+                "{now:.0} packets a second from each source; one core takes in some {PACKETS_MAX:.0} at most"
+            );
+            let told = match case.needs.is_udp() && now > limit {
+                true => Subject::harmful,
+                false => Subject::look,
+            };
+            if mtu >= JUMBO_MTU - 1000 || jumbo > 0.9 * now {
+                return Ok(Subject::look(subject, found, "fewer packets").because(format!(
+                    "{why}. Larger packets do not help: spread the data over more sources"
+                )));
+            }
+            Ok(told(subject, found, JUMBO_MTU)
+                .because(format!(
+                    "{why}; with {JUMBO_MTU} it would be {jumbo:.0}. Every switch and the detector must have \
+                     it too"
+                ))
+                .command(format!("ip link set dev {name} mtu {JUMBO_MTU}")))
+        };
+        either(judged(subject))
+    };
+    case.ports()
+        .filter(|(_, port)| port.interface.basics.mtu.value().is_none_or(|mtu| *mtu > 0))
+        .map(judged)
+        .collect()
+}
+
+/// The card's ring holds what comes until the kernel takes it.
+pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.peak < SLOW {
+        return Vec::new();
+    }
+    let judged = |(name, port): (&String, &Port)| {
+        let subject = Subject::new(format!("{name}: receive ring"), GUIDE);
+        let judged = |subject: Subject| {
+            let found = *read(&port.card.ring, &subject)?;
+            let most = *read(&port.card.ring_max, &subject)?;
+            let Some((_, packets)) = case.packets(port) else {
+                return Err(Box::new(subject.not_judged("not readable: the MTU of the interface")));
+            };
+            let queues = port.interface.receive_queues.value().map_or(1, |queues| *queues).max(1);
+            let flows = u64::from(case.needs.connections).min(queues);
+            let seconds = f64::from(found) / (packets / flows as f64);
+            let value = format!("{found} packets");
+            let lasts = format!("it lasts {:.2} ms", seconds * 1e3);
+            let is_short = case.needs.is_udp() && seconds < RING_S_MIN;
+            if found >= most && is_short {
+                return Ok(subject.look(value, "more").because(format!(
+                    "{lasts}, and the card has no more: larger packets are fewer, or another card"
+                )));
+            }
+            if seconds >= RING_S || found >= most {
+                return Ok(subject.fine(value, lasts));
+            }
+            let needed = (packets / flows as f64 * RING_S).ceil() as u32;
+            let wanted = needed.checked_next_power_of_two().map_or(most, |wanted| wanted.min(most));
+            let told = if is_short { Subject::harmful } else { Subject::look };
+            let lost = if case.needs.is_udp() { "lost" } else { "sent again" };
+            Ok(told(subject, value, format!("{wanted} packets"))
+                .because(format!(
+                    "{lasts} at {:.0} packets a second; what finds it full is {lost}, and counted by the \
+                     card only",
+                    packets / flows as f64
+                ))
+                .command(format!("ethtool -G {name} rx {wanted}")))
+        };
+        either(judged(subject))
+    };
+    case.cards().map(judged).collect()
+}
+
+/// Several connections can be received on several cores.
+pub(super) fn queues(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.connections < 2 || case.needs.peak < FAST {
+        return Vec::new();
+    }
+    let judged = |(name, port): (&String, &Port)| {
+        let subject =
+            Subject::new(format!("{name}: receive queues"), "Documentation/networking/scaling.rst, RSS");
+        let found = *port.interface.receive_queues.value()?;
+        let most = u64::from(*port.card.queues_max.value()?);
+        let cores = case.settings().processors.online.value().map_or(1, |cores| cores.0.len() as u64);
+        let wanted = u64::from(case.needs.connections).min(most).min(cores);
+        if found >= wanted || case.rate_of_port() / (found.max(1) as f64) < FAST {
+            return Some(subject.fine(found, "no core has to receive more than it can"));
+        }
+        let kind = if port.card.has_combined_queues.value() == Some(&false) { "rx" } else { "combined" };
+        Some(
+            subject
+                .look(found, wanted)
+                .because(format!(
+                    "{} connections share {found} of {most} queues, and each queue is received by one core",
+                    case.needs.connections
+                ))
+                .command(format!("ethtool -L {name} {kind} {wanted}")),
+        )
+    };
+    case.cards().filter_map(judged).collect()
+}
+
+/// Without it each packet of a TCP stream goes through the kernel alone.
+pub(super) fn gro(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.is_udp() || case.needs.peak < SLOW {
+        return Vec::new();
+    }
+    let judged = |(name, port): (&String, &Port)| {
+        let subject = Subject::new(
+            format!("{name}: generic-receive-offload"),
+            "Documentation/networking/segmentation-offloads.rst; ethtool(8)",
+        );
+        match read(&port.card.gro, &subject) {
+            Err(finding) => *finding,
+            Ok(true) => subject.fine("on", "packets of a stream are joined before the kernel handles them"),
+            Ok(false) => {
+                let harmful = case.needs.peak_of_connection() >= 2.0 * FAST;
+                let told = if harmful { Subject::harmful } else { Subject::look };
+                told(subject, "off", "on")
+                    .because(
+                        "each packet goes through the kernel alone, which costs a core several times as much",
+                    )
+                    .command(format!("ethtool -K {name} gro on"))
+            }
+        }
+    };
+    case.cards().map(judged).collect()
+}
+
+/// Checksums in software cost a pass over all data.
+pub(super) fn checksum(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let judged = |(name, port): (&String, &Port)| {
+        let subject = Subject::new(
+            format!("{name}: rx-checksumming"),
+            "Documentation/networking/checksum-offloads.rst; ethtool(8)",
+        );
+        match port.card.receive_checksum.value()? {
+            true => Some(subject.fine("on", "the card compares checksums")),
+            false => Some(
+                subject
+                    .look("off", "on")
+                    .because("the kernel goes over all data once more to compare checksums")
+                    .command(format!("ethtool -K {name} rx on")),
+            ),
+        }
+    };
+    case.cards().filter(|_| case.is_fast()).filter_map(judged).collect()
+}
+
+/// A card that is full can hold the sender back instead of dropping.
+pub(super) fn flow_control(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let judged = |(name, port): (&String, &Port)| {
+        let subject = Subject::new(format!("{name}: flow control"), GUIDE);
+        let judged = |subject: Subject| {
+            let receive = *read(&port.card.pause_receive, &subject)?;
+            let send = *read(&port.card.pause_send, &subject)?;
+            let told = |on: bool| if on { "on" } else { "off" };
+            let value = format!("rx {}, tx {}", told(receive), told(send));
+            Ok(match send {
+                true => subject.fine(value, "a card that is full may hold the sender back"),
+                false => subject
+                    .look(value, "rx on, tx on")
+                    .because(
+                        "a card whose ring is full drops, where it could hold back the switch or detector; \
+                         leave it off where others on the same switch must not be held back too",
+                    )
+                    .command(format!("ethtool -A {name} rx on tx on")),
+            })
+        };
+        either(judged(subject))
+    };
+    let applies = case.needs.is_udp() && case.needs.peak >= SLOW;
+    case.cards().filter(|_| applies).map(judged).collect()
+}
+
+/// Interrupts that carry data, with the cores that serve them.
+fn served(port: &Port) -> impl Iterator<Item = (&Interrupt, &CoreList)> {
+    port.interface.interrupts.iter().filter_map(|interrupt| Some((interrupt, interrupt.cores.as_ref()?)))
+}
+
+/// A command for each of several interrupts.
+fn affinity(numbers: &[u64], cores: &str) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    format!("for i in {}; do echo {cores} > /proc/irq/$i/smp_affinity_list; done", numbers.join(" "))
+}
+
+const LOCALITY: &str = "Documentation/core-api/irq/irq-affinity.rst; jive5ab flexbuf guide: loss is driven \
+    by non-locality";
+
+/// Interrupts on cores of another node fetch every packet across.
+pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.node_count() < 2 || case.needs.peak < SLOW {
+        return Vec::new();
+    }
+    let judged = |(name, port): (&String, &Port)| {
+        let subject = Subject::new(format!("{name}: cores of its interrupts"), LOCALITY);
+        let judged = |subject: Subject| {
+            let local = read(&port.interface.local_cores, &subject)?;
+            if served(port).next().is_none() {
+                return Err(Box::new(subject.not_judged("not readable: no interrupt of the card is listed")));
+            }
+            let away: Vec<u64> = served(port)
+                .filter(|(_, cores)| !cores.0.is_subset(&local.0))
+                .map(|(interrupt, _)| interrupt.number)
+                .collect();
+            if away.is_empty() {
+                return Ok(subject.fine(format!("within {local}"), "the cores of the card's own node"));
+            }
+            let told = if case.needs.is_udp() && case.is_fast() { Subject::harmful } else { Subject::look };
+            Ok(told(subject, format!("{} outside of {local}", away.len()), format!("within {local}"))
+                .because(
+                    "every packet that they bring goes from one node's memory to the other; irqbalance moves \
+                     them again, so stop it first",
+                )
+                .command(affinity(&away, &local.to_string())))
+        };
+        either(judged(subject))
+    };
+    case.cards().map(judged).collect()
+}
+
+/// Several queues that one core serves are as one queue.
+pub(super) fn interrupt_spread(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.connections < 2 || !case.is_fast() {
+        return Vec::new();
+    }
+    let judged = |(name, port): (&String, &Port)| {
+        let receives = |interrupt: &Interrupt| {
+            let name = interrupt.name.to_ascii_lowercase();
+            !["tx", "output"].iter().any(|sends| name.contains(sends)) || name.contains("rx")
+        };
+        let interrupts: Vec<_> = served(port).filter(|(interrupt, _)| receives(interrupt)).collect();
+        let subject = Subject::new(format!("{name}: cores that receive"), LOCALITY);
+        let (first, rest) = interrupts.split_first()?;
+        if rest.is_empty() {
+            return None;
+        }
+        if first.1.0.len() > 1 || rest.iter().any(|(_, cores)| cores != &first.1) {
+            return Some(subject.fine("several", "queues are served by more than one core"));
+        }
+        let mut commands = Vec::new();
+        let online = case.settings().processors.online.value()?;
+        let local = port.interface.local_cores.value().unwrap_or(online);
+        for ((interrupt, _), core) in interrupts.iter().zip(local.0.iter().cycle()) {
+            commands.push(format!("echo {core} > /proc/irq/{}/smp_affinity_list", interrupt.number));
+        }
+        Some(
+            subject
+                .look(format!("core {} alone", first.1), "one core for each queue")
+                .because(format!("the interrupts of {} queues all go to one core", interrupts.len()))
+                .command(commands.join("; ")),
+        )
+    };
+    case.cards().filter_map(judged).collect()
+}
+
+/// Data that is received on one node and written on another crosses between them twice.
+pub(super) fn disk_node(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.node_count() < 2 || !case.is_fast() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (name, port) in case.cards() {
+        let Some(node) = port.interface.node.value() else { continue };
+        let volumes = case.settings().volumes.iter();
+        for (disk, queue) in volumes.flat_map(|volume| &volume.queues) {
+            let Some(other) = queue.node.value() else { continue };
+            let setting = format!("{name} and {disk}: NUMA nodes");
+            let subject = Subject::new(setting, "Documentation/admin-guide/mm/numaperf.rst; axboe/fio #141");
+            let nodes = &case.settings().processors.nodes;
+            let distance = nodes.get(node).and_then(|own| {
+                let at = nodes.keys().position(|number| number == other)?;
+                own.distances.value()?.get(at).copied()
+            });
+            let value = format!("{node} and {other}");
+            findings.push(match node == other {
+                true => subject.fine(value, "one node"),
+                false => {
+                    let distance = distance.map(|d| format!(" (distance {d}, own 10)")).unwrap_or_default();
+                    let cores = nodes.get(node).and_then(|own| own.cores.value());
+                    let finding = subject.look(value, "one node").because(format!(
+                        "data crosses between nodes on its way{distance}; another slot helps, or else \
+                         let the recorder run beside the card"
+                    ));
+                    match cores {
+                        Some(cores) => finding.command(format!("keepup record --cpus {cores} …")),
+                        None => finding,
+                    }
+                }
+            });
+        }
+    }
+    findings
+}

@@ -1,0 +1,221 @@
+//! Memory, and what this process may take of it.
+use keepup_measure::settings::Limit;
+use keepup_plan::units::Bytes;
+use keepup_results::DoctorFinding;
+
+use super::{Case, FAST, Subject, Told, either, read, size};
+
+/// Memory for blocks that the recorder takes unless told otherwise, in bytes, and at least so many of the
+/// largest events.
+const POOL_BYTES: u64 = 512 << 20;
+const POOL_EVENTS: u64 = 8;
+/// Descriptors beside those for connections: segments, journals, rings.
+const DESCRIPTORS: u64 = 256;
+/// Unwritten data from which on its writing is a wave that other writers feel, in bytes. A choice.
+const WAVE_BYTES: u64 = 8 << 30;
+
+fn pool_bytes(case: &Case<'_>) -> u64 {
+    POOL_BYTES.max(POOL_EVENTS.saturating_mul(case.needs.event_bytes_max))
+}
+
+/// A node that drops its page cache before it takes memory of another.
+pub(super) fn zone_reclaim(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.node_count() < 2 {
+        return Vec::new();
+    }
+    let subject =
+        Subject::new("vm.zone_reclaim_mode", "Documentation/admin-guide/sysctl/vm.rst, zone_reclaim_mode");
+    vec![match read(&case.settings().memory.zone_reclaim_mode, &subject) {
+        Err(finding) => *finding,
+        Ok(0) => subject.fine(0, "memory of other nodes is taken before any is reclaimed"),
+        Ok(mode) => subject
+            .harmful(mode, 0)
+            .because("whoever asks for memory waits until its node has given up some, though others have it")
+            .command("sysctl -w vm.zone_reclaim_mode=0"),
+    }]
+}
+
+/// Pages that the kernel unmaps to see who uses them.
+pub(super) fn numa_balancing(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.node_count() < 2 || !case.is_fast() {
+        return Vec::new();
+    }
+    let Some(found) = case.settings().memory.numa_balancing.value() else { return Vec::new() };
+    let subject =
+        Subject::new("kernel.numa_balancing", "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing");
+    vec![match found {
+        0 => subject.fine(0, "pages stay where they are"),
+        mode => subject
+            .look(mode, 0)
+            .because(
+                "the kernel unmaps pages now and then to see who uses them, and the recorder waits for each",
+            )
+            .command("sysctl -w kernel.numa_balancing=0"),
+    }]
+}
+
+/// Blocks in large pages cost less to write.
+pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.rate < FAST {
+        return Vec::new();
+    }
+    let subject = Subject::new(
+        "huge pages",
+        "Documentation/admin-guide/mm/transhuge.rst and hugetlbpage.rst; measured in \
+         docs/journal/0008-disk-beside-the-peers.md",
+    );
+    let judged = |subject: Subject| {
+        let memory = &case.settings().memory;
+        let mode = read(&memory.transparent_huge_pages, &subject)?;
+        let free = memory.huge_pages_free.value().copied().unwrap_or(0);
+        let page = memory.huge_page_bytes.value().copied().unwrap_or(0);
+        let pool = pool_bytes(case);
+        let value = format!("transparent {mode}, {free} set aside");
+        if mode != "never" || free.saturating_mul(page) >= pool {
+            return Ok(subject.fine(value, "the recorder's memory lies in large pages"));
+        }
+        let finding = subject.look(value, "transparent madvise, or enough set aside").because(
+            "the recorder's memory lies in pages of 4 KiB, of which each is looked up for every write; with \
+             large ones direct writes cost a fraction of the CPU",
+        );
+        Ok(match page {
+            0 => finding.command("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+            page => finding.command(format!(
+                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled   # or: sysctl -w \
+                 vm.nr_hugepages={}",
+                pool.div_ceil(page)
+            )),
+        })
+    };
+    vec![either(judged(subject))]
+}
+
+/// Memory that is registered with the ring counts as locked.
+pub(super) fn locked(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let process = &case.settings().process;
+    if case.needs.rate < FAST || process.may_lock.value() == Some(&true) {
+        return Vec::new();
+    }
+    let subject =
+        Subject::new("locked memory", "io_uring_register(2), IORING_REGISTER_BUFFERS; getrlimit(2)");
+    let judged = |subject: Subject| {
+        let limits = read(&process.locked_bytes, &subject)?;
+        let pool = pool_bytes(case);
+        match limits.soft {
+            Limit::Unlimited => Ok(subject.fine("unlimited", "the recorder may register its memory")),
+            Limit::At(bytes) if bytes >= pool => {
+                Ok(subject.fine(size(bytes), "the recorder may register its memory"))
+            }
+            Limit::At(bytes) => Ok(subject
+                .look(size(bytes), format!("{} or more", size(pool)))
+                .because(
+                    "the recorder's memory cannot be registered with its ring, and every write looks up its \
+                     pages again; for a service it is LimitMEMLOCK=infinity in its unit",
+                )
+                .command(format!("ulimit -l {}", pool.div_ceil(1024)))),
+        }
+    };
+    vec![either(judged(subject))]
+}
+
+/// Every connection is a descriptor.
+pub(super) fn descriptors(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let subject = Subject::new("open files", "getrlimit(2), RLIMIT_NOFILE");
+    let judged = |subject: Subject| {
+        // The recorder raises what holds to what may be had.
+        let wanted = DESCRIPTORS + u64::from(case.needs.connections);
+        match read(&case.settings().process.descriptors, &subject)?.hard {
+            Limit::Unlimited => Ok(subject.fine("unlimited", "there is room for all connections")),
+            Limit::At(found) if found >= wanted => {
+                Ok(subject.fine(found, "there is room for all connections"))
+            }
+            Limit::At(found) => Ok(subject
+                .harmful(found, format!("{wanted} or more"))
+                .because(format!(
+                    "{} connections and the files of the recording do not fit; for a service it is \
+                     LimitNOFILE={wanted} in its unit",
+                    case.needs.connections
+                ))
+                .command(format!("ulimit -Hn {wanted}"))),
+        }
+    };
+    vec![either(judged(subject))]
+}
+
+/// Without a ring one block is under way at a time.
+pub(super) fn io_uring(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let process = &case.settings().process;
+    // Kernels that lack the switch have it on.
+    let Some(found) = process.io_uring_disabled.value() else { return Vec::new() };
+    let subject = Subject::new(
+        "kernel.io_uring_disabled",
+        "Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled",
+    );
+    let allowed = *found == 0 || (*found == 1 && process.is_admin.value() == Some(&true));
+    if allowed {
+        return vec![subject.fine(found, "the recorder may open rings")];
+    }
+    let told = if case.needs.rate >= FAST { Subject::harmful } else { Subject::look };
+    vec![
+        told(subject, found, 0)
+            .because("the recorder falls back to plain calls: one block of a volume under way at a time")
+            .command("sysctl -w kernel.io_uring_disabled=0"),
+    ]
+}
+
+/// Unwritten data that piles up goes to the disks in a wave.
+pub(super) fn write_back(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.rate < FAST {
+        return Vec::new();
+    }
+    let subject = Subject::new(
+        "vm.dirty_background_ratio",
+        "Documentation/admin-guide/sysctl/vm.rst, dirty_background_bytes and dirty_bytes",
+    );
+    let judged = |subject: Subject| {
+        let memory = &case.settings().memory;
+        let bytes = *read(&memory.dirty_background_bytes, &subject)?;
+        let percent = *read(&memory.dirty_background_ratio_percent, &subject)?;
+        let total = *read(&memory.total_bytes, &subject)?;
+        let (value, from) = match bytes {
+            0 => (format!("{percent} %"), total / 100 * percent),
+            bytes => (size(bytes), bytes),
+        };
+        let told = Bytes(from).binary();
+        if from <= WAVE_BYTES {
+            return Ok(subject.fine(value, format!("the kernel begins to write at {told} at the latest")));
+        }
+        Ok(subject
+            .look(value, format!("at most {}", Bytes(WAVE_BYTES).binary()))
+            .because(format!(
+                "the recorder writes past the page cache where it can, but what others leave \
+                 there is written from {told} on, and then in one wave that its writes wait behind"
+            ))
+            .command("sysctl -w vm.dirty_background_bytes=1073741824 vm.dirty_bytes=4294967296"))
+    };
+    vec![either(judged(subject))]
+}
+
+/// Memory on a disk is as slow as that disk.
+pub(super) fn swap(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let memory = &case.settings().memory;
+    let (Some(used), Some(swappiness)) = (memory.swap_used_bytes.value(), memory.swappiness.value()) else {
+        return Vec::new();
+    };
+    let subject = Subject::new("vm.swappiness", "Documentation/admin-guide/sysctl/vm.rst, swappiness");
+    if *used == 0 {
+        return vec![subject.fine(swappiness, "nothing is swapped out")];
+    }
+    if *swappiness <= 10 {
+        return vec![subject.fine(swappiness, format!("{} are swapped out", Bytes(*used)))];
+    }
+    vec![
+        subject
+            .look(swappiness, "10 or less")
+            .because(format!(
+                "{} are swapped out now; a buffer that is, stalls the stream until it is back",
+                Bytes(*used)
+            ))
+            .command("sysctl -w vm.swappiness=10"),
+    ]
+}

@@ -1,0 +1,100 @@
+//! How the processors run: frequency and sleep.
+use keepup_results::DoctorFinding;
+
+use super::{Case, SLOW, Subject, Told};
+
+const CPUFREQ: &str = "Documentation/admin-guide/pm/cpufreq.rst; slsDetectorPackage documentation, \
+    Receiver PC Tuning Options";
+/// Sleep from which a core needs longer than this to wake up is told, in µs. A choice: cards hand over
+/// packets every 50 µs or so.
+const LATENCY_US_MAX: u64 = 100;
+
+/// Cores that run slowly until they have been busy for a while.
+pub(super) fn governor(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.peak < SLOW {
+        return Vec::new();
+    }
+    let subject = Subject::new("scaling_governor", CPUFREQ);
+    let processors = &case.settings().processors;
+    // A machine without one (most virtual ones) has nothing to set.
+    let Some(found) = processors.governor.value() else {
+        return vec![
+            subject.not_judged("no core has a frequency governor: the host or the firmware decides"),
+        ];
+    };
+    if found == "performance" {
+        return vec![subject.fine(found, "cores run at full speed")];
+    }
+    // The drivers that leave it to the processor call their middle way `powersave`; elsewhere it means the
+    // lowest frequency always.
+    let driver = processors.frequency_driver.value().map_or("", String::as_str);
+    let is_adaptive = matches!(driver, "intel_pstate" | "amd-pstate-epp");
+    let is_lowest = found.split(", ").any(|name| name == "powersave") && !is_adaptive;
+    let told = if is_lowest { Subject::harmful } else { Subject::look };
+    let why = match is_lowest {
+        true => "cores stay at their lowest frequency, whatever comes",
+        false => "cores slow down when little comes, and take a while to notice that more does",
+    };
+    vec![told(subject, found, "performance").because(why).command("cpupower frequency-set -g performance")]
+}
+
+/// Cores that may not run above their base frequency.
+pub(super) fn boost(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let Some(may_boost) = case.settings().processors.may_boost.value().filter(|_| case.is_fast()) else {
+        return Vec::new();
+    };
+    let subject =
+        Subject::new("cpufreq boost", "Documentation/admin-guide/pm/cpufreq.rst, Frequency Boost Support");
+    if *may_boost {
+        return vec![subject.fine("on", "single cores may run faster")];
+    }
+    let driver = case.settings().processors.frequency_driver.value().map_or("", String::as_str);
+    let command = match driver {
+        "intel_pstate" => "echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo",
+        _ => "echo 1 > /sys/devices/system/cpu/cpufreq/boost",
+    };
+    vec![
+        subject
+            .look("off", "on")
+            .because("a stream through one connection hangs on the speed of single cores")
+            .command(command),
+    ]
+}
+
+/// Cores that sleep so deeply that packets pile up until they are awake.
+pub(super) fn sleep(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if !case.needs.is_udp() || !case.is_fast() {
+        return Vec::new();
+    }
+    let subject =
+        Subject::new("cpuidle states", "Documentation/admin-guide/pm/cpuidle.rst, PM QoS and disable");
+    let states = &case.settings().processors.idle_states;
+    let on = states.iter().filter(|state| state.is_off.value() == Some(&false));
+    let deepest = on.filter_map(|state| Some((*state.latency_us.value()?, &state.name))).max();
+    let Some((latency, name)) = deepest else { return Vec::new() };
+    let value = format!("down to {name}, {latency} µs");
+    if latency <= LATENCY_US_MAX {
+        return vec![subject.fine(value, "cores wake up soon enough")];
+    }
+    vec![
+        subject
+            .look(value, format!("none above {LATENCY_US_MAX} µs"))
+            .because(format!("a core that sleeps takes {latency} µs to wake up, while the card's ring fills"))
+            .command(format!("cpupower idle-set -D {}", LATENCY_US_MAX + 1)),
+    ]
+}
+
+/// Cores that nobody uses who does not ask for them.
+pub(super) fn isolated(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let Some(isolated) = case.settings().processors.isolated.value().filter(|cores| !cores.0.is_empty())
+    else {
+        return Vec::new();
+    };
+    let subject = Subject::new("isolated cores", "Documentation/admin-guide/kernel-parameters.txt, isolcpus");
+    vec![
+        subject
+            .look(isolated, "used by the recorder, or none")
+            .because("the scheduler leaves them alone; the recorder runs there only when it is told to")
+            .command(format!("keepup record --cpus {isolated} …")),
+    ]
+}

@@ -1,0 +1,218 @@
+//! Limits on sockets, the cores' receive work, and the way to the sender.
+use keepup_results::DoctorFinding;
+
+use super::{Case, SLOW, Subject, Told, either, rate, read, size, whole_mib};
+
+/// What the kernel counts for a packet at least: a buffer of 2 KiB and its description (linux/skbuff.h).
+const PACKET_BYTES_MIN: f64 = 2304.0;
+/// Round trip that a TCP window must cover. A choice: ten times that of a switch or two.
+const ROUND_TRIP_S: f64 = 1e-3;
+/// How long a core may be busy with something else while packets wait for it. A choice.
+const CORE_BUSY_S: f64 = 10e-3;
+/// Largest IP packet, in bytes.
+const IP_PACKET_MAX: u64 = 65_535;
+/// Turns cut short, by packets, from which on the receive work is short of time. A choice.
+const SQUEEZED_SHARE: f64 = 1e-3;
+
+/// Bytes that a socket must be asked to hold for a stall. The kernel doubles what is asked for, to have room
+/// for what it counts beside the payload (socket(7)); small packets take more than that.
+fn stall_bytes(case: &Case<'_>, peak: f64) -> f64 {
+    let mtu = case.ports().filter_map(|(_, port)| port.interface.basics.mtu.value()).min();
+    let payload = case.needs.payload_of_packet(mtu.map_or(1500.0, |mtu| *mtu as f64));
+    let counted = (PACKET_BYTES_MIN / 2.0 / payload).max(1.0);
+    peak * counted * case.needs.stall.as_secs_f64()
+}
+
+/// A datagram socket holds what comes while its reader stands still.
+pub(super) fn udp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if !case.needs.is_udp() {
+        return Vec::new();
+    }
+    let subject = Subject::new(
+        "net.core.rmem_max",
+        "socket(7), SO_RCVBUF; slsDetectorPackage documentation, Receiver PC Tuning Options",
+    );
+    let judged = |subject: Subject| {
+        let found = *read(&case.settings().sockets.rmem_max, &subject)?;
+        let peak = case.needs.peak_of_connection();
+        let needed = stall_bytes(case, peak);
+        let wanted = whole_mib(needed);
+        let (stall, milliseconds) = (rate(peak), case.needs.stall.as_millis());
+        if found as f64 >= needed {
+            return Ok(subject.fine(size(found), format!("a stall of {milliseconds} ms at {stall} fits")));
+        }
+        let held = case.needs.stall.as_secs_f64() * 1e3 * found as f64 / needed;
+        Ok(subject
+            .harmful(size(found), format!("{} or more", size(wanted)))
+            .because(format!(
+                "datagrams that find the socket's buffer full are thrown away. {stall} for each socket: \
+                 what may be asked for bridges {held:.1} ms, a stall may take {milliseconds} ms"
+            ))
+            .command(format!("sysctl -w net.core.rmem_max={wanted}")))
+    };
+    vec![either(judged(subject))]
+}
+
+/// All datagram sockets together have a limit too.
+pub(super) fn udp_memory(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if !case.needs.is_udp() {
+        return Vec::new();
+    }
+    let subject = Subject::new("net.ipv4.udp_mem", "Documentation/networking/ip-sysctl.rst, udp_mem");
+    let judged = |subject: Subject| {
+        let [low, pressure, most] = *read(&case.settings().sockets.udp_mem, &subject)?;
+        let page = case.settings().memory.page_bytes;
+        let wanted = (2 * whole_mib(stall_bytes(case, case.needs.peak))).div_ceil(page);
+        let value = format!("{low} {pressure} {most}");
+        if most >= wanted {
+            return Ok(subject.fine(value, "in pages: all sockets together have room for a stall"));
+        }
+        Ok(subject
+            .harmful(value, format!("most at {wanted} pages or more"))
+            .because(format!(
+                "all UDP sockets together may hold {most} pages of {page} bytes; a stall of {} ms at {} \
+                 takes {wanted}",
+                case.needs.stall.as_millis(),
+                rate(case.needs.peak)
+            ))
+            .command(format!(
+                "sysctl -w net.ipv4.udp_mem='{} {} {wanted}'",
+                low.max(wanted / 2),
+                pressure.max(wanted / 4 * 3)
+            )))
+    };
+    vec![either(judged(subject))]
+}
+
+/// A TCP window must cover what is on its way.
+pub(super) fn tcp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if case.needs.is_udp() || !case.needs.is_networked() {
+        return Vec::new();
+    }
+    let subject = Subject::new(
+        "net.ipv4.tcp_rmem",
+        "Documentation/networking/ip-sysctl.rst, tcp_rmem; fasterdata.es.net, Linux Tuning",
+    );
+    let judged = |subject: Subject| {
+        let [least, first, most] = *read(&case.settings().sockets.tcp_rmem, &subject)?;
+        let on_the_way = case.needs.peak_of_connection() * ROUND_TRIP_S;
+        // Half of the buffer is for what the kernel counts beside the payload.
+        let wanted = whole_mib(2.0 * on_the_way);
+        let value = format!("{least} {first} {most}");
+        if most as f64 >= 2.0 * on_the_way {
+            return Ok(subject.fine(value, "the window covers a round trip of 1 ms"));
+        }
+        let told = if (most as f64) < on_the_way { Subject::harmful } else { Subject::look };
+        Ok(told(subject, value, format!("most at {} or more", size(wanted)))
+            .because(format!(
+                "a connection of {} has {on_the_way:.0} bytes on their way in a round trip of 1 ms, and half \
+                 of the buffer is for bookkeeping; a smaller window holds the source back",
+                rate(case.needs.peak_of_connection())
+            ))
+            .command(format!("sysctl -w net.ipv4.tcp_rmem='{least} {first} {wanted}'")))
+    };
+    vec![either(judged(subject))]
+}
+
+/// The queue in front of a core, where packets are handed from one core to another.
+pub(super) fn backlog(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let subject = Subject::new(
+        "net.core.netdev_max_backlog",
+        "Documentation/admin-guide/sysctl/net.rst, netdev_max_backlog; slsDetectorPackage documentation, \
+         Receiver PC Tuning Options",
+    );
+    // Cards with NAPI do not use it, unless packets are spread by software.
+    let queued = |(_, port): &(_, &super::Port)| {
+        !port.interface.is_card || port.interface.is_spread.value() == Some(&true)
+    };
+    let packets = case.ports().filter(queued).filter_map(|(_, port)| Some(case.packets(port)?.1));
+    let Some(packets) = packets.reduce(f64::max) else { return Vec::new() };
+    let judged = |subject: Subject| {
+        let found = *read(&case.settings().sockets.netdev_max_backlog, &subject)?;
+        let wanted = ((packets * CORE_BUSY_S / 1000.0).ceil() * 1000.0) as u64;
+        if found >= wanted {
+            return Ok(subject.fine(found, format!("{packets:.0} packets a second, for 10 ms, fit")));
+        }
+        Ok(subject
+            .look(found, format!("{wanted} or more"))
+            .because(format!(
+                "packets that are handed to a core by software wait in this queue and are dropped when it \
+                 is full: {packets:.0} packets a second, and a core may be busy for 10 ms"
+            ))
+            .command(format!("sysctl -w net.core.netdev_max_backlog={wanted}")))
+    };
+    vec![either(judged(subject))]
+}
+
+/// How much a core receives in one turn; only what has been short before is told.
+pub(super) fn budget(case: &Case<'_>) -> Vec<DoctorFinding> {
+    if !case.needs.is_networked() || case.needs.peak < SLOW {
+        return Vec::new();
+    }
+    let subject = Subject::new(
+        "net.core.netdev_budget",
+        "Documentation/admin-guide/sysctl/net.rst, netdev_budget; /proc/net/softnet_stat, third column",
+    );
+    let judged = |subject: Subject| {
+        let sockets = &case.settings().sockets;
+        let found = *read(&sockets.netdev_budget, &subject)?;
+        let time = *read(&sockets.netdev_budget_usecs, &subject)?;
+        let done = read(&sockets.softnet, &subject)?;
+        let share = done.squeezed as f64 / done.processed.max(1) as f64;
+        if share < SQUEEZED_SHARE {
+            return Ok(subject.fine(
+                format!("{found} packets, {time} µs"),
+                format!("{} turns were cut short since boot", done.squeezed),
+            ));
+        }
+        Ok(subject
+            .look(format!("{found} packets, {time} µs"), format!("{} packets, {} µs", 2 * found, 2 * time))
+            .because(format!(
+                "since boot {} turns of receiving were cut short with packets left, one in {:.0} packets",
+                done.squeezed,
+                1.0 / share
+            ))
+            .command(format!(
+                "sysctl -w net.core.netdev_budget={} net.core.netdev_budget_usecs={}",
+                2 * found,
+                2 * time
+            )))
+    };
+    vec![either(judged(subject))]
+}
+
+/// The largest packet on the way to the sender.
+pub(super) fn route(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let Some(route) = case.readings.route.as_ref().filter(|_| case.needs.is_networked()) else {
+        return Vec::new();
+    };
+    let subject = Subject::new(format!("MTU on the way to {}", route.peer), "ip(7), IP_MTU");
+    let judged =
+        |subject: Subject| {
+            let found = *read(&route.mtu, &subject)?;
+            let name = read(&route.interface, &subject)?;
+            let mtu = case.readings.interfaces.get(name).and_then(|port| port.interface.basics.mtu.value());
+            // What the kernel tells ends at the largest IP packet, which the loopback exceeds by one.
+            let mtu = mtu.map(|mtu| (*mtu).min(IP_PACKET_MAX));
+            match mtu {
+                Some(mtu) if found < mtu => {
+                    Ok(subject.look(found, format!("{mtu}, as {name} has")).because(format!(
+                        "the route, or a router that was asked before, takes less than the interface: larger \
+                     datagrams are cut to pieces or dropped. `ip route get {}` shows which",
+                        route.peer
+                    )))
+                }
+                _ => Ok(subject
+                    .fine(found, format!("as {name} has; nothing was sent to see what the sender takes"))),
+            }
+        };
+    let mut findings = vec![either(judged(subject))];
+    let other = route.interface.value().filter(|name| !case.readings.interfaces.contains_key(*name));
+    findings.extend(other.map(|name| {
+        Subject::new(format!("interface on the way to {}", route.peer), "ip-route(8)")
+            .look(name, "one of those named with --interface")
+            .because("the kernel answers the sender through another interface than those that are judged")
+            .command(format!("ip route get {}", route.peer))
+    }));
+    findings
+}
