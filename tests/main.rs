@@ -28,6 +28,8 @@ mod fallbacks;
 mod faults;
 #[path = "kills.rs"]
 mod kills;
+#[path = "loads.rs"]
+mod loads;
 #[path = "profiles.rs"]
 mod profiles;
 #[path = "qualify.rs"]

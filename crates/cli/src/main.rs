@@ -1,6 +1,7 @@
 //! keepup: can this machine keep up with this detector? The command line, one file per verb, no logic.
 mod args;
 mod exit;
+mod loads;
 mod output;
 mod progress;
 mod signals;
@@ -37,6 +38,7 @@ enum Verb {
     Export(verbs::export::Args),
     Disk(verbs::disk::Args),
     Soak(verbs::soak::Args),
+    Load(verbs::load::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Export(args) => verbs::export::run(args),
         Verb::Disk(args) => verbs::disk::run(args),
         Verb::Soak(args) => verbs::soak::run(args),
+        Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

@@ -4,6 +4,7 @@ pub(crate) mod disk;
 pub(crate) mod drain;
 pub(crate) mod export;
 pub(crate) mod info;
+pub(crate) mod load;
 pub(crate) mod profile;
 pub(crate) mod qualify;
 pub(crate) mod record;

@@ -14,6 +14,7 @@ mod event;
 #[cfg(test)]
 #[path = "example_tests.rs"]
 mod example;
+mod load;
 mod log;
 #[cfg(test)]
 #[path = "schema_tests.rs"]
@@ -29,6 +30,7 @@ pub use disk::{
 };
 pub use error::ResultsError;
 pub use event::Event;
+pub use load::{LoadKind, LoadReading, LoadResult, LoadUnit, SessionLoad};
 pub use log::{EventLog, EventReader};
 pub use soak::{
     SOAK_SCHEMA_VERSION, SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin,

@@ -9,6 +9,7 @@ mod data;
 pub mod detector;
 pub mod disk;
 mod error;
+pub mod load;
 pub mod preflight;
 pub mod record;
 mod scratch;

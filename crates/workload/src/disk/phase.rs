@@ -46,6 +46,8 @@ impl PhaseClock {
         let seconds = |ns: u64| ns as f64 / 1e9;
         DiskPhase {
             name,
+            // On the clock; whoever repeats the test knows when the run began.
+            begin_seconds: seconds(self.begin_ns),
             files,
             bytes,
             operations: None,
@@ -55,6 +57,7 @@ impl PhaseClock {
             steal_seconds: steal_ns.map(seconds),
             latency: None,
             parts: Vec::new(),
+            load_rates: Vec::new(),
         }
     }
 }
