@@ -17,8 +17,8 @@ use crate::output::say;
 /// Flags of everything that loads can run beside.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LoadArgs {
-    /// Keep this busy meanwhile, in a process of its own; once for each: net=RATE, disk=RATE@DIR[,read|write],
-    /// memory=RATE or cpu=CORES, as in "net=50MB/s" (see `keepup load --help`)
+    /// Keep this busy meanwhile, in a process of its own; once for each: net=RATE, memory=RATE, cpu=CORES or
+    /// disk=RATE@DIR[,read|write], as in "net=50MB/s" (see `keepup load --help`)
     #[arg(long = "load", value_name = "LOAD", value_parser = load)]
     loads: Vec<LoadSpec>,
 }

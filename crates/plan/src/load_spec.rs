@@ -14,8 +14,8 @@ const FILE_BYTES: u64 = 1 << 30;
 const FILE_BYTES_MIN: u64 = 16 << 20;
 /// Most cores that may be asked for.
 const CORES_MAX: f64 = 4096.0;
-const ACCEPTED: &str = "accepted is net=RATE, net=RATE@HOST:PORT, disk=RATE@DIR[,read|write][,size=SIZE], memory=RATE or \
-     cpu=CORES";
+const ACCEPTED: &str = "accepted is net=RATE, net=RATE@HOST:PORT, disk=RATE@DIR[,read|write][,size=SIZE], \
+                        memory=RATE or cpu=CORES";
 
 /// A background load at a stated rate.
 #[derive(Clone, Debug, PartialEq)]

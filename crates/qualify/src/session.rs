@@ -102,10 +102,7 @@ pub fn qualify(
     let created_unix_ns = clock.unix_ns();
     let id = identity.to_string()[..8].to_owned();
     let name = default_name(&settings.profile.name, &id, created_unix_ns)?;
-    std::fs::create_dir_all(&settings.results).map_err(|e| QualifyError::Settings {
-        what: format!("cannot make the directory for results {}: {e}", settings.results.display()),
-        environment: true,
-    })?;
+    make_results(settings)?;
     let mut say = |text: &str| watch(Progress::Done { text: text.to_owned() });
     let loads = Loads::start(&settings.loads, &id, Arc::clone(&clock), Arc::clone(&stop), &mut say)?;
     let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
@@ -129,23 +126,8 @@ pub fn qualify(
         trials: Vec::new(),
     };
     let plan = summary_plan(settings);
-    session.keep(Event::Started {
-        t_unix_ns: created_unix_ns,
-        schema_version: keepup_results::SCHEMA_VERSION,
-        tool_version: settings.tool_version.clone(),
-        id: id.clone(),
-        kind: Kind::Qualify,
-        command: settings.command.clone(),
-        profile: settings.profile.name.clone(),
-        plan: plan.clone(),
-        environment: serde_json::to_value(&environment).unwrap_or_default(),
-    })?;
-    let outcome = session.investigate(&volumes);
-    let load_failure = session.loads.failure();
-    let why = load_failure.as_ref().map(ToString::to_string);
-    // A load that ended is why the rest did.
-    let mut findings = outcome.map_err(|error| load_failure.map_or(error, QualifyError::from))?;
-    findings.load_failure = why;
+    session.keep(started(settings, &id, created_unix_ns, &plan, &environment))?;
+    let findings = session.find(&volumes)?;
     let loads = session.end_loads(&findings);
     let written = session.bytes_written;
     let trials = std::mem::take(&mut session.trials);
@@ -167,6 +149,33 @@ pub fn qualify(
     session.log.finish()?;
     directory.write_summary(&summary)?;
     Ok((summary, generator_limited))
+}
+
+fn make_results(settings: &Settings) -> Result<(), QualifyError> {
+    std::fs::create_dir_all(&settings.results).map_err(|e| QualifyError::Settings {
+        what: format!("cannot make the directory for results {}: {e}", settings.results.display()),
+        environment: true,
+    })
+}
+
+fn started(
+    settings: &Settings,
+    id: &str,
+    t_unix_ns: u64,
+    plan: &serde_json::Value,
+    environment: &Environment,
+) -> Event {
+    Event::Started {
+        t_unix_ns,
+        schema_version: keepup_results::SCHEMA_VERSION,
+        tool_version: settings.tool_version.clone(),
+        id: id.to_owned(),
+        kind: Kind::Qualify,
+        command: settings.command.clone(),
+        profile: settings.profile.name.clone(),
+        plan: plan.clone(),
+        environment: serde_json::to_value(environment).unwrap_or_default(),
+    }
 }
 
 /// What the summary is made from.
@@ -250,6 +259,16 @@ impl Session<'_> {
         let estimate_s = (self.estimate_s - elapsed_s).max(0.0);
         self.tell(Progress::Phase { name: name.into(), estimate_s });
         self.keep(Event::Phase { t_unix_ns: self.clock.unix_ns(), name: name.into() })
+    }
+
+    /// Investigates; a load that ended meanwhile is why the rest did.
+    fn find(&mut self, volumes: &[Checked]) -> Result<Findings, QualifyError> {
+        let outcome = self.investigate(volumes);
+        let failure = self.loads.failure();
+        let load_failure = failure.as_ref().map(ToString::to_string);
+        let mut findings = outcome.map_err(|error| failure.map_or(error, QualifyError::from))?;
+        findings.load_failure = load_failure;
+        Ok(findings)
     }
 
     fn investigate(&mut self, volumes: &[Checked]) -> Result<Findings, QualifyError> {
@@ -384,8 +403,9 @@ impl Session<'_> {
         let outcome = judge::outcome(&asked, &measured, elapsed_s);
         let mut trial = judge::result(request.phase, &asked, &measured, &outcome);
         trial.phase = label;
-        let loads = self.loads.over(measured.begin_ns, measured.begin_ns + measured.elapsed_ns);
-        trial.load_rates = loads.iter().map(|load| load.achieved).collect();
+        let (begin_ns, end_ns) = (measured.begin_ns, measured.begin_ns + measured.elapsed_ns);
+        let loads = self.loads.over(begin_ns, end_ns);
+        trial.load_rates = self.loads.rates(begin_ns, end_ns);
         self.tell(Progress::Done { text: one_line(&trial) });
         self.keep(Event::Trial { t_unix_ns: self.clock.unix_ns(), trial: Box::new(trial.clone()) })?;
         self.trials.push(trial);

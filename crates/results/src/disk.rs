@@ -103,7 +103,8 @@ pub struct DiskPhase {
     pub latency: Option<DiskLatency>,
     /// What ran at the same time, where there was more than one thing.
     pub parts: Vec<DiskPart>,
-    /// Rate that each of the run's loads achieved meanwhile, in their order and units.
+    /// Rate that each of the run's loads achieved meanwhile, in their order and units; null for a phase too
+    /// short to tell.
     pub load_rates: Vec<Option<f64>>,
 }
 

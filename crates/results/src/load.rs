@@ -92,8 +92,8 @@ pub struct LoadReading {
 }
 
 impl LoadResult {
-    /// What `readings`, in the order of time, say of the time from `begin_ns` to `end_ns`; between two of them
-    /// the load is taken to have been even.
+    /// What `readings`, in the order of time, say of the time from `begin_ns` to `end_ns`; between two of
+    /// them the load is taken to have been even.
     pub fn of(
         spec: String,
         kind: LoadKind,

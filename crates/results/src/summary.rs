@@ -290,7 +290,8 @@ pub struct TrialResult {
     pub buffer_seconds: Option<f64>,
     /// CPU seconds of the recorder per GB.
     pub cpu_seconds_per_gb: Option<f64>,
-    /// Rate that each of the session's loads achieved meanwhile, in their order and units.
+    /// Rate that each of the session's loads achieved meanwhile, in their order and units; null for a time
+    /// too short to tell.
     pub load_rates: Vec<Option<f64>>,
 }
 

@@ -23,8 +23,8 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Keep network, disk, memory or processors busy at a stated rate, beside any other program
 ///
-/// Runs until Ctrl-C, or for --time, and tells what was achieved of what was asked. Every load is a process of
-/// its own. `--load` of the other verbs runs the same beside what they measure.
+/// Runs until Ctrl-C, or for --time, and tells what was achieved of what was asked. Every load is a process
+/// of its own. `--load` of the other verbs runs the same beside what they measure.
 #[derive(clap::Args)]
 #[command(after_help = "Loads:
   net=RATE                                  bytes from one process to itself over loopback

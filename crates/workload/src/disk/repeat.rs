@@ -20,7 +20,7 @@ pub struct Repeated {
 }
 
 /// Runs `test` on each of `places` in turns, `repeats` times, in directories whose names begin with `name`. A
-/// place is the volumes that one run uses. `loads` run beside it; one that ends before its time ends the rest.
+/// place is the volumes that one run uses. `loads` run beside it; one that ends before its time ends all.
 /// `tell` is given every run that has ended.
 pub fn alternate<T: DiskTest + Clone>(
     test: &T,

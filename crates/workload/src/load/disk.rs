@@ -17,7 +17,7 @@ use crate::{Context, WorkloadError};
 /// Name of the file.
 const FILE: &str = "load";
 /// Size of a request: what this time brings, within these bounds.
-const REQUEST_SECONDS: f64 = 0.01;
+const REQUEST_SECONDS: f64 = 0.004;
 const REQUEST_BYTES: (usize, usize) = (64 << 10, 1 << 20);
 /// Requests under way at most.
 const DEPTH: usize = 4;

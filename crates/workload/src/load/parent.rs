@@ -27,6 +27,8 @@ const HELD_NS: u64 = 500 * MS;
 const WARM_UP_NS: u64 = 3000 * MS;
 /// The longest that is waited for the report of a moment; they come every 100 ms.
 const REPORT_NS: u64 = 500 * MS;
+/// The rate of a shorter time is not known: it would lie between two reports.
+const TOLD_SECONDS: f64 = 0.2;
 /// The longest that is waited for a process to end by itself, and after it was killed.
 const END_NS: u64 = 10_000 * MS;
 const KILLED_NS: u64 = 2000 * MS;
@@ -139,8 +141,8 @@ fn listen(from: ChildStdout, heard: &Mutex<Heard>, stop: &AtomicBool) {
 
 impl Loads {
     /// Starts all loads of `plan`, and waits until each has reached its rate, three seconds at most after it
-    /// was ready; `note` is told what people should know. `id` makes directories unique. When `stop` is raised
-    /// meanwhile this ends early; it is raised when a load ends before its time.
+    /// was ready; `note` is told what people should know. `id` makes directories unique. When `stop` is
+    /// raised meanwhile this ends early; it is raised when a load ends before its time.
     ///
     /// # Errors
     /// A process cannot be started, or its load cannot be had.
@@ -199,18 +201,6 @@ impl Loads {
         Ok(())
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.running.is_empty()
-    }
-
-    /// When the last of them began, ns on the clock; nothing before that, or without loads.
-    pub fn begun_ns(&self) -> Option<u64> {
-        let begun: Option<Vec<u64>> =
-            self.running.iter().map(|load| lock(&load.heard).readings.begun_ns()).collect();
-        begun?.into_iter().max()
-    }
-
     /// What each did from `begin_ns` to `end_ns`; waits until they have told of that.
     pub fn over(&self, begin_ns: u64, end_ns: u64) -> Vec<LoadResult> {
         let deadline_ns = self.clock.now_ns() + REPORT_NS;
@@ -225,9 +215,11 @@ impl Loads {
             .collect()
     }
 
-    /// The rate that each achieved from `begin_ns` to `end_ns`, in its own unit.
+    /// The rate that each achieved from `begin_ns` to `end_ns`, in its own unit; nothing where the time is
+    /// too short for its reports to tell.
     pub fn rates(&self, begin_ns: u64, end_ns: u64) -> Vec<Option<f64>> {
-        self.over(begin_ns, end_ns).into_iter().map(|load| load.achieved).collect()
+        let told = |load: LoadResult| load.achieved.filter(|_| load.seconds >= TOLD_SECONDS);
+        self.over(begin_ns, end_ns).into_iter().map(told).collect()
     }
 
     /// Why a load ended before its time, if one did.

@@ -255,7 +255,7 @@ pub(super) fn figure(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// Median, lowest and highest rate of every phase, what it cost in CPU, and what the loads achieved meanwhile.
+/// Median, lowest and highest rate of every phase, what it cost in CPU, and what the loads did meanwhile.
 pub(super) fn table(summary: &DiskSummary) -> String {
     let loads = summary.runs.first().map_or(&[][..], |run| &run.loads);
     let heads: String = loads.iter().map(|load| format!(" {:>12}", load_head(load))).collect();
