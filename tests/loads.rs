@@ -16,8 +16,13 @@ fn float(of: &Value, key: &str) -> f64 {
     of[key].as_f64().unwrap_or_else(|| panic!("no {key} in {of:#}"))
 }
 
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
 fn entries(directory: &Path) -> usize {
-    std::fs::read_dir(directory).unwrap().count()
+    names(directory).len()
 }
 
 /// Processes that run a load in `here` as children of `parent`, or of whoever took them over.
@@ -40,9 +45,9 @@ fn children(here: &Path, parent: Option<u32>) -> Vec<u32> {
     found
 }
 
-/// Waits until something is so; false after ten seconds.
+/// Waits until something is so; false after half a minute.
 fn soon(is_so: impl Fn() -> bool) -> bool {
-    (0..200).any(|_| is_so() || (std::thread::sleep(Duration::from_millis(50)), false).1)
+    (0..600).any(|_| is_so() || (std::thread::sleep(Duration::from_millis(50)), false).1)
 }
 
 /// What a load must say in any case.
@@ -55,7 +60,8 @@ fn adds_up(load: &Value) {
     let left = achieved * seconds - sum;
     assert!(left >= -1.0 && left <= most * (rest + 0.1) + 1.0, "{left} in {rest} s: {load:#}");
     assert!(float(load, "cpu_seconds") > 0.0 && load["failure"].is_null(), "{load:#}");
-    assert!(achieved < 1.1 * float(load, "asked"), "{load:#}");
+    // At most the second that it may have been behind when this time began, and a piece.
+    assert!(achieved * seconds <= 1.05 * float(load, "asked") * (seconds + 1.0), "{load:#}");
 }
 
 #[test]
@@ -143,8 +149,8 @@ fn a_load_that_dies_ends_the_test_and_keeps_what_was_measured() {
             "--json",
         ];
         let run = start(here, &arguments);
-        assert!(soon(|| children(here, Some(run.id())).len() == 1), "no load of {}", run.id());
-        std::thread::sleep(Duration::from_secs(3));
+        let second_run = || names(&here.join("keepup-data")).iter().any(|name| name.ends_with("-002"));
+        assert!(soon(second_run), "only one run of {}", run.id());
         let id = children(here, Some(run.id()))[0];
         Command::new("kill").args(["-s", signal, &id.to_string()]).status().unwrap();
         let run = run.wait();
