@@ -5,20 +5,35 @@ use super::report::Report;
 use super::*;
 use crate::testing::context;
 
-/// What the process of a load tells within a second.
+/// Who hears a load, and stops it after so many lines.
+struct Hearer {
+    heard: Vec<u8>,
+    lines_left: u32,
+    stop: Arc<AtomicBool>,
+}
+
+impl std::io::Write for Hearer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.heard.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.lines_left = self.lines_left.saturating_sub(1);
+        if self.lines_left == 0 {
+            self.stop.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+/// The first reports of the process of a load.
 fn reports(text: &str) -> Vec<Report> {
     let spec: LoadSpec = text.parse().unwrap();
     let mut context = context();
-    let stop = Arc::clone(&context.stop);
-    let clock = Arc::clone(&context.clock);
-    let end = std::thread::spawn(move || {
-        clock.sleep_until_ns(clock.now_ns() + 1_000_000_000);
-        stop.store(true, Ordering::Release);
-    });
-    let mut out = Vec::new();
-    run_child(&spec, "load-test", &mut context, &mut out).unwrap();
-    end.join().unwrap();
-    let lines = String::from_utf8(out).unwrap();
+    let mut hearer = Hearer { heard: Vec::new(), lines_left: 8, stop: Arc::clone(&context.stop) };
+    run_child(&spec, "load-test", &mut context, &mut hearer).unwrap();
+    let lines = String::from_utf8(hearer.heard).unwrap();
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
