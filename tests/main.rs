@@ -30,6 +30,8 @@ mod fallbacks;
 mod faults;
 #[path = "kills.rs"]
 mod kills;
+#[path = "loads.rs"]
+mod loads;
 #[path = "net.rs"]
 mod net;
 #[path = "net_faults.rs"]

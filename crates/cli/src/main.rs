@@ -1,6 +1,7 @@
 //! keepup: can this machine keep up with this detector? The command line, one file per verb, no logic.
 mod args;
 mod exit;
+mod loads;
 mod output;
 mod progress;
 mod signals;
@@ -39,6 +40,7 @@ enum Verb {
     Soak(verbs::soak::Args),
     Net(verbs::net::Args),
     Doctor(verbs::doctor::Args),
+    Load(verbs::load::Args),
     Profile(verbs::profile::Args),
 }
 
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Soak(args) => verbs::soak::run(args),
         Verb::Net(args) => verbs::net::run(args),
         Verb::Doctor(args) => verbs::doctor::run(args),
+        Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {

@@ -6,6 +6,7 @@ pub(crate) mod drain;
 pub(crate) mod export;
 pub(crate) mod info;
 mod keep;
+pub(crate) mod load;
 pub(crate) mod net;
 pub(crate) mod profile;
 pub(crate) mod qualify;

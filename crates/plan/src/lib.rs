@@ -1,10 +1,11 @@
-//! What to run: units, detector profiles, and plans checked before anything is touched.
+//! What to run: units, detector profiles, background loads, and plans checked before anything is touched.
 //!
 //! Pure but for [`load`], which reads the profile files it is pointed at. A [`Profile`] that comes out of
 //! [`load`], [`builtin`] or [`parse`] is valid; whoever changes its fields calls [`Profile::validate`] again.
 
 mod builtin;
 mod load;
+mod load_spec;
 mod place;
 mod profile;
 mod toml_form;
@@ -12,5 +13,6 @@ pub mod units;
 
 pub use builtin::{builtin, builtin_names};
 pub use load::{ProfileError, load, parse};
+pub use load_spec::{DiskWay, LoadSpec, LoadSpecError};
 pub use place::Place;
 pub use profile::{Burst, Element, EventSize, Invalid, Placement, Profile, Reference, Transport};

@@ -78,6 +78,11 @@ const SHARE: Kind = Kind {
 pub struct Bytes(pub u64);
 
 impl Bytes {
+    /// The shortest text that reads back as exactly this size.
+    pub fn exact(self) -> String {
+        SIZE.exact_whole(self.0)
+    }
+
     /// Rounded to three figures in binary units: "76.3 MiB".
     pub fn binary(self) -> String {
         number::rounded(self.0 as f64, SIZE.binary)
@@ -121,6 +126,11 @@ impl ByteRate {
     /// Bytes per second.
     pub fn bytes_per_second(self) -> f64 {
         self.0
+    }
+
+    /// The shortest text that reads back as exactly this rate.
+    pub fn exact(self) -> String {
+        BYTE_RATE.exact(self.0)
     }
 
     /// Rounded to three figures in binary units: "76.3 MiB/s".

@@ -164,6 +164,7 @@ pub fn result(phase: Phase, asked: &Asked, measured: &TrialMeasured, outcome: &T
         stall_ms_max: outcome.longest_stall.map(|s| s.as_secs_f64() * 1e3),
         buffer_seconds: outcome.buffer.map(|b| b.as_secs_f64()),
         cpu_seconds_per_gb: (gb > 0.0).then(|| measured.recorder_cpu_ns as f64 / 1e9 / gb),
+        load_rates: Vec::new(),
     }
 }
 

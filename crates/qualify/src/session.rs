@@ -14,9 +14,11 @@ use keepup_measure::environment::Environment;
 use keepup_recorder::Target;
 use keepup_recording::id::Id;
 use keepup_results::{
-    Ceilings, Event, EventLog, Kind, ResultDirectory, ResultSummary, TrialResult, default_name,
+    Ceilings, Event, EventLog, Kind, LoadResult, ResultDirectory, ResultSummary, SessionLoad, TrialResult,
+    default_name,
 };
 use keepup_workload::detector::SourceRate;
+use keepup_workload::load::Loads;
 use keepup_workload::preflight::Checked;
 use keepup_workload::record::{DrainSpec, RecordTrial, TrialMeasured, TrialSpec};
 use keepup_workload::{Context, run};
@@ -53,6 +55,7 @@ pub struct Session<'a> {
     stop: Arc<AtomicBool>,
     watch: &'a mut dyn FnMut(Progress),
     log: EventLog,
+    loads: Loads,
     samples: (Sender<Samples>, Receiver<Samples>),
     identity: Id,
     names: u32,
@@ -66,6 +69,8 @@ pub struct Session<'a> {
 pub(crate) struct Tried {
     pub(crate) measured: TrialMeasured,
     pub(crate) outcome: TrialOutcome,
+    /// What the loads did from the start of the source to the last durable event.
+    pub(crate) loads: Vec<LoadResult>,
     /// What the drain failed at, if it did.
     drain_behind: Option<String>,
 }
@@ -92,17 +97,18 @@ pub fn qualify(
     watch: &mut dyn FnMut(Progress),
 ) -> Result<(ResultSummary, bool), QualifyError> {
     settings.profile.validate()?;
-    let volumes = settings.preflight()?;
+    settings.preflight()?;
     let environment = Environment::collect(&settings.volumes, Path::new("/"));
     let created_unix_ns = clock.unix_ns();
     let id = identity.to_string()[..8].to_owned();
     let name = default_name(&settings.profile.name, &id, created_unix_ns)?;
-    std::fs::create_dir_all(&settings.results).map_err(|e| QualifyError::Settings {
-        what: format!("cannot make the directory for results {}: {e}", settings.results.display()),
-        environment: true,
-    })?;
+    make_results(settings)?;
+    let mut say = |text: &str| watch(Progress::Done { text: text.to_owned() });
+    let loads = Loads::start(&settings.loads, &id, Arc::clone(&clock), Arc::clone(&stop), &mut say)?;
     let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
     let log = directory.create_log()?;
+    // With the files of the loads in their places.
+    let volumes = settings.preflight()?;
     let usable = volumes.iter().map(|v| v.usable_bytes).sum();
     let mut session = Session {
         settings,
@@ -111,6 +117,7 @@ pub fn qualify(
         stop,
         watch,
         log,
+        loads,
         samples: channel(),
         identity,
         names: 0,
@@ -119,18 +126,9 @@ pub fn qualify(
         trials: Vec::new(),
     };
     let plan = summary_plan(settings);
-    session.keep(Event::Started {
-        t_unix_ns: created_unix_ns,
-        schema_version: keepup_results::SCHEMA_VERSION,
-        tool_version: settings.tool_version.clone(),
-        id: id.clone(),
-        kind: Kind::Qualify,
-        command: settings.command.clone(),
-        profile: settings.profile.name.clone(),
-        plan: plan.clone(),
-        environment: serde_json::to_value(&environment).unwrap_or_default(),
-    })?;
-    let findings = session.investigate(&volumes)?;
+    session.keep(started(settings, &id, created_unix_ns, &plan, &environment))?;
+    let findings = session.find(&volumes)?;
+    let loads = session.end_loads(&findings);
     let written = session.bytes_written;
     let trials = std::mem::take(&mut session.trials);
     let (summary, generator_limited) = summarise(Summing {
@@ -138,6 +136,7 @@ pub fn qualify(
         environment: &environment,
         findings: &findings,
         trials,
+        loads,
         bytes_written: written,
         usable_bytes: usable,
         id,
@@ -152,12 +151,40 @@ pub fn qualify(
     Ok((summary, generator_limited))
 }
 
+fn make_results(settings: &Settings) -> Result<(), QualifyError> {
+    std::fs::create_dir_all(&settings.results).map_err(|e| QualifyError::Settings {
+        what: format!("cannot make the directory for results {}: {e}", settings.results.display()),
+        environment: true,
+    })
+}
+
+fn started(
+    settings: &Settings,
+    id: &str,
+    t_unix_ns: u64,
+    plan: &serde_json::Value,
+    environment: &Environment,
+) -> Event {
+    Event::Started {
+        t_unix_ns,
+        schema_version: keepup_results::SCHEMA_VERSION,
+        tool_version: settings.tool_version.clone(),
+        id: id.to_owned(),
+        kind: Kind::Qualify,
+        command: settings.command.clone(),
+        profile: settings.profile.name.clone(),
+        plan: plan.clone(),
+        environment: serde_json::to_value(environment).unwrap_or_default(),
+    }
+}
+
 /// What the summary is made from.
 pub(crate) struct Summing<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) environment: &'a Environment,
     pub(crate) findings: &'a Findings,
     pub(crate) trials: Vec<TrialResult>,
+    pub(crate) loads: Vec<SessionLoad>,
     pub(crate) bytes_written: u64,
     pub(crate) usable_bytes: u64,
     pub(crate) id: String,
@@ -179,6 +206,7 @@ fn summary_plan(settings: &Settings) -> serde_json::Value {
         "block_bytes": recorder.block_bytes,
         "segment_bytes": recorder.segment_bytes,
         "depth": recorder.depth,
+        "loads": settings.loads.specs.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
@@ -214,6 +242,14 @@ impl Session<'_> {
         }
     }
 
+    /// What the loads did in the whole session, and in the run that is shown; they end with this.
+    fn end_loads(&mut self, findings: &Findings) -> Vec<SessionLoad> {
+        let session = self.loads.over(self.begin_ns, self.clock.now_ns());
+        self.loads.finish();
+        let shown = findings.shown().loads.iter().cloned();
+        session.into_iter().zip(shown).map(|(session, shown)| SessionLoad { session, shown }).collect()
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
@@ -223,6 +259,16 @@ impl Session<'_> {
         let estimate_s = (self.estimate_s - elapsed_s).max(0.0);
         self.tell(Progress::Phase { name: name.into(), estimate_s });
         self.keep(Event::Phase { t_unix_ns: self.clock.unix_ns(), name: name.into() })
+    }
+
+    /// Investigates; a load that ended meanwhile is why the rest did.
+    fn find(&mut self, volumes: &[Checked]) -> Result<Findings, QualifyError> {
+        let outcome = self.investigate(volumes);
+        let failure = self.loads.failure();
+        let load_failure = failure.as_ref().map(ToString::to_string);
+        let mut findings = outcome.map_err(|error| failure.map_or(error, QualifyError::from))?;
+        findings.load_failure = load_failure;
+        Ok(findings)
     }
 
     fn investigate(&mut self, volumes: &[Checked]) -> Result<Findings, QualifyError> {
@@ -357,11 +403,14 @@ impl Session<'_> {
         let outcome = judge::outcome(&asked, &measured, elapsed_s);
         let mut trial = judge::result(request.phase, &asked, &measured, &outcome);
         trial.phase = label;
+        let (begin_ns, end_ns) = (measured.begin_ns, measured.begin_ns + measured.elapsed_ns);
+        let loads = self.loads.over(begin_ns, end_ns);
+        trial.load_rates = self.loads.rates(begin_ns, end_ns);
         self.tell(Progress::Done { text: one_line(&trial) });
         self.keep(Event::Trial { t_unix_ns: self.clock.unix_ns(), trial: Box::new(trial.clone()) })?;
         self.trials.push(trial);
         let drain_behind = judge::drain_behind(&asked, &measured);
-        Ok(Tried { measured, outcome, drain_behind })
+        Ok(Tried { measured, outcome, loads, drain_behind })
     }
 
     fn keep_samples(&mut self, begin_ns: u64) -> Result<(), QualifyError> {

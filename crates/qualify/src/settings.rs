@@ -7,6 +7,7 @@ use keepup_plan::Profile;
 use keepup_recorder::{PlacementKind, RecorderConfig, Target};
 use keepup_stream::source::SourcePlan;
 use keepup_workload::detector::{SourceRate, source_plan};
+use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check};
 
 use crate::QualifyError;
@@ -40,6 +41,8 @@ pub struct Settings {
     pub recorder: RecorderConfig,
     /// Processors of the source's threads.
     pub source_cpus: Vec<usize>,
+    /// What runs beside everything that is measured.
+    pub loads: LoadPlan,
     /// The command as it was given, for the record.
     pub command: String,
     /// Where the result's directory goes.
@@ -115,7 +118,12 @@ impl Settings {
 
     /// Checks the volumes and says what each may take.
     pub fn preflight(&self) -> Result<Vec<Checked>, QualifyError> {
-        Ok(check(&self.volumes, 4 * self.recorder(String::new()).segment_bytes)?)
+        Ok(check(&self.volumes, self.space_bytes_min())?)
+    }
+
+    /// Least space on each volume, in bytes.
+    pub fn space_bytes_min(&self) -> u64 {
+        4 * self.recorder(String::new()).segment_bytes
     }
 
     /// Settings of the search, once it is known how fast the volumes and the source are.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use keepup_results::{
-    Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, ResultSummary,
+    Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, LoadResult, ResultSummary,
     SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, rfc3339,
 };
 use keepup_stream::ledger::Count as LedgerCount;
@@ -28,6 +28,8 @@ pub(crate) struct Findings {
     pub(crate) outcome: Outcome,
     pub(crate) soak_asked: Duration,
     pub(crate) fault: Option<String>,
+    /// Which load ended before its time, and why.
+    pub(crate) load_failure: Option<String>,
     pub(crate) notes: Vec<String>,
     max_rate: f64,
 }
@@ -53,6 +55,7 @@ impl Findings {
             outcome,
             soak_asked: Duration::ZERO,
             fault: None,
+            load_failure: None,
             notes: Vec::new(),
             max_rate,
         }
@@ -96,7 +99,7 @@ impl Findings {
     }
 
     /// The run that ledger and CPU are taken from.
-    fn shown(&self) -> &Tried {
+    pub(crate) fn shown(&self) -> &Tried {
         self.soak.as_ref().map_or(&self.saturated, |(_, tried)| tried)
     }
 }
@@ -108,14 +111,18 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
     let shown = findings.shown();
     let cpu = cpu(shown);
     let cores = shown.measured.cores.len().max(1) as f64;
+    let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
     let outcome = &findings.outcome;
     let judgement = judge(&Basis {
         required,
         headroom_wanted: settings.profile.headroom,
         cpu_free_wanted: settings.profile.cpu_free.fraction(),
-        cpu_share_at_required: cpu.seconds_per_gb.map(|s| s * required / 1e9 / cores),
+        // What the loads take is not free either.
+        cpu_share_at_required: cpu.seconds_per_gb.map(|s| (s * required / 1e9 + load_cores) / cores),
         outcome,
         fault: findings.fault.as_deref(),
+        loads: &shown.loads,
+        load_failure: findings.load_failure.as_deref(),
     });
     let evidence = findings.evidence();
     let relieved = findings.relieved.as_ref().map(Tried::evidence);
@@ -153,6 +160,7 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
         limits: limits(&parts),
         interrupted: outcome.end == End::Interrupted && findings.fault.is_none(),
         result_directory: parts.directory.display().to_string(),
+        loads: parts.loads,
         trials: parts.trials,
     };
     (summary, judgement.generator_limited)
@@ -273,6 +281,9 @@ fn limits(parts: &Summing<'_>) -> Vec<String> {
         "the longest run without loss took {soaked:.0} s; the profile runs for {}",
         settings.profile.duration
     ));
+    if !settings.loads.specs.is_empty() {
+        limits.push("loads ran beside all that was measured, beside each component alone too".into());
+    }
     if memory_bytes(parts).is_some_and(|memory| findings.soaked_bytes < memory) {
         limits.push(
             "less was written in the soak than the machine has memory; writes were direct, \

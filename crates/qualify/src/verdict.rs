@@ -1,5 +1,5 @@
 //! From what held to the answer: FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
-use keepup_results::Verdict;
+use keepup_results::{LoadResult, LoadUnit, Verdict};
 
 use crate::search::{End, Outcome};
 
@@ -18,6 +18,10 @@ pub struct Basis<'a> {
     pub outcome: &'a Outcome,
     /// A volume that failed, or damage found on reading back.
     pub fault: Option<&'a str>,
+    /// What the loads did while the rate was proven; it is judged with what they did.
+    pub loads: &'a [LoadResult],
+    /// Which load ended before its time, and why.
+    pub load_failure: Option<&'a str>,
 }
 
 /// The answer.
@@ -37,10 +41,33 @@ fn mb(rate: f64) -> String {
 
 /// Judges.
 pub fn judge(basis: &Basis<'_>) -> Judgement {
+    let mut judgement = judge_rate(basis);
+    judgement.reasons.extend(basis.loads.iter().filter(|load| load.fell_short).map(short));
+    judgement
+}
+
+/// What is said of a load that did less than was asked.
+fn short(load: &LoadResult) -> String {
+    let told = |value: f64| match load.unit {
+        LoadUnit::BytesPerSecond => format!("{:.1} MB/s", value / 1e6),
+        LoadUnit::Cores => format!("{value:.2} cores"),
+    };
+    format!(
+        "the load {} fell short: it did {} of {}, and the verdict is that beside so much of it",
+        load.spec,
+        load.achieved.map_or_else(|| "nothing that is known".to_owned(), told),
+        told(load.asked)
+    )
+}
+
+fn judge_rate(basis: &Basis<'_>) -> Judgement {
     let end = &basis.outcome.end;
     let answer = |verdict, reasons| Judgement { verdict, reasons, generator_limited: false };
     if let Some(fault) = basis.fault {
         return answer(Verdict::NotFit, vec![fault.to_owned()]);
+    }
+    if let Some(why) = basis.load_failure {
+        return answer(Verdict::Inconclusive, vec![why.to_owned()]);
     }
     if *end == End::Interrupted {
         return answer(Verdict::Inconclusive, vec!["the run was interrupted before its end".into()]);

@@ -1,6 +1,8 @@
 //! The verdict follows from what held, and from nothing else.
 use std::time::Duration;
 
+use keepup_results::{LoadKind, LoadReading};
+
 use super::*;
 use crate::search::{FailedCondition, Phase, TrialOutcome, TrialRecord};
 
@@ -35,7 +37,7 @@ fn failed(generator_limited: bool) -> TrialRecord {
     TrialRecord { phase: Phase::Knee, rate: 80e6, duration: Duration::from_secs(4), failed, outcome }
 }
 
-fn verdict(outcome: &Outcome, change: impl FnOnce(&mut Basis<'_>)) -> Judgement {
+fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Judgement {
     let mut basis = Basis {
         required: 80e6,
         headroom_wanted: 1.3,
@@ -43,6 +45,8 @@ fn verdict(outcome: &Outcome, change: impl FnOnce(&mut Basis<'_>)) -> Judgement 
         cpu_share_at_required: Some(0.1),
         outcome,
         fault: None,
+        loads: &[],
+        load_failure: None,
     };
     change(&mut basis);
     judge(&basis)
@@ -111,4 +115,22 @@ fn stalls_beyond_the_buffer_say_what_would_do() {
 #[test]
 fn an_interrupted_run_is_inconclusive() {
     assert_eq!(verdict(&outcome(Some(200e6), End::Interrupted), |_| {}).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn loads_stand_beside_the_verdict_and_one_that_ended_leaves_none() {
+    let readings =
+        [0, 10].map(|s| LoadReading { t_ns: s * 1_000_000_000, amount: s * 30_000_000, cpu_ns: 0 });
+    let load =
+        |spec: &str, kind, asked| LoadResult::of(spec.into(), kind, asked, &readings, (0, 10_000_000_000));
+    let loads = [load("net=50 MB/s", LoadKind::Net, 50e6), load("cpu=0.03", LoadKind::Cpu, 0.03)];
+    let found = outcome(Some(200e6), End::Converged);
+    let judged = verdict(&found, |basis| basis.loads = &loads);
+    assert_eq!((judged.verdict, judged.reasons.len()), (Verdict::Fit, 2));
+    assert!(
+        judged.reasons[1].contains("net=50 MB/s fell short: it did 30.0 MB/s of 50.0 MB/s"),
+        "{judged:?}"
+    );
+    let ended = verdict(&found, |basis| basis.load_failure = Some("load cpu=1: it was killed"));
+    assert_eq!((ended.verdict, &ended.reasons[0][..]), (Verdict::Inconclusive, "load cpu=1: it was killed"));
 }

@@ -9,7 +9,7 @@ mod staircase;
 
 use std::cmp::Ordering;
 
-use keepup_results::{Bottleneck, ResultSummary, Verdict, VolumeCeiling};
+use keepup_results::{Bottleneck, ResultSummary, SessionLoad, Verdict, VolumeCeiling};
 
 use crate::format::{digits, or_not_measured, rate, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, Page, Table, Tone, left, right};
@@ -50,6 +50,11 @@ fn headline(summary: &ResultSummary) -> Headline {
         _ => format!("No rate was held for a whole soak; {profile} requires {required}."),
     };
     let mut items = vec![Item::Text(sentence)];
+    if !summary.loads.is_empty() {
+        let spec = |load: &SessionLoad| shorten(&load.shown.spec, PATH_CHARACTERS_MAX);
+        let specs: Vec<String> = summary.loads.iter().map(spec).collect();
+        items.push(Item::Text(format!("Beside it ran: {}.", specs.join("; "))));
+    }
     let mut reasons = summary.verdict_reasons.clone();
     if summary.interrupted {
         reasons.push("the measurement was interrupted: figures are those of its first part".to_owned());

@@ -6,6 +6,7 @@ use super::{ResultDirectory, default_name, rfc3339};
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::example::fit;
+use crate::summary::SCHEMA_VERSION;
 
 /// 2026-11-21T03:30:00Z.
 const CREATED_UNIX_NS: u64 = 1_795_231_800 * 1_000_000_000;
@@ -95,9 +96,12 @@ fn a_newer_layout_is_named_as_such_and_damage_as_damage() {
     let parent = tempfile::tempdir().unwrap();
     let directory = ResultDirectory::create(&parent.path().join("one"), "one").unwrap();
     let summary = directory.path().join("result.json");
-    fs::write(&summary, r#"{"schema_version": 2, "something": "new"}"#).unwrap();
-    assert!(matches!(directory.read_summary(), Err(ResultsError::SchemaVersion { found: 2, .. })));
-    fs::write(&summary, r#"{"schema_version": 1, "something": "odd"}"#).unwrap();
+    let with = |version: u32| format!(r#"{{"schema_version": {version}, "something": "else"}}"#);
+    let next = u64::from(SCHEMA_VERSION) + 1;
+    fs::write(&summary, with(SCHEMA_VERSION + 1)).unwrap();
+    let answer = directory.read_summary();
+    assert!(matches!(answer, Err(ResultsError::SchemaVersion { found, .. }) if found == next), "{answer:?}");
+    fs::write(&summary, with(SCHEMA_VERSION)).unwrap();
     assert!(matches!(directory.read_summary(), Err(ResultsError::Summary { .. })));
     fs::write(&summary, r#"{"schema_ver"#).unwrap();
     assert!(matches!(directory.read_summary(), Err(ResultsError::Summary { .. })));

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyFigures;
+use crate::load::LoadResult;
 
 mod cache;
 mod finding;
@@ -20,7 +21,7 @@ pub use steady::{
 
 /// Version of the layout of a disk test's result; rises whenever a reader of the old one could misread the
 /// new one.
-pub const DISK_SCHEMA_VERSION: u32 = 2;
+pub const DISK_SCHEMA_VERSION: u32 = 3;
 
 /// What one disk test found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +63,8 @@ pub struct DiskRun {
     pub skipped: Vec<DiskSkipped>,
     /// What the phases mean together, where the test says so.
     pub finding: Option<DiskFinding>,
+    /// What ran beside it on purpose, from the begin of the run to its end.
+    pub loads: Vec<LoadResult>,
 }
 
 /// A phase that was not measured.
@@ -80,6 +83,8 @@ pub struct DiskSkipped {
 pub struct DiskPhase {
     /// Its name, unique within the test.
     pub name: String,
+    /// When it began, seconds after the run did: the series of the run's loads count from there.
+    pub begin_seconds: f64,
     /// Files touched.
     pub files: u64,
     /// Bytes moved.
@@ -99,6 +104,9 @@ pub struct DiskPhase {
     pub latency: Option<LatencyFigures>,
     /// What ran at the same time, where there was more than one thing.
     pub parts: Vec<DiskPart>,
+    /// Rate that each of the run's loads achieved meanwhile, in their order and units; null for a phase too
+    /// short to tell.
+    pub load_rates: Vec<Option<f64>>,
 }
 
 /// One reader or writer among several that ran at the same time.

@@ -70,6 +70,7 @@ pub(crate) fn fit() -> ResultSummary {
                 run_delay_seconds: None,
             }],
         },
+        loads: vec![],
         trials: vec![trial(120e6, true), trial(126e6, false)],
         storage: StorageCost {
             bytes_written: 9_000_000_000,
@@ -114,5 +115,6 @@ pub(crate) fn trial(asked_bytes_per_second: f64, passed: bool) -> TrialResult {
         stall_ms_max: Some(31.0),
         buffer_seconds: Some(0.5),
         cpu_seconds_per_gb: None,
+        load_rates: vec![],
     }
 }

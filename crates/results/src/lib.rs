@@ -16,6 +16,7 @@ mod event;
 #[path = "example_tests.rs"]
 mod example;
 mod latency;
+mod load;
 mod log;
 mod net;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use doctor::{
 pub use error::ResultsError;
 pub use event::Event;
 pub use latency::LatencyFigures;
+pub use load::{LoadKind, LoadReading, LoadResult, LoadUnit, SessionLoad};
 pub use log::{EventLog, EventReader};
 pub use net::{
     NET_SCHEMA_VERSION, NetEnd, NetFlow, NetLatency, NetLayer, NetLedger, NetLoss, NetMoved, NetRateFinding,

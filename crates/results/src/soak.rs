@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::load::LoadResult;
+
 /// Version of the layout of a soak's result; rises whenever a reader of the old one could misread the new
 /// one.
-pub const SOAK_SCHEMA_VERSION: u32 = 1;
+pub const SOAK_SCHEMA_VERSION: u32 = 2;
 
 /// What one soak found, over all its sittings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +45,8 @@ pub struct SoakSummary {
     pub rate: Option<SoakRate>,
     /// Counters of errors that the kernel and the disks keep.
     pub counters: Vec<SoakCounter>,
+    /// What ran beside it on purpose, in this sitting.
+    pub loads: Vec<LoadResult>,
     /// What the reader should know of how it was measured.
     pub notes: Vec<String>,
     /// What cut the soak short, if anything did; everything up to there stands.

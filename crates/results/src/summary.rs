@@ -8,8 +8,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::load::SessionLoad;
+
 /// Version of the layout of `result.json`; rises whenever a reader of the old one could misread the new one.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What one run of the tool found out about one machine and one profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +65,8 @@ pub struct ResultSummary {
     pub ledger: LedgerSummary,
     /// The whole CPU bill of the same run as the ledger.
     pub cpu: CpuCost,
+    /// What ran beside it on purpose.
+    pub loads: Vec<SessionLoad>,
     /// Every trial in the order it was run, the failed ones too.
     pub trials: Vec<TrialResult>,
     /// Space and wear.
@@ -288,6 +292,9 @@ pub struct TrialResult {
     pub buffer_seconds: Option<f64>,
     /// CPU seconds of the recorder per GB.
     pub cpu_seconds_per_gb: Option<f64>,
+    /// Rate that each of the session's loads achieved meanwhile, in their order and units; null for a time
+    /// too short to tell.
+    pub load_rates: Vec<Option<f64>>,
 }
 
 /// Space and wear.

@@ -8,7 +8,7 @@ pub mod concurrent;
 pub mod fio;
 mod lanes;
 pub mod mode;
-mod mover;
+pub(crate) mod mover;
 mod on_volumes;
 mod phase;
 mod repeat;

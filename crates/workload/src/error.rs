@@ -104,6 +104,14 @@ pub enum WorkloadError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// A background load that cannot be had, or ended before its time.
+    #[error("load {spec}: {why}")]
+    Load {
+        /// The load.
+        spec: String,
+        /// What became of it.
+        why: String,
+    },
     /// Some other call to the system failed.
     #[error("cannot {action}: {source}")]
     System {

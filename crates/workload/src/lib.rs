@@ -10,6 +10,7 @@ pub mod detector;
 pub mod disk;
 pub mod doctor;
 mod error;
+pub mod load;
 pub mod net;
 pub mod preflight;
 pub mod record;

@@ -54,7 +54,7 @@ fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
     let text = real.to_string_lossy();
     let beneath = |system: &&str| **system != *"/" && text.starts_with(&format!("{system}/"));
     if SYSTEM.iter().any(|system| *text == **system || beneath(system)) {
-        let why = "it belongs to the system\nhint: choose a directory of your own, --volume DIR".into();
+        let why = "it belongs to the system\nhint: choose a directory of your own".into();
         return Err(refuse(path, VolumeTrouble::Unsafe, why));
     }
     probe(&real).map_err(|e| refuse(path, VolumeTrouble::Unable, format!("it cannot be written to: {e}")))?;
@@ -65,7 +65,7 @@ fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
         let mb = |bytes: u64| bytes / 1_000_000;
         let why = format!(
             "{} MB are needed and {} MB may be used ({} MB free, {} MB left alone)\n\
-             hint: free space there, or another --volume",
+             hint: free space there, or another directory",
             mb(bytes_needed),
             mb(usable_bytes),
             mb(space.free_bytes),

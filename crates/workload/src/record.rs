@@ -79,6 +79,8 @@ pub struct TrialMeasured {
     pub source_cpu_ns: u64,
     /// Every core while the trial ran.
     pub cores: Vec<CoreUsage>,
+    /// When the source started, in nanoseconds on the clock.
+    pub begin_ns: u64,
     /// From the start of the source to the last durable event, in nanoseconds.
     pub elapsed_ns: u64,
     /// Front-end buffer of the source, in bytes.
@@ -117,6 +119,7 @@ pub struct RecordTrial {
     sampler_cpu_ns: Arc<AtomicU64>,
     sink_cpu_ns: u64,
     cores: Vec<CoreUsage>,
+    begin_ns: u64,
     elapsed_ns: u64,
     record: Option<RecordReport>,
     drained: Option<DrainReport>,
@@ -138,6 +141,7 @@ impl RecordTrial {
             sampler_cpu_ns: Arc::default(),
             sink_cpu_ns: 0,
             cores: Vec::new(),
+            begin_ns: 0,
             elapsed_ns: 0,
             record: None,
             drained: None,
@@ -237,7 +241,7 @@ impl Workload for RecordTrial {
         let outcome =
             run_source(&self.spec.source, running.recorder.address(), &context.stop, &source_counters);
         self.samples = sampler.stop();
-        self.elapsed_ns = context.clock.now_ns() - begin_ns;
+        (self.begin_ns, self.elapsed_ns) = (begin_ns, context.clock.now_ns() - begin_ns);
         self.cpu_ns = ProcessCpu::now().since_ns(cpu);
         self.cores = core_usage(&cores, &CoreTimes::read_all(root)?);
         self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
@@ -332,6 +336,7 @@ impl Workload for RecordTrial {
             samples: std::mem::take(&mut self.samples),
             occupancy,
             cores: std::mem::take(&mut self.cores),
+            begin_ns: self.begin_ns,
             elapsed_ns: self.elapsed_ns,
             source_buffer_bytes: self.spec.source.buffer_bytes,
             source_threads: self.spec.source.connections,

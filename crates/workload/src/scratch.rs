@@ -37,12 +37,17 @@ impl Scratch {
     /// The same in place of one that a killed process left, which had at most the files `left`. What else is
     /// in it is not touched, and an error.
     pub(crate) fn renew(volume: &Path, name: &str, left: &[&str]) -> Result<Self, WorkloadError> {
+        Self::remove_left(volume, name, left);
+        Self::create(volume, name)
+    }
+
+    /// Removes what a killed process left there, at most the files `left`.
+    pub(crate) fn remove_left(volume: &Path, name: &str, left: &[&str]) {
         let directory = volume.join(name);
         if directory.join(MARKER).exists() {
             let files = left.iter().chain([&MARKER]).map(|file| directory.join(file)).collect();
             drop(Self { directory, files });
         }
-        Self::create(volume, name)
     }
 
     /// A path for a new file that will be removed with the directory.

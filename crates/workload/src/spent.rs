@@ -45,6 +45,11 @@ impl SpentClock {
         Self { begin_ns, ..self }
     }
 
+    /// When it began, ns.
+    pub(crate) fn begin_ns(&self) -> u64 {
+        self.begin_ns
+    }
+
     /// What passed until now.
     pub(crate) fn end(&self, clock: &dyn Clock) -> Spent {
         let seconds = |ns: u64| ns as f64 / 1e9;

@@ -17,6 +17,7 @@ use keepup_workload::preflight::check;
 
 use crate::args::{Cpus, Recording, cpus, default_volume, size, span};
 use crate::exit::Exit;
+use crate::loads::{LoadArgs, announce};
 use crate::output::{colour, command, json, result, say, width};
 use crate::progress::Status;
 use crate::signals::stop_flag;
@@ -30,6 +31,7 @@ use crate::signals::stop_flag;
   keepup qualify csl                        the CDF event logger, recording below ./keepup-data
   keepup qualify csl --quick                a first look, within a minute
   keepup qualify eiger2-4m --volume /data/a --volume /data/b
+  keepup qualify csl --load net=50MB/s      beside traffic on the network
   keepup qualify csl --soak 10m --max-write '500 GB' --json > result.json")]
 pub(crate) struct Args {
     /// A built-in profile (see `keepup profile list`) or the path of a profile file
@@ -55,6 +57,8 @@ pub(crate) struct Args {
     /// Processors of the source's threads, as in "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
+    #[command(flatten)]
+    loads: LoadArgs,
     /// Say what would be written, and stop
     #[arg(long)]
     dry_run: bool,
@@ -80,6 +84,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         cost.bytes_written as f64 / 1e9,
         cost.seconds
     );
+    let time = Duration::try_from_secs_f64(cost.seconds).unwrap_or(Duration::MAX);
+    let held = settings.volumes.iter().map(|volume| (volume.clone(), settings.space_bytes_min())).collect();
+    let beside = announce(&settings.loads, &held, Some(time))?;
+    let plan = std::iter::once(plan).chain(beside).collect::<Vec<_>>().join("\n");
     if args.dry_run {
         result(&plan);
         return Ok(Exit::Done);
@@ -96,11 +104,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
         false => result(&terminal(&summary, Style { colour: colour(), width: width() })),
     }
+    for load in summary.loads.iter().filter(|load| load.session.failure.is_some()) {
+        say(&format!("error: the load {} ended before its time", load.session.spec));
+    }
     Ok(exit(&summary, generator_limited))
 }
 
 fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {
     match summary.verdict {
+        _ if summary.loads.iter().any(|load| load.session.failure.is_some()) => Exit::Environment,
         _ if summary.interrupted => Exit::Interrupted,
         Verdict::Fit | Verdict::FitWithLimits => Exit::Done,
         Verdict::NotFit => Exit::Failed,
@@ -133,6 +145,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
         drain_to: args.drain_to,
         recorder,
+        loads: args.loads.plan()?,
         source_cpus: args.source_cpus.clone().unwrap_or_default().0,
         command: command(),
         results: args.out.clone(),

@@ -19,6 +19,7 @@ use keepup_workload::{Context, Workload, run as run_workload};
 
 use crate::args::{default_volume, size, span};
 use crate::exit::{Exit, UsageError};
+use crate::loads::{self, LoadArgs, announce};
 use crate::output::{command, json, report_error, result, say};
 use crate::progress::Status;
 use crate::signals::stop_flag;
@@ -76,6 +77,8 @@ pub(crate) struct Args {
     /// Small files, few rounds: for a first look
     #[arg(long)]
     quick: bool,
+    #[command(flatten)]
+    loads: LoadArgs,
     /// Say what would be written, and stop
     #[arg(long)]
     dry_run: bool,
@@ -181,7 +184,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     for checked in check(&plan.volumes, space)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
-    let told = told(&plan, limits);
+    let beside = args.loads.plan()?;
+    let footprint = plan.footprint(limits);
+    let time = (limits != Limits::default()).then_some(footprint.time);
+    let told = std::iter::once(told(&plan, limits)).chain(announce(&beside, &footprint.space_bytes, time)?);
+    let told = told.collect::<Vec<_>>().join("\n");
     if args.dry_run {
         result(&told);
         return Ok(Exit::Done);
@@ -190,6 +197,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let volumes = plan.volumes.clone();
     let environment = Environment::collect(&volumes, Path::new("/"));
     let id = Id::random().context("cannot read random bytes")?;
+    let name = id.to_string();
     let before = counters(&volumes);
     let desk = desk(args, Beginning::new(id, SystemClock.unix_ns(), plan, before.clone()))?;
     let stop = stop_flag()?;
@@ -200,14 +208,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         note: Box::new(say),
     };
     let mut soak = Soak::new(desk, limits);
+    let mut loads = loads::start(&beside, &name[..8], &stop)?;
+    let begin_ns = SystemClock.now_ns();
     let failure = run_workload(&mut soak, &mut context).err();
+    let loads_done = loads.over(begin_ns, SystemClock.now_ns());
+    let failure = failure.or_else(|| loads.failure());
+    drop(loads);
     // The line of progress goes with it.
     drop(context);
     // What was done and found stands, also when the rest failed.
     let summary = SoakSummary {
         environment: serde_json::to_value(&environment).unwrap_or_default(),
         failure: failure.as_ref().map(ToString::to_string),
-        interrupted: stop.load(Ordering::Acquire),
+        interrupted: failure.is_none() && stop.load(Ordering::Acquire),
+        loads: loads_done,
         ..summary(soak.measured()?, &before, &counters(&volumes))?
     };
     match args.json {
@@ -259,6 +273,7 @@ fn summary(done: Soaked, before: &[ErrorCounter], after: &[ErrorCounter]) -> any
         damage: account.damage,
         mismatches: account.mismatches,
         counters: compared(&account.beginning.counters, before, after),
+        loads: Vec::new(),
         notes: done.notes,
         failure: None,
         interrupted: false,
@@ -358,6 +373,8 @@ fn page(summary: &SoakSummary) -> String {
     }
     lines.extend(summary.mismatches.iter().flat_map(mismatch_lines));
     lines.extend(summary.counters.iter().map(counter_line));
+    lines.extend(loads::lines(&summary.loads));
+    lines.extend(loads::warnings(&summary.loads));
     lines.extend(summary.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n")
 }

@@ -21,7 +21,7 @@ impl Exact for Bytes {
     const EXAMPLE: &str = SIZE.example;
 
     fn exact(&self) -> String {
-        SIZE.exact_whole(self.0)
+        Self::exact(*self)
     }
 }
 
@@ -29,7 +29,7 @@ impl Exact for ByteRate {
     const EXAMPLE: &str = BYTE_RATE.example;
 
     fn exact(&self) -> String {
-        BYTE_RATE.exact(self.0)
+        Self::exact(*self)
     }
 }
 

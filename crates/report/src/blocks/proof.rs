@@ -1,6 +1,6 @@
 //! Required against proven: rate, head-room, duration, loss, and how sure the figures are.
 
-use keepup_results::{ResultSummary, Soak};
+use keepup_results::{LoadUnit, ResultSummary, SessionLoad, Soak};
 
 use crate::format::{NOT_MEASURED, bytes, count, digits, or_not_measured, plural, rate, seconds};
 use crate::page::{Block, Cell, Item, Table, Tone, left};
@@ -11,13 +11,14 @@ pub(super) fn soak_seconds(soak: &Soak) -> f64 {
 }
 
 pub(super) fn block(summary: &ResultSummary) -> Block {
-    let rows = vec![
+    let mut rows = vec![
         rate_row(summary),
         headroom_row(summary),
         knee_row(summary),
         run_row(summary),
         loss_row(summary),
     ];
+    rows.extend(summary.loads.iter().map(load_row));
     // What can be long stands last, where it may wrap.
     let columns = vec![left(""), left("required"), left(""), left("proven")];
     Block { title: "Required and proven", items: vec![Item::Table(Table { columns, rows })] }
@@ -86,4 +87,21 @@ fn loss_row(summary: &ResultSummary) -> Vec<Cell> {
         (format!("none{}", bound.unwrap_or_default()), holds(true))
     };
     vec!["loss".into(), "none".into(), mark, proven.into()]
+}
+
+/// What ran beside it, during the run that is shown.
+fn load_row(load: &SessionLoad) -> Vec<Cell> {
+    let load = &load.shown;
+    let told = |value: f64| match load.unit {
+        LoadUnit::BytesPerSecond => rate(value),
+        LoadUnit::Cores => format!("{} cores", digits(value)),
+    };
+    let cores = load.cores().map_or_else(String::new, |cores| format!(", CPU {} cores", digits(cores)));
+    let mark = match (load.achieved, load.fell_short) {
+        (None, _) => "".into(),
+        (Some(_), true) => Cell::toned("fell short", Tone::Doubtful),
+        (Some(_), false) => Cell::toned("holds", Tone::Good),
+    };
+    let proven = format!("{}{cores}", or_not_measured(load.achieved, told));
+    vec![format!("beside it: {}", load.kind).into(), told(load.asked).into(), mark, proven.into()]
 }

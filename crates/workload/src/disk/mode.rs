@@ -121,11 +121,11 @@ impl Pattern {
 
 /// A file, or a part of one, that requests go to one after another.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// The open file.
-    pub(super) file: Arc<std::os::fd::OwnedFd>,
+    pub(crate) file: Arc<std::os::fd::OwnedFd>,
     /// Its path.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Where the part begins.
     base: u64,
     /// Its size.
@@ -138,7 +138,7 @@ pub(super) struct Target {
 
 impl Target {
     /// Makes `path`, to be used by one alone.
-    pub(super) fn create(path: &Path, bytes: u64, mode: &Mode) -> Result<Self, WorkloadError> {
+    pub(crate) fn create(path: &Path, bytes: u64, mode: &Mode) -> Result<Self, WorkloadError> {
         Ok(Self::create_shared(path, bytes, 1, mode)?.remove(0))
     }
 
@@ -168,7 +168,7 @@ impl Target {
     }
 
     /// Whether a request of `bytes` has to begin anew at the front.
-    pub(super) fn is_full(&self, bytes: usize) -> bool {
+    pub(crate) fn is_full(&self, bytes: usize) -> bool {
         self.at + bytes as u64 > self.bytes
     }
 

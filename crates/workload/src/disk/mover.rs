@@ -60,7 +60,7 @@ impl Point {
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// When it should have begun.
     pub(super) due_ns: u64,
     /// When it began.
@@ -68,16 +68,16 @@ pub(super) struct Ended {
     /// When its end was seen.
     pub(super) ended_ns: u64,
     /// Its bytes.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// Moves the bytes of one file.
-pub(super) struct Mover {
+pub(crate) struct Mover {
     engine: Box<dyn BlockEngine>,
     pool: Pool,
     slot: FileSlot,
     /// The file.
-    pub(super) target: Target,
+    pub(crate) target: Target,
     mode: Mode,
     pages: u64,
     ended: Vec<Completion>,
@@ -88,7 +88,7 @@ pub(super) struct Mover {
 
 impl Mover {
     /// Ready for requests of all `points`. Movers with different `seed`s write different data.
-    pub(super) fn new(
+    pub(crate) fn new(
         target: Target,
         mode: &Mode,
         points: &[Point],
@@ -113,7 +113,7 @@ impl Mover {
 
     /// Writes the whole file once, so that nothing is read or overwritten that never held data, and leaves
     /// none of it in the page cache. Shorter when it was to stop.
-    pub(super) fn fill(target: Target, mode: &Mode, context: &Context) -> Result<Target, WorkloadError> {
+    pub(crate) fn fill(target: Target, mode: &Mode, context: &Context) -> Result<Target, WorkloadError> {
         let bytes = target.bytes;
         let over = Mode { space: Space::Overwritten, ..*mode };
         let mut mover = Self::new(target, &over, &[FILL], 0xf111)?;
@@ -137,13 +137,13 @@ impl Mover {
     }
 
     /// Requests under way.
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.engine.in_flight()
     }
 
     /// Starts a request that was due at `due_ns`; false when something must end first. At the end of the file
     /// it goes on from the front.
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         kind: Kind,
         bytes: usize,
@@ -175,7 +175,7 @@ impl Mover {
     }
 
     /// Waits until something ends, at most `timeout`, and tells `each` of it.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         &mut self,
         timeout: Duration,
         clock: &dyn Clock,
@@ -202,7 +202,7 @@ impl Mover {
     }
 
     /// Waits for everything under way, whatever becomes of it.
-    pub(super) fn settle(&mut self) -> Result<(), WorkloadError> {
+    pub(crate) fn settle(&mut self) -> Result<(), WorkloadError> {
         while self.in_flight() > 0 {
             self.engine.wait(Duration::from_secs(1), &mut self.ended)?;
         }
@@ -216,7 +216,7 @@ impl Mover {
     }
 
     /// Makes everything that has ended durable.
-    pub(super) fn flush(&self) -> Result<(), WorkloadError> {
+    pub(crate) fn flush(&self) -> Result<(), WorkloadError> {
         Ok(sync_data(&self.target.file, &self.target.path)?)
     }
 }

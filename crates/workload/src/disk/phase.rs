@@ -26,6 +26,8 @@ impl PhaseClock {
         let Spent { seconds, cpu_seconds, machine_cpu_seconds, steal_seconds, .. } = self.0.end(clock);
         DiskPhase {
             name,
+            // On the clock; whoever repeats the test knows when the run began.
+            begin_seconds: self.0.begin_ns() as f64 / 1e9,
             files,
             bytes,
             operations: None,
@@ -35,6 +37,7 @@ impl PhaseClock {
             steal_seconds,
             latency: None,
             parts: Vec::new(),
+            load_rates: Vec::new(),
         }
     }
 }

@@ -17,6 +17,8 @@ fn phase(rate: f64, cpu: f64) -> DiskPhase {
         machine_cpu_seconds: None,
         steal_seconds: None,
         latency: None,
+        begin_seconds: 0.0,
+        load_rates: Vec::new(),
         parts: Vec::new(),
     }
 }

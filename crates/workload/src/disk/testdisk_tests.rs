@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::disk::{OnVolumes, alternate};
-use crate::testing::{context, stopped};
+use crate::testing::{context, no_loads, stopped};
 use crate::{Workload, run};
 
 const SMALL: [Series; 3] = [
@@ -46,11 +46,11 @@ fn the_listing_is_the_papers() {
 fn a_stop_keeps_what_was_finished_and_an_error_too() {
     let directory = tempfile::tempdir().unwrap();
     let volumes = [vec![directory.path().to_owned()]];
-    let done = alternate(&SMALL_TEST, &volumes, 3, "scratch", &mut stopped(), &mut |_| {});
+    let done = alternate(&SMALL_TEST, &volumes, 3, "scratch", &mut no_loads(), &mut stopped(), &mut |_| {});
     assert!(done.is_interrupted && done.failure.is_none());
     assert_eq!((done.runs.len(), done.runs[0].phases.len()), (1, 0));
     let gone = [vec![directory.path().join("gone")]];
-    let done = alternate(&SMALL_TEST, &gone, 3, "scratch", &mut context(), &mut |_| {});
+    let done = alternate(&SMALL_TEST, &gone, 3, "scratch", &mut no_loads(), &mut context(), &mut |_| {});
     assert!(done.failure.is_some());
     assert_eq!(done.runs.len(), 1);
 }
@@ -61,7 +61,7 @@ fn volumes_take_turns() {
     let volumes = [vec![a.path().to_owned()], vec![b.path().to_owned()]];
     let mut told = Vec::new();
     let tell = &mut |run: &keepup_results::DiskRun| told.push((run.place(), run.repeat));
-    let done = alternate(&SMALL_TEST, &volumes, 2, "scratch", &mut context(), tell);
+    let done = alternate(&SMALL_TEST, &volumes, 2, "scratch", &mut no_loads(), &mut context(), tell);
     let name = |path: &Path| path.display().to_string();
     let (a, b) = (name(a.path()), name(b.path()));
     assert_eq!(told, [(a.clone(), 1), (b.clone(), 1), (a, 2), (b, 2)]);

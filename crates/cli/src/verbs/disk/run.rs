@@ -2,19 +2,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_measure::stats::median;
 use keepup_recording::id::Id;
-use keepup_results::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary, rfc3339};
+use keepup_results::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary, LoadResult, LoadUnit, rfc3339};
 use keepup_workload::Context;
 use keepup_workload::disk::{DiskTest, alternate};
+use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check, common_disks};
 
 use crate::args::{default_volume, repeats};
 use crate::exit::Exit;
+use crate::loads::{self, LoadArgs, announce};
 use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
 use crate::verbs::keep::Kept;
@@ -38,6 +41,8 @@ pub(super) struct Common {
     /// Keep the result too, in a directory of its own below this one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    loads: LoadArgs,
 }
 
 /// What is to be done with a test.
@@ -70,10 +75,11 @@ pub(super) fn measure<T: DiskTest + Clone>(
     test: &Test<'_, T>,
 ) -> anyhow::Result<Exit> {
     let volumes = common.volumes()?;
+    let beside = common.loads.plan()?;
     if purpose == Purpose::ExportFio {
-        return export_fio(&test.test, &volumes);
+        return export_fio(&test.test, &volumes, &beside);
     }
-    let plan = plan(common, test, &volumes)?;
+    let plan = plan(common, test, &volumes, &beside)?;
     if common.dry_run {
         result(&plan);
         return Ok(Exit::Done);
@@ -91,21 +97,24 @@ pub(super) fn measure<T: DiskTest + Clone>(
     };
     let directory = format!("keepup-disk-{}", &id[..8]);
     let places = places_of(&volumes, test.together);
-    let done = alternate(&test.test, &places, common.repeats, &directory, &mut context, &mut |run| {
+    let mut loads = loads::start(&beside, &id[..8], &stop)?;
+    let mut tell = |run: &DiskRun| {
         if let Some(kept) = &mut kept {
             kept.disk_run(run);
         }
         if !common.json {
-            let head = format!("{}, run {} of {}", run.place(), run.repeat, common.repeats);
-            result(&std::iter::once(head).chain((test.lines)(run)).collect::<Vec<_>>().join("\n"));
+            result(&told(run, test, common.repeats));
         }
-    });
+    };
+    let repeats = common.repeats;
+    let done = alternate(&test.test, &places, repeats, &directory, &mut loads, &mut context, &mut tell);
+    drop(loads);
     summary.runs = done.runs;
     summary.failure = done.failure.as_ref().map(ToString::to_string);
     summary.interrupted = done.is_interrupted;
     match common.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => result(&(test.summary)(&summary)),
+        false => result(&page(&summary, test)),
     }
     if let Some(kept) = kept {
         say(&format!("result: {}", kept.finish(&summary)?.display()));
@@ -118,6 +127,18 @@ pub(super) fn measure<T: DiskTest + Clone>(
     Ok(if stop.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Done })
 }
 
+/// A run for people.
+fn told<T>(run: &DiskRun, test: &Test<'_, T>, repeats: u32) -> String {
+    let head = format!("{}, run {} of {repeats}", run.place(), run.repeat);
+    std::iter::once(head).chain((test.lines)(run)).collect::<Vec<_>>().join("\n")
+}
+
+/// All runs for people, with what the loads did beside them.
+fn page<T>(summary: &DiskSummary, test: &Test<'_, T>) -> String {
+    let loads: Vec<&[LoadResult]> = summary.runs.iter().map(|run| &run.loads[..]).collect();
+    std::iter::once((test.summary)(summary)).chain(loads::over_runs(&loads)).collect::<Vec<_>>().join("\n")
+}
+
 /// The volumes of each run.
 fn places_of(volumes: &[PathBuf], together: bool) -> Vec<Vec<PathBuf>> {
     match together {
@@ -127,7 +148,12 @@ fn places_of(volumes: &[PathBuf], together: bool) -> Vec<Vec<PathBuf>> {
 }
 
 /// Looks at the volumes, and says what will be done to them.
-fn plan<T: DiskTest>(common: &Common, test: &Test<'_, T>, volumes: &[PathBuf]) -> anyhow::Result<String> {
+fn plan<T: DiskTest>(
+    common: &Common,
+    test: &Test<'_, T>,
+    volumes: &[PathBuf],
+    beside: &LoadPlan,
+) -> anyhow::Result<String> {
     let cost = test.test.cost();
     for checked in check(volumes, cost.space_bytes)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
@@ -136,8 +162,11 @@ fn plan<T: DiskTest>(common: &Common, test: &Test<'_, T>, volumes: &[PathBuf]) -
         common_disks(volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
     let runs = f64::from(common.repeats) * places_of(volumes, test.together).len() as f64;
+    let held = volumes.iter().map(|volume| (volume.clone(), cost.space_bytes)).collect();
+    let time = Duration::try_from_secs_f64(cost.time.as_secs_f64() * runs).unwrap_or(Duration::MAX);
+    let beside = announce(beside, &held, Some(time))?;
     let names: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
-    Ok(format!(
+    let told = format!(
         "{} on {}: {runs} {}, at most {:.1} GB written in all, about {:.0} s on a slow disk; \
          removed afterwards",
         test.test.name(),
@@ -145,7 +174,8 @@ fn plan<T: DiskTest>(common: &Common, test: &Test<'_, T>, volumes: &[PathBuf]) -
         if runs > 1.0 { "runs" } else { "run" },
         cost.bytes_written as f64 / 1e9 * f64::from(common.repeats) * volumes.len() as f64,
         cost.time.as_secs_f64() * runs
-    ))
+    );
+    Ok(std::iter::once(told).chain(beside).collect::<Vec<_>>().join("\n"))
 }
 
 /// The result before the first run.
@@ -165,13 +195,18 @@ fn begin<T: DiskTest>(test: &Test<'_, T>, volumes: &[PathBuf]) -> DiskSummary {
 }
 
 /// Prints the test as a job file of fio.
-fn export_fio<T: DiskTest>(test: &T, volumes: &[PathBuf]) -> anyhow::Result<Exit> {
+fn export_fio<T: DiskTest>(test: &T, volumes: &[PathBuf], beside: &LoadPlan) -> anyhow::Result<Exit> {
     let file = test.fio(volumes).map_err(|why| usage(format!("no job file for {}: {why}", test.name())))?;
+    let beside = match beside.specs.is_empty() {
+        true => None,
+        false => Some("; loads are not in here: run `keepup load` beside it".to_owned()),
+    };
     let head = [
         format!("; {}", command()),
         "; run it with: fio FILE; its files are named keepup-fio-… and stay until you remove them".to_owned(),
         "; with huge pages (mem=mmaphuge) fio costs less CPU, as keepup does where it has them".to_owned(),
     ];
+    let head: Vec<String> = head.into_iter().chain(beside).collect();
     result(&format!("{}\n{}", head.join("\n"), file.text()));
     Ok(Exit::Done)
 }
@@ -214,10 +249,12 @@ pub(super) fn figure(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// Median, lowest and highest rate of every phase, and what it cost in CPU.
+/// Median, lowest and highest rate of every phase, what it cost in CPU, and what the loads did meanwhile.
 pub(super) fn table(summary: &DiskSummary) -> String {
+    let loads = summary.runs.first().map_or(&[][..], |run| &run.loads);
+    let heads: String = loads.iter().map(|load| format!(" {:>12}", load_head(load))).collect();
     let mut lines = vec![format!(
-        "{:<24} {:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
+        "{:<24} {:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}{heads}",
         "volume", "phase", "runs", "median MB/s", "lowest", "highest", "CPU s/GB", "machine"
     )];
     for (place, phase) in summary.kinds() {
@@ -230,8 +267,11 @@ pub(super) fn table(summary: &DiskSummary) -> String {
             let gb = phase.bytes as f64 / 1e9;
             phase.machine_cpu_seconds.filter(|_| gb > 0.0).map(|seconds| seconds / gb)
         };
+        let beside: String = (0..loads.len())
+            .map(|n| format!(" {:>12}", load_cell(summary.phases(&place, phase), n, &loads[n])))
+            .collect();
         lines.push(format!(
-            "{place:<24} {phase:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}",
+            "{place:<24} {phase:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}{beside}",
             rates.len(),
             figure(median(&rates), 1),
             figure(rates.iter().copied().reduce(f64::min), 1),
@@ -242,4 +282,19 @@ pub(super) fn table(summary: &DiskSummary) -> String {
     }
     lines.push("MB = 10^6 bytes; CPU of keepup with its kernel workers, and of the whole machine".into());
     lines.join("\n")
+}
+
+/// Over the column of a load.
+fn load_head(load: &LoadResult) -> String {
+    let unit = if load.unit == LoadUnit::Cores { "cores" } else { "MB/s" };
+    format!("{} {unit}", load.kind)
+}
+
+/// What load number `n` achieved beside a phase: the median of all runs.
+fn load_cell<'a>(phases: impl Iterator<Item = &'a DiskPhase>, n: usize, load: &LoadResult) -> String {
+    let rates: Vec<f64> = phases.filter_map(|phase| phase.load_rates.get(n).copied().flatten()).collect();
+    match load.unit {
+        LoadUnit::Cores => figure(median(&rates), 2),
+        LoadUnit::BytesPerSecond => figure(median(&rates).map(|rate| rate / 1e6), 1),
+    }
 }

@@ -1,0 +1,91 @@
+//! Each load does what is asked of it, tells it, and leaves nothing.
+use std::sync::Arc;
+
+use super::report::Report;
+use super::*;
+use crate::testing::context;
+
+/// Who hears a load, and stops it after so many lines.
+struct Hearer {
+    heard: Vec<u8>,
+    lines_left: u32,
+    stop: Arc<AtomicBool>,
+}
+
+impl std::io::Write for Hearer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.heard.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.lines_left = self.lines_left.saturating_sub(1);
+        if self.lines_left == 0 {
+            self.stop.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+/// The first reports of the process of a load.
+fn reports(text: &str) -> Vec<Report> {
+    let spec: LoadSpec = text.parse().unwrap();
+    let mut context = context();
+    let mut hearer = Hearer { heard: Vec::new(), lines_left: 8, stop: Arc::clone(&context.stop) };
+    run_child(&spec, "load-test", &mut context, &mut hearer).unwrap();
+    let lines = String::from_utf8(hearer.heard).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn each_kind_works_and_never_runs_ahead_of_its_rate() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path().display();
+    for (spec, rate) in [
+        ("net=20MB/s".to_owned(), 20e6),
+        ("memory=200MB/s".to_owned(), 200e6),
+        ("cpu=0.2".to_owned(), 0.2e9),
+        (format!("disk=10MB/s@{here},size=16 MiB"), 10e6),
+        (format!("disk=10MB/s@{here},write,size=16 MiB"), 10e6),
+    ] {
+        let told = reports(&spec);
+        let Report::Begun { t_ns: begun_ns, .. } = told[0] else { panic!("{spec}: {told:?}") };
+        let mut before = 0;
+        for report in &told[1..] {
+            let Report::Done { t_ns, amount, .. } = *report else { panic!("{spec}: {told:?}") };
+            let due = t_ns.saturating_sub(begun_ns) as f64 * 1e-9 * rate;
+            // One piece may be under way, and a thread's own clock is read a moment later.
+            assert!(amount >= before && amount as f64 <= due + rate * 0.03, "{spec}: {amount} of {due}");
+            before = amount;
+        }
+        assert!(before > 0, "{spec}: {told:?}");
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "{spec}");
+    }
+}
+
+#[test]
+fn a_load_that_cannot_be_had_says_why() {
+    let spec: LoadSpec = "disk=10MB/s@/nowhere/at/all".parse().unwrap();
+    let mut out = Vec::new();
+    let failed = run_child(&spec, "load-test", &mut context(), &mut out);
+    assert!(matches!(failed, Err(WorkloadError::System { .. })), "{failed:?}");
+    let told: Report = serde_json::from_slice(&out).unwrap();
+    assert!(matches!(&told, Report::Failed { why } if why.contains("/nowhere/at/all")), "{told:?}");
+    assert!(refused(&"net=1MB/s@daq1:7620".parse().unwrap()).is_some());
+    assert_eq!(refused(&"net=1MB/s".parse().unwrap()), None);
+}
+
+#[test]
+fn what_loads_cost_is_known_before() {
+    let specs = ["cpu=1", "disk=10MB/s@a,write,size=1 GiB", "disk=10MB/s@b,size=2 GiB"];
+    let plan = LoadPlan { program: "keepup".into(), specs: specs.map(|s| s.parse().unwrap()).into() };
+    let cost = plan.footprint(Duration::from_secs(10));
+    let gib = |n: u64| n << 30;
+    assert_eq!(cost.space_bytes, [("a".into(), gib(1)), ("b".into(), gib(2))].into());
+    assert_eq!(cost.bytes_written, [("a".into(), gib(1) + 100_000_000), ("b".into(), gib(2))].into());
+    let told = plan.told(Some(Duration::from_secs(10))).unwrap();
+    assert!(told.contains("cpu=1") && told.contains("hold 3.2 GB and write at most 3.3 GB"), "{told}");
+    assert!(plan.told(None).unwrap().contains("until the end"));
+    assert_eq!(LoadPlan::default().told(None), None);
+    assert!(matches!(plan.check(&BTreeMap::new()), Err(WorkloadError::Volume { .. })));
+}
