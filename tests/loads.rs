@@ -219,7 +219,6 @@ fn what_loads_would_write_is_told_and_what_cannot_be_is_refused() {
             assert!(run.code() == code && run.stderr.contains(why), "{code} {why}: {run:#?}");
         };
         refused(with("net=1"), 2, "the unit is missing");
-        refused(with("net=1MB/s@daq1:7620"), 2, "hint: net=RATE");
         refused(with("disk=1MB/s@nowhere"), 2, "cannot use volume nowhere");
         refused(with("disk=1MB/s@/etc"), 3, "belongs to the system");
         refused(with("disk=1MB/s@a,size=9000 TB"), 4, "MB are needed");
@@ -280,4 +279,30 @@ fn a_qualification_whose_load_dies_ends_without_a_verdict() {
     assert!(found["verdict_reasons"][0].as_str().unwrap().contains("killed by signal 9"), "{found:#}");
     assert!(!list(&found, "trials").is_empty() && run.stderr.contains("error: "), "{run:#?}");
     assert_eq!(entries(&here.join("keepup-data")), 0);
+}
+
+#[test]
+fn traffic_from_another_end_is_a_load_too() {
+    let place = directory();
+    let here = place.path();
+    let (server, address) = crate::net::serve(here, "127.0.0.1:0");
+    let spec = format!("net=8MB/s@{address}");
+    let token = format!("exec env KEEPUP_NET_TOKEN='{}' \"$@\"", crate::net::TOKEN);
+    let run = |more: &[&str]| {
+        let all = [&["-c", &token, "sh", env!("CARGO_BIN_EXE_keepup"), "load", &spec], more].concat();
+        keepup_testkit::Program::start("sh", &all, here)
+    };
+    let found = run(&["--time", "2s", "--json"]).wait();
+    assert_eq!(found.code(), 0, "{found:#?}");
+    let last: Value = serde_json::from_str(found.stdout.lines().last().unwrap()).unwrap();
+    let load = &list(&last, "loads")[0];
+    adds_up(load);
+    assert!((float(load, "achieved") / 8e6 - 1.0).abs() < 0.05, "{load:#}");
+    let left = run(&["--time", "60s"]);
+    std::thread::sleep(Duration::from_secs(2));
+    server.signal("KILL");
+    let ended = left.wait();
+    assert!(ended.code() == 4 && ended.stderr.contains("has gone"), "{ended:#?}");
+    let refused = keepup(here, &["load", &spec, "--time", "1s"]);
+    assert!(refused.code() == 4 && refused.stderr.contains("hint: KEEPUP_NET_TOKEN"), "{refused:#?}");
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{Place, directory, directory_alone, json, keepup, start};
 
-const TOKEN: &str = "a token for tests";
+pub(crate) const TOKEN: &str = "a token for tests";
 const KEEPUP: &str = env!("CARGO_BIN_EXE_keepup");
 
 /// A server on loopback, and where it listens.
@@ -108,12 +108,13 @@ fn flows_of_both_directions_over_both_protocols() {
         assert_eq!(directions, [true, true, false, false]);
         assert!(number(run, "/latency/answered") > 20.0 && run["ledger"].is_null(), "{run:#}");
         assert_eq!(run["ends"].as_array().unwrap().len(), 2);
-        let paced = ["--time", "1 s", "--direction", "receive", "--rate", "8 MB/s"];
+        let paced = ["--time", "1 s", "--direction", "receive", "--rate", "8 MB/s", "--load", "cpu=0.1"];
         let found = done(&net(here, "udp", &[&address], &paced));
         let run = &found["runs"][0];
         consistent(run);
         balanced(&run["ledger"]);
         let rate = number(run, "/flows/0/sent/bytes") / number(run, "/flows/0/sent/seconds");
+        assert!(run["loads"][0]["spec"] == "cpu=0.1" && number(run, "/loads/0/achieved") > 0.0, "{run:#}");
         assert!((rate / 8e6 - 1.0).abs() < 0.1 && number(run, "/ledger/lost") == 0.0, "{run:#}");
         server.signal("TERM");
         let ended = server.wait();
@@ -202,7 +203,7 @@ fn a_shaped_link_carries_what_it_is_shaped_to() {
     let place = directory_alone();
     let Some((cable, _server)) = wired("a_shaped_link", &place, "r") else { return };
     cable.shape(0, 200).unwrap();
-    let found = done(&across(&place, &cable, "tcp", &["--time", "3 s"]).wait());
+    let found = done(&across(&place, &cable, "tcp", &["--time", "3 s", "--congestion", "reno"]).wait());
     let run = &found["runs"][0];
     let rate = number(run, "/flows/0/received/bytes") / number(run, "/flows/0/received/seconds");
     // 1448 bytes of payload in 1514 of a frame (MTU 1500, time stamps): what tbf counts.
@@ -218,7 +219,7 @@ fn the_highest_rate_without_loss_is_that_of_a_shaped_link() {
     let place = directory_alone();
     let Some((cable, _server)) = wired("the_highest_rate_without_loss", &place, "k") else { return };
     cable.shape(0, 200).unwrap();
-    let search = ["--search", "--quick", "--soak", "3 s", "--max-rate", "40 MB/s"];
+    let search = ["--search", "--quick", "--soak", "3 s", "--max-rate", "32 MB/s"];
     let found = done(&across(&place, &cable, "udp", &search).wait());
     // 1400 bytes of payload in 1442 of a frame; what the shaper lets through at once weighs in short trials.
     let payload = 200e6 / 8.0 * 1400.0 / 1442.0;

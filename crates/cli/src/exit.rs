@@ -90,7 +90,9 @@ impl Exit {
         match error {
             WorkloadError::Volume { trouble: VolumeTrouble::Missing, .. } => Self::Usage,
             WorkloadError::Volume { trouble: VolumeTrouble::Unsafe, .. } => Self::Unsafe,
-            WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. }) => Self::Usage,
+            WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. } | NetError::Name { .. }) => {
+                Self::Usage
+            }
             WorkloadError::StatePlan { .. } | WorkloadError::Interface { .. } => Self::Usage,
             WorkloadError::State { .. } | WorkloadError::Reference { .. } => Self::Failed,
             WorkloadError::Recorder(e) => Self::of_recorder(e),

@@ -15,6 +15,8 @@ use crate::search::{End, Outcome, Phase, Search, SearchPlan, Step, TrialOutcome}
 
 /// The generator did not keep its schedule when it left out more than this share of what was due.
 const LATE_SHARE: f64 = 0.005;
+/// Trials at a rate until the generator is taken to be unable to offer it.
+const ATTEMPTS: u32 = 3;
 /// Rates from the highest down to this share of it are searched.
 const RANGE: f64 = 1e-3;
 /// Before a trial counts.
@@ -69,12 +71,22 @@ pub fn safe_rate(
             Step::Done(outcome) => break outcome,
         };
         let name = format!("{phase}, {:.1} MB/s", rate / 1e6);
-        let run = trial(what, name, Some(rate), duration, context)?;
+        let mut attempts = 1;
+        let (run, outcome) = loop {
+            let run = trial(what, name.clone(), Some(rate), duration, context)?;
+            let outcome = judged(&run, duration);
+            // A pause of the generator is not its limit.
+            if !outcome.generator_limited || attempts == ATTEMPTS || context.stop.load(Ordering::Acquire) {
+                break (run, outcome);
+            }
+            attempts += 1;
+            ended(run);
+        };
         if context.stop.load(Ordering::Acquire) {
             ended(run);
             break search.finish_now();
         }
-        search.record(judged(&run, duration));
+        search.record(outcome);
         if let Some(ledger) = &run.ledger
             && worst.as_ref().is_none_or(|worst| ledger.longest_pause_ns > worst.longest_pause_ns)
         {
@@ -111,7 +123,9 @@ fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
     let of = |part: fn(&NetLedger) -> u64| ledger.map_or(0, part);
     let (due, unsent, refused) = (of(|l| l.due), of(|l| l.unsent), of(|l| l.refused));
     let late = unsent.saturating_sub(refused) as f64 / due.max(1) as f64;
-    let sent = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second());
+    let sent = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second()).sum::<f64>();
+    // What a queue refused was offered too.
+    let offered = of(|l| l.sent) + refused;
     TrialOutcome {
         duration_s: duration.as_secs_f64(),
         elapsed_s: (duration + RAMP).as_secs_f64(),
@@ -121,7 +135,7 @@ fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
         longest_stall: None,
         buffer: None,
         achieved_rate: run.goodput(None).unwrap_or(0.0),
-        offered_rate: sent.sum(),
+        offered_rate: sent * offered as f64 / of(|l| l.sent).max(1) as f64,
         failed: ledger.is_none().then(|| "no account of both ends".to_owned()),
         generator_limited: late > LATE_SHARE,
     }

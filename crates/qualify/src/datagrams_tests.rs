@@ -33,6 +33,7 @@ fn run(due: u64, refused: u64, late: u64, lost: u64) -> NetRun {
         buffer_needed_bytes: 0,
     };
     NetRun {
+        loads: Vec::new(),
         name: String::new(),
         repeat: 1,
         flows: vec![flow],
@@ -54,6 +55,8 @@ fn refused_by_a_full_queue_is_lost_and_late_is_the_generators() {
     assert_eq!(judge(1000, 0, 6, 0), (0, true));
     assert_eq!(judge(1000, 300, 0, 0), (300, false));
     assert_eq!(judge(1000, 300, 0, 5), (305, false));
+    // A generator whose every second datagram is refused offers twice what it sends.
+    assert_eq!(judged(&run(1000, 500, 0, 0), second).offered_rate, 500e3);
     let told = judged(&run(1000, 0, 0, 100), second);
     assert_eq!((told.offered_rate, told.achieved_rate, told.loss_ratio()), (500e3, 450e3, 0.1));
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyFigures;
+use crate::load::LoadResult;
 
 /// Version of the layout of a network test's result; rises whenever a reader of the old one could misread the
 /// new one.
@@ -55,6 +56,8 @@ pub struct NetRun {
     pub ledger: Option<NetLedger>,
     /// Time there and back beside the flows, or of the flow that does nothing else.
     pub latency: Option<NetLatency>,
+    /// What the background loads did meanwhile.
+    pub loads: Vec<LoadResult>,
 }
 
 /// One flow: bytes in one direction over one connection or pair of ports.

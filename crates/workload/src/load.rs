@@ -11,6 +11,7 @@ mod memory;
 mod net;
 mod pace;
 mod parent;
+mod remote;
 mod report;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use keepup_results::LoadKind;
 pub use child::work as run_child;
 pub use parent::Loads;
 
+use crate::net::{NetServer as Server, TOKEN_VARIABLE, Token, find};
 use crate::preflight::check;
 use crate::{Context, Footprint, WorkloadError};
 
@@ -75,30 +77,24 @@ impl Shift<'_> {
     }
 }
 
-/// The load that a text asks for.
-fn build(spec: &LoadSpec) -> Result<Box<dyn Load>, WorkloadError> {
-    if let Some(why) = refused(spec) {
-        return Err(WorkloadError::Load { spec: spec.to_string(), why: why.to_owned() });
-    }
+/// The load that a text asks for; `token` is for a server of traffic.
+fn build(spec: &LoadSpec, token: Option<Token>) -> Result<Box<dyn Load>, WorkloadError> {
     Ok(match spec {
-        // Where the traffic comes from elsewhere, `from` is who sends it.
-        LoadSpec::Net { rate, from: _ } => Box::new(net::Loopback::new(rate.bytes_per_second())),
+        LoadSpec::Net { rate, from: None } => Box::new(net::Loopback::new(rate.bytes_per_second())),
+        LoadSpec::Net { rate, from: Some(from) } => {
+            let none = || WorkloadError::Load {
+                spec: spec.to_string(),
+                why: format!("the server wants a token\nhint: {TOKEN_VARIABLE}=TOKEN, with what it printed"),
+            };
+            let server = Server { address: find(from)?, token: token.ok_or_else(none)? };
+            Box::new(remote::Remote::new(rate.bytes_per_second(), server)?)
+        }
         LoadSpec::Disk { rate, directory, way, size } => {
             Box::new(disk::DiskLoad::new(rate.bytes_per_second(), directory.clone(), *way, size.0))
         }
         LoadSpec::Memory { rate } => Box::new(memory::MemoryLoad::new(rate.bytes_per_second())),
         LoadSpec::Cpu { cores } => Box::new(cpu::CpuLoad::new(*cores)),
     })
-}
-
-/// Why a load that can be written down cannot be had.
-pub fn refused(spec: &LoadSpec) -> Option<&'static str> {
-    match spec {
-        LoadSpec::Net { from: Some(_), .. } => {
-            Some("traffic from another machine cannot be asked for yet\nhint: net=RATE sends over loopback")
-        }
-        _ => None,
-    }
 }
 
 fn kind(spec: &LoadSpec) -> LoadKind {

@@ -32,7 +32,7 @@ fn reports(text: &str) -> Vec<Report> {
     let spec: LoadSpec = text.parse().unwrap();
     let mut context = context();
     let mut hearer = Hearer { heard: Vec::new(), lines_left: 8, stop: Arc::clone(&context.stop) };
-    run_child(&spec, "load-test", &mut context, &mut hearer).unwrap();
+    run_child(&spec, None, "load-test", &mut context, &mut hearer).unwrap();
     let lines = String::from_utf8(hearer.heard).unwrap();
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -67,12 +67,16 @@ fn each_kind_works_and_never_runs_ahead_of_its_rate() {
 fn a_load_that_cannot_be_had_says_why() {
     let spec: LoadSpec = "disk=10MB/s@/nowhere/at/all".parse().unwrap();
     let mut out = Vec::new();
-    let failed = run_child(&spec, "load-test", &mut context(), &mut out);
+    let failed = run_child(&spec, None, "load-test", &mut context(), &mut out);
     assert!(matches!(failed, Err(WorkloadError::System { .. })), "{failed:?}");
     let told: Report = serde_json::from_slice(&out).unwrap();
     assert!(matches!(&told, Report::Failed { why } if why.contains("/nowhere/at/all")), "{told:?}");
-    assert!(refused(&"net=1MB/s@daq1:7620".parse().unwrap()).is_some());
-    assert_eq!(refused(&"net=1MB/s".parse().unwrap()), None);
+    let remote: LoadSpec = "net=1MB/s@127.0.0.1:1".parse().unwrap();
+    let failed = run_child(&remote, None, "load-test", &mut context(), &mut Vec::new());
+    assert!(failed.unwrap_err().to_string().contains("hint: KEEPUP_NET_TOKEN="));
+    let token = Some(crate::net::Token("some token".into()));
+    let failed = run_child(&remote, token, "load-test", &mut context(), &mut Vec::new());
+    assert!(failed.unwrap_err().to_string().contains("hint: nobody listens there"));
 }
 
 #[test]

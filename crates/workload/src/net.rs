@@ -16,7 +16,12 @@ mod session;
 mod spec;
 mod wire;
 
-pub use client::{NetMeasured, NetTest, Server as NetServer};
+/// Port of `keepup net serve` unless told otherwise.
+pub const PORT: u16 = 7613;
+/// Variable of the environment in which a token is looked for when no flag has it.
+pub const TOKEN_VARIABLE: &str = "KEEPUP_NET_TOKEN";
+
+pub use client::{NetMeasured, NetTest, Server as NetServer, find};
 pub use error::NetError;
 pub use sequence::Sequence;
 pub use server::{Listening, ServerLimits};

@@ -17,6 +17,7 @@ use crate::loads::{announce, lines, load, plan, rate, start, warnings};
 use crate::output::{report_error, result, say};
 use crate::progress::Status;
 use crate::signals::stop_flag;
+use crate::verbs::net::token_of_environment;
 
 /// Time between two looks at how the loads do.
 const EVERY: Duration = Duration::from_secs(1);
@@ -28,6 +29,8 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(clap::Args)]
 #[command(after_help = "Loads:
   net=RATE                                  bytes from one process to itself over loopback
+  net=RATE@HOST[:PORT]                      bytes that `keepup net serve` at HOST sends; its token in
+                                            the variable KEEPUP_NET_TOKEN
   disk=RATE@DIR[,read|write][,size=SIZE]    one file in a directory of its own below DIR, removed afterwards;
                                             read unless told otherwise, 1 GiB
   memory=RATE                               copies in main memory, bytes read and written together
@@ -139,6 +142,6 @@ fn child(spec: &LoadSpec, name: &str) -> anyhow::Result<Exit> {
         sample: Box::new(|_, _| {}),
         note: Box::new(say),
     };
-    let outcome = run_child(spec, name, &mut context, &mut std::io::stdout().lock());
+    let outcome = run_child(spec, token_of_environment(), name, &mut context, &mut std::io::stdout().lock());
     Ok(outcome.map_or_else(|why| Exit::of(&why.into()), |()| Exit::Done))
 }

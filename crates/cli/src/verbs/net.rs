@@ -3,6 +3,7 @@ mod run;
 mod serve;
 mod table;
 
+pub(crate) use self::run::token_of_environment;
 use keepup_workload::net::{NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 
 use self::run::{Common, Grid, Wanted, measure, search};

@@ -1,13 +1,14 @@
 //! A network test as its client runs it: connects to the servers, drives both ends through the same times,
 //! and puts their accounts together.
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_results::{NetFlow, NetLedger, NetRun};
 
+use super::PORT;
 use super::control::Conversation;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
@@ -56,6 +57,8 @@ pub struct NetTest {
     mine: Option<Report>,
     theirs: Vec<Option<Report>>,
     failure: Option<WorkloadError>,
+    /// Where the bytes that this end has received are told while it runs.
+    live: Option<Arc<AtomicU64>>,
 }
 
 impl NetTest {
@@ -79,7 +82,15 @@ impl NetTest {
             mine: None,
             theirs,
             failure: None,
+            live: None,
         })
+    }
+
+    /// Tells the bytes that this end has received so far in `live`, ten times a second while it runs.
+    #[must_use]
+    pub fn telling(mut self, live: Arc<AtomicU64>) -> Self {
+        self.live = Some(live);
+        self
     }
 
     /// Shows the token to a server; the connection, once it is welcome.
@@ -173,6 +184,9 @@ impl NetTest {
                 return Err(talk.unexpected(number, &message).into());
             }
             half.tick();
+            if let Some(live) = &self.live {
+                live.store(half.received_bytes(), Ordering::Relaxed);
+            }
             if let Some((number, why)) = half.broken() {
                 let server = self.flows.get(number as usize).map_or(0, |flow| flow.0);
                 let (peer, source) = (self.servers[server].address.to_string(), std::io::Error::other(why));
@@ -343,9 +357,25 @@ impl Workload for NetTest {
                 .collect(),
             ledger: if is_datagrams(&self.spec) { self.ledger() } else { None },
             latency: probes.filter_map(|flow| flow.latency.clone()).next(),
+            loads: Vec::new(),
         };
         Ok(NetMeasured { run, failure: self.failure.take() })
     }
+}
+
+/// The server that people mean: an address or a name, with or without a port.
+///
+/// # Errors
+/// A name that stands for no address.
+pub fn find(name: &str) -> Result<SocketAddr, NetError> {
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(ip) = bare.parse() {
+        return Ok(SocketAddr::new(ip, PORT));
+    }
+    let with_port = if name.contains(':') { name.to_owned() } else { format!("{name}:{PORT}") };
+    let none = |source| NetError::Name { name: name.to_owned(), source };
+    let mut found = with_port.to_socket_addrs().map_err(none)?;
+    found.next().ok_or_else(|| none(std::io::Error::other("it stands for no address")))
 }
 
 /// A connection for a flow.

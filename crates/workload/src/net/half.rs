@@ -193,6 +193,11 @@ impl Half {
         }
     }
 
+    /// Bytes received since the start, window or not.
+    pub(super) fn received_bytes(&self) -> u64 {
+        self.flows.iter().filter(|flow| flow.receives).map(|flow| mark(&flow.shared).0).sum()
+    }
+
     /// Whether a flow has ended before it was told to, and why.
     pub(super) fn broken(&mut self) -> Option<(u32, String)> {
         for flow in &mut self.flows {

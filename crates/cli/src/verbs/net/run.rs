@@ -1,5 +1,5 @@
 //! What all network tests share: flags, the grid of settings, runs in turns, the result.
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,23 +10,23 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_qualify::datagrams::{DatagramSearch, safe_rate};
 use keepup_recording::id::Id;
-use keepup_results::{NET_SCHEMA_VERSION, NetRun, NetSummary, rfc3339};
-use keepup_workload::net::{Direction, NetServer, NetSpec, NetTest, Probe, Protocol, Token};
+use keepup_results::{LoadResult, NET_SCHEMA_VERSION, NetRun, NetSummary, rfc3339};
+use keepup_workload::load::Loads;
+use keepup_workload::net::{
+    Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE, Token, find,
+};
 use keepup_workload::{Context, WorkloadError};
 
 use super::serve::token;
 use super::{rate, table};
 use crate::args::{repeats, size, some_time, span};
 use crate::exit::Exit;
+use crate::loads::{self, LoadArgs, announce};
 use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
 use crate::verbs::keep::Kept;
 use crate::verbs::record::usage;
 
-/// Port of `keepup net serve` unless told otherwise.
-pub(super) const PORT: u16 = 7613;
-/// Where the token is looked for when no flag has it.
-const TOKEN_VARIABLE: &str = "KEEPUP_NET_TOKEN";
 /// Buffers of datagrams: what bridges 160 ms at 100 MB/s, for a receiver that is not always on a core; and
 /// a sender that fills a queue is refused instead of being held back.
 const DATAGRAM_BUFFER_BYTES: usize = 16 << 20;
@@ -78,6 +78,8 @@ pub(super) struct Common {
     /// Keep the result too, in a directory of its own below this one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    loads: LoadArgs,
 }
 
 /// Direction, as users write it.
@@ -95,6 +97,11 @@ enum DirectionArg {
 /// Settings, each of which is a run.
 pub(super) struct Grid {
     specs: Vec<(String, NetSpec)>,
+}
+
+/// The token that the environment has.
+pub(crate) fn token_of_environment() -> Option<Token> {
+    std::env::var(TOKEN_VARIABLE).ok().map(Token)
 }
 
 impl Common {
@@ -116,14 +123,15 @@ impl Common {
     }
 
     fn servers(&self) -> anyhow::Result<Vec<NetServer>> {
-        let variable = std::env::var(TOKEN_VARIABLE).ok().map(Token);
-        let token = self.token.clone().or(variable).ok_or_else(|| {
+        let token = self.token.clone().or_else(token_of_environment).ok_or_else(|| {
             usage(format!(
                 "the server wants a token\nhint: --token TOKEN, or {TOKEN_VARIABLE}=TOKEN, with what \
                  `keepup net serve` printed"
             ))
         })?;
-        let server = |text: &String| Ok(NetServer { address: resolve(text)?, token: token.clone() });
+        let server = |text: &String| {
+            Ok(NetServer { address: find(text).map_err(|why| usage(why.to_string()))?, token: token.clone() })
+        };
         self.servers.iter().map(server).collect()
     }
 
@@ -139,19 +147,6 @@ impl Common {
             each.sum::<Duration>().as_secs_f64() * f64::from(self.repeats)
         )
     }
-}
-
-/// An address, or the first that a name stands for.
-fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(ip) = bare.parse() {
-        return Ok(SocketAddr::new(ip, PORT));
-    }
-    let with_port = if text.contains(':') { text.to_owned() } else { format!("{text}:{PORT}") };
-    let found = with_port.to_socket_addrs().map_err(|why| {
-        usage(format!("cannot find {text}: {why}\nhint: an address such as 192.168.1.2 or name:{PORT}"))
-    })?;
-    found.into_iter().next().ok_or_else(|| usage(format!("{text} stands for no address")))
 }
 
 impl Grid {
@@ -284,16 +279,24 @@ struct Desk<'a> {
     summary: NetSummary,
     kept: Option<Kept>,
     stop: Arc<AtomicBool>,
+    loads: Loads,
+    /// When the run under way began, ns.
+    begin_ns: u64,
 }
 
 impl<'a> Desk<'a> {
     /// Says what will be done; none when that is all that was wanted.
     fn begin(common: &'a Common, workload: &str, grid: &'a Grid, plan: &str) -> anyhow::Result<Option<Self>> {
+        let beside = common.loads.plan()?;
+        let plan = match announce(&beside, &BTreeMap::new(), None)? {
+            Some(told) => format!("{plan}\n{told}"),
+            None => plan.to_owned(),
+        };
         if common.dry_run {
-            result(plan);
+            result(&plan);
             return Ok(None);
         }
-        say(plan);
+        say(&plan);
         let id = Id::random().context("cannot read random bytes")?.to_string();
         let specs: Vec<&NetSpec> = grid.specs.iter().map(|(_, spec)| spec).collect();
         let environment = Environment::collect(&[], Path::new("/"));
@@ -311,7 +314,10 @@ impl<'a> Desk<'a> {
             interrupted: false,
         };
         let kept = common.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
-        Ok(Some(Self { common, grid, summary, kept, stop: stop_flag()? }))
+        let stop = stop_flag()?;
+        let loads = loads::start(&beside, &id[..8], &stop)?;
+        let begin_ns = SystemClock.now_ns();
+        Ok(Some(Self { common, grid, summary, kept, stop, loads, begin_ns }))
     }
 
     fn context(&self) -> Context {
@@ -324,6 +330,9 @@ impl<'a> Desk<'a> {
     }
 
     fn ended(&mut self, run: NetRun) {
+        let end_ns = SystemClock.now_ns();
+        let run = NetRun { loads: self.loads.over(self.begin_ns, end_ns), ..run };
+        self.begin_ns = end_ns;
         if let Some(kept) = &mut self.kept {
             kept.net_run(&run);
         }
@@ -331,13 +340,22 @@ impl<'a> Desk<'a> {
     }
 
     fn finish(mut self, failure: Option<anyhow::Error>) -> anyhow::Result<Exit> {
+        let lost = self.loads.failure();
+        // A load that ended has ended the rest, as the user would have.
+        let is_lost = lost.is_some();
+        let failure = failure.or_else(|| lost.map(anyhow::Error::from));
+        drop(self.loads);
         let summary = &mut self.summary;
         summary.failure = failure.as_ref().map(ToString::to_string);
-        summary.interrupted = self.stop.load(Ordering::Acquire);
+        summary.interrupted = self.stop.load(Ordering::Acquire) && !is_lost;
         match self.common.json {
             true => json(&serde_json::to_value(&*summary).context("cannot encode the result")?),
             false if summary.runs.is_empty() => {}
-            false => result(&table::summary(summary, &self.grid.specs)),
+            false => {
+                let beside: Vec<&[LoadResult]> = summary.runs.iter().map(|run| &run.loads[..]).collect();
+                let table = std::iter::once(table::summary(summary, &self.grid.specs));
+                result(&table.chain(loads::over_runs(&beside)).collect::<Vec<_>>().join("\n"));
+            }
         }
         if let Some(kept) = self.kept {
             say(&format!("result: {}", kept.finish(summary)?.display()));

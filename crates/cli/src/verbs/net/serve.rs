@@ -6,9 +6,8 @@ use anyhow::Context as _;
 use keepup_measure::clock::SystemClock;
 use keepup_recording::id::Id;
 use keepup_workload::WorkloadError;
-use keepup_workload::net::{Listening, ServerLimits, Token};
+use keepup_workload::net::{Listening, PORT, ServerLimits, Token};
 
-use super::run::PORT;
 use crate::exit::Exit;
 use crate::output::{result, say};
 use crate::signals::stop_flag;

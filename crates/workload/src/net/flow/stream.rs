@@ -20,6 +20,9 @@ const RECEIVE_BYTES_MIN: usize = 64 << 10;
 /// A receiver is woken when so much of what it asks for is there.
 const WAKE_SHARE: usize = 2;
 
+/// Messages that are later than this are left out, ns.
+const LATE_MOST_NS: u64 = 1_000_000_000;
+
 /// What messages are sent from.
 enum From {
     Memory(Vec<u8>),
@@ -99,6 +102,8 @@ impl Due {
     fn is_now(&mut self, clock: &dyn Clock) -> bool {
         if let Some(per_second) = self.per_second {
             let due_ns = self.begin_ns + (self.sent as f64 / per_second * 1e9) as u64;
+            // What is later than that is left out: nobody is sent hours of it in a rush.
+            self.begin_ns += clock.now_ns().saturating_sub(due_ns).saturating_sub(LATE_MOST_NS);
             let early = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()));
             if !early.is_zero() {
                 std::thread::sleep(early.min(super::PATIENCE));
