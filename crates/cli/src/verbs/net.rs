@@ -37,7 +37,7 @@ enum Kind {
   keepup net tcp 192.168.1.2 --probe 100                  latency beside the flows")]
 struct TcpArgs {
     /// Bytes handed over at a time
-    #[arg(long, default_value = "128 KiB", value_name = "SIZES", value_delimiter = ',', value_parser = size)]
+    #[arg(long, default_value = "64 KiB", value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     message: Vec<u64>,
     /// Congestion control, as in `sysctl net.ipv4.tcp_available_congestion_control`
     #[arg(long, value_name = "NAME")]
@@ -167,7 +167,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
                 probe: Some(Probe { per_second: args.per_second, bytes }),
                 ..args.common.spec(protocol)
             };
-            let message = if args.udp { 1400 } else { 128 << 10 };
+            let message = if args.udp { 1400 } else { 64 << 10 };
             measure(&args.common, "latency", &Grid::new(&args.common, &[message], 0, &spec))
         }
     }

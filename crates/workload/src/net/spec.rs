@@ -135,7 +135,7 @@ impl Default for NetSpec {
             protocol: Protocol::Tcp,
             flows: 1,
             direction: Direction::Send,
-            message_bytes: 128 << 10,
+            message_bytes: 64 << 10,
             send_buffer_bytes: None,
             receive_buffer_bytes: None,
             congestion: None,

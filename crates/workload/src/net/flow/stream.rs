@@ -13,12 +13,10 @@ use super::{Surroundings, Trouble, filling, trouble};
 use crate::net::spec::NetSpec;
 use crate::net::wire::FlowReport;
 
-/// A receiver asks for no more than this at a time: what the processor's cache holds costs less.
-const RECEIVE_BYTES_MAX: usize = 256 << 10;
-/// What a receiver asks for at least.
-const RECEIVE_BYTES_MIN: usize = 64 << 10;
-/// A receiver is woken when so much of what it asks for is there.
-const WAKE_SHARE: usize = 2;
+/// What a receiver asks for at a time: more leaves the processor's nearer caches and costs more.
+const RECEIVE_BYTES: usize = 64 << 10;
+/// A receiver is woken when so much is there, or a message.
+const WAKE_BYTES: usize = RECEIVE_BYTES / 2;
 
 /// Messages that are later than this are left out, ns.
 const LATE_MOST_NS: u64 = 1_000_000_000;
@@ -118,9 +116,8 @@ impl Due {
 /// Receives until the sender has ended.
 pub(super) fn receive(mut stream: &TcpStream, around: &Surroundings) -> FlowReport {
     let shared = &around.shared;
-    let bytes = around.spec.message_bytes.clamp(RECEIVE_BYTES_MIN, RECEIVE_BYTES_MAX);
-    let mut buffer = vec![0; bytes];
-    set_receive_low_water(stream.as_fd(), (bytes / WAKE_SHARE).min(around.spec.message_bytes));
+    let mut buffer = vec![0; RECEIVE_BYTES];
+    set_receive_low_water(stream.as_fd(), WAKE_BYTES.min(around.spec.message_bytes));
     let mut report = FlowReport::default();
     while !shared.is_abandoned() {
         let received = match around.spec.discard {
