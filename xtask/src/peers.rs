@@ -5,7 +5,7 @@
 //!
 //! A campaign is a list of [`group::Group`]s of [`contestant::Contestant`]s: one file for each program,
 //! [`runner`] lets them take turns, [`summary`] and [`claims`] judge, [`render`] writes it down. There are
-//! two: [`record`] with its [`groups`], and [`disk`] with its own.
+//! three: [`record`] with its [`groups`], [`disk`] and [`net`] with their own.
 
 mod campaign;
 mod children;
@@ -20,6 +20,7 @@ mod keepup;
 mod loopback;
 mod machine;
 mod mbuffer;
+mod net;
 mod options;
 mod record;
 mod render;
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
             options::record(flags).and_then(groups::check).map(|asked| record::run(&asked))
         }
         ["disk", flags @ ..] => options::disk(flags).and_then(disk::check).map(|asked| disk::run(&asked)),
+        ["net", flags @ ..] => options::net(flags).and_then(net::check).map(|asked| net::run(&asked)),
         // What feeds those peers that bring no sender: started by the campaign, not by people.
         ["send", address, bytes] => match (address.parse(), bytes.parse()) {
             (Ok(address), Ok(bytes)) => Ok(sender::send(address, bytes)),

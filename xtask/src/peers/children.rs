@@ -36,10 +36,15 @@ impl Running {
         Ok(Self { name, process, stdout, stderr })
     }
 
-    /// Waits until it listens on the port and has nothing left to prepare.
+    /// Its process id.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Waits until it listens on the port, in the network that it is in, and has nothing left to prepare.
     pub(super) fn await_ready(&mut self, port: u16) -> Result<()> {
         let deadline = Instant::now() + PREPARATION_LIMIT;
-        while !loopback::is_listening(port) {
+        while !loopback::is_listening(self.process.id(), port) {
             if let Some(ended) = self.wait(Duration::from_millis(10))? {
                 bail!("{} ended before it listened: {}", self.name, ended.status);
             }

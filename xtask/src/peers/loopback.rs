@@ -12,9 +12,10 @@ pub(super) fn free_address() -> Result<SocketAddr> {
     listener.local_addr().context("ask for the port that was bound")
 }
 
-/// Whether some process listens on the port. Connecting to find out would use up a server that serves once.
-pub(super) fn is_listening(port: u16) -> bool {
-    fs::read_to_string("/proc/net/tcp").is_ok_and(|table| lists(&table, port))
+/// Whether somebody listens on the port in the network of the process `id`. Connecting to find out would
+/// use up a server that serves once.
+pub(super) fn is_listening(id: u32, port: u16) -> bool {
+    fs::read_to_string(format!("/proc/{id}/net/tcp")).is_ok_and(|table| lists(&table, port))
 }
 
 /// Whether the text of /proc/net/tcp (proc_net(5)) has a listener on the port.

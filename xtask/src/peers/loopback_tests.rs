@@ -19,7 +19,7 @@ fn only_listeners_listen() {
 fn a_free_port_is_one_until_somebody_listens() {
     let address = free_address().unwrap();
     let listener = TcpListener::bind(address).unwrap();
-    assert!(is_listening(address.port()));
+    assert!(is_listening(std::process::id(), address.port()));
     drop(listener);
-    assert!(!is_listening(address.port()));
+    assert!(!is_listening(std::process::id(), address.port()));
 }

@@ -15,10 +15,14 @@ pub(crate) const USAGE: &str =
              [--time TIME] [--file SIZE] [--testdisk PROGRAM]
         measure the disk tests and the programs that they are like (fio, bonnie++, the listing of testdisk) in
         turns; about 8 minutes on a disk of 1.5 GB/s, 4 more with --testdisk
+  peers net [--pairs N] [--only NAME,...] [--out FILE]
+        measure the network tests and the programs that they are like (iperf3, nuttcp) in turns, over loopback
+        and, with root, between two network namespaces; about 12 minutes
         --volume     directory on the disk to write to, in a directory of its own [./keepup-data]
         --pairs      rounds; every contestant runs once in each [5]
         --only       groups or contestants, the others are left out; groups of record: volume, path, streams,
-                     small; of disk: sweep, cpu, growing, testdisk, block
+                     small; of disk: sweep, cpu, growing, testdisk, block; of net: tcp-loopback-1,
+                     tcp-loopback-4, udp-small, udp-safe-loopback, tcp-cable-1, tcp-cable-4, udp-safe-cable
         --out        write the tables to this file too
         --gigabytes  bytes of each run, in 10^9 [8]
         --time       how long each point of a sweep is measured [500 ms]
@@ -92,6 +96,11 @@ pub(super) fn disk(flags: &[&str]) -> Result<(Options, DiskOptions), String> {
         _ => Err(format!("{flag} is not known")),
     })?;
     Ok((options, disk))
+}
+
+/// Reads the flags of `peers net`; otherwise says what is wrong with them.
+pub(super) fn net(flags: &[&str]) -> Result<Options, String> {
+    parse(flags, |flag, _| Err(format!("{flag} is not known")))
 }
 
 fn set<T>(place: &mut T, value: T) -> Result<(), String> {
