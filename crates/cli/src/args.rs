@@ -9,6 +9,8 @@ use keepup_recorder::{PlacementKind, RecorderConfig};
 use keepup_recording::retention::KeepLimit;
 use keepup_workload::detector::SourceRate;
 
+use crate::loads::LoadArgs;
+
 /// A size such as `1 GiB`, in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     text.parse::<Bytes>().map(|bytes| bytes.0).map_err(|e| e.to_string())
@@ -30,7 +32,7 @@ pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of runs.
-pub(crate) fn repeats(text: &str) -> Result<u32, String> {
+fn repeats(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (1..=1000).contains(number));
     number.ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
 }
@@ -79,6 +81,25 @@ pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
 /// A list of processors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpus(pub(crate) Vec<usize>);
+
+/// Flags of everything that is measured in runs.
+#[derive(Clone, clap::Args)]
+pub(crate) struct Runs {
+    /// Runs of each setting or volume
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = repeats)]
+    pub(crate) repeats: u32,
+    /// Say what would be done and written, and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Keep the result too, in a directory of its own below this one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) loads: LoadArgs,
+}
 
 /// Placement, as users write it.
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -178,7 +178,9 @@ impl NetSpec {
         }
         if let Some(probe) = self.probe {
             if !(probe.per_second > 0.0 && probe.per_second <= PROBE_RATE_MAX) {
-                return wrong(format!("a probe has from 1 to {PROBE_RATE_MAX:.0} messages each second"));
+                return wrong(format!(
+                    "a probe has more than 0 and up to {PROBE_RATE_MAX:.0} messages each second"
+                ));
             }
             if !(HEADER_BYTES..=DATAGRAM_BYTES_MAX).contains(&probe.bytes) {
                 return wrong(format!("a probe's message has {HEADER_BYTES} to {DATAGRAM_BYTES_MAX} bytes"));

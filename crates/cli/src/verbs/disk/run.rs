@@ -15,9 +15,9 @@ use keepup_workload::disk::{DiskTest, alternate};
 use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check, common_disks};
 
-use crate::args::{default_volume, repeats};
+use crate::args::{Runs, default_volume};
 use crate::exit::Exit;
-use crate::loads::{self, LoadArgs, announce};
+use crate::loads::{self, announce};
 use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
 use crate::verbs::keep::Kept;
@@ -29,20 +29,8 @@ pub(super) struct Common {
     /// Directory on the disk to measure; several are measured in turns [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
-    /// Runs on each volume
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = repeats)]
-    repeats: u32,
-    /// Say what would be written, and stop
-    #[arg(long)]
-    dry_run: bool,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
-    /// Keep the result too, in a directory of its own below this one
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
     #[command(flatten)]
-    loads: LoadArgs,
+    runs: Runs,
 }
 
 /// What is to be done with a test.
@@ -75,19 +63,20 @@ pub(super) fn measure<T: DiskTest + Clone>(
     test: &Test<'_, T>,
 ) -> anyhow::Result<Exit> {
     let volumes = common.volumes()?;
-    let beside = common.loads.plan()?;
+    let beside = common.runs.loads.plan()?;
     if purpose == Purpose::ExportFio {
         return export_fio(&test.test, &volumes, &beside);
     }
     let plan = plan(common, test, &volumes, &beside)?;
-    if common.dry_run {
+    if common.runs.dry_run {
         result(&plan);
         return Ok(Exit::Done);
     }
     say(&plan);
     let id = Id::random().context("cannot read random bytes")?.to_string();
     let mut summary = begin(test, &volumes);
-    let mut kept = common.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
+    let mut kept =
+        common.runs.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
     let stop = stop_flag()?;
     let mut context = Context {
         clock: Arc::new(SystemClock),
@@ -102,17 +91,17 @@ pub(super) fn measure<T: DiskTest + Clone>(
         if let Some(kept) = &mut kept {
             kept.disk_run(run);
         }
-        if !common.json {
-            result(&told(run, test, common.repeats));
+        if !common.runs.json {
+            result(&told(run, test, common.runs.repeats));
         }
     };
-    let repeats = common.repeats;
+    let repeats = common.runs.repeats;
     let done = alternate(&test.test, &places, repeats, &directory, &mut loads, &mut context, &mut tell);
     drop(loads);
     summary.runs = done.runs;
     summary.failure = done.failure.as_ref().map(ToString::to_string);
     summary.interrupted = done.is_interrupted;
-    match common.json {
+    match common.runs.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
         false => result(&page(&summary, test)),
     }
@@ -161,7 +150,7 @@ fn plan<T: DiskTest>(
     if test.together {
         common_disks(volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
-    let runs = f64::from(common.repeats) * places_of(volumes, test.together).len() as f64;
+    let runs = f64::from(common.runs.repeats) * places_of(volumes, test.together).len() as f64;
     let held = volumes.iter().map(|volume| (volume.clone(), cost.space_bytes)).collect();
     let time = Duration::try_from_secs_f64(cost.time.as_secs_f64() * runs).unwrap_or(Duration::MAX);
     let beside = announce(beside, &held, Some(time))?;
@@ -172,7 +161,7 @@ fn plan<T: DiskTest>(
         test.test.name(),
         names.join(if test.together { " + " } else { ", " }),
         if runs > 1.0 { "runs" } else { "run" },
-        cost.bytes_written as f64 / 1e9 * f64::from(common.repeats) * volumes.len() as f64,
+        cost.bytes_written as f64 / 1e9 * f64::from(common.runs.repeats) * volumes.len() as f64,
         cost.time.as_secs_f64() * runs
     );
     Ok(std::iter::once(told).chain(beside).collect::<Vec<_>>().join("\n"))

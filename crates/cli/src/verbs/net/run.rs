@@ -1,6 +1,6 @@
 //! What all network tests share: flags, the grid of settings, runs in turns, the result.
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,9 +19,9 @@ use keepup_workload::{Context, WorkloadError};
 
 use super::serve::token;
 use super::{rate, table};
-use crate::args::{repeats, size, some_time, span};
+use crate::args::{Runs, size, some_time, span};
 use crate::exit::Exit;
-use crate::loads::{self, LoadArgs, announce};
+use crate::loads::{self, announce};
 use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
 use crate::verbs::keep::Kept;
@@ -66,20 +66,8 @@ pub(super) struct Common {
     /// How long each combination is measured
     #[arg(long, default_value = "10 s", value_parser = some_time, value_name = "TIME")]
     time: Duration,
-    /// Runs of each combination
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = repeats)]
-    repeats: u32,
-    /// Say what would be done, and stop
-    #[arg(long)]
-    dry_run: bool,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
-    /// Keep the result too, in a directory of its own below this one
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
     #[command(flatten)]
-    loads: LoadArgs,
+    runs: Runs,
 }
 
 /// Direction, as users write it.
@@ -139,12 +127,12 @@ impl Common {
     fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> String {
         let each = grid.specs.iter().map(|(_, spec)| spec.ramp + spec.run + AROUND_A_RUN);
         let names: Vec<String> = servers.iter().map(|server| server.address.to_string()).collect();
-        let runs = grid.specs.len() * self.repeats as usize;
+        let runs = grid.specs.len() * self.runs.repeats as usize;
         format!(
             "{workload} with {}: {runs} {}, about {:.0} s; nothing is written",
             names.join(" + "),
             if runs == 1 { "run" } else { "runs" },
-            each.sum::<Duration>().as_secs_f64() * f64::from(self.repeats)
+            each.sum::<Duration>().as_secs_f64() * f64::from(self.runs.repeats)
         )
     }
 }
@@ -252,9 +240,9 @@ fn runs(
     context: &mut Context,
     ended: &mut dyn FnMut(NetRun),
 ) -> Option<WorkloadError> {
-    for repeat in 1..=common.repeats {
+    for repeat in 1..=common.runs.repeats {
         for (name, spec) in &grid.specs {
-            say(&format!("{name}, run {repeat} of {}", common.repeats));
+            say(&format!("{name}, run {repeat} of {}", common.runs.repeats));
             let measured = NetTest::new(spec.clone(), servers.to_vec(), name.clone())
                 .and_then(|mut test| keepup_workload::run(&mut test, context));
             let failure = match measured {
@@ -287,12 +275,12 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     /// Says what will be done; none when that is all that was wanted.
     fn begin(common: &'a Common, workload: &str, grid: &'a Grid, plan: &str) -> anyhow::Result<Option<Self>> {
-        let beside = common.loads.plan()?;
+        let beside = common.runs.loads.plan()?;
         let plan = match announce(&beside, &BTreeMap::new(), None)? {
             Some(told) => format!("{plan}\n{told}"),
             None => plan.to_owned(),
         };
-        if common.dry_run {
+        if common.runs.dry_run {
             result(&plan);
             return Ok(None);
         }
@@ -313,7 +301,8 @@ impl<'a> Desk<'a> {
             failure: None,
             interrupted: false,
         };
-        let kept = common.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
+        let kept =
+            common.runs.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
         let stop = stop_flag()?;
         let loads = loads::start(&beside, &id[..8], &stop)?;
         let begin_ns = SystemClock.now_ns();
@@ -348,7 +337,7 @@ impl<'a> Desk<'a> {
         let summary = &mut self.summary;
         summary.failure = failure.as_ref().map(ToString::to_string);
         summary.interrupted = self.stop.load(Ordering::Acquire) && !is_lost;
-        match self.common.json {
+        match self.common.runs.json {
             true => json(&serde_json::to_value(&*summary).context("cannot encode the result")?),
             false if summary.runs.is_empty() => {}
             false => {

@@ -12,7 +12,7 @@ use rustix::net::sockopt;
 use super::{Flow, Surroundings, Trouble, filling, trouble};
 use crate::net::sequence::Sequence;
 use crate::net::spec::{NetSpec, ReceiveBy, Role, SendBy};
-use crate::net::wire::{Datagrams, FlowReport, Sent};
+use crate::net::wire::{Datagrams, FLOW_MAGIC, FlowReport, Sent};
 
 /// What every datagram begins with: magic, flow, number, due time.
 pub(crate) const HEADER_BYTES: usize = 24;
@@ -161,6 +161,8 @@ impl Account {
         for datagram in message.data.chunks(message.segment_bytes) {
             match read_stamp(datagram) {
                 Some((flow, number, _)) if flow == self.flow => self.sequence.came(number),
+                // A knock at the port that came after the port was open.
+                _ if datagram.starts_with(&FLOW_MAGIC) => continue,
                 _ => {
                     self.told.foreign += 1;
                     continue;

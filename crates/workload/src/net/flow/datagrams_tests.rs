@@ -45,6 +45,7 @@ fn of_what_comes_only_this_flows_datagrams_count() {
     assert_eq!(account.enter(whole).0, 2);
     account.enter(Received { is_truncated: true, ..whole });
     account.enter(Received { data: b"x", segment_bytes: 1, is_truncated: false });
+    account.enter(Received { data: &FLOW_MAGIC, segment_bytes: 8, is_truncated: false });
     let told = account.told;
     assert_eq!((told.foreign, told.truncated, told.longest_train, account.sequence.unique), (2, 1, 2, 2));
 }
