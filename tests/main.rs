@@ -28,6 +28,10 @@ mod doctor;
 mod fallbacks;
 #[path = "faults.rs"]
 mod faults;
+#[path = "guest.rs"]
+mod guest;
+#[path = "guest_backends.rs"]
+mod guest_backends;
 #[path = "kills.rs"]
 mod kills;
 #[path = "loads.rs"]
@@ -36,15 +40,23 @@ mod loads;
 mod net;
 #[path = "net_faults.rs"]
 mod net_faults;
+#[path = "net_peers.rs"]
+mod net_peers;
 #[path = "profiles.rs"]
 mod profiles;
 #[path = "qualify.rs"]
 mod qualify;
 #[path = "recording.rs"]
 mod recording;
+#[path = "register.rs"]
+mod register;
+#[path = "register_read.rs"]
+mod register_read;
 #[path = "retention.rs"]
 mod retention;
 #[path = "soak.rs"]
 mod soak;
+#[path = "trace.rs"]
+mod trace;
 #[path = "volumes.rs"]
 mod volumes;

@@ -50,5 +50,15 @@ fuzz_short() {
 }
 
 fuzz_compiles() {
-    CARGO_TARGET_DIR=target/fuzz cargo check --quiet --manifest-path fuzz/Cargo.toml
+    # Where clippy has checked most of it.
+    CARGO_TARGET_DIR=target cargo check --quiet --manifest-path fuzz/Cargo.toml
+}
+
+# The official IPbus client, from outside and in an environment of its own, against the target of keepup.
+official_ipbus_client() {
+    local venv=target/ci-ipbus table=target/ci/registers.xml
+    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+    "$venv/bin/python" -c 'import uhal' 2>/dev/null || "$venv/bin/pip" -q install 'uhal==2.8.22.*'
+    printf '<node id="top"><node id="first" address="0x0"/></node>\n' >"$table"
+    timeout 120 "$venv/bin/python" .ci/checks/ipbus.py target/release/keepup "$PWD/$table"
 }

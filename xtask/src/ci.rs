@@ -33,7 +33,8 @@ fn timed(name: &str, step: impl FnOnce() -> Result<bool>) -> Result<bool> {
     Ok(passed)
 }
 
-fn cargo(arguments: &[&str]) -> Result<bool> {
+/// Runs cargo; whether it succeeded.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo).args(arguments).status();
     Ok(status.with_context(|| format!("run cargo {}", arguments.join(" ")))?.success())

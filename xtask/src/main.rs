@@ -1,14 +1,16 @@
 //! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`,
-//! `cargo xtask instructions`.
+//! `cargo xtask instructions`, `cargo xtask guest`.
 //!
 //! `tidy` checks what no compiler does: the order of crates, where `unsafe`, tokio and the wall clock may
 //! stand, how long files and functions may be, and that links in documents lead somewhere.
 //! `peers` measures the recorder side by side with iperf3, mbuffer and fio, and the disk tests with fio and
-//! bonnie++; `instructions` counts those of the decode and seal paths.
+//! bonnie++; `instructions` counts those of the decode and seal paths; `guest` runs keepup in a virtual
+//! machine with devices for tests.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who ran it")]
 
 mod ci;
+mod guest;
 mod instructions;
 mod lexer;
 mod peers;
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-const USAGE: &str = "usage: cargo xtask <tidy | ci | instructions | peers>
+const USAGE: &str = "usage: cargo xtask <tidy | ci | guest | instructions | peers>
   tidy  check the rules of the house (crate order, unsafe, clocks, lengths, links)
   ci    format, tidy, clippy, tests: everything that must hold before a change is merged
   instructions [--bless]
@@ -32,11 +34,12 @@ fn main() -> Result<ExitCode> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => Ok(if tidy::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         ["ci"] => Ok(if ci::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        ["guest", ref rest @ ..] => Ok(guest::run(rest)),
         ["instructions"] => instructions::run(false),
         ["instructions", "--bless"] => instructions::run(true),
         ["peers", ref rest @ ..] if peers::run(rest)? => Ok(ExitCode::SUCCESS),
         _ => {
-            eprintln!("{USAGE}\n{}", peers::USAGE);
+            eprintln!("{USAGE}\n{}\n{}", guest::USAGE, peers::USAGE);
             Ok(ExitCode::from(2))
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! A campaign is a list of [`group::Group`]s of [`contestant::Contestant`]s: one file for each program,
 //! [`runner`] lets them take turns, [`summary`] and [`claims`] judge, [`render`] writes it down. There are
-//! three: [`record`] with its [`groups`], [`disk`] and [`net`] with their own.
+//! four: [`record`] with its [`groups`], [`disk`], [`net`] and [`register`] with their own.
 
 mod campaign;
 mod children;
@@ -22,7 +22,9 @@ mod machine;
 mod mbuffer;
 mod net;
 mod options;
+mod program;
 mod record;
+mod register;
 mod render;
 mod runner;
 mod scratch;
@@ -42,7 +44,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
             options::record(flags).and_then(groups::check).map(|asked| record::run(&asked))
         }
         ["disk", flags @ ..] => options::disk(flags).and_then(disk::check).map(|asked| disk::run(&asked)),
-        ["net", flags @ ..] => options::net(flags).and_then(net::check).map(|asked| net::run(&asked)),
+        ["net", flags @ ..] => options::plain(flags).and_then(net::check).map(|asked| net::run(&asked)),
+        ["register", flags @ ..] => {
+            options::plain(flags).and_then(register::check).map(|asked| register::run(&asked))
+        }
         // What feeds those peers that bring no sender: started by the campaign, not by people.
         ["send", address, bytes] => match (address.parse(), bytes.parse()) {
             (Ok(address), Ok(bytes)) => Ok(sender::send(address, bytes)),

@@ -88,6 +88,15 @@ pub(crate) struct Runs {
     /// Runs of each setting or volume
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = repeats)]
     pub(crate) repeats: u32,
+    #[command(flatten)]
+    pub(crate) outlet: Outlet,
+    #[command(flatten)]
+    pub(crate) loads: LoadArgs,
+}
+
+/// What becomes of the result of a test.
+#[derive(Clone, clap::Args)]
+pub(crate) struct Outlet {
     /// Say what would be done and written, and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -97,8 +106,6 @@ pub(crate) struct Runs {
     /// Keep the result too, in a directory of its own below this one
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) loads: LoadArgs,
 }
 
 /// Placement, as users write it.

@@ -8,6 +8,9 @@ use keepup_recording::error::RecordingError;
 use keepup_results::ResultsError;
 use keepup_stream::source::SourceError;
 use keepup_workload::net::NetError;
+use keepup_workload::register::RegisterError;
+use keepup_workload::register::ipbus::IpbusError;
+use keepup_workload::replay::trace::TraceError;
 use keepup_workload::{VolumeTrouble, WorkloadError};
 
 /// What `--help` says about exit codes.
@@ -71,6 +74,9 @@ impl Exit {
         if let Some(e) = cause.downcast_ref::<RecordingError>() {
             return Some(Self::of_recording(e));
         }
+        if let Some(e) = cause.downcast_ref::<TraceError>() {
+            return Some(Self::of_trace(e));
+        }
         let usage = cause.is::<ProfileError>() || cause.is::<UsageError>();
         usage.then_some(Self::Usage)
     }
@@ -93,6 +99,11 @@ impl Exit {
             WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. } | NetError::Name { .. }) => {
                 Self::Usage
             }
+            WorkloadError::Ipbus(IpbusError::Options(_) | IpbusError::Range { .. })
+            | WorkloadError::Register(
+                RegisterError::Name { .. } | RegisterError::Span { .. } | RegisterError::Profile { .. },
+            ) => Self::Usage,
+            WorkloadError::Register(RegisterError::Unsafe { .. }) => Self::Unsafe,
             WorkloadError::StatePlan { .. } | WorkloadError::Interface { .. } => Self::Usage,
             WorkloadError::State { .. } | WorkloadError::Reference { .. } => Self::Failed,
             WorkloadError::Recorder(e) => Self::of_recorder(e),
@@ -118,6 +129,16 @@ impl Exit {
             SourceError::Plan { .. } => Self::Usage,
             SourceError::Broken { .. } => Self::Failed,
             SourceError::Connect { .. } | SourceError::Thread { .. } => Self::Environment,
+        }
+    }
+
+    fn of_trace(error: &TraceError) -> Self {
+        match error {
+            TraceError::Io { source, .. } if source.kind() != std::io::ErrorKind::NotFound => {
+                Self::Environment
+            }
+            TraceError::Bad { .. } => Self::Failed,
+            TraceError::Io { .. } | TraceError::Asked { .. } | TraceError::Usage { .. } => Self::Usage,
         }
     }
 

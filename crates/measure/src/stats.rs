@@ -5,12 +5,14 @@
 
 mod bootstrap;
 mod change;
+mod cost;
 mod poisson;
 mod steady;
 mod trend;
 
 pub use bootstrap::{bootstrap_median, bootstrap_median_ratio};
 pub use change::{Change, ChangeDetector};
+pub use cost::{BreakEven, Cost, KNEE_SHARE, LENGTHS_MAX, Timed, break_even, fit_cost, knee, pays_from};
 pub use poisson::poisson_interval;
 pub use steady::{DRIFT_SHARE_MAX, RANGE_SHARE_MAX, STEADY_ROUNDS, SteadyWindow, steady_window};
 pub use trend::{TREND_POINTS_MAX, Trend, least_squares_slope, trend};

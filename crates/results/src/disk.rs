@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyFigures;
 use crate::load::LoadResult;
+use crate::summary::Kind;
+use crate::test::test_summary;
 
 mod cache;
 mod finding;
@@ -19,34 +21,12 @@ pub use steady::{
     SteadyRounds, SteadySample,
 };
 
-/// Version of the layout of a disk test's result; rises whenever a reader of the old one could misread the
-/// new one.
-pub const DISK_SCHEMA_VERSION: u32 = 3;
-
-/// What one disk test found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DiskSummary {
-    /// Version of this layout.
-    pub schema_version: u32,
-    /// Version of keepup that measured.
-    pub tool_version: String,
-    /// Start of the measurement, RFC 3339, UTC.
-    pub created: String,
-    /// Exact command that repeats the measurement.
-    pub command: String,
-    /// Name of the test.
-    pub workload: String,
-    /// The test's settings.
-    pub plan: serde_json::Value,
-    /// Environment record of the machine and the volumes.
-    pub environment: serde_json::Value,
-    /// Every run, in the order in which they were made: volumes in turns, repeat by repeat.
-    pub runs: Vec<DiskRun>,
-    /// What cut the measurement short, if anything did; the runs up to there stand.
-    pub failure: Option<String>,
-    /// Whether the user stopped it.
-    pub interrupted: bool,
+test_summary! {
+    /// What one disk test found.
+    pub struct DiskSummary: Kind::Disk, version 3 {
+        /// Every run, in the order in which they were made: volumes in turns, repeat by repeat.
+        pub runs: Vec<DiskRun>,
+    }
 }
 
 /// One run of the test.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::disk::DiskRun;
 use crate::net::NetRun;
+use crate::register::RegisterRun;
 use crate::summary::{Kind, TrialResult, Verdict};
 
 /// One thing that happened. `t_unix_ns` is nanoseconds since the Unix epoch.
@@ -72,6 +73,13 @@ pub enum Event {
         t_unix_ns: u64,
         /// What it found.
         run: Box<NetRun>,
+    },
+    /// A test of registers ended.
+    RegisterRun {
+        /// When.
+        t_unix_ns: u64,
+        /// What it found.
+        run: Box<RegisterRun>,
     },
     /// Events of a stream were lost.
     Loss {

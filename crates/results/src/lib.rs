@@ -19,17 +19,19 @@ mod latency;
 mod load;
 mod log;
 mod net;
+mod register;
 #[cfg(test)]
 #[path = "schema_tests.rs"]
 mod schema;
 mod soak;
 mod summary;
+mod test;
 
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
-    CacheFinding, CacheMemory, CacheStep, DISK_SCHEMA_VERSION, DiskFinding, DiskPart, DiskPhase, DiskRun,
-    DiskSkipped, DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange, SteadyConditions,
-    SteadyFile, SteadyFinding, SteadyLap, SteadyRounds, SteadySample,
+    CacheFinding, CacheMemory, CacheStep, DiskFinding, DiskPart, DiskPhase, DiskRun, DiskSkipped,
+    DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange, SteadyConditions, SteadyFile,
+    SteadyFinding, SteadyLap, SteadyRounds, SteadySample,
 };
 pub use doctor::{
     DOCTOR_SCHEMA_VERSION, DoctorCounts, DoctorFinding, DoctorNeeds, DoctorSeverity, DoctorSummary,
@@ -40,8 +42,12 @@ pub use latency::LatencyFigures;
 pub use load::{LoadKind, LoadReading, LoadResult, LoadUnit, SessionLoad};
 pub use log::{EventLog, EventReader};
 pub use net::{
-    NET_SCHEMA_VERSION, NetEnd, NetFlow, NetLatency, NetLayer, NetLedger, NetLoss, NetMoved, NetRateFinding,
+    NetEnd, NetFlow, NetInterface, NetLatency, NetLayer, NetLedger, NetLoss, NetMoved, NetRateFinding,
     NetRun, NetSummary, NetTransport,
+};
+pub use register::{
+    RegisterBreakEven, RegisterCost, RegisterDevice, RegisterFit, RegisterKnee, RegisterMethod,
+    RegisterPoint, RegisterRun, RegisterSummary, RegisterVerdict,
 };
 pub use soak::{
     SOAK_SCHEMA_VERSION, SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin,
@@ -51,3 +57,4 @@ pub use summary::{
     Bottleneck, Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, NextLimit,
     ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
 };
+pub use test::{Begun, Ended, TestSummary};

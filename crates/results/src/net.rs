@@ -7,37 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyFigures;
 use crate::load::LoadResult;
+use crate::summary::Kind;
+use crate::test::test_summary;
 
-/// Version of the layout of a network test's result; rises whenever a reader of the old one could misread the
-/// new one.
-pub const NET_SCHEMA_VERSION: u32 = 1;
-
-/// What one network test found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NetSummary {
-    /// Version of this layout.
-    pub schema_version: u32,
-    /// Version of keepup that measured.
-    pub tool_version: String,
-    /// Start of the measurement, RFC 3339, UTC.
-    pub created: String,
-    /// Exact command that repeats the measurement.
-    pub command: String,
-    /// Name of the test.
-    pub workload: String,
-    /// The test's settings.
-    pub plan: serde_json::Value,
-    /// Environment record of the machine that ran the command.
-    pub environment: serde_json::Value,
-    /// Every run, in the order in which they were made.
-    pub runs: Vec<NetRun>,
-    /// The highest rate without loss, where it was searched for.
-    pub finding: Option<NetRateFinding>,
-    /// What cut the measurement short, if anything did; what was measured up to there stands.
-    pub failure: Option<String>,
-    /// Whether the user stopped it.
-    pub interrupted: bool,
+test_summary! {
+    /// What one network test found.
+    pub struct NetSummary: Kind::Net, version 1 {
+        /// Every run, in the order in which they were made.
+        pub runs: Vec<NetRun>,
+        /// The highest rate without loss, where it was searched for.
+        pub finding: Option<NetRateFinding>,
+    }
 }
 
 /// One run of the test.
@@ -136,6 +116,30 @@ pub struct NetEnd {
     pub cores: Option<u32>,
     /// Name of the machine, to tell whether two ends share one.
     pub host: String,
+    /// The interfaces that lead to the other ends, as they were set when the test began.
+    pub interfaces: Vec<NetInterface>,
+}
+
+/// An interface and what it does for the kernel. `None`: it does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetInterface {
+    /// Its name.
+    pub name: String,
+    /// Largest packet, bytes.
+    pub mtu_bytes: Option<u64>,
+    /// Speed of the link, Mbit/s.
+    pub speed_mbit: Option<u64>,
+    /// Whether it cuts what TCP sends (TSO).
+    pub tso: Option<bool>,
+    /// Whether what is sent is cut late in the kernel (GSO).
+    pub gso: Option<bool>,
+    /// Whether the kernel joins received packets of one flow early (GRO).
+    pub gro: Option<bool>,
+    /// Whether the card joins them (LRO).
+    pub lro: Option<bool>,
+    /// Whether it checks the checksums of what it receives.
+    pub receive_checksum: Option<bool>,
 }
 
 /// Where the datagrams of a run went, warm-up and end included.

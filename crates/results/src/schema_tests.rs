@@ -9,6 +9,7 @@ use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
 use crate::example::fit;
 use crate::net::NetSummary;
+use crate::register::RegisterSummary;
 use crate::soak::SoakSummary;
 use crate::summary::ResultSummary;
 
@@ -27,6 +28,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("disk.schema.json", &schema_of::<DiskSummary>());
     committed("net.schema.json", &schema_of::<NetSummary>());
     committed("doctor.schema.json", &schema_of::<DoctorSummary>());
+    committed("register.schema.json", &schema_of::<RegisterSummary>());
     committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 

@@ -91,6 +91,8 @@ pub enum Kind {
     Disk,
     /// A test of the network alone.
     Net,
+    /// A test of register access.
+    Register,
 }
 
 /// The answer to "can this machine keep up with this detector?".

@@ -1,9 +1,14 @@
 //! Many datagrams with one call: `sendmmsg` and `recvmmsg`, segmentation (`UDP_SEGMENT`) and its reverse
 //! (`UDP_GRO`), which `rustix` does not offer.
 //!
-//! Invariant: the kernel sees only memory that the batch owns, and only while a call lasts.
+//! Invariant of a [`Batch`]: the kernel sees only memory that it owns, and only while a call lasts.
 use std::io::{Error, Result};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+mod ring;
+
+pub use ring::RingReceiver;
 
 /// Datagrams, or trains of them, of one call at most.
 pub const BATCH_MAX: usize = 64;
@@ -23,11 +28,14 @@ pub struct Batch {
     bytes_each: usize,
     count: usize,
     received: Vec<Message>,
+    /// Who sent each message; the address of IPv4 is shorter and begins the same.
+    names: Vec<libc::sockaddr_in6>,
 }
 
-/// What came with one message.
+/// What came with one message, and where in the receiver's memory it lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Message {
+    begin: usize,
     bytes: usize,
     segment_bytes: usize,
     is_truncated: bool,
@@ -44,16 +52,34 @@ pub struct Received<'a> {
     pub is_truncated: bool,
 }
 
+impl Message {
+    fn of(self, data: &[u8]) -> Received<'_> {
+        Received { data, segment_bytes: self.segment_bytes, is_truncated: self.is_truncated }
+    }
+}
+
+/// Takes datagrams from a socket, many at a time.
+pub trait DatagramReceiver {
+    /// Messages of one call at most.
+    fn most(&self) -> usize;
+
+    /// Receives at least one message, and what else is there already, up to [`most`](Self::most); always
+    /// from the same socket. Returns how many; the messages of the call before are gone.
+    ///
+    /// # Errors
+    /// The kernel's; `WouldBlock` or `TimedOut` when nothing came in time.
+    fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<usize>;
+
+    /// A message of the last call that brought any, counted from 0.
+    fn received(&self, index: usize) -> Option<Received<'_>>;
+}
+
 impl Batch {
     /// Room for `count` messages (at most [`BATCH_MAX`], at least 1) of `bytes_each`, at least 1.
     pub fn new(count: usize, bytes_each: usize) -> Self {
         let (count, bytes_each) = (count.clamp(1, BATCH_MAX), bytes_each.max(1));
-        Self { memory: vec![0; count * bytes_each], bytes_each, count, received: Vec::with_capacity(count) }
-    }
-
-    /// Messages that there is room for.
-    pub fn count(&self) -> usize {
-        self.count
+        let (memory, received) = (vec![0; count * bytes_each], Vec::with_capacity(count));
+        Self { memory, bytes_each, count, received, names: vec![EMPTY_NAME; count] }
     }
 
     /// The memory of message `index`.
@@ -89,28 +115,51 @@ impl Batch {
         if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
     }
 
-    /// Receives at least one message, as patiently as the socket is set to, and what else is there already;
-    /// at most `count`. Returns how many.
-    ///
-    /// # Errors
-    /// The kernel's; `WouldBlock` when nothing came in time.
-    pub fn receive(&mut self, socket: BorrowedFd<'_>, count: usize) -> Result<usize> {
+    /// Who sent message `index` of the last [`receive`](Self::receive); none when the socket is not of the
+    /// internet, or there was no such message.
+    pub fn peer(&self, index: usize) -> Option<SocketAddr> {
+        let name = self.names.get(index).filter(|_| index < self.received.len())?;
+        let port = u16::from_be(name.sin6_port);
+        match i32::from(name.sin6_family) {
+            libc::AF_INET => {
+                // The address of IPv4 lies where that of IPv6 has its flow information.
+                let ip = Ipv4Addr::from(name.sin6_flowinfo.to_ne_bytes());
+                Some(SocketAddrV4::new(ip, port).into())
+            }
+            libc::AF_INET6 => {
+                let ip = Ipv6Addr::from(name.sin6_addr.s6_addr);
+                Some(SocketAddrV6::new(ip, port, name.sin6_flowinfo, name.sin6_scope_id).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl DatagramReceiver for Batch {
+    fn most(&self) -> usize {
+        self.count
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<usize> {
         let mut vectors = [EMPTY_VECTOR; BATCH_MAX];
         let mut headers = [EMPTY_HEADER; BATCH_MAX];
         let mut controls = [Control([0; 64]); BATCH_MAX];
-        let count = count.clamp(1, self.count);
+        let count = self.count;
         for index in 0..count {
             vectors[index].iov_base = self.memory[index * self.bytes_each..].as_mut_ptr().cast();
             vectors[index].iov_len = self.bytes_each;
             headers[index].msg_hdr.msg_iov = &raw mut vectors[index];
             headers[index].msg_hdr.msg_iovlen = 1;
+            self.names[index] = EMPTY_NAME;
+            headers[index].msg_hdr.msg_name = (&raw mut self.names[index]).cast();
+            headers[index].msg_hdr.msg_namelen = size_of::<libc::sockaddr_in6>() as libc::socklen_t;
             headers[index].msg_hdr.msg_control = (&raw mut controls[index]).cast();
             headers[index].msg_hdr.msg_controllen = size_of::<Control>();
         }
         self.received.clear();
         // SAFETY: each of the first `count` headers points to a vector and a control buffer of this frame
-        // with their true sizes, the vectors to `bytes_each` bytes of `memory`; all of them outlive the
-        // call.
+        // and to a name of its own, with their true sizes, the vectors to `bytes_each` bytes of `memory`; all
+        // of them outlive the call.
         let got = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -123,9 +172,10 @@ impl Batch {
         if got < 0 {
             return Err(Error::last_os_error());
         }
-        for header in headers.iter().take(got as usize) {
+        for (index, header) in headers.iter().take(got as usize).enumerate() {
             let bytes = (header.msg_len as usize).min(self.bytes_each);
             self.received.push(Message {
+                begin: index * self.bytes_each,
                 bytes,
                 segment_bytes: segment_bytes(&header.msg_hdr).unwrap_or(bytes).max(1),
                 is_truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
@@ -134,15 +184,19 @@ impl Batch {
         Ok(got as usize)
     }
 
-    /// What the last [`receive`](Self::receive) brought.
-    pub fn received(&self) -> impl Iterator<Item = Received<'_>> {
-        self.received.iter().enumerate().map(|(index, message)| Received {
-            data: &self.memory[index * self.bytes_each..][..message.bytes],
-            segment_bytes: message.segment_bytes,
-            is_truncated: message.is_truncated,
-        })
+    fn received(&self, index: usize) -> Option<Received<'_>> {
+        let message = self.received.get(index)?;
+        Some(message.of(&self.memory[message.begin..][..message.bytes]))
     }
 }
+
+const EMPTY_NAME: libc::sockaddr_in6 = libc::sockaddr_in6 {
+    sin6_family: 0,
+    sin6_port: 0,
+    sin6_flowinfo: 0,
+    sin6_addr: libc::in6_addr { s6_addr: [0; 16] },
+    sin6_scope_id: 0,
+};
 
 const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 // SAFETY: a header of zeros is valid: no name, no vectors, no control messages, no flags.

@@ -15,11 +15,11 @@ fn pair() -> (UdpSocket, UdpSocket) {
 }
 
 /// Everything received, datagram by datagram.
-fn all(batch: &mut Batch, socket: &UdpSocket, datagrams: usize) -> Vec<Vec<u8>> {
+fn all(receiver: &mut dyn DatagramReceiver, socket: &UdpSocket, datagrams: usize) -> Vec<Vec<u8>> {
     let mut seen = Vec::new();
     while seen.len() < datagrams {
-        batch.receive(socket.as_fd(), BATCH_MAX).unwrap();
-        for message in batch.received() {
+        let count = receiver.receive(socket.as_fd()).unwrap();
+        for message in (0..count).map(|index| receiver.received(index).unwrap()) {
             assert!(!message.is_truncated);
             seen.extend(message.data.chunks(message.segment_bytes).map(<[u8]>::to_vec));
         }
@@ -55,22 +55,81 @@ fn batches_and_trains_arrive_as_the_same_datagrams() {
     }
 }
 
+/// Every way of receiving, with room for `bytes` and little patience.
+fn receivers(bytes: usize) -> [Box<dyn DatagramReceiver>; 3] {
+    [
+        Box::new(Batch::new(1, bytes)),
+        Box::new(Batch::new(8, bytes)),
+        Box::new(RingReceiver::new(bytes, Duration::from_millis(20)).unwrap()),
+    ]
+}
+
 #[test]
 fn what_does_not_fit_is_told_to_be_cut_off() {
-    let (from, to) = pair();
-    from.send(&[7; 200]).unwrap();
-    let mut batch = Batch::new(1, 100);
-    assert_eq!(batch.receive(to.as_fd(), 1).unwrap(), 1);
-    let message = batch.received().next().unwrap();
-    assert!(message.is_truncated && message.data == [7; 100], "{message:?}");
+    for mut receiver in receivers(100) {
+        let (from, to) = pair();
+        from.send(&[7; 200]).unwrap();
+        assert_eq!(receiver.receive(to.as_fd()).unwrap(), 1);
+        let message = receiver.received(0).unwrap();
+        assert!(message.is_truncated && message.data.iter().all(|byte| *byte == 7), "{message:?}");
+        assert!((100..200).contains(&message.data.len()), "{message:?}");
+        from.send(&[8; 100]).unwrap();
+        assert_eq!(receiver.receive(to.as_fd()).unwrap(), 1);
+        let message = receiver.received(0).unwrap();
+        assert!(!message.is_truncated && message.data == [8; 100], "{message:?}");
+    }
 }
 
 #[test]
 fn nobody_who_sends_is_a_matter_of_time() {
+    for mut receiver in receivers(100) {
+        let (from, to) = pair();
+        to.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        assert_eq!(receiver.receive(to.as_fd()).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        assert!(receiver.received(0).is_none());
+        // It goes on receiving after that.
+        from.send(&[3; 10]).unwrap();
+        assert_eq!(receiver.receive(to.as_fd()).unwrap(), 1);
+        assert_eq!(receiver.received(0).unwrap().data, [3; 10]);
+    }
+}
+
+#[test]
+fn a_ring_receives_many_times_more_than_it_has_buffers_for_and_in_order() {
     let (from, to) = pair();
-    to.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-    let mut batch = Batch::new(8, 100);
-    assert_eq!(batch.receive(to.as_fd(), 8).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    assert_eq!(batch.received().count(), 0);
-    drop(from);
+    let mut receiver = RingReceiver::new(64, Duration::from_secs(5)).unwrap();
+    let mut expected = 0u32;
+    for burst in 0..60 {
+        // Up to what the socket holds, which is less than a ring has buffers for, and more.
+        let burst = 1 + burst * 7 % 200;
+        (0..burst).for_each(|n| {
+            from.send(&(expected + n).to_le_bytes()).unwrap();
+        });
+        let end = expected + burst;
+        while expected < end {
+            let count = receiver.receive(to.as_fd()).unwrap();
+            for message in (0..count).map(|index| receiver.received(index).unwrap()) {
+                assert_eq!(message.data, expected.to_le_bytes());
+                expected += 1;
+            }
+        }
+    }
+    assert!(expected > 2048, "{expected}");
+}
+
+#[test]
+fn a_ring_without_free_buffers_takes_the_rest_from_the_socket_later() {
+    let (from, to) = pair();
+    rustix::net::sockopt::set_socket_recv_buffer_size_force(&to, 4 << 20)
+        .or_else(|_| rustix::net::sockopt::set_socket_recv_buffer_size(&to, 4 << 20))
+        .unwrap();
+    // 64 buffers of this size; more is sent before any is given back.
+    let mut receiver = RingReceiver::new(DATAGRAM_BYTES_MAX, Duration::from_secs(5)).unwrap();
+    from.send(&[0]).unwrap();
+    assert_eq!(receiver.receive(to.as_fd()).unwrap(), 1);
+    (1..=150u8).for_each(|n| {
+        from.send(&[n; 4]).unwrap();
+    });
+    let seen = all(&mut receiver, &to, 150);
+    assert_eq!(seen, (1..=150u8).map(|n| vec![n; 4]).collect::<Vec<_>>());
 }

@@ -12,8 +12,11 @@ pub mod ethtool;
 pub mod file;
 pub mod pool;
 pub mod process;
+pub mod register;
 pub mod socket;
 pub mod thread;
+pub mod vfio;
+pub mod vme;
 pub mod waker;
 
 pub use error::SysError;

@@ -18,8 +18,19 @@ pub fn pin_current(cpus: &[usize]) -> Result<(), SysError> {
         }
         set.set(cpu);
     }
-    sched_setaffinity(None, &set)
-        .map_err(|e| SysError::Call { action: "pin a thread to its processors", source: e.into() })
+    sched_setaffinity(None, &set).map_err(|why| match why {
+        rustix::io::Errno::INVAL => SysError::Invalid {
+            what: format!(
+                "no processor of {cpus:?} is there and allowed for this process (nproc --all, nproc)"
+            ),
+        },
+        _ => SysError::Call { action: "pin a thread to its processors", source: why.into() },
+    })
+}
+
+/// The processor that runs the calling thread now.
+pub fn current_processor() -> usize {
+    rustix::thread::sched_getcpu()
 }
 
 /// Lets this process open as many descriptors as its hard limit allows: a socket for every module of a

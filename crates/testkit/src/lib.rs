@@ -1,5 +1,5 @@
 //! Tests only: the real program as a child process, its own directory, disks with faults, powers taken away,
-//! and those that need root.
+//! virtual machines with devices, and those that need root.
 //!
 //! Every wait has a limit; a child that outlives its test is ended by its id.
 
@@ -8,6 +8,7 @@
 pub mod cable;
 pub mod disk;
 pub mod filesystem;
+pub mod guest;
 pub mod powers;
 pub mod program;
 pub mod root;

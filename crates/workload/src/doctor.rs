@@ -79,7 +79,8 @@ pub struct Card {
 }
 
 impl Card {
-    fn collect(name: &str) -> Self {
+    /// Asks the driver of the interface called `name`.
+    pub(crate) fn collect(name: &str) -> Self {
         fn ask<T>(name: &str, what: impl Fn(&ethtool::Card) -> Result<T, SysError>) -> Reading<T> {
             match ethtool::Card::open(name).and_then(|card| what(&card)) {
                 Ok(value) => Reading::Value(value),

@@ -25,6 +25,12 @@ pub enum WorkloadError {
     /// A network test failed.
     #[error(transparent)]
     Net(#[from] crate::net::NetError),
+    /// Registers could not be read.
+    #[error(transparent)]
+    Register(#[from] crate::register::RegisterError),
+    /// Registers behind IPbus could not be used.
+    #[error(transparent)]
+    Ipbus(#[from] crate::register::ipbus::IpbusError),
     /// A volume does not do.
     #[error("cannot use volume {}: {why}", path.display())]
     Volume {
@@ -137,4 +143,15 @@ pub enum VolumeTrouble {
     Unsafe,
     /// It cannot be written to, or has no room.
     Unable,
+}
+
+/// What helps when an address cannot be listened at.
+pub(crate) fn listen_hint(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "another program listens there: --listen ADDR:PORT with another port"
+        }
+        std::io::ErrorKind::AddrNotAvailable => "this machine has no such address: ip address",
+        _ => "another address or port: --listen ADDR:PORT",
+    }
 }

@@ -14,6 +14,8 @@ pub mod load;
 pub mod net;
 pub mod preflight;
 pub mod record;
+pub mod register;
+pub mod replay;
 mod scratch;
 pub mod soak;
 mod spent;

@@ -10,6 +10,7 @@ mod error;
 mod flow;
 mod half;
 mod ledger;
+mod path;
 mod sequence;
 mod server;
 mod session;

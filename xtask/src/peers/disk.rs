@@ -5,7 +5,6 @@ mod fio;
 mod groups;
 mod keepup;
 mod listing;
-mod program;
 mod slope;
 
 use std::path::{Path, PathBuf};

@@ -29,6 +29,29 @@ pub(super) struct Group {
     pub(super) notes: Vec<String>,
 }
 
+impl Group {
+    /// A group of runs that are not divided, without claims, and no work but its time.
+    pub(super) fn plain(
+        name: &'static str,
+        title: &'static str,
+        figures: Vec<Figure>,
+        contestants: Vec<Box<dyn Contestant>>,
+    ) -> Self {
+        Self {
+            name,
+            title,
+            rate: "MB/s",
+            phases: vec![String::new()],
+            figures,
+            contestants,
+            claims: Vec::new(),
+            work: Work { bytes: 0, time: Duration::ZERO },
+            skipped: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// What one run has to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Work {

@@ -18,11 +18,14 @@ pub(crate) const USAGE: &str =
   peers net [--pairs N] [--only NAME,...] [--out FILE]
         measure the network tests and the programs that they are like (iperf3, nuttcp) in turns, over loopback
         and, with root, between two network namespaces; about 12 minutes
+  peers register [--pairs N] [--only NAME,...] [--out FILE]
+        measure the loop that reads registers and a plain one in C in turns; half a minute
         --volume     directory on the disk to write to, in a directory of its own [./keepup-data]
         --pairs      rounds; every contestant runs once in each [5]
         --only       groups or contestants, the others are left out; groups of record: volume, path, streams,
                      small; of disk: sweep, cpu, growing, testdisk, block; of net: tcp-loopback-1,
-                     tcp-loopback-4, udp-small, udp-safe-loopback, tcp-cable-1, tcp-cable-4, udp-safe-cable
+                     tcp-loopback-4, udp-small, udp-safe-loopback, tcp-cable-1, tcp-cable-4, udp-safe-cable;
+                     of register: loads
         --out        write the tables to this file too
         --gigabytes  bytes of each run, in 10^9 [8]
         --time       how long each point of a sweep is measured [500 ms]
@@ -98,8 +101,8 @@ pub(super) fn disk(flags: &[&str]) -> Result<(Options, DiskOptions), String> {
     Ok((options, disk))
 }
 
-/// Reads the flags of `peers net`; otherwise says what is wrong with them.
-pub(super) fn net(flags: &[&str]) -> Result<Options, String> {
+/// Reads the flags of a campaign that has none of its own; otherwise says what is wrong with them.
+pub(super) fn plain(flags: &[&str]) -> Result<Options, String> {
     parse(flags, |flag, _| Err(format!("{flag} is not known")))
 }
 

@@ -54,6 +54,20 @@ fn lines(program: &str, arguments: &[&str]) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
+/// Name of a program without where it lies.
+pub(super) fn file_name(program: &Path) -> String {
+    program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// A command line as one would type it.
+pub(super) fn typed(program: &Path, arguments: &[String]) -> String {
+    let quoted = arguments.iter().map(|argument| match argument.contains(' ') {
+        true => format!(" '{argument}'"),
+        false => format!(" {argument}"),
+    });
+    format!("`{}{}`", file_name(program), quoted.collect::<String>())
+}
+
 #[cfg(test)]
 #[path = "tools_tests.rs"]
 mod tests;

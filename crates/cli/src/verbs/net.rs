@@ -125,6 +125,8 @@ enum ReceiveArg {
     Batch,
     /// Joined by the kernel (UDP_GRO), many with one call
     Joined,
+    /// Put into buffers by the kernel without being asked for each (io_uring)
+    Ring,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -151,6 +153,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
                     ReceiveArg::Plain => ReceiveBy::Plain,
                     ReceiveArg::Batch => ReceiveBy::Batch,
                     ReceiveArg::Joined => ReceiveBy::Joined,
+                    ReceiveArg::Ring => ReceiveBy::Ring,
                 },
                 ..args.common.spec(Protocol::Udp)
             };

@@ -5,7 +5,7 @@ mod datagrams;
 mod probe;
 mod stream;
 
-use std::net::{TcpStream, UdpSocket};
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -85,6 +85,15 @@ impl Flow {
     /// Whether this end receives bytes that count.
     pub(super) fn receives(&self) -> bool {
         matches!(self.role, Role::Bulk { from_client } if from_client != self.is_client)
+    }
+
+    /// Address of the other end.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        let peer = match &self.wire {
+            Wire::Stream(stream) => stream.peer_addr(),
+            Wire::Datagrams(socket) => socket.peer_addr(),
+        };
+        peer.ok().map(|peer| peer.ip())
     }
 
     /// Sets what the test wants of the socket.

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::net::NetCounters;
-use keepup_results::{NetEnd, NetMoved};
+use keepup_results::{NetEnd, NetInterface, NetMoved};
 
 use super::flow::{Flow, Shared, Surroundings};
+use super::path::interfaces;
 use super::spec::{NetSpec, Role};
 use super::wire::{Counted, FlowReport, Report, Sent};
 use crate::WorkloadError;
@@ -50,6 +51,7 @@ pub(super) struct Half {
     waiting: Vec<Flow>,
     flows: Vec<Running>,
     counters: Option<NetCounters>,
+    interfaces: Vec<NetInterface>,
     begin_ns: u64,
     /// When the window began and the last mark was made.
     window_ns: Option<(u64, u64)>,
@@ -71,6 +73,7 @@ impl Half {
         Ok(Self {
             spec: spec.clone(),
             clock,
+            interfaces: interfaces(flows.iter().filter_map(Flow::peer)),
             waiting: flows,
             flows: Vec::new(),
             counters: NetCounters::read(Path::new("/")).ok(),
@@ -255,6 +258,7 @@ impl Half {
                 steal_seconds: spent.steal_seconds,
                 cores: spent.cores,
                 host: host(),
+                interfaces: std::mem::take(&mut self.interfaces),
             },
             counters,
         }

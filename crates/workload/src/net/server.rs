@@ -17,6 +17,7 @@ use super::session;
 use super::wire::{
     self, CONTROL_MAGIC, FLOW_MAGIC, Message, SECRET_BYTES, STRANGER_BYTES_MAX, Token, VERSION,
 };
+use crate::error::listen_hint;
 
 /// How long a connection may take to say what it is.
 const GREETING_MAX: Duration = Duration::from_secs(3);
@@ -80,13 +81,7 @@ impl Listening {
     ) -> Result<Self, NetError> {
         refuse_crowds(address.ip(), address)?;
         let listen = |source: std::io::Error| {
-            let hint = match source.kind() {
-                std::io::ErrorKind::AddrInUse => {
-                    "another program listens there: --listen ADDR:PORT with another port"
-                }
-                std::io::ErrorKind::AddrNotAvailable => "this machine has no such address: ip address",
-                _ => "another address or port: --listen ADDR:PORT",
-            };
+            let hint = listen_hint(&source);
             NetError::Listen { address: address.to_string(), source, hint }
         };
         let listener = TcpListener::bind(address).map_err(listen)?;

@@ -61,6 +61,8 @@ pub enum ReceiveBy {
     Batch,
     /// Joined by the kernel (`UDP_GRO`), many with one call.
     Joined,
+    /// Put into buffers by the kernel without being asked for each (io_uring, multishot receive).
+    Ring,
 }
 
 /// Small messages there and back, on a schedule of their own.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::NetSpec;
 
 /// Version of the conversation; both ends must have the same.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// First bytes of a control connection and of a flow.
 pub(super) const CONTROL_MAGIC: [u8; 8] = *b"KU-NETc\n";
 pub(super) const FLOW_MAGIC: [u8; 8] = *b"KU-NETf\n";

@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, Result};
 
-use super::program::Program;
 use crate::peers::contestant::Run;
+use crate::peers::program::Program;
 use crate::peers::tools::Tool;
 
 /// The program.

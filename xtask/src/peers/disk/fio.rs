@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::program::Program;
 use crate::peers::contestant::Run;
 use crate::peers::fio::{TOOL, jobs};
+use crate::peers::program::Program;
 
 /// The job that writes what others overwrite and read; it is not counted.
 const FILL: &str = "fill";

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fio::{Job, Setting};
-use super::program::WHOLE;
 use super::slope::Slope;
 use super::{bonnie, fio, keepup, listing};
 use crate::peers::claims::{Claim, Goal, figure, ratio};
 use crate::peers::contestant::{Contestant, Figure};
 use crate::peers::group::{Group, Work};
 use crate::peers::options::DiskOptions;
+use crate::peers::program::WHOLE;
 
 /// Sizes of a transfer, in bytes, and how many are under way.
 const SIZES: [u64; 3] = [64 << 10, 1 << 20, 4 << 20];
@@ -91,20 +91,8 @@ pub(super) fn all(facts: &Facts) -> Vec<Group> {
     vec![sweep(facts), cpu(facts), growing(facts), testdisk(facts), block(facts)]
 }
 
-/// A group of one phase without claims.
 fn group(name: &'static str, title: &'static str, contestants: Vec<Box<dyn Contestant>>) -> Group {
-    Group {
-        name,
-        title,
-        rate: "MB/s",
-        phases: vec![String::new()],
-        figures: vec![Figure::Rate, Figure::BilledMs],
-        contestants,
-        claims: Vec::new(),
-        work: Work { bytes: 0, time: Duration::ZERO },
-        skipped: None,
-        notes: Vec::new(),
-    }
+    Group::plain(name, title, vec![Figure::Rate, Figure::BilledMs], contestants)
 }
 
 /// fio's jobs for all points: first all writes, then all reads, as keepup does.

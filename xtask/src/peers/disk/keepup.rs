@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::groups::label;
-use super::program::Program;
 use crate::peers::contestant::Run;
+use crate::peers::program::Program;
 
 /// A disk test of this keepup with these flags; `name` is its name in tables.
 pub(super) fn test(keepup: &Path, name: &'static str, test: &str, flags: &[&str]) -> Program {

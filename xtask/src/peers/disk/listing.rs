@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::groups::label;
-use super::program::Program;
 use crate::peers::contestant::Run;
+use crate::peers::program::Program;
 
 /// Series that it creates, and then overwrites.
 const SERIES: usize = 3;

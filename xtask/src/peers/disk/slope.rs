@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use super::program::Program;
 use crate::peers::contestant::{Contestant, Place, Run};
+use crate::peers::program::Program;
 use crate::peers::tools::Tool;
 use crate::peers::transfer::cpu_ns;
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::wire::Wire;
 use crate::peers::children::Running;
 use crate::peers::contestant::{Contestant, Place, Run};
-use crate::peers::tools::Tool;
+use crate::peers::tools::{Tool, typed};
 use crate::peers::transfer::cpu_ns;
 
 /// A server that was told to end, or that serves once, does so within this time.
@@ -72,9 +72,7 @@ impl Ends {
 
     /// Both command lines for people.
     fn shown(&self) -> String {
-        let program =
-            self.program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        format!("`{program} {}` and `{program} {}`", self.server.join(" "), self.client.join(" "))
+        format!("{} and {}", typed(&self.program, &self.server), typed(&self.program, &self.client))
     }
 }
 
@@ -113,19 +111,27 @@ pub(super) struct Safe {
 }
 
 /// The first rate tried, bytes per second, and how often the gap is halved.
-const FIRST_RATE: f64 = 4e6;
+const FIRST_RATE: f64 = 32e6;
 const HALVINGS: u32 = 4;
+/// How often a rate is tried before it counts as lost.
+const TRIES: u32 = 2;
 /// No rate above this is tried.
 const RATE_MAX: f64 = 4e9;
 /// A client that sends less than this share of the rate cannot send it.
 const KEPT_SHARE: f64 = 0.97;
 
 impl Safe {
-    /// What arrived at a rate, if nothing was lost and the rate was kept.
+    /// What arrived at a rate, if nothing was lost and the rate was kept; tried twice, so that one stall of
+    /// the machine does not end the search.
     fn holds(&self, rate: f64, limit: Duration) -> Result<Option<Said>> {
-        let (said, _) = self.ends.once(&(self.rate)(rate), limit)?;
-        let is_kept = said.bytes as f64 / said.seconds >= KEPT_SHARE * rate;
-        Ok((said.lost == Some(0.0) && is_kept).then_some(said))
+        for _ in 0..TRIES {
+            let (said, _) = self.ends.once(&(self.rate)(rate), limit)?;
+            let is_kept = said.bytes as f64 / said.seconds >= KEPT_SHARE * rate;
+            if said.lost == Some(0.0) && is_kept {
+                return Ok(Some(said));
+            }
+        }
+        Ok(None)
     }
 }
 

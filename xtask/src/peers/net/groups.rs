@@ -14,7 +14,7 @@ use crate::peers::group::{Group, Work};
 
 /// Seconds of a run, and of a trial at one rate.
 const RUN_SECONDS: u64 = 4;
-const TRIAL_SECONDS: u64 = 2;
+const TRIAL_SECONDS: u64 = 1;
 /// Receive buffer that iperf3 may have without being root: what most systems allow.
 const IPERF3_BUFFER: &str = "4M";
 
@@ -46,6 +46,7 @@ pub(super) fn all(program: &Path, cable: &Result<Rc<Wire>, String>) -> Vec<Group
             ["keepup-l4", "nuttcp-l4", "iperf3-l4"],
         ),
         small(program, &loopback),
+        receiving(program, &loopback),
         safe(
             "udp-safe-loopback",
             "UDP of 1400 B without loss, loopback",
@@ -68,18 +69,8 @@ pub(super) fn all(program: &Path, cable: &Result<Rc<Wire>, String>) -> Vec<Group
 }
 
 fn group(name: &'static str, title: &'static str, contestants: Vec<Box<dyn Contestant>>) -> Group {
-    Group {
-        name,
-        title,
-        rate: "MB/s",
-        phases: vec![String::new()],
-        figures: vec![Figure::Rate, Figure::Cpu],
-        contestants,
-        claims: Vec::new(),
-        work: Work { bytes: 0, time: Duration::from_secs(RUN_SECONDS) },
-        skipped: None,
-        notes: Vec::new(),
-    }
+    let work = Work { bytes: 0, time: Duration::from_secs(RUN_SECONDS) };
+    Group { work, ..Group::plain(name, title, vec![Figure::Rate, Figure::Cpu], contestants) }
 }
 
 fn tcp(
@@ -120,6 +111,29 @@ fn small(program: &Path, wire: &Rc<Wire>) -> Group {
             ratio("datagrams", Figure::Events, "batch-small", "iperf3-small", None),
         ],
         ..group("udp-small", "Datagrams of 64 B over loopback, those that arrive", contestants)
+    }
+}
+
+/// Every way of receiving, each beside the one that is taken unless told otherwise.
+fn receiving(program: &Path, wire: &Rc<Wire>) -> Group {
+    let ways = ["batch", "plain", "joined", "ring"];
+    let of = |way: &'static str| -> Box<dyn Contestant> {
+        Box::new(keepup(program, way, wire, "udp", &["--receive", way], RUN_SECONDS))
+    };
+    let beside = |name: &&'static str| {
+        [
+            ratio("datagrams", Figure::Events, name, "batch", None),
+            ratio("CPU of both ends", Figure::Cpu, name, "batch", None),
+        ]
+    };
+    Group {
+        figures: vec![Figure::Events, Figure::Cpu],
+        claims: ways[1..].iter().flat_map(beside).collect(),
+        ..group(
+            "udp-receive",
+            "Ways of receiving datagrams of 1400 B over loopback, those that arrive",
+            ways.into_iter().map(of).collect(),
+        )
     }
 }
 

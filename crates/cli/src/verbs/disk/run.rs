@@ -1,16 +1,10 @@
 //! What all disk tests share: flags, checks before the first byte, repeats in turns, the table at the end.
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use keepup_measure::clock::{Clock, SystemClock};
-use keepup_measure::environment::Environment;
 use keepup_measure::stats::median;
-use keepup_recording::id::Id;
-use keepup_results::{DISK_SCHEMA_VERSION, DiskPhase, DiskRun, DiskSummary, LoadResult, LoadUnit, rfc3339};
-use keepup_workload::Context;
+use keepup_results::{DiskPhase, DiskRun, DiskSummary, Event, LoadResult, LoadUnit};
 use keepup_workload::disk::{DiskTest, alternate};
 use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check, common_disks};
@@ -18,10 +12,9 @@ use keepup_workload::preflight::{Checked, check, common_disks};
 use crate::args::{Runs, default_volume};
 use crate::exit::Exit;
 use crate::loads::{self, announce};
-use crate::output::{command, json, report_error, result, say};
-use crate::signals::stop_flag;
-use crate::verbs::keep::Kept;
+use crate::output::{command, result, say};
 use crate::verbs::record::usage;
+use crate::verbs::sitting::Sitting;
 
 /// Flags of every disk test.
 #[derive(Clone, clap::Args)]
@@ -68,52 +61,30 @@ pub(super) fn measure<T: DiskTest + Clone>(
         return export_fio(&test.test, &volumes, &beside);
     }
     let plan = plan(common, test, &volumes, &beside)?;
-    if common.runs.dry_run {
+    if common.runs.outlet.dry_run {
         result(&plan);
         return Ok(Exit::Done);
     }
     say(&plan);
-    let id = Id::random().context("cannot read random bytes")?.to_string();
-    let mut summary = begin(test, &volumes);
-    let mut kept =
-        common.runs.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
-    let stop = stop_flag()?;
-    let mut context = Context {
-        clock: Arc::new(SystemClock),
-        stop: Arc::clone(&stop),
-        sample: Box::new(|_, _| {}),
-        note: Box::new(say),
-    };
-    let directory = format!("keepup-disk-{}", &id[..8]);
+    let outlet = &common.runs.outlet;
+    let name = test.test.name();
+    let mut sitting = Sitting::<DiskSummary>::begin(name, test.plan.clone(), &volumes, outlet)?;
+    let mut context = sitting.context();
+    let directory = format!("keepup-disk-{}", sitting.id());
     let places = places_of(&volumes, test.together);
-    let mut loads = loads::start(&beside, &id[..8], &stop)?;
+    let mut loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
     let mut tell = |run: &DiskRun| {
-        if let Some(kept) = &mut kept {
-            kept.disk_run(run);
-        }
-        if !common.runs.json {
+        sitting.keep(|t_unix_ns| Event::DiskRun { t_unix_ns, run: Box::new(run.clone()) });
+        if !outlet.json {
             result(&told(run, test, common.runs.repeats));
         }
     };
     let repeats = common.runs.repeats;
     let done = alternate(&test.test, &places, repeats, &directory, &mut loads, &mut context, &mut tell);
     drop(loads);
-    summary.runs = done.runs;
-    summary.failure = done.failure.as_ref().map(ToString::to_string);
-    summary.interrupted = done.is_interrupted;
-    match common.runs.json {
-        true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => result(&page(&summary, test)),
-    }
-    if let Some(kept) = kept {
-        say(&format!("result: {}", kept.finish(&summary)?.display()));
-    }
-    if let Some(failure) = done.failure {
-        let failure = anyhow::Error::from(failure);
-        report_error(&failure);
-        return Ok(Exit::of(&failure));
-    }
-    Ok(if stop.load(Ordering::Acquire) { Exit::Interrupted } else { Exit::Done })
+    sitting.summary.runs = done.runs;
+    let failure = done.failure.map(anyhow::Error::from);
+    sitting.end(failure, done.is_interrupted, |summary| Some(page(summary, test)))
 }
 
 /// A run for people.
@@ -165,22 +136,6 @@ fn plan<T: DiskTest>(
         cost.time.as_secs_f64() * runs
     );
     Ok(std::iter::once(told).chain(beside).collect::<Vec<_>>().join("\n"))
-}
-
-/// The result before the first run.
-fn begin<T: DiskTest>(test: &Test<'_, T>, volumes: &[PathBuf]) -> DiskSummary {
-    DiskSummary {
-        schema_version: DISK_SCHEMA_VERSION,
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-        created: rfc3339(SystemClock.unix_ns()),
-        command: command(),
-        workload: test.test.name().into(),
-        plan: test.plan.clone(),
-        environment: serde_json::to_value(Environment::collect(volumes, Path::new("/"))).unwrap_or_default(),
-        runs: Vec::new(),
-        failure: None,
-        interrupted: false,
-    }
 }
 
 /// Prints the test as a job file of fio.

@@ -1,16 +1,11 @@
 //! What all network tests share: flags, the grid of settings, runs in turns, the result.
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use keepup_measure::clock::{Clock, SystemClock};
-use keepup_measure::environment::Environment;
 use keepup_qualify::datagrams::{DatagramSearch, safe_rate};
-use keepup_recording::id::Id;
-use keepup_results::{LoadResult, NET_SCHEMA_VERSION, NetRun, NetSummary, rfc3339};
+use keepup_results::{Event, LoadResult, NetRun, NetSummary};
 use keepup_workload::load::Loads;
 use keepup_workload::net::{
     Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE, Token, find,
@@ -22,10 +17,9 @@ use super::{rate, table};
 use crate::args::{Runs, size, some_time, span};
 use crate::exit::Exit;
 use crate::loads::{self, announce};
-use crate::output::{command, json, report_error, result, say};
-use crate::signals::stop_flag;
-use crate::verbs::keep::Kept;
+use crate::output::{result, say};
 use crate::verbs::record::usage;
+use crate::verbs::sitting::Sitting;
 
 /// Buffers of datagrams: what bridges 160 ms at 100 MB/s, for a receiver that is not always on a core; and
 /// a sender that fills a queue is refused instead of being held back.
@@ -173,7 +167,7 @@ pub(super) fn measure(common: &Common, workload: &str, grid: &Grid) -> anyhow::R
     let servers = checked(common, grid)?;
     let plan = common.plan(workload, &servers, grid);
     let Some(mut desk) = Desk::begin(common, workload, grid, &plan)? else { return Ok(Exit::Done) };
-    let mut context = desk.context();
+    let mut context = desk.sitting.context();
     let failure = runs(common, &servers, grid, &mut context, &mut |run| desk.ended(run));
     desk.finish(failure.map(anyhow::Error::from))
 }
@@ -187,7 +181,7 @@ pub(super) fn search(common: &Common, wanted: &Wanted, grid: &Grid) -> anyhow::R
     };
     let plan = format!("search for the highest rate without loss, {name}: a few minutes; nothing is written");
     let Some(mut desk) = Desk::begin(common, "udp-rate", grid, &plan)? else { return Ok(Exit::Done) };
-    let mut context = desk.context();
+    let mut context = desk.sitting.context();
     let what = DatagramSearch {
         spec: spec.clone(),
         servers,
@@ -198,7 +192,7 @@ pub(super) fn search(common: &Common, wanted: &Wanted, grid: &Grid) -> anyhow::R
     let found = safe_rate(&what, &mut context, &mut |run| desk.ended(run));
     let failure = match found {
         Ok(finding) => {
-            desk.summary.finding = Some(finding);
+            desk.sitting.summary.finding = Some(finding);
             None
         }
         Err(why) => Some(why.into()),
@@ -260,13 +254,10 @@ fn runs(
     None
 }
 
-/// The result while it grows, and where it is kept.
+/// The result while it grows, with what runs beside it.
 struct Desk<'a> {
-    common: &'a Common,
     grid: &'a Grid,
-    summary: NetSummary,
-    kept: Option<Kept>,
-    stop: Arc<AtomicBool>,
+    sitting: Sitting<NetSummary>,
     loads: Loads,
     /// When the run under way began, ns.
     begin_ns: u64,
@@ -280,79 +271,39 @@ impl<'a> Desk<'a> {
             Some(told) => format!("{plan}\n{told}"),
             None => plan.to_owned(),
         };
-        if common.runs.dry_run {
+        if common.runs.outlet.dry_run {
             result(&plan);
             return Ok(None);
         }
         say(&plan);
-        let id = Id::random().context("cannot read random bytes")?.to_string();
         let specs: Vec<&NetSpec> = grid.specs.iter().map(|(_, spec)| spec).collect();
-        let environment = Environment::collect(&[], Path::new("/"));
-        let summary = NetSummary {
-            schema_version: NET_SCHEMA_VERSION,
-            tool_version: env!("CARGO_PKG_VERSION").into(),
-            created: rfc3339(SystemClock.unix_ns()),
-            command: command(),
-            workload: workload.into(),
-            plan: serde_json::to_value(specs).unwrap_or_default(),
-            environment: serde_json::to_value(environment).unwrap_or_default(),
-            runs: Vec::new(),
-            finding: None,
-            failure: None,
-            interrupted: false,
-        };
-        let kept =
-            common.runs.out.as_deref().map(|out| Kept::begin(out, &id, (&summary).into())).transpose()?;
-        let stop = stop_flag()?;
-        let loads = loads::start(&beside, &id[..8], &stop)?;
-        let begin_ns = SystemClock.now_ns();
-        Ok(Some(Self { common, grid, summary, kept, stop, loads, begin_ns }))
-    }
-
-    fn context(&self) -> Context {
-        Context {
-            clock: Arc::new(SystemClock),
-            stop: Arc::clone(&self.stop),
-            sample: Box::new(|_, _| {}),
-            note: Box::new(say),
-        }
+        let specs = serde_json::to_value(specs).unwrap_or_default();
+        let sitting = Sitting::begin(workload, specs, &[], &common.runs.outlet)?;
+        let loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
+        Ok(Some(Self { grid, sitting, loads, begin_ns: SystemClock.now_ns() }))
     }
 
     fn ended(&mut self, run: NetRun) {
         let end_ns = SystemClock.now_ns();
         let run = NetRun { loads: self.loads.over(self.begin_ns, end_ns), ..run };
         self.begin_ns = end_ns;
-        if let Some(kept) = &mut self.kept {
-            kept.net_run(&run);
-        }
-        self.summary.runs.push(run);
+        self.sitting.keep(|t_unix_ns| Event::NetRun { t_unix_ns, run: Box::new(run.clone()) });
+        self.sitting.summary.runs.push(run);
     }
 
     fn finish(mut self, failure: Option<anyhow::Error>) -> anyhow::Result<Exit> {
         let lost = self.loads.failure();
         // A load that ended has ended the rest, as the user would have.
-        let is_lost = lost.is_some();
+        let interrupted = self.sitting.stop.load(Ordering::Acquire) && lost.is_none();
         let failure = failure.or_else(|| lost.map(anyhow::Error::from));
         drop(self.loads);
-        let summary = &mut self.summary;
-        summary.failure = failure.as_ref().map(ToString::to_string);
-        summary.interrupted = self.stop.load(Ordering::Acquire) && !is_lost;
-        match self.common.runs.json {
-            true => json(&serde_json::to_value(&*summary).context("cannot encode the result")?),
-            false if summary.runs.is_empty() => {}
-            false => {
-                let beside: Vec<&[LoadResult]> = summary.runs.iter().map(|run| &run.loads[..]).collect();
-                let table = std::iter::once(table::summary(summary, &self.grid.specs));
-                result(&table.chain(loads::over_runs(&beside)).collect::<Vec<_>>().join("\n"));
-            }
-        }
-        if let Some(kept) = self.kept {
-            say(&format!("result: {}", kept.finish(summary)?.display()));
-        }
-        if let Some(failure) = failure {
-            report_error(&failure);
-            return Ok(Exit::of(&failure));
-        }
-        Ok(if summary.interrupted { Exit::Interrupted } else { Exit::Done })
+        self.sitting.end(failure, interrupted, |summary| page(summary, self.grid))
     }
+}
+
+/// All runs for people, with what the loads did beside them.
+fn page(summary: &NetSummary, grid: &Grid) -> Option<String> {
+    let beside: Vec<&[LoadResult]> = summary.runs.iter().map(|run| &run.loads[..]).collect();
+    let table = std::iter::once(table::summary(summary, &grid.specs)).chain(loads::over_runs(&beside));
+    (!summary.runs.is_empty()).then(|| table.collect::<Vec<_>>().join("\n"))
 }

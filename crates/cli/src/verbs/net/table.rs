@@ -1,7 +1,7 @@
 //! What network tests print.
 use keepup_measure::stats::median;
 use keepup_results::{
-    LatencyFigures, NetEnd, NetLatency, NetLayer, NetLedger, NetRateFinding, NetRun, NetSummary,
+    LatencyFigures, NetEnd, NetInterface, NetLatency, NetLayer, NetLedger, NetRateFinding, NetRun, NetSummary,
 };
 use keepup_workload::net::NetSpec;
 
@@ -49,6 +49,9 @@ pub(super) fn summary(summary: &NetSummary, specs: &[(String, NetSpec)]) -> Stri
         let mut told: Vec<String> = run.ledger.iter().flat_map(ledger).collect();
         told.extend(run.latency.as_ref().map(latency));
         told.extend(path(run));
+        if specs.len() == 1 {
+            told.extend(run.ends.iter().map(end));
+        }
         if spec.discard {
             told.push("the receiver dropped bytes in the kernel: nothing was copied to it".into());
         }
@@ -183,6 +186,40 @@ fn figures(latency: &LatencyFigures) -> String {
         us(latency.p99_9_ns),
         us(latency.max_ns)
     )
+}
+
+/// What one end did with its processors and its interfaces.
+fn end(end: &NetEnd) -> String {
+    let share = |seconds: Option<f64>, of: f64| {
+        seconds.filter(|_| of > 0.0 && end.seconds > 0.0).map(|s| s * 100.0 / (end.seconds * of))
+    };
+    let per_cent = |share: Option<f64>| share.map_or_else(|| "-".into(), |share| format!("{share:.0} %"));
+    let cores = f64::from(end.cores.unwrap_or(0));
+    let mut told = format!(
+        "{}: keepup {} of a core; of all {cores} cores {} busy, {} in deferred interrupts",
+        end.name,
+        per_cent(share(Some(end.cpu_seconds), 1.0)),
+        per_cent(share(end.machine_cpu_seconds, cores)),
+        per_cent(share(end.softirq_seconds, cores)),
+    );
+    for interface in &end.interfaces {
+        told += &format!("; {}", self::interface(interface));
+    }
+    told
+}
+
+/// Name, largest packet, speed, and which offloads are in force.
+fn interface(interface: &NetInterface) -> String {
+    let mut words = vec![interface.name.clone()];
+    words.extend(interface.mtu_bytes.map(|bytes| format!("MTU {bytes}")));
+    words.extend(interface.speed_mbit.map(|speed| format!("{speed} Mbit/s")));
+    let NetInterface { tso, gso, gro, lro, receive_checksum, .. } = interface;
+    for (name, is_on) in
+        [("tso", tso), ("gso", gso), ("gro", gro), ("lro", lro), ("rx-checksum", receive_checksum)]
+    {
+        words.extend(is_on.map(|is_on| format!("{name} {}", if is_on { "on" } else { "off" })));
+    }
+    words.join(", ")
 }
 
 /// Where the datagrams went.

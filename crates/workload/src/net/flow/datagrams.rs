@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use keepup_sys::datagram::{
-    BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, Received, set_join, set_segment_bytes, set_tell_of_drops,
+    BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, DatagramReceiver, Received, RingReceiver, set_join,
+    set_segment_bytes, set_tell_of_drops,
 };
 use keepup_sys::socket::drops;
 use rustix::net::sockopt;
@@ -56,10 +57,30 @@ pub(super) fn prepare(socket: &UdpSocket, flow: &Flow, spec: &NetSpec) -> std::i
         if spec.send_by == SendBy::Segments {
             set_segment_bytes(socket.as_fd(), spec.message_bytes)?;
         }
-    } else if spec.receive_by == ReceiveBy::Joined {
-        set_join(socket.as_fd(), true)?;
+    } else {
+        // Whether it can be had is told before anything is sent.
+        receiver(spec)?;
+        if spec.receive_by == ReceiveBy::Joined {
+            set_join(socket.as_fd(), true)?;
+        }
     }
     Ok(())
+}
+
+/// What takes the datagrams from the kernel.
+fn receiver(spec: &NetSpec) -> std::io::Result<Box<dyn DatagramReceiver>> {
+    let bytes = spec.message_bytes;
+    Ok(match spec.receive_by {
+        ReceiveBy::Plain => Box::new(Batch::new(1, bytes)),
+        ReceiveBy::Batch => Box::new(Batch::new(BATCH_MAX, bytes)),
+        ReceiveBy::Joined => Box::new(Batch::new(JOINED, DATAGRAM_BYTES_MAX + 28)),
+        ReceiveBy::Ring => Box::new(RingReceiver::new(bytes, super::PATIENCE).map_err(no_ring)?),
+    })
+}
+
+fn no_ring(why: std::io::Error) -> std::io::Error {
+    let needs = "it needs Linux 6.0 and io_uring allowed (sysctl kernel.io_uring_disabled); any other way of";
+    std::io::Error::new(why.kind(), format!("receive over io_uring: {why}; {needs} receiving does without"))
 }
 
 /// A flow's schedule: how many datagrams are due, and which of them are given up.
@@ -146,6 +167,8 @@ pub(super) fn send(socket: &UdpSocket, number: u32, around: &Surroundings) -> Fl
 /// One flow's account while it receives.
 struct Account {
     flow: u32,
+    /// Size of each of its datagrams.
+    bytes: usize,
     sequence: Sequence,
     told: Datagrams,
 }
@@ -157,10 +180,13 @@ impl Account {
             self.told.truncated += 1;
             return (0, 0);
         }
-        let mut count = 0;
+        let (mut count, mut bytes) = (0, 0);
+        self.told.foreign += u64::from(message.data.is_empty());
         for datagram in message.data.chunks(message.segment_bytes) {
             match read_stamp(datagram) {
-                Some((flow, number, _)) if flow == self.flow => self.sequence.came(number),
+                Some((flow, number, _)) if flow == self.flow && datagram.len() == self.bytes => {
+                    self.sequence.came(number);
+                }
                 // A knock at the port that came after the port was open.
                 _ if datagram.starts_with(&FLOW_MAGIC) => continue,
                 _ => {
@@ -169,57 +195,21 @@ impl Account {
                 }
             }
             count += 1;
+            bytes += datagram.len();
         }
         self.told.longest_train = self.told.longest_train.max(count);
-        (count, message.data.len())
+        (count, bytes)
     }
 }
 
 /// Receives until the sender has ended and nothing more comes.
 pub(super) fn receive(socket: &UdpSocket, number: u32, around: &Surroundings) -> FlowReport {
-    let (spec, shared, clock) = (&around.spec, &around.shared, around.clock.as_ref());
-    let (count, bytes) = match spec.receive_by {
-        ReceiveBy::Plain => (1, spec.message_bytes),
-        ReceiveBy::Batch => (BATCH_MAX, spec.message_bytes),
-        ReceiveBy::Joined => (JOINED, DATAGRAM_BYTES_MAX + 28),
-    };
-    let mut batch = Batch::new(count, bytes);
-    let mut account = Account { flow: number, sequence: Sequence::new(), told: Datagrams::default() };
-    let mut failure = None;
-    let mut taken_ns = clock.now_ns();
-    while !shared.is_abandoned() {
-        match batch.receive(socket.as_fd(), count) {
-            Ok(messages) => {
-                let now_ns = clock.now_ns();
-                if messages == count && account.sequence.unique > 0 {
-                    // More was waiting: the time since the last call is this end's own.
-                    let pause_ns = now_ns.saturating_sub(taken_ns);
-                    account.told.longest_pause_ns = account.told.longest_pause_ns.max(pause_ns);
-                }
-                taken_ns = now_ns;
-                let (mut datagrams, mut moved) = (0, 0);
-                for message in batch.received() {
-                    let (count, bytes) = account.enter(message);
-                    datagrams += count;
-                    moved += bytes;
-                }
-                shared.moved(moved, datagrams);
-            }
-            Err(why) => match trouble(&why) {
-                Trouble::Waited => {
-                    let quiet = Duration::from_nanos(clock.now_ns().saturating_sub(taken_ns));
-                    if shared.nothing_more.load(std::sync::atomic::Ordering::Relaxed) && quiet > QUIET {
-                        break;
-                    }
-                }
-                Trouble::Again => {}
-                Trouble::Broken(why) => {
-                    failure = Some(why);
-                    break;
-                }
-            },
-        }
-    }
+    let (sequence, told) = (Sequence::new(), Datagrams::default());
+    let mut account = Account { flow: number, bytes: around.spec.message_bytes, sequence, told };
+    let failure = receiver(&around.spec)
+        .map_err(|why| why.to_string())
+        .and_then(|mut receiver| take(socket, receiver.as_mut(), &mut account, around))
+        .err();
     let sequence = &account.sequence;
     let received = Datagrams {
         unique: sequence.unique,
@@ -236,6 +226,48 @@ pub(super) fn receive(socket: &UdpSocket, number: u32, around: &Surroundings) ->
         failure,
         ..FlowReport::default()
     }
+}
+
+/// Enters everything that comes into the account, until nothing more does.
+fn take(
+    socket: &UdpSocket,
+    receiver: &mut dyn DatagramReceiver,
+    account: &mut Account,
+    around: &Surroundings,
+) -> Result<(), String> {
+    let (shared, clock) = (&around.shared, around.clock.as_ref());
+    let mut taken_ns = clock.now_ns();
+    while !shared.is_abandoned() {
+        match receiver.receive(socket.as_fd()) {
+            Ok(messages) => {
+                let now_ns = clock.now_ns();
+                if messages == receiver.most() && account.sequence.unique > 0 {
+                    // More was waiting: the time since the last call is this end's own.
+                    let pause_ns = now_ns.saturating_sub(taken_ns);
+                    account.told.longest_pause_ns = account.told.longest_pause_ns.max(pause_ns);
+                }
+                taken_ns = now_ns;
+                let (mut datagrams, mut moved) = (0, 0);
+                for message in (0..messages).map_while(|index| receiver.received(index)) {
+                    let (count, bytes) = account.enter(message);
+                    datagrams += count;
+                    moved += bytes;
+                }
+                shared.moved(moved, datagrams);
+            }
+            Err(why) => match trouble(&why) {
+                Trouble::Waited => {
+                    let quiet = Duration::from_nanos(clock.now_ns().saturating_sub(taken_ns));
+                    if shared.nothing_more.load(std::sync::atomic::Ordering::Relaxed) && quiet > QUIET {
+                        break;
+                    }
+                }
+                Trouble::Again => {}
+                Trouble::Broken(why) => return Err(why),
+            },
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

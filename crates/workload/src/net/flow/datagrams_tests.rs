@@ -1,4 +1,8 @@
 //! A schedule that does not wait, and stamps that are read as they were written.
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use keepup_measure::clock::SystemClock;
 use proptest::prelude::*;
 
 use super::*;
@@ -36,7 +40,8 @@ fn what_is_due_is_sent_and_what_is_too_late_is_given_up() {
 #[test]
 fn of_what_comes_only_this_flows_datagrams_count() {
     let (ours, theirs) = (7, 8);
-    let mut account = Account { flow: ours, sequence: Sequence::new(), told: Datagrams::default() };
+    let (sequence, told) = (Sequence::new(), Datagrams::default());
+    let mut account = Account { flow: ours, bytes: 100, sequence, told };
     let mut train = vec![0; 300];
     for (index, datagram) in train.chunks_mut(100).enumerate() {
         stamp(datagram, if index == 1 { theirs } else { ours }, index as u64, 0);
@@ -48,4 +53,37 @@ fn of_what_comes_only_this_flows_datagrams_count() {
     account.enter(Received { data: &FLOW_MAGIC, segment_bytes: 8, is_truncated: false });
     let told = account.told;
     assert_eq!((told.foreign, told.truncated, told.longest_train, account.sequence.unique), (2, 1, 2, 2));
+}
+
+#[test]
+fn every_way_of_receiving_tells_apart_what_comes() {
+    for receive_by in [ReceiveBy::Plain, ReceiveBy::Batch, ReceiveBy::Joined, ReceiveBy::Ring] {
+        let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        from.connect(to.local_addr().unwrap()).unwrap();
+        to.connect(from.local_addr().unwrap()).unwrap();
+        to.set_read_timeout(Some(crate::net::flow::PATIENCE)).unwrap();
+        let spec = NetSpec { message_bytes: 100, receive_by, ..NetSpec::default() };
+        if receive_by == ReceiveBy::Joined {
+            set_join(to.as_fd(), true).unwrap();
+        }
+        // In order, with one that came before, one that came too early, and five that are not of this flow.
+        let sizes =
+            [(3, 0, 100), (3, 2, 100), (3, 1, 100), (3, 1, 100), (4, 9, 100), (3, 5, 99), (3, 6, 150)];
+        for (flow, number, bytes) in sizes {
+            let mut datagram = vec![0; bytes];
+            stamp(&mut datagram, flow, number, 0);
+            from.send(&datagram).unwrap();
+        }
+        from.send(b"").unwrap();
+        from.send(&[0xff; 3000]).unwrap();
+        let around = Surroundings { spec, clock: Arc::new(SystemClock), shared: Arc::default() };
+        around.shared.nothing_more.store(true, Ordering::Relaxed);
+        let report = receive(&to, 3, &around);
+        let told = report.received.unwrap();
+        assert_eq!(report.failure, None, "{receive_by:?}");
+        assert_eq!((told.unique, told.duplicates, told.reordered), (3, 1, 1), "{receive_by:?}: {told:?}");
+        // What is too long is seen as such where there is no room for it, and as nobody's where there is.
+        assert_eq!(told.truncated + told.foreign, 5, "{receive_by:?}: {told:?}");
+        assert_eq!(around.shared.bytes.load(Ordering::Relaxed), 400, "{receive_by:?}");
+    }
 }

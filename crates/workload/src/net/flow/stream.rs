@@ -15,8 +15,9 @@ use crate::net::wire::FlowReport;
 
 /// What a receiver asks for at a time: more leaves the processor's nearer caches and costs more.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// A receiver is woken when so much is there, or a message.
-const WAKE_BYTES: usize = RECEIVE_BYTES / 2;
+/// A receiver is woken when so much is there, or when it has waited for [`super::PATIENCE`]: each time
+/// costs as much as copying some ten KiB.
+const WAKE_BYTES: usize = 2 * RECEIVE_BYTES;
 
 /// Messages that are later than this are left out, ns.
 const LATE_MOST_NS: u64 = 1_000_000_000;
@@ -117,7 +118,7 @@ impl Due {
 pub(super) fn receive(mut stream: &TcpStream, around: &Surroundings) -> FlowReport {
     let shared = &around.shared;
     let mut buffer = vec![0; RECEIVE_BYTES];
-    set_receive_low_water(stream.as_fd(), WAKE_BYTES.min(around.spec.message_bytes));
+    set_receive_low_water(stream.as_fd(), WAKE_BYTES);
     let mut report = FlowReport::default();
     while !shared.is_abandoned() {
         let received = match around.spec.discard {

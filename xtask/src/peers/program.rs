@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::Result;
 use keepup_sys::process::Ended;
 
-use crate::peers::children::Running;
-use crate::peers::contestant::{Contestant, Place, Run};
-use crate::peers::tools::Tool;
-use crate::peers::transfer::cpu_ns;
+use super::children::Running;
+use super::contestant::{Contestant, Place, Run};
+use super::tools::{Tool, file_name, typed};
+use super::transfer::cpu_ns;
 
 /// The phase that stands for all of them: CPU of the process.
 pub(super) const WHOLE: &str = "whole run";
@@ -46,20 +46,11 @@ impl Program {
 
     /// The command line for people.
     pub(super) fn shown(&self) -> String {
-        let name =
-            self.program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let arguments = self.shown.clone().unwrap_or_else(|| quoted(&self.arguments));
-        format!("`{name} {arguments}`")
+        match &self.shown {
+            Some(arguments) => format!("`{} {arguments}`", file_name(&self.program)),
+            None => typed(&self.program, &self.arguments),
+        }
     }
-}
-
-/// Arguments as one would type them.
-fn quoted(arguments: &[String]) -> String {
-    let each = arguments.iter().map(|argument| match argument.contains(' ') {
-        true => format!("'{argument}'"),
-        false => argument.clone(),
-    });
-    each.collect::<Vec<_>>().join(" ")
 }
 
 impl Contestant for Program {

@@ -1,0 +1,76 @@
+//! `keepup register get`: what registers hold.
+use std::path::Path;
+
+use anyhow::Context;
+use keepup_workload::WorkloadError;
+use keepup_workload::register::{Read, Span, Target, TargetProfile, Width, get};
+
+use super::read::{bound, number, width};
+use crate::exit::Exit;
+use crate::output::{json, result};
+
+/// Print what registers hold, by one way of reading them
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  keepup register get vme:/dev/bus/vme/m0 --offset 0x100 --count 4 --method block")]
+pub(super) struct Args {
+    /// What to read, as in `register read`
+    target: Target,
+    /// Where the first register is, bytes
+    #[arg(long, default_value = "0", value_parser = number, value_name = "BYTES")]
+    offset: u64,
+    /// How many
+    #[arg(long, default_value = "1", value_parser = number, value_name = "N")]
+    count: u64,
+    /// Width of a register in bits
+    #[arg(long, default_value = "32", value_parser = width)]
+    width: Width,
+    /// Way of reading [default: the target's first]
+    #[arg(long, value_name = "NAME")]
+    method: Option<String>,
+    /// Read the same register again and again
+    #[arg(long)]
+    fifo: bool,
+    /// What is known of the device: a file in TOML, or a built-in profile (edu)
+    #[arg(long, value_name = "FILE|NAME")]
+    profile: Option<String>,
+    /// Registers that the profile says reading changes, to be read all the same
+    #[arg(long, value_name = "OFFSETS", value_delimiter = ',', value_parser = number, requires = "profile")]
+    read_to_clear: Vec<u64>,
+    /// Bind the function to this driver meanwhile, and to its own again afterwards
+    #[arg(long, value_name = "DRIVER")]
+    bind: Option<String>,
+    /// Print the values as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let profile =
+        args.profile.as_deref().map(TargetProfile::find).transpose().map_err(WorkloadError::from)?;
+    let span = Span { offset: args.offset, count: args.count, width: args.width, is_fifo: args.fifo };
+    let read = Read {
+        span,
+        method: args.method.as_deref(),
+        profile: profile.as_ref(),
+        read_to_clear: &args.read_to_clear,
+    };
+    let values = bound(&args.target, args.bind.as_deref(), || get(&args.target, Path::new("/"), &read))?;
+    let values = values.map_err(WorkloadError::from)?;
+    if args.json {
+        let object = serde_json::json!({
+            "target": args.target.to_string(),
+            "offset": args.offset,
+            "width_bits": args.width.bits(),
+            "fifo": args.fifo,
+            "values": values,
+        });
+        json(&serde_json::to_value(object).context("cannot encode the values")?);
+        return Ok(Exit::Done);
+    }
+    let step = if args.fifo { 0 } else { args.width.bytes() as u64 };
+    let digits = 2 + 2 * args.width.bytes();
+    let line = |(index, value): (u64, &u64)| format!("{:#x}: {value:#0digits$x}", args.offset + index * step);
+    result(&(0..).zip(&values).map(line).collect::<Vec<_>>().join("\n"));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,138 @@
+//! What all tests do around their runs: a result that grows, a directory that keeps it, the end.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context as _;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::environment::Environment;
+use keepup_recording::id::Id;
+use keepup_results::{Begun, Ended, Event, EventLog, ResultDirectory, TestSummary, default_name};
+use keepup_workload::Context;
+
+use crate::args::Outlet;
+use crate::exit::Exit;
+use crate::output::{command, json, report_error, result, say};
+use crate::signals::stop_flag;
+
+/// A test under way.
+pub(super) struct Sitting<S> {
+    /// What is known so far.
+    pub(super) summary: S,
+    /// Raised by the user, or by a load that ended.
+    pub(super) stop: Arc<AtomicBool>,
+    id: String,
+    kept: Option<Kept>,
+    is_json: bool,
+}
+
+impl<S: TestSummary> Sitting<S> {
+    /// Begins the test `workload` with the settings `plan`, on volumes where it uses any.
+    pub(super) fn begin(
+        workload: &str,
+        plan: serde_json::Value,
+        volumes: &[PathBuf],
+        outlet: &Outlet,
+    ) -> anyhow::Result<Self> {
+        let id = Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned();
+        let environment = Environment::collect(volumes, Path::new("/"));
+        let begun = Begun {
+            tool_version: env!("CARGO_PKG_VERSION").into(),
+            created_unix_ns: SystemClock.unix_ns(),
+            command: command(),
+            workload: workload.into(),
+            plan,
+            environment: serde_json::to_value(environment).unwrap_or_default(),
+        };
+        let kept = outlet.out.as_deref().map(|out| Kept::begin::<S>(out, &id, &begun)).transpose()?;
+        let stop = stop_flag()?;
+        Ok(Self { summary: S::begun(&begun), stop, id, kept, is_json: outlet.json })
+    }
+
+    /// Name of this sitting, for files and groups that belong to it.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What a workload is given.
+    pub(super) fn context(&self) -> Context {
+        Context {
+            clock: Arc::new(SystemClock),
+            stop: Arc::clone(&self.stop),
+            sample: Box::new(|_, _| {}),
+            note: Box::new(say),
+        }
+    }
+
+    /// Writes an event of the present time down, where the result is kept.
+    pub(super) fn keep(&mut self, event: impl FnOnce(u64) -> Event) {
+        if let Some(kept) = &mut self.kept {
+            kept.append(&event(SystemClock.unix_ns()));
+        }
+    }
+
+    /// All has ended: prints the result, as a page if there is one for people, and says where it lies.
+    pub(super) fn end(
+        mut self,
+        failure: Option<anyhow::Error>,
+        interrupted: bool,
+        page: impl FnOnce(&S) -> Option<String>,
+    ) -> anyhow::Result<Exit> {
+        let why = failure.as_ref().map(ToString::to_string);
+        self.summary.end(Ended { failure: why, interrupted });
+        if self.is_json {
+            json(&serde_json::to_value(&self.summary).context("cannot encode the result")?);
+        } else if let Some(page) = page(&self.summary) {
+            result(&page);
+        }
+        if let Some(kept) = self.kept {
+            say(&format!("result: {}", kept.finish(&self.summary)?.display()));
+        }
+        if let Some(failure) = failure {
+            report_error(&failure);
+            return Ok(Exit::of(&failure));
+        }
+        Ok(if interrupted { Exit::Interrupted } else { Exit::Done })
+    }
+}
+
+/// Every run as it ends, and the whole at the end.
+struct Kept {
+    directory: ResultDirectory,
+    log: EventLog,
+}
+
+impl Kept {
+    /// Makes a directory of its own below `out`.
+    fn begin<S: TestSummary>(out: &Path, id: &str, begun: &Begun) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+        let name = default_name(&begun.workload, id, begun.created_unix_ns)?;
+        let directory = ResultDirectory::create(&out.join(name), id)?;
+        let mut log = directory.create_log()?;
+        log.append(&Event::Started {
+            t_unix_ns: begun.created_unix_ns,
+            schema_version: S::SCHEMA_VERSION,
+            tool_version: begun.tool_version.clone(),
+            id: id.to_owned(),
+            kind: S::KIND,
+            command: begun.command.clone(),
+            profile: begun.workload.clone(),
+            plan: begun.plan.clone(),
+            environment: begun.environment.clone(),
+        })?;
+        Ok(Self { directory, log })
+    }
+
+    /// What cannot be written is told and ends nothing.
+    fn append(&mut self, event: &Event) {
+        if let Err(why) = self.log.append(event) {
+            say(&format!("warning: {why}"));
+        }
+    }
+
+    fn finish(mut self, summary: &impl TestSummary) -> anyhow::Result<PathBuf> {
+        self.log.append(&Event::Finished { t_unix_ns: SystemClock.unix_ns(), verdict: None })?;
+        self.directory.write_summary(summary)?;
+        Ok(self.directory.path().to_owned())
+    }
+}

@@ -1,0 +1,88 @@
+//! `keepup trace make`: a trace of a server that is made up.
+use std::fs::OpenOptions;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use keepup_workload::replay::personality::{PERSONALITIES, Personality};
+
+use crate::args::some_time;
+use crate::exit::{Exit, UsageError};
+use crate::output::{json, result};
+
+/// Make up the trace of a server, from documented distributions and a seed
+///
+/// The trace is marked synthetic. The same arguments make the same bytes.
+#[derive(clap::Args)]
+#[command(after_help = after_help())]
+pub(super) struct Args {
+    /// Which server
+    #[arg(value_parser = personality, value_name = "PERSONALITY")]
+    personality: &'static Personality,
+    /// The new file, in keepup's own format
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// Where all its chances come from
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// How long it lasts
+    #[arg(long, default_value = "60 s", value_parser = some_time, value_name = "TIME")]
+    time: Duration,
+    /// Rounds of its work per second [default: the personality's, see above]
+    #[arg(long, value_name = "RATE")]
+    rounds: Option<f64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn after_help() -> String {
+    let one = |p: &Personality| format!("  {}: {}; {} rounds/s", p.name, p.about, p.rounds_per_second);
+    let all = PERSONALITIES.map(one).join("\n");
+    format!(
+        "Personalities, one round each:\n{all}\n\nExample:\n  keepup trace make web-server web.trace --seed 7"
+    )
+}
+
+fn personality(name: &str) -> Result<&'static Personality, String> {
+    let names = || PERSONALITIES.map(|personality| personality.name).join(", ");
+    Personality::of_name(name).ok_or_else(|| format!("one of {}", names()))
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let (personality, path) = (args.personality, &args.out);
+    let what = || format!("cannot make {}", path.display());
+    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            let told = format!("{} exists; nothing is overwritten", path.display());
+            anyhow::Error::new(UsageError(format!("{told}\nhint: give another name, or remove it first")))
+        }
+        _ => anyhow::Error::new(e).context(what()),
+    })?;
+    let rounds = args.rounds.unwrap_or(personality.rounds_per_second);
+    let made = match personality.make(args.seed, args.time, rounds, BufWriter::new(file)) {
+        Ok(made) => made,
+        Err(e) => {
+            // A piece of a trace must not pass for one.
+            drop(std::fs::remove_file(path));
+            return Err(match e.kind() {
+                std::io::ErrorKind::InvalidInput => UsageError(format!("{}: {e}", what())).into(),
+                _ => anyhow::Error::new(e).context(what()),
+            });
+        }
+    };
+    match args.json {
+        true => json(&serde_json::to_value(made).context("cannot encode what was made")?),
+        false => result(&format!(
+            "{}: SYNTHETIC {}, seed {}: {} requests, {:.3} MB, in {} rounds",
+            path.display(),
+            personality.name,
+            args.seed,
+            made.records,
+            made.bytes as f64 / 1e6,
+            made.rounds
+        )),
+    }
+    Ok(Exit::Done)
+}

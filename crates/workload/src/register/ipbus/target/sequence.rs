@@ -1,0 +1,56 @@
+//! Numbers of packets, and the replies that are kept to be sent again.
+use std::collections::VecDeque;
+
+use super::super::packet::following;
+
+/// What a target remembers of its packets.
+pub(super) struct Sequence {
+    next: u16,
+    /// The last replies, oldest first.
+    kept: VecDeque<(u16, Vec<u8>)>,
+    most: usize,
+}
+
+impl Sequence {
+    /// Begins with packet 1; keeps so many replies.
+    pub(super) fn new(most: usize) -> Self {
+        Self { next: 1, kept: VecDeque::with_capacity(most), most }
+    }
+
+    /// Number of the packet that is expected.
+    pub(super) fn next(&self) -> u16 {
+        self.next
+    }
+
+    /// Whether the packet is to be done; then the one after it is expected.
+    pub(super) fn accepts(&mut self, id: u16) -> bool {
+        if id == 0 {
+            return true;
+        }
+        let is_next = id == self.next;
+        if is_next {
+            self.next = following(id);
+        }
+        is_next
+    }
+
+    /// Keeps a reply, and forgets the oldest when there are too many.
+    pub(super) fn keep(&mut self, id: u16, reply: &[u8]) {
+        let oldest = if self.kept.len() >= self.most { self.kept.pop_front() } else { None };
+        // Its memory serves again.
+        let mut memory = oldest.map(|(_, memory)| memory).unwrap_or_default();
+        memory.clear();
+        memory.extend_from_slice(reply);
+        self.kept.push_back((id, memory));
+    }
+
+    /// The reply to a packet, if it is still kept.
+    pub(super) fn kept(&self, id: u16) -> Option<&[u8]> {
+        // After 65535 packets a number comes again: the later one counts.
+        self.kept.iter().rev().find(|(kept, _)| *kept == id).map(|(_, reply)| reply.as_slice())
+    }
+}
+
+#[cfg(test)]
+#[path = "sequence_tests.rs"]
+mod tests;

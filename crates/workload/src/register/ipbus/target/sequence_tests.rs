@@ -1,0 +1,25 @@
+//! Each number is taken once and in turn; the last replies are kept, and no others.
+use super::*;
+
+#[test]
+fn numbers_in_turn_and_nought_always() {
+    let mut sequence = Sequence::new(2);
+    assert!(!sequence.accepts(2) && sequence.accepts(0) && sequence.accepts(1) && !sequence.accepts(1));
+    assert_eq!(sequence.next(), 2);
+    for id in 2..=u16::MAX {
+        assert!(sequence.accepts(id));
+    }
+    assert!(sequence.accepts(1) && !sequence.accepts(1));
+}
+
+#[test]
+fn the_last_replies_are_kept() {
+    let mut sequence = Sequence::new(2);
+    for id in 1..=3 {
+        sequence.keep(id, &[id as u8; 5]);
+    }
+    assert_eq!(sequence.kept(1), None);
+    assert_eq!((sequence.kept(2), sequence.kept(3)), (Some(&[2; 5][..]), Some(&[3; 5][..])));
+    sequence.keep(2, &[9]);
+    assert_eq!(sequence.kept(2), Some(&[9][..]), "the later one of the same number");
+}

@@ -1,0 +1,278 @@
+//! A trace in another format: keepup's own, or fio's iolog, version 3.
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::batch::NAME_BYTES_MAX;
+use super::header::TraceDevice;
+use super::native::NativeWriter;
+use super::record::{Flags, Operation, Record};
+use super::{Corrections, Trace, TraceError};
+
+/// Formats that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// keepup's own, which loses nothing.
+    Native,
+    /// fio's iolog, version 3.
+    Iolog3,
+}
+
+/// What was converted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Converted {
+    /// Requests written.
+    pub records: u64,
+    /// Devices, or files, that they go to.
+    pub devices: u64,
+    /// What was put right or left out on the way.
+    pub corrections: Corrections,
+    /// What the new format cannot hold.
+    pub lost: Vec<String>,
+}
+
+const OUT_BYTES: usize = 256 << 10;
+
+/// Writes `trace` to the new file `path`; a file that was begun and could not be finished is removed.
+///
+/// # Errors
+/// When the trace cannot be read, or the file exists or cannot be written.
+pub fn convert(trace: &mut Trace, target: Target, path: &Path) -> Result<Converted, TraceError> {
+    // Read first: what is no trace leaves no file behind.
+    let mut records = Vec::new();
+    let goes_on = trace.fill(&mut records)?;
+    let failed = |source| TraceError::Io { action: "write", path: path.to_owned(), source };
+    let new = OpenOptions::new().write(true).create_new(true).open(path);
+    let file = new.map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => TraceError::Usage {
+            what: format!("{} exists; nothing is overwritten", path.display()),
+            help: "give another name, or remove it first".into(),
+        },
+        _ => failed(e),
+    })?;
+    let outcome = write(trace, target, path, (records, goes_on), BufWriter::with_capacity(OUT_BYTES, file));
+    if outcome.is_err() {
+        // The error is what counts; a piece of a trace must not pass for one.
+        drop(std::fs::remove_file(path));
+    }
+    outcome
+}
+
+fn write(
+    trace: &mut Trace,
+    target: Target,
+    path: &Path,
+    (mut records, mut goes_on): (Vec<Record>, bool),
+    out: impl Write,
+) -> Result<Converted, TraceError> {
+    let failed = |source| TraceError::Io { action: "write", path: path.to_owned(), source };
+    let mut writer = match target {
+        Target::Native => Writer::Native(NativeWriter::new(out, trace.header()).map_err(failed)?),
+        Target::Iolog3 => Writer::Iolog(IologWriter::new(out).map_err(failed)?),
+    };
+    let (mut devices, mut written) = (0, 0);
+    loop {
+        for device in &trace.devices()[devices..] {
+            writer.device(device).map_err(failed)?;
+            devices += 1;
+        }
+        for record in &records {
+            writer.record(record).map_err(failed)?;
+        }
+        written += records.len() as u64;
+        records.clear();
+        if !goes_on {
+            break;
+        }
+        goes_on = trace.fill(&mut records)?;
+    }
+    let corrections = *trace.corrections();
+    let lost = match writer {
+        Writer::Native(writer) => {
+            writer.finish(&corrections).map_err(failed)?;
+            Vec::new()
+        }
+        Writer::Iolog(writer) => writer.finish().map_err(failed)?,
+    };
+    Ok(Converted { records: written, devices: devices as u64, corrections, lost })
+}
+
+enum Writer<W: Write> {
+    Native(NativeWriter<W>),
+    Iolog(IologWriter<W>),
+}
+
+impl<W: Write> Writer<W> {
+    fn device(&mut self, device: &TraceDevice) -> io::Result<()> {
+        match self {
+            Self::Native(writer) => writer.device(device),
+            Self::Iolog(writer) => writer.device(device),
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Record) -> io::Result<()> {
+        match self {
+            Self::Native(writer) => writer.record(record),
+            Self::Iolog(writer) => writer.record(record),
+        }
+    }
+}
+
+/// Writes fio's iolog, version 3, as fio 3.31 and later read it: a line for each request, with us from the
+/// first.
+pub struct IologWriter<W: Write> {
+    out: W,
+    names: Vec<String>,
+    /// Whether a file's `add` and `open` were written.
+    is_open: Vec<bool>,
+    line: Vec<u8>,
+    last_us: u64,
+    completions: u64,
+    fractions: u64,
+    flagged: u64,
+    renamed: Vec<(String, String)>,
+}
+
+impl<W: Write> IologWriter<W> {
+    /// Begins a log.
+    ///
+    /// # Errors
+    /// When `out` does not take it.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        out.write_all(b"fio version 3 iolog\n")?;
+        Ok(Self {
+            out,
+            names: Vec::new(),
+            is_open: Vec::new(),
+            line: Vec::new(),
+            last_us: 0,
+            completions: 0,
+            fractions: 0,
+            flagged: 0,
+            renamed: Vec::new(),
+        })
+    }
+
+    /// Adds a file. fio's names have no blanks and at most 256 bytes.
+    ///
+    /// # Errors
+    /// When two names become the same.
+    pub fn device(&mut self, device: &TraceDevice) -> io::Result<()> {
+        let mut name = device.name.replace(|c: char| c.is_whitespace() || c.is_control(), "_");
+        while name.len() > NAME_BYTES_MAX {
+            name.pop();
+        }
+        if name.is_empty() || self.names.contains(&name) {
+            let what = format!("two devices would be called {name:?} in an iolog");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        if name != device.name {
+            self.renamed.push((device.name.clone(), name.clone()));
+        }
+        self.names.push(name);
+        self.is_open.push(false);
+        Ok(())
+    }
+
+    /// Adds a request.
+    ///
+    /// # Errors
+    /// When the output does not take it, or its device was not added.
+    pub fn record(&mut self, record: &Record) -> io::Result<()> {
+        let device = usize::from(record.device);
+        let Some(name) = self.names.get(device) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a request of no known device"));
+        };
+        let action = match record.operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Flush => "sync",
+            Operation::Discard => "trim",
+        };
+        let us = record.issue_ns / 1000;
+        self.fractions += u64::from(!record.issue_ns.is_multiple_of(1000));
+        self.completions += u64::from(record.completion_ns().is_some());
+        self.flagged += u64::from(record.flags != Flags::NONE);
+        self.last_us = us;
+        self.line.clear();
+        if !std::mem::replace(&mut self.is_open[device], true) {
+            for verb in ["add", "open"] {
+                begin(&mut self.line, us, name, verb);
+                self.line.push(b'\n');
+            }
+        }
+        begin(&mut self.line, us, name, action);
+        for number in [record.offset, u64::from(record.bytes)] {
+            self.line.push(b' ');
+            put_number(&mut self.line, number);
+        }
+        self.line.push(b'\n');
+        self.out.write_all(&self.line)
+    }
+
+    /// Closes all files and tells what could not be said.
+    ///
+    /// # Errors
+    /// When the output does not take it.
+    pub fn finish(mut self) -> io::Result<Vec<String>> {
+        for (name, _) in self.names.iter().zip(&self.is_open).filter(|(_, is_open)| **is_open) {
+            self.line.clear();
+            begin(&mut self.line, self.last_us, name, "close");
+            self.line.push(b'\n');
+            self.out.write_all(&self.line)?;
+        }
+        self.out.flush()?;
+        let counts = [
+            (self.completions, "completion times"),
+            (self.fractions, "times below 1 us, cut off"),
+            (self.flagged, "flags such as FUA"),
+        ];
+        let mut lost: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{what}, of {count} requests"))
+            .collect();
+        let renamed = |(old, new): &(String, String)| format!("the name {old:?}, which became {new:?}");
+        lost.extend(self.renamed.iter().map(renamed));
+        Ok(lost)
+    }
+}
+
+fn begin(line: &mut Vec<u8>, us: u64, name: &str, action: &str) {
+    put_number(line, us);
+    line.push(b' ');
+    line.extend_from_slice(name.as_bytes());
+    line.push(b' ');
+    line.extend_from_slice(action.as_bytes());
+}
+
+/// Adds the digits of a number.
+#[inline]
+fn put_number(line: &mut Vec<u8>, mut number: u64) {
+    let (mut digits, mut at) = ([0; 20], 20);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[at..]);
+}
+
+/// The format that a new file's name speaks of: an iolog by `.iolog` or `.log`, else keepup's own.
+pub fn target_of(path: &Path) -> Target {
+    match PathBuf::from(path).extension().and_then(|extension| extension.to_str()) {
+        Some("iolog" | "log") => Target::Iolog3,
+        _ => Target::Native,
+    }
+}
+
+#[cfg(test)]
+#[path = "convert_tests.rs"]
+mod tests;

@@ -1,0 +1,41 @@
+//! Arbitrary bytes as datagrams of IPbus: read in every way, and answered by a target.
+#![no_main]
+
+use keepup_workload::register::ipbus::Machine;
+use keepup_workload::register::ipbus::packet::{ByteOrder, PacketHeader, Reply, Request, Status, Words};
+use libfuzzer_sys::fuzz_target;
+
+/// MTU of the target, and what IP and UDP take of it, in bytes.
+const MTU_BYTES: usize = 28 + 400;
+
+fuzz_target!(|data: &[u8]| {
+    let _ = Status::from_reply(data);
+    for order in [ByteOrder::Big, ByteOrder::Little] {
+        let mut words = Words::after_header(data, order);
+        while let Some(Ok(request)) = Request::next(&mut words) {
+            assert!(request.data.count() <= data.len() / 4);
+        }
+        let mut words = Words::after_header(data, order);
+        while let Some(Ok(reply)) = Reply::next(&mut words) {
+            assert!(reply.data.count() <= data.len() / 4);
+        }
+    }
+    let mut machine = Machine::new(MTU_BYTES, 4, 1000, Some(500));
+    let mut reply = Vec::new();
+    // The first byte says where a second datagram begins, which meets what the first has left behind.
+    let cut = data.first().map_or(0, |first| usize::from(*first) * 4).min(data.len());
+    for datagram in [data, &data[cut..]] {
+        reply.clear();
+        let is_answered = machine.answer(datagram, &mut reply);
+        assert_ne!(is_answered, reply.is_empty());
+        assert!(reply.len() <= MTU_BYTES - 28);
+        if is_answered {
+            let (header, order) = PacketHeader::of(&reply).expect("a target speaks IPbus");
+            let asked = PacketHeader::of(datagram).expect("a target answers packets alone");
+            assert_eq!(header.id, asked.0.id);
+            // All but the last are done; after one that was not nothing follows.
+            let mut words = Words::after_header(&reply, order);
+            while let Some(Ok(_)) = Reply::next(&mut words) {}
+        }
+    }
+});
