@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use keepup_measure::stats::median;
 use keepup_testkit::Program;
 use keepup_testkit::cable::Cable;
 use keepup_testkit::root::{allowed, skip};
@@ -13,6 +14,8 @@ use crate::net::{across, done, net, number, serve, wired};
 
 /// How far the two may be apart.
 const AGREEMENT: f64 = 0.03;
+/// Most pairs of a comparison.
+const PAIRS: usize = 5;
 const PORT: &str = "5213";
 
 /// Whether iperf3 is there, or a visible skip.
@@ -59,11 +62,18 @@ fn goodput(found: &Value) -> f64 {
     flows.iter().map(|f| number(f, "/received/bytes") / number(f, "/received/seconds")).sum()
 }
 
-fn agree(what: &str, ours: f64, theirs: f64) {
-    assert!(
-        (ours / theirs - 1.0).abs() < AGREEMENT,
-        "{what}: keepup {ours}, iperf3 {theirs} bytes per second"
-    );
+/// Alternates the two until the medians agree: the machine is shared, and a second of either may be
+/// disturbed.
+fn agree(what: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
+    let (mut kept, mut reached) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        kept.push(ours());
+        reached.push(theirs());
+        if (median(&kept).unwrap() / median(&reached).unwrap() - 1.0).abs() < AGREEMENT {
+            return;
+        }
+    }
+    panic!("{what}: keepup {kept:?}, iperf3 {reached:?} bytes per second");
 }
 
 #[test]
@@ -81,18 +91,23 @@ fn over_a_shaped_cable_both_say_the_same() {
         goodput(&done(&across(&place, &cable, kind, &more).wait()))
     };
     // Not with what probes the path now and then, as bbr does.
-    agree("TCP, 1 flow", ours("tcp", &["--congestion", "reno"]), peer(&["-C", "reno"]));
+    let reno = ["--congestion", "reno"];
+    agree("TCP, 1 flow", || ours("tcp", &reno), || peer(&["-C", "reno"]));
     agree(
         "TCP, 4 flows",
-        ours("tcp", &["--congestion", "reno", "--flows", "4"]),
-        peer(&["-C", "reno", "-P", "4"]),
+        || ours("tcp", &[&reno[..], &["--flows", "4"]].concat()),
+        || peer(&["-C", "reno", "-P", "4"]),
     );
     agree(
         "UDP below the link's rate",
-        ours("udp", &["--rate", "20 MB/s"]),
-        peer(&["-u", "-l", "1400", "-b", "160M"]),
+        || ours("udp", &["--rate", "20 MB/s"]),
+        || peer(&["-u", "-l", "1400", "-b", "160M"]),
     );
-    agree("UDP above it", ours("udp", &["--rate", "30 MB/s"]), peer(&["-u", "-l", "1400", "-b", "240M"]));
+    agree(
+        "UDP above it",
+        || ours("udp", &["--rate", "30 MB/s"]),
+        || peer(&["-u", "-l", "1400", "-b", "240M"]),
+    );
 }
 
 #[test]
@@ -108,6 +123,6 @@ fn over_loopback_both_keep_the_rate_that_is_asked_for() {
         goodput(&done(&net(place.path(), kind, &[&address], &more)))
     };
     let peer = |flags: &[&str]| iperf3(place.path(), &[], &[], "127.0.0.1", flags);
-    agree("TCP", ours("tcp", &["--rate", "100 MB/s"]), peer(&["-b", "800M"]));
-    agree("UDP", ours("udp", &["--rate", "20 MB/s"]), peer(&["-u", "-l", "1400", "-b", "160M"]));
+    agree("TCP", || ours("tcp", &["--rate", "100 MB/s"]), || peer(&["-b", "800M"]));
+    agree("UDP", || ours("udp", &["--rate", "20 MB/s"]), || peer(&["-u", "-l", "1400", "-b", "160M"]));
 }

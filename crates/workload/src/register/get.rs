@@ -4,7 +4,7 @@ use std::path::Path;
 use keepup_sys::register::Span;
 
 use super::error::RegisterError;
-use super::method::open;
+use super::method::{named, open};
 use super::profile::TargetProfile;
 use super::target::Target;
 
@@ -28,19 +28,10 @@ pub struct Read<'a> {
 pub fn get(target: &Target, root: &Path, read: &Read<'_>) -> Result<Vec<u64>, RegisterError> {
     let span = &read.span;
     let wrong = |what: String, hint: String| RegisterError::Span { target: target.to_string(), what, hint };
-    let mut ways = open(target, root, read.profile)?;
-    let known: Vec<&str> = ways.iter().map(|way| way.name()).collect();
-    let index = match read.method {
-        Some(name) => known.iter().position(|known| *known == name),
-        None => Some(0).filter(|_| !known.is_empty()),
+    let mut ways = named(target, open(target, root, read.profile)?, read.method.as_slice())?;
+    let Some(way) = ways.first_mut() else {
+        return Err(wrong("it has no way of being read".into(), "another target".into()));
     };
-    let index = index.ok_or_else(|| {
-        wrong(
-            format!("it cannot be read by {:?}", read.method.unwrap_or_default()),
-            format!("--method {}", known.join(", ")),
-        )
-    })?;
-    let way = &mut ways[index];
     let most = super::test::DEPTH_MAX;
     if span.count > most {
         return Err(wrong(format!("{} registers at a time: more than {most}", span.count), "--count".into()));

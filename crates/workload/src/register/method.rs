@@ -98,6 +98,24 @@ pub(super) fn open(
     Ok(ways)
 }
 
+/// Those of a target's ways that are named; all of them without a name.
+pub(super) fn named(
+    target: &Target,
+    mut ways: Vec<Box<dyn Method>>,
+    names: &[&str],
+) -> Result<Vec<Box<dyn Method>>, RegisterError> {
+    let known: Vec<&str> = ways.iter().map(|way| way.name()).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        return Err(RegisterError::Span {
+            target: target.to_string(),
+            what: format!("it cannot be read by {unknown:?}"),
+            hint: format!("--method {}", known.join(", ")),
+        });
+    }
+    ways.retain(|way| names.is_empty() || names.contains(&way.name()));
+    Ok(ways)
+}
+
 /// Whether the target's device is the one that a profile is for.
 fn is_meant(target: &Target, root: &Path, profile: &TargetProfile) -> Result<(), RegisterError> {
     let Some(expected) = &profile.id else { return Ok(()) };

@@ -56,7 +56,7 @@ fn another_device_is_not_written_to() {
     let path = gone.path().join(FUNCTION).join("resource0");
     fs::write(&path, vec![0xff; 1 << 20]).unwrap();
     let why = write(gone.path(), "pci:0000:00:04.0/bar0", 4, 1).unwrap_err();
-    assert!(why.contains("reads 0xffffffff instead of 0x10000ed: nothing is written"), "{why}");
+    assert!(why.contains("reads 0xffffffff instead of 0x10000ed"), "{why}");
     fs::write(&path, vec![0; 0x90]).unwrap();
     let why = write(gone.path(), "pci:0000:00:04.0/bar0", 4, 1).unwrap_err();
     assert!(why.contains("beyond the 144 bytes"), "{why}");

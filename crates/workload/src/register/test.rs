@@ -11,7 +11,7 @@ use keepup_results::{RegisterDevice, RegisterMethod, RegisterPoint, RegisterRun}
 use keepup_sys::register::{Span, Width};
 
 use super::error::RegisterError;
-use super::method::{Method, Store, open};
+use super::method::{Method, Store, named, open};
 use super::profile::{Identity, TargetProfile};
 use super::target::Target;
 use crate::spent::told;
@@ -157,17 +157,9 @@ impl RegisterTest {
 
     /// Opens the ways that are asked for.
     fn open(&self) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-        let mut ways = open(&self.spec.target, &self.root, self.spec.profile.as_ref())?;
-        let known: Vec<&str> = ways.iter().map(|way| way.name()).collect();
-        let unknown = self.spec.methods.iter().find(|name| !known.contains(&name.as_str()));
-        if let Some(unknown) = unknown {
-            let what = format!("it cannot be read by {unknown:?}");
-            let hint = format!("--method {}", known.join(", "));
-            return Err(RegisterError::Span { target: self.spec.target.to_string(), what, hint });
-        }
-        ways.retain(|way| {
-            self.spec.methods.is_empty() || self.spec.methods.iter().any(|name| name == way.name())
-        });
+        let ways = open(&self.spec.target, &self.root, self.spec.profile.as_ref())?;
+        let names: Vec<&str> = self.spec.methods.iter().map(String::as_str).collect();
+        let mut ways = named(&self.spec.target, ways, &names)?;
         let writing = self.spec.store.map(|store| self.writing(store, &ways)).transpose()?;
         ways.extend(writing.into_iter().flatten());
         Ok(ways)

@@ -65,7 +65,6 @@ fn memory_is_read_by_all_ways_at_all_depths() {
         for point in &method.points {
             assert_eq!((point.seconds.len(), point.cpu_seconds.len()), (5, 5));
             assert!(point.seconds.iter().all(|s| *s > 0.0) && point.transfers_per_trial > 0, "{point:?}");
-            assert!(point.depth * point.transfers_per_trial >= 1000, "{point:?}");
         }
         assert!(method.single.unwrap().p50_ns > 0);
     }
