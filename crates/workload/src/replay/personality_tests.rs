@@ -1,5 +1,8 @@
 //! What was made is what its description says.
-use super::super::trace::{Hints, Trace, describe};
+use fastrand::Rng;
+
+use super::super::trace::{Hints, Trace, TraceInfo, describe};
+use super::draw::{LONGEST, SHAPE, gamma};
 use super::*;
 
 fn made(personality: &Personality, seed: u64, seconds: u64) -> (Vec<u8>, Made) {
@@ -47,6 +50,69 @@ fn operations_and_rates_are_those_of_the_description() {
     }
 }
 
+/// What is told of 200 rounds.
+fn described(personality: &Personality) -> (TraceInfo, f64) {
+    let seconds = (200.0 / personality.rounds_per_second) as u64;
+    let (bytes, made) = made(personality, 3, seconds);
+    let mut trace = Trace::from_bytes("made", bytes, &Hints::default(), None).unwrap();
+    (describe(&mut trace).unwrap(), made.rounds as f64)
+}
+
+#[test]
+fn desktops_ask_for_what_their_sources_counted() {
+    // Of a round: reads, their bytes, writes, their bytes; of all requests those that go on where the one
+    // before ended, also where rounds go on side by side. A start has 400 requests of 20,000 bytes, 24 of
+    // 444 MB of them written.
+    let start = ([336.0, 7.57e6, 64.0, 0.43e6], 0.05);
+    let office = ([111.71, 2.63e6, 14.13, 1.31e6], 1294.0 / 12_584.0);
+    let editing = ([358.3, 7.31e6, 731.4, 88.1e6], 49_019.0 / 69_739.0);
+    for (personality, (expected, goes_on)) in
+        [(&DESKTOP_START, start), (&OFFICE, office), (&IMAGE_EDITING, editing)]
+    {
+        let (info, rounds) = described(personality);
+        let name = personality.name;
+        let found: Vec<f64> = [Operation::Read, Operation::Write]
+            .iter()
+            .filter_map(|kind| info.whole.operations.iter().find(|part| part.operation == *kind))
+            .flat_map(|part| [part.records as f64 / rounds, part.bytes as f64 / rounds])
+            .collect();
+        // Requests are rounded to whole ones of a round, their bytes to pages.
+        for ((found, expected), within) in found.iter().zip(expected).zip([0.01, 0.06, 0.01, 0.06]) {
+            assert!((found / expected - 1.0).abs() < within, "{name}: {found} {expected}");
+        }
+        let jumps = info.whole.jumps.as_ref().unwrap();
+        let share = jumps.in_streams as f64 / info.whole.records as f64;
+        assert!((share - goes_on).abs() < 0.01, "{name}: {share} {goes_on}");
+    }
+}
+
+#[test]
+fn a_desktop_is_idle_most_of_the_time() {
+    for personality in [&DESKTOP_START, &OFFICE, &IMAGE_EDITING] {
+        let (bytes, _) = made(personality, 4, 1000);
+        let mut trace = Trace::from_bytes("made", bytes, &Hints::default(), None).unwrap();
+        let mut records = Vec::new();
+        while trace.fill(&mut records).unwrap() {}
+        // Idle: nothing for 100 ms and more.
+        let gaps = records.windows(2).map(|pair| pair[1].issue_ns - pair[0].issue_ns);
+        let idle_ns: u64 = gaps.filter(|gap| *gap >= 100_000_000).sum();
+        let share = idle_ns as f64 / records.last().unwrap().issue_ns as f64;
+        assert!(share > 0.75, "{}: {share}", personality.name);
+    }
+}
+
+#[test]
+fn lognormal_sizes_have_their_median_and_mean() {
+    let mut rng = Rng::with_seed(5);
+    let sizes = Sizes::Lognormal { median: 8192.0, mean: 23_500.0 };
+    let mut drawn: Vec<u64> = (0..100_000).map(|_| sizes.draw(&mut rng)).collect();
+    drawn.sort_unstable();
+    let (median, mean) = (drawn[50_000] as f64, drawn.iter().sum::<u64>() as f64 / 1e5);
+    // The cut costs 2 % of the mean, the error of the mean is 0.7 %.
+    assert!((median / 8192.0 - 1.0).abs() < 0.02 && (mean / 23_500.0 - 1.0).abs() < 0.05, "{median} {mean}");
+    assert!(drawn.last().is_some_and(|longest| *longest <= IO_BYTES));
+}
+
 #[test]
 fn files_have_filebenchs_sizes() {
     let mut rng = Rng::with_seed(5);
@@ -80,4 +146,7 @@ fn nothing_and_too_much_are_refused() {
     for rate in [0.0, -1.0, f64::NAN, 1e12] {
         assert!(WEB_SERVER.make(1, time, rate, Vec::new()).is_err(), "{rate}");
     }
+    // Rounds that take seconds would all be in memory.
+    let told = IMAGE_EDITING.make(1, time, 5000.0, Vec::new()).unwrap_err().to_string();
+    assert!(told.contains("side by side"), "{told}");
 }

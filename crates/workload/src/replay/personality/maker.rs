@@ -1,0 +1,163 @@
+//! What a personality's rounds ask for, in the order of time.
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+
+use fastrand::Rng;
+
+use super::draw::exponential;
+use super::{IO_BYTES, LOG_BYTES, Made, PAGE, PAUSE_NS, Personality, Requests, Step};
+use crate::replay::trace::{Flags, NativeWriter, Operation, Record};
+
+/// A request that was not given yet: time, number, operation, offset, bytes, flags; the number keeps the
+/// order of those with the same time.
+type Waiting = (u64, u64, u8, u64, u32, u8);
+
+/// The state of a trace that is made.
+pub(super) struct Maker<'a> {
+    personality: &'a Personality,
+    seed: u64,
+    rng: Rng,
+    pub(super) made: Made,
+    /// Bytes that were added to the log.
+    log_bytes: u64,
+    /// Requests that were not given, the earliest on top.
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    number: u64,
+    zero_ns: Option<u64>,
+}
+
+impl<'a> Maker<'a> {
+    pub(super) fn new(personality: &'a Personality, seed: u64) -> Self {
+        Self {
+            personality,
+            seed,
+            rng: Rng::with_seed(seed),
+            made: Made { records: 0, bytes: 0, rounds: 0 },
+            log_bytes: 0,
+            waiting: BinaryHeap::new(),
+            number: 0,
+            zero_ns: None,
+        }
+    }
+
+    /// A round that begins at `start_ns`.
+    pub(super) fn round(&mut self, start_ns: f64) {
+        self.made.rounds += 1;
+        let mut at_ns = start_ns;
+        for step in self.personality.round {
+            match *step {
+                Step::ReadFile => {
+                    let file = self.rng.u64(..self.personality.files);
+                    // A file that is not written keeps its length.
+                    let mut rng = Rng::with_seed(self.seed ^ (file + 1).rotate_left(32));
+                    let bytes = self.personality.file_bytes.draw(&mut rng);
+                    self.whole(&mut at_ns, Operation::Read, file, bytes);
+                }
+                Step::WriteFile => {
+                    let file = self.rng.u64(..self.personality.files);
+                    let mut rng = self.rng.fork();
+                    let bytes = self.personality.file_bytes.draw(&mut rng);
+                    self.whole(&mut at_ns, Operation::Write, file, bytes);
+                }
+                Step::Append(most) => self.append(at_ns, most),
+                Step::Flush => self.add(at_ns, Operation::Flush, 0, 0, Flags::NONE),
+                Step::ReadAt(bytes) => {
+                    let offset = self.somewhere(bytes);
+                    self.add(at_ns, Operation::Read, offset, bytes, Flags::NONE);
+                }
+                Step::WriteEvery { rounds, writes, bytes } => {
+                    let count = if self.made.rounds.is_multiple_of(rounds) { writes } else { 0 };
+                    for _ in 0..count {
+                        let offset = self.somewhere(bytes);
+                        self.add(at_ns, Operation::Write, offset, bytes, Flags::FUA);
+                        at_ns += self.exponential(PAUSE_NS);
+                    }
+                }
+                Step::Requests(requests) => self.requests(&mut at_ns, requests),
+                Step::Think(seconds) => at_ns += self.exponential(seconds * 1e9),
+            }
+            at_ns += self.exponential(PAUSE_NS);
+        }
+    }
+
+    /// A file from begin to end, by [`IO_BYTES`].
+    fn whole(&mut self, at_ns: &mut f64, operation: Operation, file: u64, bytes: u64) {
+        let start = file * self.personality.file_bytes.longest();
+        let mut done = 0;
+        while done < bytes {
+            let piece = IO_BYTES.min(bytes - done);
+            self.add(*at_ns, operation, start + done, piece, Flags::NONE);
+            *at_ns += self.exponential(PAUSE_NS);
+            done += piece;
+        }
+    }
+
+    /// Up to `most` bytes behind those that were added before.
+    fn append(&mut self, at_ns: f64, most: u64) {
+        let bytes = self.rng.u64(1..=most);
+        // Past the end of its room it begins again.
+        if self.log_bytes + bytes > LOG_BYTES {
+            self.log_bytes = 0;
+        }
+        let start = self.personality.files_bytes() + self.log_bytes;
+        self.add(at_ns, Operation::Write, start, bytes, Flags::NONE);
+        self.log_bytes += bytes;
+    }
+
+    /// Requests of whole pages, some of which go on where the one before ended.
+    fn requests(&mut self, at_ns: &mut f64, requests: Requests) {
+        let room = self.personality.files_bytes();
+        let mut next = None;
+        for _ in 0..requests.count {
+            let pages = (requests.bytes.draw(&mut self.rng) as f64 / PAGE as f64).round().max(1.0);
+            let bytes = pages as u64 * PAGE;
+            let goes_on = self.rng.f64() < requests.goes_on;
+            let offset = match next {
+                Some(next) if goes_on && next + bytes <= room => next,
+                _ => self.rng.u64(..=(room - bytes) / PAGE) * PAGE,
+            };
+            self.add(*at_ns, requests.operation, offset, bytes, requests.flags);
+            *at_ns += self.exponential(PAUSE_NS);
+            next = Some(offset + bytes);
+        }
+    }
+
+    /// A place in a file for so many bytes, at a multiple of them.
+    fn somewhere(&mut self, bytes: u64) -> u64 {
+        let places = self.personality.files_bytes() / bytes;
+        self.rng.u64(..places) * bytes
+    }
+
+    /// Adds a request, in whole pages.
+    fn add(&mut self, at_ns: f64, operation: Operation, offset: u64, bytes: u64, flags: Flags) {
+        let (start, end) = match operation {
+            Operation::Flush => (0, 0),
+            _ => (offset / PAGE * PAGE, (offset + bytes).next_multiple_of(PAGE)),
+        };
+        let request = (at_ns as u64, self.number, operation as u8, start, (end - start) as u32, flags.bits());
+        self.number += 1;
+        self.waiting.push(Reverse(request));
+    }
+
+    /// Gives what comes before `until_ns`; nothing that is added later does.
+    pub(super) fn give(&mut self, until_ns: u64, writer: &mut NativeWriter<impl Write>) -> io::Result<()> {
+        while let Some(Reverse((at_ns, _, operation, offset, bytes, flags))) = self.waiting.peek().copied() {
+            if at_ns >= until_ns {
+                break;
+            }
+            self.waiting.pop();
+            let zero_ns = *self.zero_ns.get_or_insert(at_ns);
+            let operation = Operation::of_number(operation).unwrap_or(Operation::Read);
+            let record = Record::new(at_ns - zero_ns, operation, 0, offset, bytes);
+            writer.record(&record.flagged(Flags::of_bits(flags).unwrap_or_default()))?;
+            self.made.records += 1;
+            self.made.bytes += u64::from(bytes);
+        }
+        Ok(())
+    }
+
+    pub(super) fn exponential(&mut self, mean: f64) -> f64 {
+        exponential(&mut self.rng, mean)
+    }
+}
