@@ -58,5 +58,7 @@ mod retention;
 mod soak;
 #[path = "trace.rs"]
 mod trace;
+#[path = "trace_real.rs"]
+mod trace_real;
 #[path = "volumes.rs"]
 mod volumes;
