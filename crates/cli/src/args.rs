@@ -8,6 +8,7 @@ use keepup_recorder::config::EngineChoice;
 use keepup_recorder::{PlacementKind, RecorderConfig};
 use keepup_recording::retention::KeepLimit;
 use keepup_workload::detector::SourceRate;
+use keepup_workload::disk::mode::Access;
 
 use crate::loads::LoadArgs;
 
@@ -127,6 +128,25 @@ pub(crate) enum EngineArg {
     Ring,
     /// Plain calls
     Plain,
+}
+
+/// Access, as users write it.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum AccessArg {
+    /// Past the page cache
+    #[default]
+    Direct,
+    /// Through the page cache
+    Buffered,
+}
+
+impl AccessArg {
+    pub(crate) fn access(self) -> Access {
+        match self {
+            Self::Direct => Access::Direct,
+            Self::Buffered => Access::Buffered,
+        }
+    }
 }
 
 /// Which recording.

@@ -10,6 +10,7 @@ use keepup_stream::source::SourceError;
 use keepup_workload::net::NetError;
 use keepup_workload::register::RegisterError;
 use keepup_workload::register::ipbus::IpbusError;
+use keepup_workload::replay::ReplayError;
 use keepup_workload::replay::trace::TraceError;
 use keepup_workload::{VolumeTrouble, WorkloadError};
 
@@ -74,6 +75,9 @@ impl Exit {
         if let Some(e) = cause.downcast_ref::<RecordingError>() {
             return Some(Self::of_recording(e));
         }
+        if let Some(e) = cause.downcast_ref::<ReplayError>() {
+            return Some(Self::of_replay(e));
+        }
         if let Some(e) = cause.downcast_ref::<TraceError>() {
             return Some(Self::of_trace(e));
         }
@@ -104,12 +108,20 @@ impl Exit {
                 RegisterError::Name { .. } | RegisterError::Span { .. } | RegisterError::Profile { .. },
             ) => Self::Usage,
             WorkloadError::Register(RegisterError::Unsafe { .. }) => Self::Unsafe,
+            WorkloadError::Replay(e) => Self::of_replay(e),
             WorkloadError::StatePlan { .. } | WorkloadError::Interface { .. } => Self::Usage,
             WorkloadError::State { .. } | WorkloadError::Reference { .. } => Self::Failed,
             WorkloadError::Recorder(e) => Self::of_recorder(e),
             WorkloadError::Source(e) => Self::of_source(e),
             WorkloadError::Recording(e) => Self::of_recording(e),
             _ => Self::Environment,
+        }
+    }
+
+    fn of_replay(error: &ReplayError) -> Self {
+        match error {
+            ReplayError::Trace(e) => Self::of_trace(e),
+            ReplayError::Unfit { .. } => Self::Usage,
         }
     }
 

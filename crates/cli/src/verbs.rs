@@ -12,6 +12,7 @@ pub(crate) mod qualify;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod register;
+pub(crate) mod replay;
 pub(crate) mod sink;
 mod sitting;
 pub(crate) mod soak;

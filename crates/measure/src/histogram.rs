@@ -62,9 +62,14 @@ impl Latency {
         }
     }
 
+    /// What the share `q` of all latencies, 0 to 1, is not above, in ns.
+    pub fn quantile_ns(&self, q: f64) -> u64 {
+        self.histogram.value_at_quantile(q)
+    }
+
     /// Count, mean, percentiles and maximum.
     pub fn summary(&self) -> LatencySummary {
-        let quantile_ns = |q| self.histogram.value_at_quantile(q);
+        let quantile_ns = |q| self.quantile_ns(q);
         LatencySummary {
             count: self.histogram.len(),
             mean_ns: self.histogram.mean(),

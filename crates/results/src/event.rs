@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::disk::DiskRun;
 use crate::net::NetRun;
 use crate::register::RegisterRun;
+use crate::replay::ReplayPass;
 use crate::summary::{Kind, TrialResult, Verdict};
 
 /// One thing that happened. `t_unix_ns` is nanoseconds since the Unix epoch.
@@ -80,6 +81,13 @@ pub enum Event {
         t_unix_ns: u64,
         /// What it found.
         run: Box<RegisterRun>,
+    },
+    /// A pass of a replay ended.
+    ReplayPass {
+        /// When.
+        t_unix_ns: u64,
+        /// What it found.
+        pass: Box<ReplayPass>,
     },
     /// Events of a stream were lost.
     Loss {

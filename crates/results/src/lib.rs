@@ -20,6 +20,7 @@ mod load;
 mod log;
 mod net;
 mod register;
+mod replay;
 #[cfg(test)]
 #[path = "schema_tests.rs"]
 mod schema;
@@ -48,6 +49,10 @@ pub use net::{
 pub use register::{
     RegisterBreakEven, RegisterCost, RegisterDevice, RegisterFit, RegisterKnee, RegisterMethod,
     RegisterPoint, RegisterRun, RegisterSummary, RegisterVerdict,
+};
+pub use replay::{
+    ReplayCheck, ReplayFidelity, ReplayIndex, ReplayMap, ReplayMetric, ReplayPass, ReplayPlace, ReplayRatio,
+    ReplaySummary, ReplayTimes, ReplayTrace,
 };
 pub use soak::{
     SOAK_SCHEMA_VERSION, SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin,

@@ -10,6 +10,7 @@ use crate::doctor::DoctorSummary;
 use crate::example::fit;
 use crate::net::NetSummary;
 use crate::register::RegisterSummary;
+use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
 use crate::summary::ResultSummary;
 
@@ -29,6 +30,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("net.schema.json", &schema_of::<NetSummary>());
     committed("doctor.schema.json", &schema_of::<DoctorSummary>());
     committed("register.schema.json", &schema_of::<RegisterSummary>());
+    committed("replay.schema.json", &schema_of::<ReplaySummary>());
     committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 

@@ -93,6 +93,8 @@ pub enum Kind {
     Net,
     /// A test of register access.
     Register,
+    /// A replay of traces.
+    Replay,
 }
 
 /// The answer to "can this machine keep up with this detector?".

@@ -148,6 +148,23 @@ pub fn direct_alignment(file: &OwnedFd) -> Option<u32> {
     Some(told.stx_dio_offset_align).filter(|align| *align > 0)
 }
 
+/// The same for files in `directory`; nothing where it has none without a name (`O_TMPFILE`) either.
+pub fn direct_alignment_in(directory: &Path) -> Option<u32> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    direct_alignment(&openat(CWD, directory, flags, Mode::from_raw_mode(0o600)).ok()?)
+}
+
+/// Size of the block device `path`, bytes.
+pub fn device_bytes(path: &Path) -> Result<u64, SysError> {
+    let failed = |source| SysError::File { action: "measure", path: path.into(), source };
+    let file = open_as(path, Access::Buffered, OFlags::empty())?;
+    let kind = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?.st_mode;
+    if rustix::fs::FileType::from_raw_mode(kind) != rustix::fs::FileType::BlockDevice {
+        return Err(SysError::Invalid { what: format!("{} is no block device", path.display()) });
+    }
+    rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0)).map_err(|e| failed(e.into()))
+}
+
 /// Reads all of `bytes` from `offset` on; the end of the file before that is an error.
 pub fn read_exact_at(file: &OwnedFd, mut bytes: &mut [u8], mut offset: u64) -> std::io::Result<()> {
     while !bytes.is_empty() {

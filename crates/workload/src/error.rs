@@ -28,6 +28,9 @@ pub enum WorkloadError {
     /// Registers could not be read.
     #[error(transparent)]
     Register(#[from] crate::register::RegisterError),
+    /// A trace cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] crate::replay::ReplayError),
     /// Registers behind IPbus could not be used.
     #[error(transparent)]
     Ipbus(#[from] crate::register::ipbus::IpbusError),

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::ValueEnum;
 use keepup_workload::replay::trace::{
-    Format, Hints, Target, TimeUnit, Trace, TraceInfo, Unit, Waits, convert, describe, format_of, target_of,
+    Format, Hints, Target, TimeUnit, Trace, TraceError, TraceInfo, Unit, Waits, convert, describe, format_of,
+    target_of,
 };
 
 use crate::exit::{Exit, UsageError};
@@ -70,8 +71,8 @@ struct ConvertArgs {
 }
 
 /// What the user says about a trace.
-#[derive(clap::Args)]
-struct HintArgs {
+#[derive(Clone, clap::Args)]
+pub(super) struct HintArgs {
     /// The format, where the content does not tell
     #[arg(long, value_parser = format, value_name = "FORMAT", help = format_help())]
     format: Option<Format>,
@@ -148,6 +149,21 @@ impl HintArgs {
         });
         Hints { format: self.format, unit, time_unit, waits }
     }
+
+    /// Opens the trace in `files`, and tells of files that belong to it and are not among them.
+    pub(super) fn open(&self, files: &[PathBuf]) -> Result<Trace, TraceError> {
+        let trace = Trace::open(files, &self.hints(), self.device.as_deref())?;
+        warn_of_siblings(files, trace.header().format);
+        Ok(trace)
+    }
+
+    /// The traces that `files` are: files of one blktrace are one, else each is one.
+    pub(super) fn traces<'a>(&self, files: &'a [PathBuf]) -> Result<Vec<&'a [PathBuf]>, TraceError> {
+        Ok(match is_one_trace(files, &self.hints())? {
+            true => vec![files],
+            false => files.chunks(1).collect(),
+        })
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -159,15 +175,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
-    let hints = args.hints.hints();
-    let traces: Vec<&[PathBuf]> = match is_one_trace(&args.files, &hints)? {
-        true => vec![&args.files],
-        false => args.files.chunks(1).collect(),
-    };
     let mut found: Vec<TraceInfo> = Vec::new();
-    for files in &traces {
-        let mut trace = Trace::open(files, &hints, args.hints.device.as_deref())?;
-        warn_of_siblings(files, trace.header().format);
+    for files in args.hints.traces(&args.files)? {
+        let mut trace = args.hints.open(files)?;
         let info = describe(&mut trace)?;
         if !args.json {
             if !found.is_empty() {
@@ -188,7 +198,7 @@ fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
 }
 
 /// Whether several files are those of one blktrace.
-fn is_one_trace(files: &[PathBuf], hints: &Hints) -> anyhow::Result<bool> {
+fn is_one_trace(files: &[PathBuf], hints: &Hints) -> Result<bool, TraceError> {
     if files.len() < 2 {
         return Ok(true);
     }
@@ -224,8 +234,7 @@ fn run_convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let [files @ .., out] = &args.files[..] else {
         return Err(UsageError("two files are needed: the trace, and the new one".into()).into());
     };
-    let mut trace = Trace::open(files, &args.hints.hints(), args.hints.device.as_deref())?;
-    warn_of_siblings(files, trace.header().format);
+    let mut trace = args.hints.open(files)?;
     let target = match args.to {
         None => target_of(out),
         Some(TargetArg::Native) => Target::Native,

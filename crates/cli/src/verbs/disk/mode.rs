@@ -2,6 +2,7 @@
 use clap::ValueEnum;
 use keepup_workload::disk::mode::{Access, Durability, EngineChoice, Mode, Pattern, Space};
 
+use crate::args::AccessArg;
 use crate::verbs::record::usage;
 
 /// The flags.
@@ -32,13 +33,6 @@ pub(super) struct ModeArgs {
         value_parser = clap::value_parser!(u8).range(..=100),
     )]
     duplicate: u8,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum AccessArg {
-    #[default]
-    Direct,
-    Buffered,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -113,10 +107,7 @@ impl SpaceArg {
 impl ModeArgs {
     /// The mode; refuses what cannot be together.
     pub(super) fn mode(&self, space: Space) -> anyhow::Result<Mode> {
-        let access = match self.access {
-            AccessArg::Direct => Access::Direct,
-            AccessArg::Buffered => Access::Buffered,
-        };
+        let access = self.access.access();
         let engine = match self.engine {
             DiskEngineArg::Auto => EngineChoice::Auto,
             DiskEngineArg::Ring => EngineChoice::Ring,

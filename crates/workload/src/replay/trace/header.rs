@@ -84,6 +84,16 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// What people read.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Captured => "captured".into(),
+            Self::Synthetic { personality, seed } => format!("synthetic: {personality}, seed {seed}"),
+        }
+    }
+}
+
 /// What is known of a trace before its first request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

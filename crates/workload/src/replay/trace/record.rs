@@ -111,6 +111,12 @@ impl Record {
         Self { completion_ns: completion_ns.unwrap_or(UNKNOWN_NS), ..self }
     }
 
+    /// The same request at other times, ns.
+    #[must_use]
+    pub fn at(self, issue_ns: u64, completion_ns: Option<u64>) -> Self {
+        Self { issue_ns, ..self }.completed(completion_ns)
+    }
+
     /// The same request with these flags.
     #[must_use]
     pub fn flagged(self, flags: Flags) -> Self {

@@ -1,0 +1,154 @@
+//! One pass: takes what is due from a pace, hands it to a target, and keeps the account. One thread.
+mod account;
+mod nap;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+pub(super) use account::Account;
+
+use self::nap::Nap;
+use super::pace::{Next, Pace};
+use super::script::Script;
+use super::target::{Done, Target};
+use crate::{Context, WorkloadError};
+
+/// The longest that nobody looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A request under way; times in ns from the begin of the pass.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    index: usize,
+    /// Its number in the order of making.
+    order: u64,
+    due_ns: u64,
+    begun_ns: u64,
+}
+
+/// A pass that runs.
+pub(super) struct Pass<'a> {
+    script: &'a Script,
+    pace: Box<dyn Pace + 'a>,
+    target: &'a mut dyn Target,
+    context: &'a Context,
+    begin_ns: u64,
+    under_way: Vec<UnderWay>,
+    free: Vec<usize>,
+    /// A request that is due, and finds no room.
+    held: Option<(usize, u64)>,
+    done: Vec<Done>,
+    nap: Nap,
+    account: Account,
+}
+
+impl<'a> Pass<'a> {
+    /// A pass of `script` to `target`, with at most `limit` requests under way.
+    pub(super) fn new(
+        script: &'a Script,
+        pace: Box<dyn Pace + 'a>,
+        target: &'a mut dyn Target,
+        limit: usize,
+        context: &'a Context,
+    ) -> Self {
+        Self {
+            script,
+            pace,
+            target,
+            context,
+            begin_ns: context.clock.now_ns(),
+            under_way: vec![UnderWay::default(); limit],
+            free: (0..limit).rev().collect(),
+            held: None,
+            done: Vec::with_capacity(limit),
+            nap: Nap::default(),
+            account: Account::default(),
+        }
+    }
+
+    /// Runs to the end, or until it is to stop; what is under way then is waited for.
+    pub(super) fn run(mut self) -> Result<Account, WorkloadError> {
+        self.begin_ns = self.context.clock.now_ns();
+        let mut is_over = false;
+        while !is_over {
+            is_over = self.context.stop.load(Ordering::Acquire);
+            if !is_over {
+                match self.start_all()? {
+                    Next::Over => is_over = true,
+                    Next::At(due_ns) => self.wait_until(due_ns)?,
+                    _ => self.wait(LOOK)?,
+                }
+            }
+        }
+        while self.account.under_way() > 0 {
+            self.wait(LOOK)?;
+        }
+        Ok(self.account)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.context.clock.now_ns() - self.begin_ns
+    }
+
+    /// Starts all that is due and finds room, and says what comes then.
+    fn start_all(&mut self) -> Result<Next, WorkloadError> {
+        loop {
+            let now_ns = self.now_ns();
+            let held = self.held.take();
+            let (index, due_ns) = match held {
+                Some(held) => held,
+                None => match self.pace.next(now_ns, self.account.under_way()) {
+                    Next::Due(index, due_ns) => (index, due_ns),
+                    next => return Ok(next),
+                },
+            };
+            let record = &self.script.records[index];
+            let is_started = match self.free.last() {
+                Some(&token) if self.target.start(record, index, token)? => {
+                    self.free.pop();
+                    let order = self.account.begun(due_ns, now_ns);
+                    self.under_way[token] = UnderWay { index, order, due_ns, begun_ns: now_ns };
+                    true
+                }
+                _ => false,
+            };
+            if !is_started {
+                self.account.blocked(held.is_none());
+                self.held = Some((index, due_ns));
+                return Ok(Next::Ended);
+            }
+        }
+    }
+
+    /// Waits until something has ended or the time has come, which is met to the microsecond.
+    fn wait_until(&mut self, due_ns: u64) -> Result<(), WorkloadError> {
+        let now_ns = self.now_ns();
+        let timeout = self.nap.sleep_ns(due_ns.saturating_sub(now_ns)).min(LOOK.as_nanos() as u64);
+        self.wait(Duration::from_nanos(timeout))?;
+        if timeout > 0 && self.done.is_empty() {
+            self.nap.slept(timeout, self.now_ns().saturating_sub(now_ns));
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), WorkloadError> {
+        self.done.clear();
+        self.target.wait(timeout, &mut self.done)?;
+        if self.done.is_empty() {
+            return Ok(());
+        }
+        let now_ns = self.now_ns();
+        for Done { token, result } in &self.done {
+            let UnderWay { index, order, due_ns, begun_ns } = self.under_way[*token];
+            self.free.push(*token);
+            let record = &self.script.records[index];
+            self.account.ended(record, order, (due_ns, begun_ns, now_ns), result);
+            self.pace.ended(index, now_ns);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

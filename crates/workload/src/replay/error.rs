@@ -1,0 +1,20 @@
+//! Why a trace cannot be replayed.
+use super::trace::TraceError;
+
+/// An error of replaying.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The trace does not go with what is asked.
+    #[error("cannot replay {trace}: {what}\nhint: {hint}")]
+    Unfit {
+        /// The trace.
+        trace: String,
+        /// Why not.
+        what: String,
+        /// What helps.
+        hint: String,
+    },
+}

@@ -1,0 +1,28 @@
+//! A closed loop: so many requests under way, in the trace's order, without its pauses.
+use super::{Next, Pace};
+
+/// As fast as possible.
+pub(super) struct Afap {
+    depth: usize,
+    requests: usize,
+    at: usize,
+}
+
+impl Afap {
+    pub(super) fn new(depth: usize, requests: usize) -> Self {
+        Self { depth, requests, at: 0 }
+    }
+}
+
+impl Pace for Afap {
+    fn next(&mut self, now_ns: u64, under_way: usize) -> Next {
+        if self.at >= self.requests {
+            return Next::Over;
+        }
+        if under_way >= self.depth {
+            return Next::Ended;
+        }
+        self.at += 1;
+        Next::Due(self.at - 1, now_ns)
+    }
+}

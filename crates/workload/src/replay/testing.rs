@@ -1,0 +1,29 @@
+//! Traces for the tests of replaying.
+use super::script::{Choice, Script};
+use super::trace::{Hints, Trace};
+
+/// One request: when (us), read or write, offset, bytes, and how long it took (us).
+pub(super) type Row = (u64, char, u64, u64, u64);
+
+/// A trace as MSR Cambridge's tables have it.
+pub(super) fn trace(rows: &[Row]) -> Trace {
+    let mut text = String::new();
+    for (issue_us, kind, offset, bytes, took_us) in rows {
+        let kind = if *kind == 'R' { "Read" } else { "Write" };
+        let (issue, took) = (128_166_372_000_000_000 + issue_us * 10, took_us * 10);
+        text += &format!("{issue},host,0,{kind},{offset},{bytes},{took}\n");
+    }
+    Trace::from_bytes("made", text.into_bytes(), &Hints::default(), None).unwrap()
+}
+
+/// The trace on a target of 4096-byte blocks that is as large as it needs.
+pub(super) fn script(rows: &[Row]) -> Script {
+    Script::load("made", trace(rows), &Choice { block_bytes: 4096, ..Choice::default() }).unwrap()
+}
+
+/// Reads of a page each at these times, us.
+pub(super) fn reads_at(times_us: impl Iterator<Item = u64>) -> Script {
+    let rows: Vec<Row> =
+        times_us.enumerate().map(|(n, us)| (us, 'R', n as u64 % 1000 * 4096, 4096, 1)).collect();
+    script(&rows)
+}
