@@ -130,7 +130,7 @@ fn open_as(path: &Path, access: Access, flags: OFlags) -> Result<OwnedFd, SysErr
 /// Writes all of `bytes` at `offset`, in as few calls as the kernel takes.
 pub fn write_all_at(file: &OwnedFd, bytes: &[u8], offset: u64) -> std::io::Result<()> {
     let call = || unheard::write_all_at(file, bytes, offset).map(|()| bytes.len());
-    told(file, Asked::Write, offset, call, bytes.len()).map(drop)
+    told(file, (Asked::Write, offset, bytes.len()), call).map(drop)
 }
 
 /// What offsets and lengths of direct transfers to `file` must be multiples of, in bytes; nothing where the
@@ -145,13 +145,13 @@ pub fn direct_alignment(file: &OwnedFd) -> Option<u32> {
 pub fn read_exact_at(file: &OwnedFd, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
     let wanted = bytes.len();
     let call = || unheard::read_exact_at(file, bytes, offset).map(|()| wanted);
-    told(file, Asked::Read, offset, call, wanted).map(drop)
+    told(file, (Asked::Read, offset, wanted), call).map(drop)
 }
 
 /// Reads `wanted` bytes from `offset` on into the front of `bytes`, which may have room for more: direct
 /// transfers end on a multiple of the alignment even where the file does not. Returns how many there were.
 pub fn read_upto_at(file: &OwnedFd, bytes: &mut [u8], wanted: usize, offset: u64) -> std::io::Result<usize> {
-    told(file, Asked::Read, offset, || unheard::read_upto_at(file, bytes, wanted, offset), wanted)
+    told(file, (Asked::Read, offset, wanted), || unheard::read_upto_at(file, bytes, wanted, offset))
 }
 
 /// Brings everything that any program has written to stable storage, on all file systems (`sync(2)`).
@@ -175,7 +175,7 @@ pub fn sync_directory(directory: &Path) -> Result<(), SysError> {
 
 /// Waits until what was written to `file` is on stable storage.
 pub fn sync_data(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
-    told(file, Asked::Sync, 0, || Ok(fdatasync(file).map(|()| 0)?), 0)
+    told(file, (Asked::Sync, 0, 0), || Ok(fdatasync(file).map(|()| 0)?))
         .map(drop)
         .map_err(|source| SysError::File { action: "sync", path: path.into(), source })
 }

@@ -1,10 +1,12 @@
-//! What is asked of files, told to a listener: at most one tap in a process, as the `log` crate has one logger.
+//! What is asked of files, told to a listener: at most one tap in a process, as the `log` crate has one
+//! logger.
 //!
-//! It sees the requests of every engine that [`crate::engine::open`] gave and the calls of [`crate::file`], each
-//! once, as the program asked for it: with the moments when it was begun and when the program saw its end.
+//! It sees the requests of every engine that [`crate::engine::open`] gave and the calls of [`crate::file`],
+//! each once, as the program asked for it: with the moments when it was begun and when the program saw its
+//! end.
 //!
-//! Invariants: without a tap nothing is noted and nothing read from a clock; who makes requests never waits for
-//! who listens, but for the exchange of a list; memory is bounded, and what finds no room is counted.
+//! Invariants: without a tap nothing is noted and nothing read from a clock; who makes requests never waits
+//! for who listens, but for the exchange of a list; memory is bounded, and what finds no room is counted.
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -124,17 +126,16 @@ pub(crate) fn installed() -> Option<&'static Arc<Tap>> {
     TAP.get()
 }
 
-/// Does `call`, and tells the tap of it, if there is one. The result says how many bytes were moved.
+/// Does `call`, and tells the tap of it, if there is one: `request` has its offset and bytes, the result says
+/// how many bytes were moved.
 pub(crate) fn told(
     file: &OwnedFd,
-    asked: Asked,
-    offset: u64,
+    request: (Asked, u64, usize),
     call: impl FnOnce() -> std::io::Result<usize>,
-    bytes: usize,
 ) -> std::io::Result<usize> {
     match installed() {
         None => call(),
-        Some(tap) => tap.told(file, (asked, offset, bytes), call),
+        Some(tap) => tap.told(file, request, call),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The trace of what this process itself asks of files, written while it runs.
 //!
-//! A thread of its own takes what the tap has seen, puts it into the order of issue and writes it. Invariants:
-//! nobody who makes requests waits for this file; a request is written once it is certain that none before it
-//! is to come; memory is bounded, for when [`HELD_MAX`] requests wait for an older one to end, that one is
-//! written without its end; what could not be kept is counted in the trace.
+//! A thread of its own takes what the tap has seen, puts it into the order of issue and writes it.
+//! Invariants: nobody who makes requests waits for this file; a request is written once it is certain that
+//! none before it is to come; memory is bounded, for when [`HELD_MAX`] requests wait for an older one to end,
+//! that one is written without its end; what could not be kept is counted in the trace.
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -142,11 +142,12 @@ struct Scribe<W: Write> {
 impl<W: Write> Scribe<W> {
     fn new(out: W) -> io::Result<Self> {
         let writer = NativeWriter::new(out, &header())?;
-        Ok(Self { writer, held: Vec::new(), first_ns: None, captured: Captured::default() })
+        let (held, captured) = (Vec::new(), Captured::default());
+        Ok(Self { writer, held, first_ns: None, captured })
     }
 
-    /// Writes what nothing can come before any more: all that was begun before `horizon_ns`. `files` knows the
-    /// files by number.
+    /// Writes what nothing can come before any more: all that was begun before `horizon_ns`. `files` knows
+    /// the files by number.
     fn turn(&mut self, horizon_ns: u64, files: &dyn Fn(u16) -> Option<SeenFile>) -> io::Result<()> {
         // While an old one is awaited nothing has to be in order.
         if self.held.iter().any(|seen| seen.issue_ns < horizon_ns) {
