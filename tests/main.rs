@@ -58,5 +58,7 @@ mod retention;
 mod soak;
 #[path = "trace.rs"]
 mod trace;
+#[path = "trace_record.rs"]
+mod trace_record;
 #[path = "volumes.rs"]
 mod volumes;
