@@ -60,5 +60,7 @@ mod soak;
 mod trace;
 #[path = "trace_real.rs"]
 mod trace_real;
+#[path = "trace_record.rs"]
+mod trace_record;
 #[path = "volumes.rs"]
 mod volumes;

@@ -50,7 +50,15 @@ enum Verb {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let outcome = match &cli.verb {
+    let exit = run(&cli.verb).unwrap_or_else(|error| {
+        output::report_error(&error);
+        Exit::of(&error)
+    });
+    exit.into()
+}
+
+fn run(verb: &Verb) -> anyhow::Result<Exit> {
+    match verb {
         Verb::Qualify(args) => verbs::qualify::run(args),
         Verb::Record(args) => verbs::record::run(args),
         Verb::Source(args) => verbs::source::run(args),
@@ -71,10 +79,5 @@ fn main() -> ExitCode {
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
-    };
-    let exit = outcome.unwrap_or_else(|error| {
-        output::report_error(&error);
-        Exit::of(&error)
-    });
-    exit.into()
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::SysError;
 use crate::pool::{Block, PageKind, PoolMemory};
+use crate::tap;
 use crate::waker::Waker;
 
 mod at_once;
@@ -15,11 +16,13 @@ mod mapped;
 mod null;
 mod plain;
 mod ring;
+mod tapped;
 
 pub use mapped::MappedEngine;
 pub use null::NullEngine;
 pub use plain::PlainEngine;
 pub use ring::RingEngine;
+pub(crate) use tapped::Tapped;
 
 /// A file known to an engine, valid until it is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,11 @@ pub trait BlockEngine: Send {
 
     /// What memory it writes from, for the report.
     fn buffers(&self) -> String;
+
+    /// Whether a request has ended when `write`, `read` or `sync` returns.
+    fn ends_at_once(&self) -> bool {
+        false
+    }
 
     /// Makes `file` known. At most [`FILES_MAX`] at a time.
     fn add_file(&mut self, file: Arc<OwnedFd>) -> Result<FileSlot, SysError>;
@@ -91,8 +99,22 @@ pub enum EngineChoice {
 
 /// Opens an engine that is woken by `waker` and keeps up to `depth` writes under way.
 ///
-/// With [`EngineChoice::Auto`] the second value says why the ring was not taken, if it was not.
+/// With [`EngineChoice::Auto`] the second value says why the ring was not taken, if it was not. Where a
+/// [`crate::tap::Tap`] listens it is told of every request.
 pub fn open(
+    choice: EngineChoice,
+    memory: &PoolMemory,
+    waker: &Waker,
+    depth: usize,
+) -> Result<(Box<dyn BlockEngine>, Option<String>), SysError> {
+    let (engine, note) = open_unheard(choice, memory, waker, depth)?;
+    Ok(match tap::installed() {
+        None => (engine, note),
+        Some(tap) => (Box::new(Tapped::new(engine, tap)), note),
+    })
+}
+
+fn open_unheard(
     choice: EngineChoice,
     memory: &PoolMemory,
     waker: &Waker,

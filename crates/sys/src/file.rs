@@ -7,6 +7,9 @@ use std::path::Path;
 use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, fdatasync, fsync, openat};
 
 use crate::SysError;
+use crate::tap::{Asked, told};
+
+pub(crate) mod unheard;
 
 /// How the bytes of a file reach the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,19 +128,9 @@ fn open_as(path: &Path, access: Access, flags: OFlags) -> Result<OwnedFd, SysErr
 }
 
 /// Writes all of `bytes` at `offset`, in as few calls as the kernel takes.
-pub fn write_all_at(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::pwrite(file, bytes, offset) {
-            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
-            Ok(n) => {
-                bytes = &bytes[n..];
-                offset += n as u64;
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(())
+pub fn write_all_at(file: &OwnedFd, bytes: &[u8], offset: u64) -> std::io::Result<()> {
+    let call = || unheard::write_all_at(file, bytes, offset).map(|()| bytes.len());
+    told(file, (Asked::Write, offset, bytes.len()), call).map(drop)
 }
 
 /// What offsets and lengths of direct transfers to `file` must be multiples of, in bytes; nothing where the
@@ -166,34 +159,16 @@ pub fn device_bytes(path: &Path) -> Result<u64, SysError> {
 }
 
 /// Reads all of `bytes` from `offset` on; the end of the file before that is an error.
-pub fn read_exact_at(file: &OwnedFd, mut bytes: &mut [u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::pread(file, &mut *bytes, offset) {
-            Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            Ok(n) => {
-                bytes = &mut bytes[n..];
-                offset += n as u64;
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(())
+pub fn read_exact_at(file: &OwnedFd, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
+    let wanted = bytes.len();
+    let call = || unheard::read_exact_at(file, bytes, offset).map(|()| wanted);
+    told(file, (Asked::Read, offset, wanted), call).map(drop)
 }
 
 /// Reads `wanted` bytes from `offset` on into the front of `bytes`, which may have room for more: direct
 /// transfers end on a multiple of the alignment even where the file does not. Returns how many there were.
 pub fn read_upto_at(file: &OwnedFd, bytes: &mut [u8], wanted: usize, offset: u64) -> std::io::Result<usize> {
-    let mut done = 0;
-    while done < wanted {
-        match rustix::io::pread(file, &mut bytes[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(n) => done += n,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(done.min(wanted))
+    told(file, (Asked::Read, offset, wanted), || unheard::read_upto_at(file, bytes, wanted, offset))
 }
 
 /// Brings everything that any program has written to stable storage, on all file systems (`sync(2)`).
@@ -217,5 +192,7 @@ pub fn sync_directory(directory: &Path) -> Result<(), SysError> {
 
 /// Waits until what was written to `file` is on stable storage.
 pub fn sync_data(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
-    fdatasync(file).map_err(|e| SysError::File { action: "sync", path: path.into(), source: e.into() })
+    told(file, (Asked::Sync, 0, 0), || Ok(fdatasync(file).map(|()| 0)?))
+        .map(drop)
+        .map_err(|source| SysError::File { action: "sync", path: path.into(), source })
 }

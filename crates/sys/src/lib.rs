@@ -14,6 +14,7 @@ pub mod pool;
 pub mod process;
 pub mod register;
 pub mod socket;
+pub mod tap;
 pub mod thread;
 pub mod vfio;
 pub mod vme;

@@ -1,5 +1,6 @@
 //! `keepup trace`: recorded accesses to storage.
 mod make;
+mod record;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ enum Kind {
     Info(InfoArgs),
     Convert(ConvertArgs),
     Make(make::Args),
+    Record(record::Args),
 }
 
 /// Tell what a trace has: operations, sizes, gaps, footprint, locality, requests outstanding
@@ -171,6 +173,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Kind::Info(args) => info(args),
         Kind::Convert(args) => run_convert(args),
         Kind::Make(args) => make::run(args),
+        Kind::Record(args) => record::run(args),
     }
 }
 

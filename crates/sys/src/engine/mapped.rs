@@ -103,6 +103,10 @@ impl BlockEngine for MappedEngine {
         "copied into the page cache".into()
     }
 
+    fn ends_at_once(&self) -> bool {
+        true
+    }
+
     fn add_file(&mut self, file: Arc<OwnedFd>) -> Result<FileSlot, SysError> {
         let free = self.files.iter().position(Option::is_none);
         let slot =

@@ -30,6 +30,10 @@ impl BlockEngine for NullEngine {
         "dropped".into()
     }
 
+    fn ends_at_once(&self) -> bool {
+        true
+    }
+
     fn add_file(&mut self, _file: Arc<OwnedFd>) -> Result<FileSlot, SysError> {
         Ok(FileSlot(0))
     }

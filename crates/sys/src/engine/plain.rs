@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{BlockEngine, Completion, FILES_MAX, FileSlot, at_once::AtOnce, describe};
 use crate::SysError;
-use crate::file::{read_exact_at, write_all_at};
+use crate::file::unheard::{read_exact_at, write_all_at};
 use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
@@ -39,6 +39,10 @@ impl BlockEngine for PlainEngine {
 
     fn buffers(&self) -> String {
         describe(self.kind, false)
+    }
+
+    fn ends_at_once(&self) -> bool {
+        true
     }
 
     fn add_file(&mut self, file: Arc<OwnedFd>) -> Result<FileSlot, SysError> {

@@ -5,6 +5,7 @@
 //! Invariants: memory does not grow with the file; nothing is changed or left out that is not counted;
 //! nothing is guessed.
 mod batch;
+mod capture;
 mod convert;
 mod error;
 mod format;
@@ -21,6 +22,7 @@ use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
+pub use self::capture::{Capture, Captured};
 pub use self::convert::{Converted, IologWriter, Target, convert, target_of};
 pub use self::error::{Place, TraceError};
 pub use self::format::{Format, Hints, TimeUnit, Waits};

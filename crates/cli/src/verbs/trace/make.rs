@@ -1,4 +1,4 @@
-//! `keepup trace make`: a trace of a server that is made up.
+//! `keepup trace make`: a trace that is made up.
 use std::fs::OpenOptions;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use crate::args::some_time;
 use crate::exit::{Exit, UsageError};
 use crate::output::{json, result};
 
-/// Make up the trace of a server, from documented distributions and a seed
+/// Make up the trace of a server or a desktop, from documented distributions and a seed
 ///
 /// The trace is marked synthetic. The same arguments make the same bytes.
 #[derive(clap::Args)]
 #[command(after_help = after_help())]
 pub(super) struct Args {
-    /// Which server
+    /// Whose
     #[arg(value_parser = personality, value_name = "PERSONALITY")]
     personality: &'static Personality,
     /// The new file, in keepup's own format

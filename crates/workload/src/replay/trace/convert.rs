@@ -1,5 +1,5 @@
 //! A trace in another format: keepup's own, or fio's iolog, version 3.
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -44,21 +44,24 @@ pub fn convert(trace: &mut Trace, target: Target, path: &Path) -> Result<Convert
     // Read first: what is no trace leaves no file behind.
     let mut records = Vec::new();
     let goes_on = trace.fill(&mut records)?;
-    let failed = |source| TraceError::Io { action: "write", path: path.to_owned(), source };
-    let new = OpenOptions::new().write(true).create_new(true).open(path);
-    let file = new.map_err(|e| match e.kind() {
-        io::ErrorKind::AlreadyExists => TraceError::Usage {
-            what: format!("{} exists; nothing is overwritten", path.display()),
-            help: "give another name, or remove it first".into(),
-        },
-        _ => failed(e),
-    })?;
+    let file = create(path)?;
     let outcome = write(trace, target, path, (records, goes_on), BufWriter::with_capacity(OUT_BYTES, file));
     if outcome.is_err() {
         // The error is what counts; a piece of a trace must not pass for one.
         drop(std::fs::remove_file(path));
     }
     outcome
+}
+
+/// Makes the new file `path`.
+pub(super) fn create(path: &Path) -> Result<File, TraceError> {
+    OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => TraceError::Usage {
+            what: format!("{} exists; nothing is overwritten", path.display()),
+            help: "give another name, or remove it first".into(),
+        },
+        _ => TraceError::Io { action: "write", path: path.to_owned(), source: e },
+    })
 }
 
 fn write(

@@ -35,7 +35,7 @@ impl Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Calls of a program, above the page cache and the file system.
+    /// Calls of a program, above the page cache and the file system; also what keepup records of itself.
     File,
     /// Requests that enter the block layer's queue.
     Block,
@@ -154,6 +154,12 @@ pub struct Corrections {
     pub without_completion: u64,
     /// 1 when the last line has no end: it may have lost digits.
     pub unfinished_lines: u64,
+    /// Failed when they were recorded; they count as any other.
+    #[serde(default)]
+    pub failed: u64,
+    /// Not in the trace: it could not be written as fast as they came, or had 65 535 files already.
+    #[serde(default)]
+    pub not_kept: u64,
 }
 
 impl Corrections {
@@ -173,13 +179,15 @@ impl Corrections {
             (self.lone_completions, "completions belong to no request that was seen"),
             (self.without_completion, "requests have no completion"),
             (self.unfinished_lines, "last line has no end: the file may have been cut off there"),
+            (self.failed, "requests failed when they were recorded: kept"),
+            (self.not_kept, "requests came too fast to be recorded, or to more than 65 535 files: LEFT OUT"),
         ];
         all.into_iter().filter(|(count, _)| *count > 0).collect()
     }
 
     /// Requests that were left out because something was wrong with them.
     pub fn dropped(&self) -> u64 {
-        self.absurd_times + self.zero_sizes + self.too_large + self.other_operations
+        self.absurd_times + self.zero_sizes + self.too_large + self.other_operations + self.not_kept
     }
 
     /// Adds what was counted elsewhere.
@@ -198,6 +206,8 @@ impl Corrections {
             (&mut self.lone_completions, other.lone_completions),
             (&mut self.without_completion, other.without_completion),
             (&mut self.unfinished_lines, other.unfinished_lines),
+            (&mut self.failed, other.failed),
+            (&mut self.not_kept, other.not_kept),
         ];
         for (sum, count) in pairs {
             *sum = sum.saturating_add(count);
