@@ -52,6 +52,8 @@ mod recording;
 mod register;
 #[path = "register_read.rs"]
 mod register_read;
+#[path = "replay.rs"]
+mod replay;
 #[path = "retention.rs"]
 mod retention;
 #[path = "soak.rs"]

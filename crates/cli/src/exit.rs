@@ -122,6 +122,7 @@ impl Exit {
         match error {
             ReplayError::Trace(e) => Self::of_trace(e),
             ReplayError::Unfit { .. } => Self::Usage,
+            ReplayError::Failed { .. } => Self::Environment,
         }
     }
 

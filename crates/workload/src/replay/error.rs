@@ -17,4 +17,19 @@ pub enum ReplayError {
         /// What helps.
         hint: String,
     },
+    /// Requests failed.
+    #[error(
+        "replay of {trace} on {place}: {count} requests failed, the first: {why}\n\
+         hint: the kernel's log tells more (dmesg); what was measured before stands"
+    )]
+    Failed {
+        /// The trace.
+        trace: String,
+        /// Where.
+        place: String,
+        /// How many.
+        count: u64,
+        /// What became of the first.
+        why: String,
+    },
 }

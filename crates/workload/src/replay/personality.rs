@@ -4,8 +4,9 @@
 //! What is done, in which order and of which sizes is that of a source: filebench's workload files for
 //! servers, published counts of recorded traces for desktops. When it is done is a choice of ours unless a
 //! source has a rate: rounds begin at random at a stated rate (a Poisson process), and the steps of a round
-//! follow one another after exponential pauses. A request is what a file system without a cache would ask
-//! of a disk: whole pages of 4 KiB. Names, directories, deletion and the status of files are left out.
+//! follow one another after exponential pauses, half of which the disk is said to have taken. A request is
+//! what a file system without a cache would ask of a disk: whole pages of 4 KiB. Names, directories,
+//! deletion and the status of files are left out.
 //!
 //! Invariants: the same personality, seed, time and rate make the same bytes; a trace says that it is
 //! synthetic.

@@ -1,11 +1,14 @@
 //! One trace on one or more places: passes in turns, so that what changes with time meets all places alike.
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keepup_measure::pressure::Pressure;
+use keepup_plan::LoadSpec;
 use keepup_results::{ReplayFidelity, ReplayPass};
 
 use super::engine::{Account, Pass};
+use super::error::ReplayError;
 use super::pace::Mode;
 use super::place::{Means, Place, Seat};
 use super::script::Script;
@@ -46,6 +49,8 @@ pub struct Replay<'a> {
     manner: &'a Manner,
     tell: &'a mut dyn FnMut(&ReplayPass),
     seats: Vec<Seat>,
+    /// The loads, from the first pass that wants them to the next that does not.
+    loads: Option<Loads>,
     passes: Vec<ReplayPass>,
 }
 
@@ -57,7 +62,7 @@ impl<'a> Replay<'a> {
         manner: &'a Manner,
         tell: &'a mut dyn FnMut(&ReplayPass),
     ) -> Self {
-        Self { script, places, manner, tell, seats: Vec::new(), passes: Vec::new() }
+        Self { script, places, manner, tell, seats: Vec::new(), loads: None, passes: Vec::new() }
     }
 
     /// One pass on one place, beside the loads or not; `None` when it was to stop.
@@ -67,36 +72,45 @@ impl<'a> Replay<'a> {
         context: &mut Context,
     ) -> Result<Option<ReplayPass>, WorkloadError> {
         let manner = self.manner;
-        let plan = if is_loaded { manner.loads.clone() } else { LoadPlan::default() };
-        let (clock, stop) = (std::sync::Arc::clone(&context.clock), std::sync::Arc::clone(&context.stop));
         self.seats[seat].target.settle()?;
-        let mut loads = Loads::start(&plan, &manner.id, clock, stop, &mut context.note)?;
-        let seat = &mut self.seats[seat];
+        let mut loads = self.beside(is_loaded, context)?;
+        let clock = Arc::clone(&context.clock);
         let pressure = || Pressure::read(Path::new("/")).io.map(|io| io.some);
-        let (before, spent) = (pressure(), SpentClock::begin(context.clock.as_ref()));
+        let (before, spent) = (pressure(), SpentClock::begin(clock.as_ref()));
+        let seat = &mut self.seats[seat];
         let pace = manner.mode.pace(self.script);
         let account = Pass::new(self.script, pace, seat.target.as_mut(), manner.limit, context).run()?;
-        let passed = spent.end(context.clock.as_ref());
+        let passed = spent.end(clock.as_ref());
         let waited = before.zip(pressure());
-        if let Some(failure) = loads.failure() {
+        if let Some(failure) = loads.as_mut().and_then(Loads::failure) {
             return Err(failure);
         }
         if context.stop.load(Ordering::Acquire) {
             return Ok(None);
         }
-        let begin_ns = spent.begin_ns();
+        let passed_ns = (passed.seconds * 1e9) as u64;
         let mut pass = told(self.script, manner, &account, &passed);
         pass.pass = number;
         pass.is_cold = number == 1;
-        pass.place = place_name(&seat.name, &plan);
-        pass.io_pressure_percent =
-            waited.map(|(before, after)| after.percent_since(&before, (passed.seconds * 1e9) as u64));
-        pass.loads = loads.over(begin_ns, begin_ns + (passed.seconds * 1e9) as u64);
-        drop(loads);
-        if number == manner.passes {
+        pass.place = place_name(&seat.name, if is_loaded { &manner.loads.specs } else { &[] });
+        pass.io_pressure_percent = waited.map(|(before, after)| after.percent_since(&before, passed_ns));
+        pass.loads =
+            loads.iter().flat_map(|l| l.over(spent.begin_ns(), spent.begin_ns() + passed_ns)).collect();
+        self.loads = loads;
+        if number == manner.passes && is_loaded == !manner.loads.specs.is_empty() {
             pass.check = seat.target.check()?;
         }
         Ok(Some(pass))
+    }
+
+    /// The loads where they are wanted: those that run already, or new ones.
+    fn beside(&mut self, is_loaded: bool, context: &mut Context) -> Result<Option<Loads>, WorkloadError> {
+        let running = self.loads.take();
+        if !is_loaded || running.is_some() {
+            return Ok(running.filter(|_| is_loaded));
+        }
+        let (clock, stop) = (Arc::clone(&context.clock), Arc::clone(&context.stop));
+        Loads::start(&self.manner.loads, &self.manner.id, clock, stop, &mut context.note).map(Some)
     }
 
     /// What each place has in one round, in the order of the round.
@@ -107,9 +121,10 @@ impl<'a> Replay<'a> {
             (true, false) => &[true],
             (false, _) => &[false],
         };
-        let places = 0..self.seats.len();
-        let mut round: Vec<_> =
-            places.flat_map(|seat| loads.iter().map(move |loaded| (number, seat, *loaded))).collect();
+        // Loads begin and end once in a round at most.
+        let mut round: Vec<_> = (loads.iter())
+            .flat_map(|loaded| (0..self.seats.len()).map(move |seat| (number, seat, *loaded)))
+            .collect();
         if number.is_multiple_of(2) {
             round.reverse();
         }
@@ -155,13 +170,16 @@ impl Workload for Replay<'_> {
             for turn in self.round(number) {
                 let Some(pass) = self.pass(turn, context)? else { return Ok(()) };
                 (self.tell)(&pass);
+                let failed = failed(&pass);
                 self.passes.push(pass);
+                failed?;
             }
         }
         Ok(())
     }
 
     fn clean_up(&mut self) -> Result<(), WorkloadError> {
+        self.loads = None;
         self.seats.clear();
         Ok(())
     }
@@ -171,9 +189,16 @@ impl Workload for Replay<'_> {
     }
 }
 
+/// The failure of a pass some of whose requests failed: a broken disk is not measured on.
+fn failed(pass: &ReplayPass) -> Result<(), ReplayError> {
+    let Some(why) = &pass.failure else { return Ok(()) };
+    let (trace, place) = (pass.trace.clone(), pass.place.clone());
+    Err(ReplayError::Failed { trace, place, count: pass.failed, why: why.clone() })
+}
+
 /// What a place is called while loads run beside it.
-fn place_name(place: &str, loads: &LoadPlan) -> String {
-    let loads: Vec<String> = loads.specs.iter().map(ToString::to_string).collect();
+fn place_name(place: &str, loads: &[LoadSpec]) -> String {
+    let loads = loads.iter().map(ToString::to_string);
     std::iter::once(place.to_owned()).chain(loads).collect::<Vec<_>>().join(" + ")
 }
 

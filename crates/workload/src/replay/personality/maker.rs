@@ -9,9 +9,12 @@ use super::draw::exponential;
 use super::{IO_BYTES, LOG_BYTES, Made, PAGE, PAUSE_NS, Personality, Requests, Step};
 use crate::replay::trace::{Flags, NativeWriter, Operation, Record};
 
-/// A request that was not given yet: time, number, operation, offset, bytes, flags; the number keeps the
-/// order of those with the same time.
-type Waiting = (u64, u64, u8, u64, u32, u8);
+/// A request that was not given yet: time, number, operation, offset, bytes, flags, time of its end; the
+/// number keeps the order of those with the same time.
+type Waiting = (u64, u64, u8, u64, u32, u8, u64);
+/// Share of the pause after a request that the disk took, the rest being the program's; a choice of ours. It
+/// is what tells that the steps of a round wait for one another.
+const TAKEN: f64 = 0.5;
 
 /// The state of a trace that is made.
 pub(super) struct Maker<'a> {
@@ -60,24 +63,26 @@ impl<'a> Maker<'a> {
                     let bytes = self.personality.file_bytes.draw(&mut rng);
                     self.whole(&mut at_ns, Operation::Write, file, bytes);
                 }
-                Step::Append(most) => self.append(at_ns, most),
-                Step::Flush => self.add(at_ns, Operation::Flush, 0, 0, Flags::NONE),
+                Step::Append(most) => self.append(&mut at_ns, most),
+                Step::Flush => self.add(&mut at_ns, Operation::Flush, 0, 0, Flags::NONE),
                 Step::ReadAt(bytes) => {
                     let offset = self.somewhere(bytes);
-                    self.add(at_ns, Operation::Read, offset, bytes, Flags::NONE);
+                    self.add(&mut at_ns, Operation::Read, offset, bytes, Flags::NONE);
                 }
                 Step::WriteEvery { rounds, writes, bytes } => {
                     let count = if self.made.rounds.is_multiple_of(rounds) { writes } else { 0 };
                     for _ in 0..count {
                         let offset = self.somewhere(bytes);
-                        self.add(at_ns, Operation::Write, offset, bytes, Flags::FUA);
-                        at_ns += self.exponential(PAUSE_NS);
+                        self.add(&mut at_ns, Operation::Write, offset, bytes, Flags::FUA);
                     }
+                    at_ns += self.exponential(PAUSE_NS);
                 }
                 Step::Requests(requests) => self.requests(&mut at_ns, requests),
-                Step::Think(seconds) => at_ns += self.exponential(seconds * 1e9),
+                Step::Think(seconds) => {
+                    at_ns += self.exponential(seconds * 1e9);
+                    at_ns += self.exponential(PAUSE_NS);
+                }
             }
-            at_ns += self.exponential(PAUSE_NS);
         }
     }
 
@@ -87,14 +92,14 @@ impl<'a> Maker<'a> {
         let mut done = 0;
         while done < bytes {
             let piece = IO_BYTES.min(bytes - done);
-            self.add(*at_ns, operation, start + done, piece, Flags::NONE);
-            *at_ns += self.exponential(PAUSE_NS);
+            self.add(at_ns, operation, start + done, piece, Flags::NONE);
             done += piece;
         }
+        *at_ns += self.exponential(PAUSE_NS);
     }
 
     /// Up to `most` bytes behind those that were added before.
-    fn append(&mut self, at_ns: f64, most: u64) {
+    fn append(&mut self, at_ns: &mut f64, most: u64) {
         let bytes = self.rng.u64(1..=most);
         // Past the end of its room it begins again.
         if self.log_bytes + bytes > LOG_BYTES {
@@ -117,10 +122,10 @@ impl<'a> Maker<'a> {
                 Some(next) if goes_on && next + bytes <= room => next,
                 _ => self.rng.u64(..=(room - bytes) / PAGE) * PAGE,
             };
-            self.add(*at_ns, requests.operation, offset, bytes, requests.flags);
-            *at_ns += self.exponential(PAUSE_NS);
+            self.add(at_ns, requests.operation, offset, bytes, requests.flags);
             next = Some(offset + bytes);
         }
+        *at_ns += self.exponential(PAUSE_NS);
     }
 
     /// A place in a file for so many bytes, at a multiple of them.
@@ -129,20 +134,27 @@ impl<'a> Maker<'a> {
         self.rng.u64(..places) * bytes
     }
 
-    /// Adds a request, in whole pages.
-    fn add(&mut self, at_ns: f64, operation: Operation, offset: u64, bytes: u64, flags: Flags) {
+    /// Adds a request, in whole pages, and goes on by a pause.
+    fn add(&mut self, at_ns: &mut f64, operation: Operation, offset: u64, bytes: u64, flags: Flags) {
         let (start, end) = match operation {
             Operation::Flush => (0, 0),
             _ => (offset / PAGE * PAGE, (offset + bytes).next_multiple_of(PAGE)),
         };
-        let request = (at_ns as u64, self.number, operation as u8, start, (end - start) as u32, flags.bits());
+        let issue_ns = *at_ns as u64;
+        let pause_ns = self.exponential(PAUSE_NS);
+        let end_ns = issue_ns + (pause_ns * TAKEN) as u64;
+        *at_ns += pause_ns;
+        let bytes = (end - start) as u32;
+        let request = (issue_ns, self.number, operation as u8, start, bytes, flags.bits(), end_ns);
         self.number += 1;
         self.waiting.push(Reverse(request));
     }
 
     /// Gives what comes before `until_ns`; nothing that is added later does.
     pub(super) fn give(&mut self, until_ns: u64, writer: &mut NativeWriter<impl Write>) -> io::Result<()> {
-        while let Some(Reverse((at_ns, _, operation, offset, bytes, flags))) = self.waiting.peek().copied() {
+        while let Some(Reverse((at_ns, _, operation, offset, bytes, flags, end_ns))) =
+            self.waiting.peek().copied()
+        {
             if at_ns >= until_ns {
                 break;
             }
@@ -150,6 +162,7 @@ impl<'a> Maker<'a> {
             let zero_ns = *self.zero_ns.get_or_insert(at_ns);
             let operation = Operation::of_number(operation).unwrap_or(Operation::Read);
             let record = Record::new(at_ns - zero_ns, operation, 0, offset, bytes);
+            let record = record.completed(Some(end_ns - zero_ns));
             writer.record(&record.flagged(Flags::of_bits(flags).unwrap_or_default()))?;
             self.made.records += 1;
             self.made.bytes += u64::from(bytes);
