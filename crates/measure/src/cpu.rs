@@ -6,7 +6,7 @@
 mod cores;
 mod threads;
 
-pub use cores::{CoreTimes, CoreUsage, core_usage, parse_core_times};
+pub use cores::{CoreTimes, CoreUsage, core_usage, interrupts, parse_core_times, parse_interrupts};
 pub use threads::{ThreadStat, ThreadUsage, thread_usage};
 
 use rustix::time::ClockId;

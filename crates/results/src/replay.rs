@@ -159,6 +159,8 @@ pub struct ReplayPass {
     pub steal_seconds: Option<f64>,
     /// Share of the time in which some task waited for a disk, as the kernel tells it, per cent.
     pub io_pressure_percent: Option<f64>,
+    /// Interrupts of the whole machine in that time, of devices and timers alike.
+    pub interrupts: Option<u64>,
     /// What ran beside it on purpose.
     pub loads: Vec<LoadResult>,
 }

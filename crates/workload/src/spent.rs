@@ -10,6 +10,7 @@ use keepup_results::LatencyFigures;
 /// The first of two moments.
 pub(crate) struct SpentClock {
     cores: Option<Vec<CoreTimes>>,
+    interrupts: Option<u64>,
     cpu: ProcessCpu,
     begin_ns: u64,
 }
@@ -27,6 +28,8 @@ pub(crate) struct Spent {
     pub(crate) softirq_seconds: Option<f64>,
     /// What the hypervisor gave to others.
     pub(crate) steal_seconds: Option<f64>,
+    /// Interrupts of the whole machine.
+    pub(crate) interrupts: Option<u64>,
     /// Cores that were counted.
     pub(crate) cores: Option<u32>,
 }
@@ -35,9 +38,13 @@ fn cores() -> Option<Vec<CoreTimes>> {
     CoreTimes::read_all(Path::new("/")).ok()
 }
 
+fn interrupts() -> Option<u64> {
+    keepup_measure::cpu::interrupts(Path::new("/"))
+}
+
 impl SpentClock {
     pub(crate) fn begin(clock: &dyn Clock) -> Self {
-        Self { cores: cores(), cpu: ProcessCpu::now(), begin_ns: clock.now_ns() }
+        Self { cores: cores(), interrupts: interrupts(), cpu: ProcessCpu::now(), begin_ns: clock.now_ns() }
     }
 
     /// It counts from `begin_ns`, a moment ago: this thread was late.
@@ -57,6 +64,8 @@ impl SpentClock {
         let cpu_ns = ProcessCpu::now().since_ns(self.cpu);
         let mut spent =
             Spent { seconds: seconds(elapsed_ns), cpu_seconds: seconds(cpu_ns), ..Spent::default() };
+        spent.interrupts =
+            self.interrupts.zip(interrupts()).map(|(before, after)| after.saturating_sub(before));
         let (Some(before), Some(after)) = (&self.cores, cores()) else { return spent };
         for (before, after) in before.iter().zip(&after).filter(|(b, a)| b.core == a.core) {
             let passed = after.since(before);

@@ -105,6 +105,17 @@ pub fn parse_core_times(text: &str, ticks_per_s: u64) -> Vec<CoreTimes> {
     text.lines().filter_map(|line| parse_core(line, ticks_per_s)).collect()
 }
 
+/// Interrupts of the whole machine since boot, of devices and timers alike, in the text of /proc/stat.
+pub fn parse_interrupts(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("intr "))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The same, now. `root` is `/` in earnest.
+pub fn interrupts(root: &Path) -> Option<u64> {
+    parse_interrupts(&text::read(root, "proc/stat").ok()?)
+}
+
 fn parse_core(line: &str, ticks_per_s: u64) -> Option<CoreTimes> {
     let mut fields = line.split_ascii_whitespace();
     let core = fields.next()?.strip_prefix("cpu")?.parse().ok()?;

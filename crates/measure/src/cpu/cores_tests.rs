@@ -57,3 +57,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn interrupts_are_the_first_number_of_their_line() {
+    assert_eq!(parse_interrupts("cpu  1 2 3\nintr 4711 1 0 0\nctxt 5\n"), Some(4711));
+    assert_eq!(parse_interrupts("intr\n"), None);
+    assert_eq!(parse_interrupts("intr x\n"), None);
+    assert!(interrupts(Path::new("/")).is_some_and(|count| count > 0));
+}

@@ -37,6 +37,7 @@ fn pass(trace: &str, place: &str, number: u32, mean_ns: f64) -> ReplayPass {
         machine_cpu_seconds: None,
         steal_seconds: None,
         io_pressure_percent: None,
+        interrupts: None,
         loads: Vec::new(),
     }
 }

@@ -97,7 +97,7 @@ impl<'a> Replay<'a> {
         pass.loads =
             loads.iter().flat_map(|l| l.over(spent.begin_ns(), spent.begin_ns() + passed_ns)).collect();
         self.loads = loads;
-        if number == manner.passes && is_loaded == !manner.loads.specs.is_empty() {
+        if number == manner.passes && is_loaded != manner.loads.specs.is_empty() {
             pass.check = seat.target.check()?;
         }
         Ok(Some(pass))
@@ -234,6 +234,7 @@ fn told(script: &Script, manner: &Manner, account: &Account, passed: &Spent) -> 
         machine_cpu_seconds: passed.machine_cpu_seconds,
         steal_seconds: passed.steal_seconds,
         io_pressure_percent: None,
+        interrupts: passed.interrupts,
         loads: Vec::new(),
     }
 }
