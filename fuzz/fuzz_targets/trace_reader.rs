@@ -1,8 +1,10 @@
-//! Arbitrary bytes as a trace of every format: read or refused, and what was read holds together.
+//! Arbitrary bytes as a trace of every format: read or refused, what was read holds together, and can be
+//! placed on a target.
 //!
 //! The first byte says which format is claimed; above those that there are, the content has to tell.
 #![no_main]
 
+use keepup_workload::replay::{Choice, Policy, Script};
 use keepup_workload::replay::trace::{Format, Hints, Operation, TimeUnit, Trace, Unit, Waits};
 use libfuzzer_sys::fuzz_target;
 
@@ -32,5 +34,16 @@ fuzz_target!(|data: &[u8]| {
         if !goes_on {
             break;
         }
+    }
+    let Ok(again) = Trace::from_bytes("fuzzed", rest.to_vec(), &hints, device) else { return };
+    let choice = Choice {
+        gap_max_ns: (first & 16 != 0).then_some(1_000_000),
+        policy: if first & 32 == 0 { Policy::Wrap } else { Policy::Scale },
+        target_bytes: Some(10 << 20),
+        block_bytes: 512,
+        ..Choice::default()
+    };
+    if let Ok(script) = Script::load("fuzzed", again, &choice) {
+        assert!(script.touched_bytes() <= 10 << 20 && script.told.records > 0);
     }
 });

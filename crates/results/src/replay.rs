@@ -105,7 +105,7 @@ pub struct ReplayMap {
 pub struct ReplayPass {
     /// Name of the trace.
     pub trace: String,
-    /// Name of the place: its target, and what loads it.
+    /// Name of the place: its target, and `+ loads` where `loads` ran beside it.
     pub place: String,
     /// How requests were timed: `timed`, `afap`, `dep` or `paced`.
     pub mode: String,

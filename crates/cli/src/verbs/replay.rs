@@ -136,9 +136,9 @@ fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
     let baseline = plan.baseline.as_deref();
     sitting.summary.index = baseline.and_then(|baseline| compare(&sitting.summary.passes, baseline));
     let is_interrupted = failure.is_none() && sitting.stop.load(std::sync::atomic::Ordering::Acquire);
-    let is_bad = table::is_bad(&sitting.summary);
+    let found = table::exit(&sitting.summary);
     let exit = sitting.end(failure, is_interrupted, |summary| Some(table::page(summary)))?;
-    Ok(if exit == Exit::Done && is_bad { Exit::Failed } else { exit })
+    Ok(if exit == Exit::Done { found } else { exit })
 }
 
 /// The directories among places.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keepup_measure::pressure::Pressure;
-use keepup_plan::LoadSpec;
 use keepup_results::{ReplayFidelity, ReplayPass};
 
 use super::engine::{Account, Pass};
@@ -92,7 +91,7 @@ impl<'a> Replay<'a> {
         let mut pass = told(self.script, manner, &account, &passed);
         pass.pass = number;
         pass.is_cold = number == 1;
-        pass.place = place_name(&seat.name, if is_loaded { &manner.loads.specs } else { &[] });
+        pass.place = if is_loaded { format!("{} + loads", seat.name) } else { seat.name.clone() };
         pass.io_pressure_percent = waited.map(|(before, after)| after.percent_since(&before, passed_ns));
         pass.loads =
             loads.iter().flat_map(|l| l.over(spent.begin_ns(), spent.begin_ns() + passed_ns)).collect();
@@ -194,12 +193,6 @@ fn failed(pass: &ReplayPass) -> Result<(), ReplayError> {
     let Some(why) = &pass.failure else { return Ok(()) };
     let (trace, place) = (pass.trace.clone(), pass.place.clone());
     Err(ReplayError::Failed { trace, place, count: pass.failed, why: why.clone() })
-}
-
-/// What a place is called while loads run beside it.
-fn place_name(place: &str, loads: &[LoadSpec]) -> String {
-    let loads = loads.iter().map(ToString::to_string);
-    std::iter::once(place.to_owned()).chain(loads).collect::<Vec<_>>().join(" + ")
 }
 
 /// The account of a pass as a result.

@@ -11,6 +11,8 @@ pub const RECORDS_MAX: u64 = 100_000_000;
 pub const REQUEST_BYTES_MAX: u64 = 64 << 20;
 /// The largest address space, bytes: largest file of ext4 and XFS alike (ext4: 2^32 blocks of 4 KiB).
 pub const SPACE_BYTES_MAX: u64 = 16 << 40;
+/// The largest sum of the address spaces of a trace's devices, bytes: sums stay numbers.
+const ADDRESSES_MAX: u64 = 1 << 62;
 
 /// Which part of a trace is replayed, and where to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,13 +77,16 @@ impl Script {
         told.corrected = trace.corrections().told().into_iter().map(|(n, what)| (what.into(), n)).collect();
         rebase(&mut records);
         told.shortened_seconds = choice.gap_max_ns.map_or(0, |gap| shorten(&mut records, gap)) as f64 / 1e9;
-        let source_bytes = join_devices(&mut records, choice.block_bytes);
-        if source_bytes > SPACE_BYTES_MAX && choice.target_bytes.is_none() {
-            let what = format!("its addresses span {:.1} TB", source_bytes as f64 / 1e12);
+        let source_bytes = join_devices(&mut records, choice.block_bytes).ok_or_else(|| {
+            let what = format!("the addresses of all its devices span more than {ADDRESSES_MAX} bytes");
+            unfit(what, "--device NAME, one at a time")
+        })?;
+        let target_bytes = choice.target_bytes.unwrap_or(source_bytes);
+        if target_bytes > SPACE_BYTES_MAX {
+            let what = format!("its target would have {:.1} TB", target_bytes as f64 / 1e12);
             return Err(unfit(what, "--map wrap or --map scale, with --size for the target"));
         }
-        let target_bytes =
-            choice.target_bytes.unwrap_or(source_bytes) / choice.block_bytes * choice.block_bytes;
+        let target_bytes = target_bytes / choice.block_bytes * choice.block_bytes;
         if choice.policy == Policy::Identity && source_bytes > target_bytes {
             let what = format!("its addresses go to {source_bytes} bytes, the target has {target_bytes}");
             return Err(unfit(what, "--map clip, wrap or scale, or a larger target"));
@@ -208,8 +213,9 @@ fn shorten(records: &mut [Record], gap_ns: u64) -> u64 {
     total
 }
 
-/// Puts the address spaces of several devices one behind the other; gives the size of all, bytes.
-fn join_devices(records: &mut [Record], block_bytes: u64) -> u64 {
+/// Puts the address spaces of several devices one behind the other; gives the size of all, bytes, unless it
+/// is more than [`ADDRESSES_MAX`].
+fn join_devices(records: &mut [Record], block_bytes: u64) -> Option<u64> {
     let mut ends: Vec<u64> = Vec::new();
     for record in records.iter() {
         let device = usize::from(record.device);
@@ -221,13 +227,13 @@ fn join_devices(records: &mut [Record], block_bytes: u64) -> u64 {
     let mut bases = Vec::new();
     for end in ends {
         bases.push(base);
-        base = base.saturating_add(end.div_ceil(unit).saturating_mul(unit));
+        base = base.checked_add(end.checked_next_multiple_of(unit)?).filter(|all| *all <= ADDRESSES_MAX)?;
     }
     for record in records {
-        record.offset = record.offset.saturating_add(bases[usize::from(record.device)]);
+        record.offset += bases[usize::from(record.device)];
         record.device = 0;
     }
-    base
+    Some(base)
 }
 
 /// Places every request, counts what they are, and gives what they touch.

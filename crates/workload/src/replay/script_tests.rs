@@ -80,7 +80,13 @@ fn what_cannot_be_is_said() {
     assert!(why(late.clone()).contains("no request is left"), "{}", why(late));
     let far = [(0, 'R', 1 << 50, 4096, 1)];
     let far = Script::load("made", trace(&far), &choice()).unwrap_err().to_string();
-    assert!(far.contains("span 1125.9 TB") && far.contains("hint: --map wrap"), "{far}");
+    assert!(far.contains("would have 1125.9 TB") && far.contains("hint: --map wrap"), "{far}");
+    let last = (1_u64 << 62) - 4096;
+    let wide = format!("128166372000000000,a,0,Read,{last},4096,5\n128166372000000100,a,1,Read,0,4096,5\n");
+    let wide = Trace::from_bytes("made", wide.into(), &Hints::default(), None).unwrap();
+    let wrapped = Choice { policy: Policy::Wrap, target_bytes: Some(MIB), ..choice() };
+    let why = Script::load("made", wide, &wrapped).unwrap_err().to_string();
+    assert!(why.contains("span more than") && why.contains("hint: --device"), "{why}");
     let reads = Choice { reads_only: true, ..choice() };
     let script = Script::load("made", trace(&rows), &reads).unwrap();
     assert_eq!((script.told.records, script.told.writes_left_out), (1, 1));

@@ -7,6 +7,7 @@ use keepup_workload::Footprint;
 use keepup_workload::disk::mode::Access;
 use keepup_workload::replay::{Manner, Mode, Place};
 
+use crate::exit::Exit;
 use crate::loads;
 
 fn ms(ns: f64) -> String {
@@ -176,11 +177,21 @@ fn figures(of: &LatencyFigures) -> String {
     )
 }
 
-/// Whether anything failed, was not what was written, or could not keep the trace's time.
-pub(super) fn is_bad(summary: &ReplaySummary) -> bool {
+/// What the whole comes to: failed when something was not what was written, or a target was slower than a
+/// trace in every warm pass; inconclusive when this machine could not keep a trace's time in any.
+pub(super) fn exit(summary: &ReplaySummary) -> Exit {
     let wrong = |pass: &ReplayPass| pass.check.as_ref().is_some_and(|check| check.wrong > 0);
-    // The first pass is cold, and may be slower.
-    summary.passes.iter().any(|pass| wrong(pass) || pass.failed > 0 || !(pass.is_cold || pass.is_usable()))
+    let mut exit = if summary.passes.iter().any(wrong) { Exit::Failed } else { Exit::Done };
+    let warm = || summary.passes.iter().filter(|pass| !pass.is_cold);
+    for pass in warm() {
+        let same = |other: &&ReplayPass| other.trace == pass.trace && other.place == pass.place;
+        if warm().filter(same).any(ReplayPass::is_usable) || exit == Exit::Failed {
+            continue;
+        }
+        let is_target = |other: &ReplayPass| other.fidelity.as_ref().is_some_and(|kept| kept.is_target);
+        exit = if warm().filter(same).any(is_target) { Exit::Failed } else { Exit::Inconclusive };
+    }
+    exit
 }
 
 /// All passes, and how places compare.
