@@ -184,8 +184,7 @@ fn a_disk_that_is_slower_than_the_trace_is_said_to_be() {
     let place = directory_alone();
     let here = place.path();
     make(here, "database", "db.trace", "2 s");
-    let slow =
-        ["replay", "db.trace", "--target", "throttled=100kB/s", "--speed", "50", "--window", "..400ms"];
+    let slow = ["replay", "db.trace", "--target", "throttled=2MB/s", "--speed", "50", "--window", "..400ms"];
     let run = keepup(here, &slow);
     assert!(matches!(run.code(), 0 | 5), "4096 requests find room: {run:#?}");
     let run = keepup(here, &["replay", "db.trace", "--target", "throttled=4MB/s", "--speed", "20", "--json"]);
