@@ -3,9 +3,9 @@
 //!
 //! `tidy` checks what no compiler does: the order of crates, where `unsafe`, tokio and the wall clock may
 //! stand, how long files and functions may be, and that links in documents lead somewhere.
-//! `peers` measures the recorder side by side with iperf3, mbuffer and fio, and the disk tests with fio and
-//! bonnie++; `instructions` counts those of the decode and seal paths; `guest` runs keepup in a virtual
-//! machine with devices for tests.
+//! `peers` measures the recorder side by side with iperf3, mbuffer and fio, the disk tests with fio and
+//! bonnie++, and other verbs with theirs; `instructions` counts those of the decode and seal paths; `guest`
+//! runs keepup in a virtual machine with devices for tests.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who ran it")]
 

@@ -5,7 +5,7 @@
 //!
 //! A campaign is a list of [`group::Group`]s of [`contestant::Contestant`]s: one file for each program,
 //! [`runner`] lets them take turns, [`summary`] and [`claims`] judge, [`render`] writes it down. There are
-//! four: [`record`] with its [`groups`], [`disk`], [`net`] and [`register`] with their own.
+//! five: [`record`] with its [`groups`], [`disk`], [`net`], [`register`] and [`replay`] with their own.
 
 mod campaign;
 mod children;
@@ -26,6 +26,7 @@ mod program;
 mod record;
 mod register;
 mod render;
+mod replay;
 mod runner;
 mod scratch;
 mod sender;
@@ -47,6 +48,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
         ["net", flags @ ..] => options::plain(flags).and_then(net::check).map(|asked| net::run(&asked)),
         ["register", flags @ ..] => {
             options::plain(flags).and_then(register::check).map(|asked| register::run(&asked))
+        }
+        ["replay", flags @ ..] => {
+            options::plain(flags).and_then(replay::check).map(|asked| replay::run(&asked))
         }
         // What feeds those peers that bring no sender: started by the campaign, not by people.
         ["send", address, bytes] => match (address.parse(), bytes.parse()) {

@@ -80,12 +80,17 @@ impl Running {
 
     /// Waits for its end, at most for `limit`; what it used and printed. Fails when it failed or has to be
     /// killed.
-    pub(super) fn finish(mut self, limit: Duration) -> Result<(Ended, String)> {
+    pub(super) fn finish(self, limit: Duration) -> Result<(Ended, String)> {
+        self.finish_with(limit, &[0])
+    }
+
+    /// The same where it may also end with other `codes`.
+    pub(super) fn finish_with(mut self, limit: Duration, codes: &[i32]) -> Result<(Ended, String)> {
         let Some(ended) = self.wait(limit)? else {
             bail!("{} did not end within {} s", self.name, limit.as_secs());
         };
         let stdout = self.stdout.join().unwrap_or_default();
-        if !ended.status.success() {
+        if !ended.status.code().is_some_and(|code| codes.contains(&code)) {
             let stderr = self.stderr.join().unwrap_or_default();
             bail!("{} failed ({}): {}", self.name, ended.status, last_words(&stderr, &stdout));
         }

@@ -59,6 +59,21 @@ pub(super) struct Run {
     pub(super) sender_cpu_ns: Option<u64>,
     /// Most memory that the process held, in bytes.
     pub(super) resident_bytes_max: Option<u64>,
+    /// How far what it took is from what it was to take, as a share.
+    pub(super) span_error: Option<f64>,
+    /// How late requests were made.
+    pub(super) lateness: Option<Lateness>,
+}
+
+/// How much later than their times requests were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lateness {
+    /// Half of them at most so much, in ns.
+    pub(super) p50_ns: u64,
+    /// 99 of 100 of them at most so much, in ns.
+    pub(super) p99_ns: u64,
+    /// All of them, in ns.
+    pub(super) max_ns: u64,
 }
 
 /// One column of the tables.
@@ -86,6 +101,16 @@ pub(super) enum Figure {
     SenderCpu,
     /// Most memory held, in MB.
     Memory,
+    /// CPU in microseconds per operation, as the program itself counts it.
+    RequestCpu,
+    /// What it took to what it was to take, per cent away.
+    SpanError,
+    /// Lateness of the middle request, in microseconds.
+    LateP50,
+    /// Lateness that 99 of 100 requests do not exceed, in microseconds.
+    LateP99,
+    /// The largest lateness, in microseconds.
+    LateMax,
 }
 
 impl Figure {
@@ -111,6 +136,13 @@ impl Figure {
             }
             Self::SenderCpu => seconds_per_gb(run.sender_cpu_ns),
             Self::Memory => run.resident_bytes_max.map(|bytes| bytes as f64 / 1e6),
+            Self::RequestCpu => {
+                run.billed_ns.zip(run.events).map(|(billed, events)| billed as f64 / events as f64 / 1e3)
+            }
+            Self::SpanError => run.span_error.map(|error| error * 100.0),
+            Self::LateP50 => run.lateness.map(|late| late.p50_ns as f64 / 1e3),
+            Self::LateP99 => run.lateness.map(|late| late.p99_ns as f64 / 1e3),
+            Self::LateMax => run.lateness.map(|late| late.max_ns as f64 / 1e3),
         };
         figure.filter(|value| value.is_finite())
     }
@@ -129,16 +161,22 @@ impl Figure {
             Self::BilledShare => "own account to CPU",
             Self::SenderCpu => "sender's CPU s/GB",
             Self::Memory => "peak memory MB",
+            Self::RequestCpu => "CPU us/request",
+            Self::SpanError => "span error %",
+            Self::LateP50 => "late by us, p50",
+            Self::LateP99 => "p99",
+            Self::LateMax => "max",
         }
     }
 
     /// How many digits stand behind its point.
     pub(super) fn decimals(self) -> usize {
         match self {
-            Self::Rate | Self::Accepted | Self::Operations | Self::Memory => 0,
-            Self::CpuMs | Self::BilledMs => 1,
-            Self::Events | Self::BilledShare => 2,
-            Self::Cpu | Self::CpuRunning | Self::SenderCpu => 3,
+            Self::Rate | Self::Accepted | Self::Operations | Self::Memory | Self::LateMax => 0,
+            Self::CpuMs | Self::BilledMs | Self::LateP99 => 1,
+            Self::Events | Self::BilledShare | Self::LateP50 => 2,
+            Self::Cpu | Self::CpuRunning | Self::SenderCpu | Self::RequestCpu => 3,
+            Self::SpanError => 4,
         }
     }
 }

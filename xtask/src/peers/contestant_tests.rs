@@ -15,6 +15,8 @@ fn figures_are_per_second_and_per_gigabyte() {
         billed_ns: Some(300_000_000),
         sender_cpu_ns: Some(1_000_000_000),
         resident_bytes_max: Some(5_000_000),
+        span_error: Some(0.001),
+        lateness: Some(Lateness { p50_ns: 30, p99_ns: 2500, max_ns: 9000 }),
     };
     assert_eq!(Figure::Rate.of(&run), Some(500.0));
     assert_eq!(Figure::Accepted.of(&run), Some(1000.0));
@@ -27,6 +29,10 @@ fn figures_are_per_second_and_per_gigabyte() {
     assert_eq!(Figure::CpuRunning.of(&run), Some(0.2));
     assert_eq!(Figure::SenderCpu.of(&run), Some(0.5));
     assert_eq!(Figure::Memory.of(&run), Some(5.0));
+    assert_eq!(Figure::RequestCpu.of(&run), Some(0.3));
+    assert_eq!(Figure::SpanError.of(&run), Some(0.1));
+    let late = [Figure::LateP50, Figure::LateP99, Figure::LateMax].map(|figure| figure.of(&run));
+    assert_eq!(late, [Some(0.03), Some(2.5), Some(9.0)]);
 }
 
 #[test]
@@ -43,6 +49,9 @@ fn what_was_not_measured_is_no_figure() {
         Figure::BilledShare,
         Figure::SenderCpu,
         Figure::Memory,
+        Figure::RequestCpu,
+        Figure::SpanError,
+        Figure::LateMax,
     ] {
         assert_eq!(figure.of(&run), None, "{figure:?}");
     }

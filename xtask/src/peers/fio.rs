@@ -106,10 +106,12 @@ fn job(job: &Value) -> Result<Run> {
     let moved = |way: &str| job[way]["io_bytes"].as_u64();
     let figures = moved("write").zip(job["job_runtime"].as_u64());
     let (written, runtime_ms) = figures.context("fio did not say how much it wrote in which time")?;
+    let ended = |way: &str| job[way]["total_ios"].as_u64();
     let percent = job["usr_cpu"].as_f64().zip(job["sys_cpu"].as_f64());
     Ok(Run {
         phase: name.to_owned(),
         bytes: written + moved("read").unwrap_or(0),
+        events: ended("write").zip(ended("read")).map(|(writes, reads)| writes + reads),
         seconds: runtime_ms as f64 / 1e3,
         billed_ns: percent.map(|(user, system)| ((user + system) / 100.0 * runtime_ms as f64 * 1e6) as u64),
         ..Run::default()

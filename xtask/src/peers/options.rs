@@ -20,12 +20,15 @@ pub(crate) const USAGE: &str =
         and, with root, between two network namespaces; about 12 minutes
   peers register [--pairs N] [--only NAME,...] [--out FILE]
         measure the loop that reads registers and a plain one in C in turns; half a minute
+  peers replay [--volume DIR] [--pairs N] [--only NAME,...] [--out FILE]
+        measure the replay of traces and fio's of the same traces in turns; about 18 minutes
         --volume     directory on the disk to write to, in a directory of its own [./keepup-data]
         --pairs      rounds; every contestant runs once in each [5]
         --only       groups or contestants, the others are left out; groups of record: volume, path, streams,
                      small; of disk: sweep, cpu, growing, testdisk, block; of net: tcp-loopback-1,
                      tcp-loopback-4, udp-small, udp-safe-loopback, tcp-cable-1, tcp-cable-4, udp-safe-cable;
-                     of register: loads
+                     of register: loads; of replay: timed-250, timed-2000, timed-50000, timed-file-250,
+                     timed-file-2000, null-N, reads-N and mixed-N with 1, 32 or 128 under way, dep
         --out        write the tables to this file too
         --gigabytes  bytes of each run, in 10^9 [8]
         --time       how long each point of a sweep is measured [500 ms]

@@ -19,6 +19,12 @@ use crate::waker::Waker;
 const WAKE_TOKEN: u64 = u64::MAX;
 /// A request that has this much takes no further block.
 const GATHER_BYTES: usize = 1 << 20;
+/// Where nothing is gathered, the kernel is shown requests in portions from this number on, each twice the one
+/// before: a disk that has ended all of its requests together would otherwise have nothing to do until the
+/// last of the next was made ready. A request alone goes with the wait for it, in one call.
+const SHOW_FIRST: usize = 2;
+/// The largest portion.
+const SHOW_MOST: usize = 8;
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +143,10 @@ pub struct RingEngine {
     /// Started, but not shown to the kernel yet: the next block may still join.
     gathering: Option<Gathered>,
     may_gather: bool,
+    /// Requests that the kernel was not shown yet.
+    unshown: usize,
+    /// When it is shown them.
+    show_at: usize,
     in_flight: usize,
     waker_armed: bool,
     buffers_registered: bool,
@@ -173,6 +183,8 @@ impl RingEngine {
             backlog: Vec::with_capacity(requests),
             gathering: None,
             may_gather: true,
+            unshown: 0,
+            show_at: SHOW_FIRST,
             in_flight: 0,
             waker_armed: false,
             buffers_registered: false,
@@ -253,6 +265,18 @@ impl RingEngine {
         if let Some(gathered) = self.gathering.take() {
             let index = self.store(Request::Transfer(gathered));
             self.start(index);
+            self.show_some();
+        }
+    }
+
+    /// Shows the kernel those that wait, when they are enough. What it does not take now it is shown with
+    /// the next, and [`BlockEngine::wait`] tells why.
+    fn show_some(&mut self) {
+        self.unshown += 1;
+        if !self.may_gather && self.unshown >= self.show_at {
+            self.unshown = 0;
+            self.show_at = (2 * self.show_at).min(SHOW_MOST);
+            drop(self.ring.submit());
         }
     }
 
@@ -416,6 +440,7 @@ impl BlockEngine for RingEngine {
         self.start_gathered();
         let index = self.store(Request::Transfer(Gathered::new(Direction::Read, slot, offset, part)));
         self.start(index);
+        self.show_some();
     }
 
     fn set_gather(&mut self, gather: bool) {
@@ -444,6 +469,7 @@ impl BlockEngine for RingEngine {
                 break;
             }
         }
+        (self.unshown, self.show_at) = (0, SHOW_FIRST);
         self.enter(if ended.is_empty() { timeout } else { Duration::ZERO })?;
         self.reap(ended);
         Ok(())

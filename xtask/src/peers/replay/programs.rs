@@ -1,0 +1,165 @@
+//! keepup and fio, each replaying a trace, and what they say of it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::traces::{FILE_BYTES, Trace};
+use crate::peers::children::Running;
+use crate::peers::contestant::{Contestant, Lateness, Place, Run};
+use crate::peers::fio::{TOOL, jobs};
+use crate::peers::tools::{Tool, typed};
+
+/// Where requests go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Nowhere.
+    Nowhere,
+    /// A file in the directory of the run.
+    File,
+}
+
+/// Reads a run out of what a program printed.
+type Reader = Box<dyn Fn(&str) -> Result<Run>>;
+
+/// A program that replays a trace, perhaps after another has made a file.
+pub(super) struct Replayer {
+    name: &'static str,
+    program: PathBuf,
+    /// What makes the file; it is not counted.
+    before: Option<Vec<String>>,
+    arguments: Vec<String>,
+    tool: Option<&'static Tool>,
+    /// Exit codes with which there is a result.
+    codes: &'static [i32],
+    read: Reader,
+}
+
+/// keepup with such flags for its mode; `seconds` is how long the trace takes, where that is not in the
+/// result.
+pub(super) fn keepup(
+    program: &Path,
+    name: &'static str,
+    trace: &Path,
+    target: Target,
+    mode: &str,
+    seconds: Option<f64>,
+) -> Replayer {
+    let where_to = match target {
+        Target::Nowhere => "--target null",
+        Target::File => "--volume . --engine ring --access direct",
+    };
+    Replayer {
+        name,
+        program: program.to_path_buf(),
+        before: None,
+        arguments: with_trace(
+            ["replay".into(), trace.to_string_lossy().into_owned()],
+            &[where_to, "--mode", mode, "--json"],
+        ),
+        tool: None,
+        // 1 where the trace's time was not kept: that is what is measured.
+        codes: &[0, 1],
+        read: Box::new(move |said| told_by_keepup(said, seconds)),
+    }
+}
+
+/// fio with such flags for its engine; `trace` lies at `path`.
+pub(super) fn fio(name: &'static str, path: &Path, trace: Trace, target: Target, flags: &str) -> Replayer {
+    let fill = format!(
+        "--name=fill --filename=target --rw=write --bs=1m --size={FILE_BYTES} --direct=1 --refill_buffers \
+         --end_fsync=1"
+    );
+    let log = format!("--read_iolog={}", path.display());
+    Replayer {
+        name,
+        program: TOOL.program.into(),
+        before: (target == Target::File).then(|| fill.split_whitespace().map(str::to_owned).collect()),
+        arguments: with_trace(["--name=peer".into(), log], &[flags, "--thread=1 --output-format=json"]),
+        tool: Some(&TOOL),
+        codes: &[0],
+        read: Box::new(move |said| told_by_fio(said, trace)),
+    }
+}
+
+fn with_trace(first: [String; 2], rest: &[&str]) -> Vec<String> {
+    let rest = rest.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned);
+    first.into_iter().chain(rest).collect()
+}
+
+impl Contestant for Replayer {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn command(&self) -> String {
+        typed(&self.program, &self.arguments)
+    }
+
+    fn tool(&self) -> Option<&'static Tool> {
+        self.tool
+    }
+
+    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+        let start = |arguments: &[String]| {
+            let mut command = Command::new(&self.program);
+            command.args(arguments).current_dir(place.directory);
+            Running::start(command)
+        };
+        if let Some(arguments) = &self.before {
+            start(arguments)?.finish(place.limit)?;
+        }
+        let (_, said) = start(&self.arguments)?.finish_with(place.limit, self.codes)?;
+        Ok(vec![(self.read)(&said)?])
+    }
+}
+
+/// How far `took` is from `wanted`, as a share.
+fn error(took: f64, wanted: f64) -> f64 {
+    (took / wanted - 1.0).abs()
+}
+
+/// The passes of keepup but for the first.
+fn told_by_keepup(said: &str, seconds: Option<f64>) -> Result<Run> {
+    let summary: Value = serde_json::from_str(said).context("read what keepup printed")?;
+    if let Some(failure) = summary["failure"].as_str() {
+        bail!("keepup was cut short: {failure}");
+    }
+    let passes = summary["passes"].as_array().context("keepup told of no pass")?;
+    let warm: Vec<&Value> = passes.iter().filter(|pass| pass["is_cold"] == false).collect();
+    ensure!(!warm.is_empty(), "keepup told of no pass that counts");
+    ensure!(warm.iter().all(|pass| pass["failed"] == 0), "requests of keepup failed");
+    let sum = |key: &str| warm.iter().map(|pass| pass[key].as_f64()).sum::<Option<f64>>();
+    let figures = sum("requests").zip(sum("seconds")).zip(sum("cpu_seconds"));
+    let ((requests, took), cpu) = figures.context("keepup did not say how fast it was")?;
+    let worst = |what: &str, key: &str| warm.iter().filter_map(|p| p[what][key].as_f64()).reduce(f64::max);
+    let late = |key: &str| worst("lateness", key);
+    let lateness = late("p50_ns").zip(late("p99_ns")).zip(late("max_ns"));
+    let each = seconds.map(|wanted| error(took / warm.len() as f64, wanted));
+    Ok(Run {
+        events: Some(requests as u64),
+        seconds: took,
+        billed_ns: Some((cpu * 1e9) as u64),
+        span_error: each.or(worst("fidelity", "span_error")),
+        lateness: lateness.map(|((p50, p99), max)| Lateness {
+            p50_ns: p50 as u64,
+            p99_ns: p99 as u64,
+            max_ns: max as u64,
+        }),
+        ..Run::default()
+    })
+}
+
+/// The only job of fio.
+fn told_by_fio(said: &str, trace: Trace) -> Result<Run> {
+    let run = jobs(said)?.pop().context("fio told of no job")?;
+    ensure!(run.events == Some(trace.requests), "fio made {:?} of {} requests", run.events, trace.requests);
+    let span_error = error(run.seconds, trace.span_seconds());
+    Ok(Run { phase: String::new(), bytes: 0, span_error: Some(span_error), ..run })
+}
+
+#[cfg(test)]
+#[path = "programs_tests.rs"]
+mod tests;
