@@ -172,3 +172,41 @@ fn engines_read_what_lies_there_and_say_where_the_file_ends() {
         ended.into_iter().filter_map(|completion| completion.block).for_each(|block| pool.give_back(block));
     }
 }
+
+#[test]
+fn more_requests_between_two_waits_than_the_kernel_is_shown_at_once_all_end_once() {
+    const PAGES: u64 = 45;
+    for choice in [EngineChoice::Auto, EngineChoice::Plain] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut pool = Pool::new(4 << 20).unwrap();
+        let (mut engine, _) = open(choice, &pool.memory(), &Waker::new().unwrap(), PAGES as usize).unwrap();
+        engine.set_gather(false);
+        let path = directory.path().join("file");
+        let file = std::fs::File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        let slot = engine.add_file(Arc::new(file.into())).unwrap();
+        for is_write in [true, false] {
+            for page in 0..PAGES {
+                let mut block = pool.take(4096).unwrap();
+                block[..4096].fill(if is_write { page as u8 } else { 0xff });
+                match is_write {
+                    true => engine.write(slot, page * 4096, block, 4096, page),
+                    false => engine.read(slot, page * 4096, block, 4096, page),
+                }
+            }
+            assert_eq!(engine.in_flight(), PAGES as usize);
+            let mut ended = Vec::new();
+            while engine.in_flight() > 0 {
+                engine.wait(Duration::from_secs(5), &mut ended).unwrap();
+            }
+            let mut tokens: Vec<u64> = ended.iter().map(|completion| completion.token).collect();
+            tokens.sort_unstable();
+            assert_eq!(tokens, (0..PAGES).collect::<Vec<_>>(), "{}", engine.name());
+            for completion in ended {
+                completion.result.unwrap();
+                let block = completion.block.unwrap();
+                assert!(block[..4096].iter().all(|byte| *byte == completion.token as u8));
+                pool.give_back(block);
+            }
+        }
+    }
+}

@@ -19,9 +19,9 @@ use crate::waker::Waker;
 const WAKE_TOKEN: u64 = u64::MAX;
 /// A request that has this much takes no further block.
 const GATHER_BYTES: usize = 1 << 20;
-/// Where nothing is gathered, the kernel is shown requests in portions from this number on, each twice the one
-/// before: a disk that has ended all of its requests together would otherwise have nothing to do until the
-/// last of the next was made ready. A request alone goes with the wait for it, in one call.
+/// Where nothing is gathered, the kernel is shown requests in portions from this number on, each twice the
+/// one before: a disk that has ended all of its requests together would otherwise have nothing to do until
+/// the last of the next was made ready. A request alone goes with the wait for it, in one call.
 const SHOW_FIRST: usize = 2;
 /// The largest portion.
 const SHOW_MOST: usize = 8;
