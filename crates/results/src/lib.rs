@@ -15,6 +15,7 @@ mod event;
 #[cfg(test)]
 #[path = "example_tests.rs"]
 mod example;
+mod figure;
 mod latency;
 mod load;
 mod log;
@@ -39,6 +40,7 @@ pub use doctor::{
 };
 pub use error::ResultsError;
 pub use event::Event;
+pub use figure::{Better, Figure, Figures, Quantity};
 pub use latency::LatencyFigures;
 pub use load::{LoadKind, LoadReading, LoadResult, LoadUnit, SessionLoad};
 pub use log::{EventLog, EventReader};

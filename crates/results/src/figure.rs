@@ -1,0 +1,113 @@
+//! What every result has in common: quantities measured in some place, each over its repeats. Comparison,
+//! campaigns and reports work for every test because they know only these.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One quantity of a result, over all repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Where it was measured: volumes as in "/data/a + /data/b", a server, a register target; empty where
+    /// there is only one place.
+    pub place: String,
+    /// What was done, as the test calls it: "write", "read 64 KiB x 8", "soak".
+    pub what: String,
+    /// What of it.
+    pub quantity: Quantity,
+    /// One value for each repeat, in the order in which they were measured, in the quantity's unit.
+    pub values: Vec<f64>,
+}
+
+/// What a figure says; its unit is the first word of each docstring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// B/s: payload moved.
+    BytesPerSecond,
+    /// 1/s: requests, files, or messages.
+    OperationsPerSecond,
+    /// s/GB: CPU of keepup with its kernel workers per 10^9 bytes.
+    CpuSecondsPerGb,
+    /// cores: CPU of the whole machine.
+    CoresBusy,
+    /// s: mean time of a request.
+    MeanSeconds,
+    /// s: the time that 99 of 100 requests stay below.
+    P99Seconds,
+    /// s: longest time of a request.
+    MaxSeconds,
+    /// s: what a transfer of registers costs before the first.
+    SetUpSeconds,
+    /// s: what each register costs.
+    SecondsPerRegister,
+    /// B: a size that was found, as of a cache.
+    Bytes,
+    /// 1: events or datagrams lost, bytes damaged.
+    Lost,
+}
+
+impl Quantity {
+    /// Its unit, as written behind a figure.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::BytesPerSecond => "B/s",
+            Self::OperationsPerSecond => "/s",
+            Self::CpuSecondsPerGb => "s/GB",
+            Self::CoresBusy => "cores",
+            Self::MeanSeconds
+            | Self::P99Seconds
+            | Self::MaxSeconds
+            | Self::SetUpSeconds
+            | Self::SecondsPerRegister => "s",
+            Self::Bytes => "B",
+            Self::Lost => "",
+        }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BytesPerSecond => "rate",
+            Self::OperationsPerSecond => "operations",
+            Self::CpuSecondsPerGb => "CPU per GB",
+            Self::CoresBusy => "cores busy",
+            Self::MeanSeconds => "mean time",
+            Self::P99Seconds => "p99",
+            Self::MaxSeconds => "longest",
+            Self::SetUpSeconds => "set-up",
+            Self::SecondsPerRegister => "per register",
+            Self::Bytes => "size",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// Whether more of it is better, less, or neither.
+    #[must_use]
+    pub fn better(self) -> Better {
+        match self {
+            Self::BytesPerSecond | Self::OperationsPerSecond => Better::More,
+            Self::Bytes => Better::Neither,
+            _ => Better::Less,
+        }
+    }
+}
+
+/// Which way a quantity should go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// More is better.
+    More,
+    /// Less is better.
+    Less,
+    /// It is told, not judged.
+    Neither,
+}
+
+/// A result that tells its figures.
+pub trait Figures {
+    /// All of them, in the order of the test.
+    fn figures(&self) -> Vec<Figure>;
+}
