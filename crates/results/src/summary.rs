@@ -95,6 +95,8 @@ pub enum Kind {
     Register,
     /// A replay of traces.
     Replay,
+    /// A matrix of other results.
+    Campaign,
 }
 
 /// The answer to "can this machine keep up with this detector?".

@@ -19,6 +19,7 @@ use keepup_workload::{Context, Workload, run as run_workload};
 
 use crate::args::{default_volume, size, span};
 use crate::exit::{Exit, UsageError};
+use crate::forecast::{forecast, foretell};
 use crate::loads::{self, LoadArgs, announce};
 use crate::output::{command, json, report_error, result, say};
 use crate::progress::Status;
@@ -190,7 +191,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let told = std::iter::once(told(&plan, limits)).chain(announce(&beside, &footprint.space_bytes, time)?);
     let told = told.collect::<Vec<_>>().join("\n");
     if args.dry_run {
-        result(&told);
+        foretell(&forecast(&footprint, &beside, told), args.json);
         return Ok(Exit::Done);
     }
     say(&told);
