@@ -117,6 +117,8 @@ pub enum Kind {
     Replay,
     /// A test for bit errors.
     Soak,
+    /// A matrix of other results.
+    Campaign,
 }
 
 /// The answer to "can this machine keep up with this detector?".

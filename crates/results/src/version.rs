@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use crate::campaign::CampaignSummary;
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
@@ -39,8 +40,8 @@ const STEPS: &[Step] = &[
 
 /// Every kind.
 #[cfg(test)]
-pub(crate) const ALL: [Kind; 6] =
-    [Kind::Qualify, Kind::Disk, Kind::Net, Kind::Register, Kind::Replay, Kind::Soak];
+pub(crate) const ALL: [Kind; 7] =
+    [Kind::Qualify, Kind::Disk, Kind::Net, Kind::Register, Kind::Replay, Kind::Soak, Kind::Campaign];
 
 /// Today's version of a kind.
 pub(crate) fn current(kind: Kind) -> u64 {
@@ -51,6 +52,7 @@ pub(crate) fn current(kind: Kind) -> u64 {
         Kind::Register => RegisterSummary::SCHEMA_VERSION,
         Kind::Replay => ReplaySummary::SCHEMA_VERSION,
         Kind::Soak => SoakSummary::SCHEMA_VERSION,
+        Kind::Campaign => CampaignSummary::SCHEMA_VERSION,
     })
 }
 
