@@ -95,6 +95,8 @@ pub enum Kind {
     Register,
     /// A replay of traces.
     Replay,
+    /// The path that records, at one rate.
+    Record,
 }
 
 /// The answer to "can this machine keep up with this detector?".
