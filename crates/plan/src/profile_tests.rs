@@ -187,5 +187,9 @@ fn a_profile_that_is_resized_can_still_be() {
     assert_eq!((many.streams, many.connections), (508, romanis.connections));
     let one = romanis.with_streams(1).on_volumes(3);
     one.validate().unwrap();
-    assert_eq!((one.connections, one.placement), (1, Placement::Free), "one stream cannot fill three volumes");
+    assert_eq!(
+        (one.connections, one.placement),
+        (1, Placement::Free),
+        "one stream cannot fill three volumes"
+    );
 }

@@ -217,11 +217,12 @@ impl Figures for RecordSummary {
             let place = run.place();
             for (what, quantity, value) in run.quantities() {
                 let Some(value) = value else { continue };
-                let is_it =
-                    |f: &&mut Figure| (&f.place, &f.what, f.quantity) == (&place, &what, quantity);
+                let is_it = |f: &&mut Figure| (&f.place, &f.what, f.quantity) == (&place, &what, quantity);
                 match figures.iter_mut().find(is_it) {
                     Some(figure) => figure.values.push(value),
-                    None => figures.push(Figure { place: place.clone(), what, quantity, values: vec![value] }),
+                    None => {
+                        figures.push(Figure { place: place.clone(), what, quantity, values: vec![value] })
+                    }
                 }
             }
         }

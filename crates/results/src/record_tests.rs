@@ -40,11 +40,7 @@ fn run(repeat: u32, seconds: f64) -> RecordRun {
             verified: Some(all),
             ..LedgerSummary::default()
         },
-        cpu: CpuCost {
-            seconds_per_gb: Some(0.2),
-            per_core_percent: vec![75.0, 50.0],
-            ..CpuCost::default()
-        },
+        cpu: CpuCost { seconds_per_gb: Some(0.2), per_core_percent: vec![75.0, 50.0], ..CpuCost::default() },
         pool_bytes: 1 << 29,
         pool_bytes_used_max: 1 << 28,
         backlog_bytes_max: Some(1 << 20),
@@ -80,7 +76,8 @@ fn summary(runs: Vec<RecordRun>) -> RecordSummary {
 
 fn values(summary: &RecordSummary, what: &str, quantity: Quantity) -> Vec<f64> {
     let figures = summary.figures();
-    let mut found = figures.iter().filter(|figure| (figure.what.as_str(), figure.quantity) == (what, quantity));
+    let mut found =
+        figures.iter().filter(|figure| (figure.what.as_str(), figure.quantity) == (what, quantity));
     let values = found.next().map(|figure| figure.values.clone()).unwrap_or_default();
     assert_eq!(found.next(), None, "each figure once");
     values

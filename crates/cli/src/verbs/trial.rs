@@ -114,8 +114,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     common_disks(&plan.volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
     let time = plan.spec.source.duration.map(|time| time * args.runs.repeats);
-    let told = std::iter::once(table::plan(&plan, args.runs.repeats, &footprint))
-        .chain(announce(&beside, &footprint.space_bytes, time)?);
+    let told = std::iter::once(table::plan(&plan, args.runs.repeats, &footprint)).chain(announce(
+        &beside,
+        &footprint.space_bytes,
+        time,
+    )?);
     let told = told.collect::<Vec<_>>().join("\n");
     let outlet = &args.runs.outlet;
     if outlet.dry_run {
@@ -149,7 +152,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let is_whole = done.runs.iter().all(RecordRun::is_whole);
     sitting.summary.runs = done.runs;
     let failure = done.failure.map(anyhow::Error::from);
-    let exit = sitting.end(failure, done.is_interrupted, |summary| Some(table::page(summary)))?;
+    let exit = sitting.end(failure, done.is_interrupted, |summary| table::page(summary))?;
     Ok(if exit == Exit::Done && !is_whole { Exit::Failed } else { exit })
 }
 

@@ -17,7 +17,8 @@ fn a_stall_is_a_time_in_which_something_waited_and_nothing_was_written() {
 #[test]
 fn moments_count_from_the_schedule_and_without_disks_nothing_is_durable() {
     let moment = |t_ns| Some(Moment { t_ns, events: 7, bytes: 70 });
-    let first = First { events: 5, received: moment(3_000_000_000), durable: moment(5_000_000_000), cpu_ns: 1 };
+    let first =
+        First { events: 5, received: moment(3_000_000_000), durable: moment(5_000_000_000), cpu_ns: 1 };
     let found = told(&first, 1_000_000_000, false).unwrap();
     assert_eq!((found.events, found.received.seconds), (5, 2.0));
     assert_eq!(found.durable.map(|moment| moment.bytes_per_second()), Some(Some(17.5)));

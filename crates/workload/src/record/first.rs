@@ -84,7 +84,8 @@ impl Watch {
 
 impl First {
     fn look(&mut self, counters: &Counters, t_ns: u64) {
-        let enough = |events: u64, bytes: u64| (events >= self.events).then_some(Moment { t_ns, events, bytes });
+        let enough =
+            |events: u64, bytes: u64| (events >= self.events).then_some(Moment { t_ns, events, bytes });
         if self.received.is_none() {
             let intake = &counters.intake;
             let received = intake.received_events.load(Ordering::Relaxed);

@@ -76,8 +76,11 @@ pub(super) fn run(run: &RecordRun, repeats: u32) -> String {
     lines.join("\n")
 }
 
-/// All runs: one row for each figure.
-pub(super) fn page(summary: &RecordSummary) -> String {
+/// All runs: one row for each figure; nothing without runs.
+pub(super) fn page(summary: &RecordSummary) -> Option<String> {
+    if summary.runs.is_empty() {
+        return None;
+    }
     let mut lines = vec![format!(
         "{:<24} {:<22} {:<18} {:>4} {:>10} {:>10} {:>10}",
         "place", "what", "figure", "runs", "median", "lowest", "highest"
@@ -94,7 +97,7 @@ pub(super) fn page(summary: &RecordSummary) -> String {
             "{:<24} {:<22} {:<18} {:>4} {:>10} {:>10} {:>10}",
             figure.place,
             figure.what,
-            format!("{} {unit}", figure.quantity.name()),
+            format!("{}, {unit}", figure.quantity.name()),
             values.len(),
             cell(median(&values)),
             cell(values.iter().copied().reduce(f64::min)),
@@ -107,9 +110,10 @@ pub(super) fn page(summary: &RecordSummary) -> String {
     let beside: Vec<&[LoadResult]> = summary.runs.iter().map(|run| &run.loads[..]).collect();
     lines.extend(loads::over_runs(&beside));
     lines.push(
-        "MB = 10^6 bytes of payload; CPU per GB of the recorder with its kernel workers, cores busy of all".into(),
+        "MB = 10^6 bytes of payload; CPU per GB of the recorder with its kernel workers, cores busy of all"
+            .into(),
     );
-    lines.join("\n")
+    Some(lines.join("\n"))
 }
 
 fn first_line(text: &str) -> &str {
