@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::figure::{Figure, Figures, Quantity};
+use crate::figure::{Collected, Figure, Figures, Quantity};
 use crate::load::LoadResult;
 use crate::summary::{CpuCost, Engine, Kind, LedgerSummary};
 use crate::test::test_summary;
@@ -187,46 +187,35 @@ impl RecordRun {
             && self.faults.unwrap_or(0) == 0
             && self.read_back.as_ref().is_none_or(|read| read.events == self.ledger.durable.events)
     }
-
-    /// What is to be told of it, each with its value where there is one.
-    fn quantities(&self) -> Vec<(String, Quantity, Option<f64>)> {
-        let mut told = Vec::new();
-        let mut tell = |what: &str, quantity, value| told.push((what.to_owned(), quantity, value));
-        tell("record", Quantity::BytesPerSecond, Some(self.bytes_per_second()));
-        tell("record", Quantity::CpuSecondsPerGb, self.cpu.seconds_per_gb);
-        tell("record", Quantity::CoresBusy, self.cores_busy());
-        tell("record", Quantity::Lost, Some(self.ledger.lost.events as f64));
-        if let Some(first) = &self.first {
-            let what = format!("first {} received", first.events);
-            tell(&what, Quantity::BytesPerSecond, first.received.bytes_per_second());
-            let durable = first.durable.and_then(|moment| moment.bytes_per_second());
-            tell(&format!("first {} durable", first.events), Quantity::BytesPerSecond, durable);
-        }
-        if let Some(read) = &self.read_back {
-            tell("read back", Quantity::BytesPerSecond, read.bytes_per_second());
-            tell("read back", Quantity::CpuSecondsPerGb, read.cpu_seconds_per_gb());
-        }
-        told
-    }
 }
 
 impl Figures for RecordSummary {
     fn figures(&self) -> Vec<Figure> {
-        let mut figures: Vec<Figure> = Vec::new();
+        let mut figures = Collected::default();
         for run in &self.runs {
-            let place = run.place();
-            for (what, quantity, value) in run.quantities() {
-                let Some(value) = value else { continue };
-                let is_it = |f: &&mut Figure| (&f.place, &f.what, f.quantity) == (&place, &what, quantity);
-                match figures.iter_mut().find(is_it) {
-                    Some(figure) => figure.values.push(value),
-                    None => {
-                        figures.push(Figure { place: place.clone(), what, quantity, values: vec![value] })
-                    }
-                }
-            }
+            add_run(&mut figures, &run.place(), run);
         }
-        figures
+        figures.done()
+    }
+}
+
+fn add_run(figures: &mut Collected, place: &str, run: &RecordRun) {
+    figures.add(place, "record", Quantity::BytesPerSecond, Some(run.bytes_per_second()));
+    figures.add(place, "record", Quantity::CpuSecondsPerGb, run.cpu.seconds_per_gb);
+    figures.add(place, "record", Quantity::CoresBusy, run.cores_busy());
+    figures.add(place, "record", Quantity::Lost, Some(run.ledger.lost.events as f64));
+    if let Some(first) = &run.first {
+        let mut add = |what: &str, moment: Option<RecordMoment>| {
+            let what = format!("first {} {what}", first.events);
+            let rate = moment.and_then(|moment| moment.bytes_per_second());
+            figures.add(place, &what, Quantity::BytesPerSecond, rate);
+        };
+        add("received", Some(first.received));
+        add("durable", first.durable);
+    }
+    if let Some(read) = &run.read_back {
+        figures.add(place, "read back", Quantity::BytesPerSecond, read.bytes_per_second());
+        figures.add(place, "read back", Quantity::CpuSecondsPerGb, read.cpu_seconds_per_gb());
     }
 }
 

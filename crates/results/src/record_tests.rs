@@ -64,6 +64,7 @@ fn run(repeat: u32, seconds: f64) -> RecordRun {
 
 fn summary(runs: Vec<RecordRun>) -> RecordSummary {
     let begun = Begun {
+        id: "0a1b2c3d".into(),
         tool_version: "0.1.0".into(),
         created_unix_ns: 0,
         command: "keepup trial csl".into(),
