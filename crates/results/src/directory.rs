@@ -118,6 +118,14 @@ impl ResultDirectory {
         EventLog::create(&self.path.join(EVENTS))
     }
 
+    /// Goes on with the event log of an earlier run; half a line at its end is cut off.
+    ///
+    /// # Errors
+    /// There is none, or the system refuses.
+    pub fn reopen_log(&self) -> Result<EventLog, ResultsError> {
+        EventLog::reopen(&self.path.join(EVENTS))
+    }
+
     /// Reads the event log.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 //! Invariants: a figure that was not measured is null, never 0 or invented; what this crate writes it can
 //! read back; time is passed in, never looked up.
 
+mod campaign;
 mod check;
 mod directory;
 mod disk;
@@ -32,6 +33,7 @@ mod summary;
 mod test;
 mod version;
 
+pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DiskFinding, DiskPart, DiskPhase, DiskRun, DiskSkipped,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::campaign::CampaignSummary;
 use crate::directory::{ResultDirectory, SUMMARY};
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
@@ -55,6 +56,8 @@ pub enum Stored {
     Record(Box<RecordSummary>),
     /// A bit-error test.
     Soak(Box<SoakSummary>),
+    /// A matrix of other results.
+    Campaign(Box<CampaignSummary>),
 }
 
 /// What every result says of itself.
@@ -128,6 +131,7 @@ impl Stored {
             Kind::Replay => boxed(value).map(Self::Replay),
             Kind::Record => boxed(value).map(Self::Record),
             Kind::Soak => boxed(value).map(Self::Soak),
+            Kind::Campaign => boxed(value).map(Self::Campaign),
         }
         .map_err(damaged)
     }
@@ -141,6 +145,7 @@ impl Stored {
             Self::Replay(summary) => (&**summary, &**summary),
             Self::Record(summary) => (&**summary, &**summary),
             Self::Soak(summary) => (&**summary, &**summary),
+            Self::Campaign(summary) => (&**summary, &**summary),
         }
     }
 }
@@ -237,6 +242,7 @@ fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored
             });
             Ok(Stored::Replay(Box::new(summary)))
         }
+        Kind::Campaign => Err(cut("can be gone on with: keepup campaign resume DIR")),
         Kind::Qualify | Kind::Register | Kind::Soak => Err(cut("what it measured is known in the end only")),
     }
 }

@@ -119,6 +119,8 @@ pub enum Kind {
     Record,
     /// A test for bit errors.
     Soak,
+    /// A matrix of other results.
+    Campaign,
 }
 
 /// The answer to "can this machine keep up with this detector?".

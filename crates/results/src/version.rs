@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use crate::campaign::CampaignSummary;
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
@@ -40,8 +41,16 @@ const STEPS: &[Step] = &[
 
 /// Every kind.
 #[cfg(test)]
-pub(crate) const ALL: [Kind; 7] =
-    [Kind::Qualify, Kind::Disk, Kind::Net, Kind::Register, Kind::Replay, Kind::Record, Kind::Soak];
+pub(crate) const ALL: [Kind; 8] = [
+    Kind::Qualify,
+    Kind::Disk,
+    Kind::Net,
+    Kind::Register,
+    Kind::Replay,
+    Kind::Record,
+    Kind::Soak,
+    Kind::Campaign,
+];
 
 /// Today's version of a kind.
 pub(crate) fn current(kind: Kind) -> u64 {
@@ -53,6 +62,7 @@ pub(crate) fn current(kind: Kind) -> u64 {
         Kind::Replay => ReplaySummary::SCHEMA_VERSION,
         Kind::Record => RecordSummary::SCHEMA_VERSION,
         Kind::Soak => SoakSummary::SCHEMA_VERSION,
+        Kind::Campaign => CampaignSummary::SCHEMA_VERSION,
     })
 }
 

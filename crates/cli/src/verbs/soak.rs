@@ -17,8 +17,9 @@ use keepup_workload::{Context, Workload, run as run_workload};
 
 use crate::args::{Outlet, default_volume, size, span};
 use crate::exit::{Exit, UsageError};
+use crate::forecast::{forecast, foretell};
 use crate::loads::{self, LoadArgs, announce};
-use crate::output::{result, say};
+use crate::output::say;
 use crate::progress::Status;
 use crate::verbs::sitting::Sitting;
 
@@ -184,7 +185,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let told = std::iter::once(told(&plan, limits)).chain(announce(&beside, &footprint.space_bytes, time)?);
     let told = told.collect::<Vec<_>>().join("\n");
     if args.outlet.dry_run {
-        result(&told);
+        foretell(&forecast(&footprint, &beside, told), args.outlet.json);
         return Ok(Exit::Done);
     }
     say(&told);
