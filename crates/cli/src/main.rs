@@ -28,6 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Qualify(verbs::qualify::Args),
+    Trial(verbs::trial::Args),
     Record(verbs::record::Args),
     Source(verbs::source::Args),
     Drain(verbs::drain::Args),
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
 fn run(verb: &Verb) -> anyhow::Result<Exit> {
     match verb {
         Verb::Qualify(args) => verbs::qualify::run(args),
+        Verb::Trial(args) => verbs::trial::run(args),
         Verb::Record(args) => verbs::record::run(args),
         Verb::Source(args) => verbs::source::run(args),
         Verb::Drain(args) => verbs::drain::run(args),

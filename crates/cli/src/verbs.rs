@@ -20,4 +20,5 @@ mod sitting;
 pub(crate) mod soak;
 pub(crate) mod source;
 pub(crate) mod trace;
+pub(crate) mod trial;
 pub(crate) mod verify;

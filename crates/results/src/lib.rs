@@ -22,6 +22,7 @@ mod latency;
 mod load;
 mod log;
 mod net;
+mod record;
 mod register;
 mod replay;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use net::{
     NetEnd, NetFlow, NetInterface, NetLatency, NetLayer, NetLedger, NetLoss, NetMoved, NetRateFinding,
     NetRun, NetSummary, NetTransport,
 };
+pub use record::{RecordFirst, RecordMoment, RecordPlacement, RecordReadBack, RecordRun, RecordSummary};
 pub use register::{
     RegisterBreakEven, RegisterCost, RegisterDevice, RegisterFit, RegisterKnee, RegisterMethod,
     RegisterPoint, RegisterRun, RegisterSummary, RegisterVerdict,

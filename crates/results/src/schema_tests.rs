@@ -11,6 +11,7 @@ use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
 use crate::example::fit;
 use crate::net::NetSummary;
+use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
@@ -32,6 +33,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("disk.schema.json", &schema_of::<DiskSummary>());
     committed("net.schema.json", &schema_of::<NetSummary>());
     committed("doctor.schema.json", &schema_of::<DoctorSummary>());
+    committed("record.schema.json", &schema_of::<RecordSummary>());
     committed("register.schema.json", &schema_of::<RegisterSummary>());
     committed("replay.schema.json", &schema_of::<ReplaySummary>());
     committed("compare.schema.json", &schema_of::<CompareSummary>());

@@ -18,6 +18,7 @@ use crate::error::ResultsError;
 use crate::event::Event;
 use crate::figure::{Figure, Figures};
 use crate::net::NetSummary;
+use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
@@ -52,6 +53,8 @@ pub enum Stored {
     Register(Box<RegisterSummary>),
     /// A replay.
     Replay(Box<ReplaySummary>),
+    /// Trials of a recording.
+    Record(Box<RecordSummary>),
     /// A bit-error test.
     Soak(Box<SoakSummary>),
     /// A matrix of other results.
@@ -129,6 +132,7 @@ impl Stored {
             Kind::Net => boxed(value).map(Self::Net),
             Kind::Register => boxed(value).map(Self::Register),
             Kind::Replay => boxed(value).map(Self::Replay),
+            Kind::Record => boxed(value).map(Self::Record),
             Kind::Soak => boxed(value).map(Self::Soak),
             Kind::Campaign => boxed(value).map(Self::Campaign),
             Kind::Compare => boxed(value).map(Self::Compare),
@@ -143,6 +147,7 @@ impl Stored {
             Self::Net(summary) => (&**summary, &**summary),
             Self::Register(summary) => (&**summary, &**summary),
             Self::Replay(summary) => (&**summary, &**summary),
+            Self::Record(summary) => (&**summary, &**summary),
             Self::Soak(summary) => (&**summary, &**summary),
             Self::Campaign(summary) => (&**summary, &**summary),
             Self::Compare(summary) => (&**summary, &**summary),
@@ -225,6 +230,14 @@ fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored
                 _ => None,
             });
             Ok(Stored::Net(Box::new(summary)))
+        }
+        Kind::Record => {
+            let mut summary = ended::<RecordSummary>(&begun);
+            summary.runs = only(events()?, |event| match event {
+                Event::RecordRun { run, .. } => Some(*run),
+                _ => None,
+            });
+            Ok(Stored::Record(Box::new(summary)))
         }
         Kind::Replay => {
             let mut summary = ended::<ReplaySummary>(&begun);

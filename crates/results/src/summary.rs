@@ -115,6 +115,8 @@ pub enum Kind {
     Register,
     /// A replay of traces.
     Replay,
+    /// The path that records, at one rate.
+    Record,
     /// A test for bit errors.
     Soak,
     /// A matrix of other results.

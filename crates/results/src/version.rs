@@ -11,6 +11,7 @@ use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::net::NetSummary;
+use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
@@ -41,12 +42,13 @@ const STEPS: &[Step] = &[
 
 /// Every kind.
 #[cfg(test)]
-pub(crate) const ALL: [Kind; 8] = [
+pub(crate) const ALL: [Kind; 9] = [
     Kind::Qualify,
     Kind::Disk,
     Kind::Net,
     Kind::Register,
     Kind::Replay,
+    Kind::Record,
     Kind::Soak,
     Kind::Campaign,
     Kind::Compare,
@@ -60,6 +62,7 @@ pub(crate) fn current(kind: Kind) -> u64 {
         Kind::Net => NetSummary::SCHEMA_VERSION,
         Kind::Register => RegisterSummary::SCHEMA_VERSION,
         Kind::Replay => ReplaySummary::SCHEMA_VERSION,
+        Kind::Record => RecordSummary::SCHEMA_VERSION,
         Kind::Soak => SoakSummary::SCHEMA_VERSION,
         Kind::Campaign => CampaignSummary::SCHEMA_VERSION,
         Kind::Compare => COMPARE_SCHEMA_VERSION,

@@ -180,6 +180,9 @@ fn loads_of(summary: &Stored) -> Vec<String> {
         Stored::Net(summary) => {
             summary.runs.iter().flat_map(|run| &run.loads).map(|load| load.spec.clone()).collect()
         }
+        Stored::Record(summary) => {
+            summary.runs.iter().flat_map(|run| &run.loads).map(|load| load.spec.clone()).collect()
+        }
         Stored::Soak(summary) => summary.loads.iter().map(|load| load.spec.clone()).collect(),
         // A replay's places tell of their loads themselves; registers have none.
         Stored::Replay(_) | Stored::Register(_) | Stored::Campaign(_) | Stored::Compare(_) => Vec::new(),
