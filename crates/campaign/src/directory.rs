@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keepup_results::{
-    Begun, CampaignSummary, Event, EventLog, Figure, Kind, ResultDirectory, TestSummary, default_name,
+    Begun, CampaignSummary, Event, EventLog, Figure, Figures, Kind, ResultDirectory, StoredResult,
+    TestSummary, default_name,
 };
 
 use crate::error::CampaignError;
@@ -49,16 +50,10 @@ impl CampaignDirectory {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn create(
-        out: &Path,
-        id: &str,
-        campaign: &Campaign,
-        text: &str,
-        begun: &Begun,
-    ) -> Result<Self, CampaignError> {
+    pub fn create(out: &Path, campaign: &Campaign, text: &str, begun: &Begun) -> Result<Self, CampaignError> {
         fs::create_dir_all(out).map_err(CampaignError::io("make", out))?;
-        let path = out.join(default_name(&campaign.name, id, begun.created_unix_ns)?);
-        let directory = ResultDirectory::create(&path, id)?;
+        let path = out.join(default_name(&campaign.name, &begun.id, begun.created_unix_ns)?);
+        let directory = ResultDirectory::create(&path, &begun.id)?;
         let lock = locked(&path)?;
         let plan = path.join(PLAN);
         fs::write(&plan, text).map_err(CampaignError::io("write", &plan))?;
@@ -67,7 +62,7 @@ impl CampaignDirectory {
             t_unix_ns: begun.created_unix_ns,
             schema_version: CampaignSummary::SCHEMA_VERSION,
             tool_version: begun.tool_version.clone(),
-            id: id.to_owned(),
+            id: begun.id.clone(),
             kind: Kind::Campaign,
             command: begun.command.clone(),
             profile: campaign.name.clone(),
@@ -109,7 +104,15 @@ impl CampaignDirectory {
         let not = |why: String| CampaignError::NotACampaign { path: path.to_owned(), why };
         let mut events = directory.events()?;
         let Some(Event::Started {
-            t_unix_ns, tool_version, kind, command, plan, environment, profile, ..
+            t_unix_ns,
+            id,
+            tool_version,
+            kind,
+            command,
+            plan,
+            environment,
+            profile,
+            ..
         }) = events.next().transpose()?
         else {
             return Err(not("its events do not begin with its start".to_owned()));
@@ -131,7 +134,7 @@ impl CampaignDirectory {
         }
         let created_unix_ns = t_unix_ns;
         let workload = profile;
-        let begun = Begun { tool_version, created_unix_ns, command, workload, plan, environment };
+        let begun = Begun { id, tool_version, created_unix_ns, command, workload, plan, environment };
         Ok(Found { campaign, begun, runs, is_running: is_locked(path) })
     }
 
@@ -247,8 +250,7 @@ pub(crate) fn has_figures(exit_code: i32) -> bool {
 /// What a result measured; nothing where it cannot be read.
 #[must_use]
 pub fn figures_of(directory: &Path) -> Vec<Figure> {
-    let _ = directory;
-    Vec::new()
+    StoredResult::open(directory).map_or_else(|_| Vec::new(), |stored| stored.summary.figures())
 }
 
 /// Takes the lock, and writes this process's number into it.

@@ -6,6 +6,7 @@ use crate::state::tests::campaign;
 
 fn begun(campaign: &Campaign) -> Begun {
     Begun {
+        id: "0123abcd".into(),
         tool_version: "0.1.0".into(),
         created_unix_ns: 1_000_000_000,
         command: "keepup campaign run c.toml".into(),
@@ -17,7 +18,7 @@ fn begun(campaign: &Campaign) -> Begun {
 
 fn made(out: &Path) -> CampaignDirectory {
     let campaign = campaign(2, 2, "");
-    CampaignDirectory::create(out, "0123abcd", &campaign, "the text", &begun(&campaign)).unwrap()
+    CampaignDirectory::create(out, &campaign, "the text", &begun(&campaign)).unwrap()
 }
 
 fn run(cell: u32, repetition: u32) -> Event {

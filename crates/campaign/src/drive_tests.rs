@@ -44,6 +44,7 @@ fn made(code: &dyn Fn(u32) -> i32) -> Made<'_> {
 fn directory(out: &Path) -> CampaignDirectory {
     let campaign = campaign(3, 2, "");
     let begun = Begun {
+        id: "0123abcd".into(),
         tool_version: "0.1.0".into(),
         created_unix_ns: SystemClock.unix_ns(),
         command: "keepup campaign run c.toml".into(),
@@ -51,7 +52,7 @@ fn directory(out: &Path) -> CampaignDirectory {
         plan: serde_json::to_value(&campaign).unwrap(),
         environment: serde_json::Value::Null,
     };
-    CampaignDirectory::create(out, "0123abcd", &campaign, "", &begun).unwrap()
+    CampaignDirectory::create(out, &campaign, "", &begun).unwrap()
 }
 
 #[test]

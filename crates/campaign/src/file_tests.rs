@@ -120,6 +120,7 @@ fn axes_that_cannot_be() {
     assert!(with("quick = true", "json = true").contains("run.json: --json cannot be set"));
     assert!(with("quick = true", "out = \"elsewhere\"").contains("--out cannot be set"));
     assert!(with("quick = true", "dry_run = true").contains("--dry-run cannot be set"));
+    assert!(with("quick = true", "token = \"ab\"").contains("a token is a secret"));
     assert!(with("quick = true", "quick = { a = 1 }").contains("a table can be no value"));
     assert!(with("quick = true", "quick = 1979-05-27").contains("a datetime can be no value"));
     assert!(with("quick = true", "quick = []").contains("an empty list"));

@@ -11,6 +11,7 @@ fn figure(place: &str, quantity: Quantity, values: &[f64]) -> Figure {
 
 fn begun() -> Begun {
     Begun {
+        id: "0123abcd".into(),
         tool_version: "0.1.0".into(),
         created_unix_ns: 0,
         command: "keepup campaign run c.toml".into(),
@@ -86,6 +87,12 @@ fn few_pairs_have_a_ratio_and_no_flag() {
     });
     let ratio = &found.cells[1].ratios[0];
     assert_eq!((ratio.pairs, ratio.ratio, ratio.flagged), (2, 2.0, false));
+    // What took nothing once has no ratio, and none is made of the pairs that are left.
+    let zero = summary(&|cell, repetition| {
+        let busy = if cell == 2 && repetition == 2 { 0.0 } else { 1.0 };
+        Some(vec![figure("a", Quantity::CoresBusy, &[busy])])
+    });
+    assert!(zero.cells[1].ratios.is_empty(), "{:?}", zero.cells[1].ratios);
     let alone = summary(&|_, repetition| {
         (repetition == 1).then(|| vec![figure("a", Quantity::BytesPerSecond, &[7.0])])
     });

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::figure::{Figure, Quantity};
+use crate::figure::{Figure, Figures, Quantity};
 use crate::summary::Kind;
 use crate::test::test_summary;
 
@@ -136,4 +136,32 @@ pub struct CampaignTotals {
     pub bytes_written: u64,
     /// Why it ended before all runs were made, by a rule of the campaign.
     pub stopped: Option<String>,
+}
+
+impl CampaignCell {
+    /// What it is called: its labels in the order of `axes`.
+    #[must_use]
+    pub fn name(&self, axes: &[CampaignAxis]) -> String {
+        let labels = axes.iter().filter_map(|axis| self.coordinates.get(&axis.name));
+        labels.map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Figures for CampaignSummary {
+    /// Those of all cells; the place says which, and where within it unless a label does so already.
+    fn figures(&self) -> Vec<Figure> {
+        let of_cell = |cell: &CampaignCell| {
+            let name = cell.name(&self.axes);
+            let is_told = |place: &String| place.is_empty() || cell.coordinates.values().any(|l| l == place);
+            let placed = cell.figures.iter().map(|figure| Figure {
+                place: match is_told(&figure.place) {
+                    true => name.clone(),
+                    false => format!("{name}: {}", figure.place),
+                },
+                ..figure.clone()
+            });
+            placed.collect::<Vec<_>>()
+        };
+        self.cells.iter().flat_map(of_cell).collect()
+    }
 }

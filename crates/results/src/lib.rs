@@ -27,8 +27,10 @@ mod replay;
 #[path = "schema_tests.rs"]
 mod schema;
 mod soak;
+mod stored;
 mod summary;
 mod test;
+mod version;
 
 pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
@@ -59,9 +61,10 @@ pub use replay::{
     ReplaySummary, ReplayTimes, ReplayTrace,
 };
 pub use soak::{
-    SOAK_SCHEMA_VERSION, SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin,
-    SoakPart, SoakPlace, SoakRange, SoakRate, SoakSummary, SoakTotals,
+    SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin, SoakPart, SoakPlace,
+    SoakRange, SoakRate, SoakSummary, SoakTotals,
 };
+pub use stored::{Head, Headed, Stored, StoredResult};
 pub use summary::{
     Bottleneck, Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, NextLimit,
     ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
