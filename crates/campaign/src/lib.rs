@@ -19,7 +19,7 @@ mod plan;
 mod state;
 mod summary;
 
-pub use cells::Cell;
+pub use cells::{Cell, quoted};
 pub use compare::{Candidate, CompareError, CompareOptions, Published, compare};
 pub use directory::{CampaignDirectory, Found, figures_of};
 pub use drive::{Ending, News, RunReport, Runner, drive};
