@@ -5,10 +5,16 @@
 //! was not measured is called so.
 
 mod blocks;
+mod chart;
 mod format;
+mod history;
+mod html;
+mod kinds;
 mod markdown;
 mod page;
 mod terminal;
+
+pub use history::History;
 
 use keepup_results::ResultSummary;
 
@@ -29,6 +35,12 @@ pub struct Style {
 #[must_use]
 pub fn terminal(summary: &ResultSummary, style: Style) -> String {
     terminal::render(&blocks::page(summary, TERMINAL_TRIALS_MAX), style)
+}
+
+/// The verdict as one HTML file that needs nothing else, with what the event log says of the time.
+#[must_use]
+pub fn qualify_html(summary: &ResultSummary, history: &History) -> String {
+    html::render(&kinds::qualify::document(summary, history))
 }
 
 /// The verdict as a Markdown document, with every trial.

@@ -1,6 +1,6 @@
 //! `keepup qualify`: can this machine keep up with this detector?
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,6 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
         false => result(&terminal(&summary, Style { colour: colour(), width: width() })),
     }
+    super::report::keep(Path::new(&summary.result_directory), &summary);
     for load in summary.loads.iter().filter(|load| load.session.failure.is_some()) {
         say(&format!("error: the load {} ended before its time", load.session.spec));
     }

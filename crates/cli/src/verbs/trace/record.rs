@@ -76,6 +76,7 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Export(_)
         | Verb::Net(_)
         | Verb::Register(_)
+        | Verb::Report(_)
         | Verb::Trace(_)
         | Verb::Doctor(_)
         | Verb::Load(_)
