@@ -1,6 +1,7 @@
 //! Exit codes, and which error ends in which.
 use std::process::ExitCode;
 
+use keepup_campaign::CampaignError;
 use keepup_plan::ProfileError;
 use keepup_qualify::QualifyError;
 use keepup_recorder::RecorderError;
@@ -81,6 +82,12 @@ impl Exit {
         if let Some(e) = cause.downcast_ref::<TraceError>() {
             return Some(Self::of_trace(e));
         }
+        if let Some(e) = cause.downcast_ref::<CampaignError>() {
+            return Some(Self::of_campaign(e));
+        }
+        if let Some(e) = cause.downcast_ref::<ResultsError>() {
+            return Some(Self::of_results(e));
+        }
         let usage = cause.is::<ProfileError>() || cause.is::<UsageError>();
         usage.then_some(Self::Usage)
     }
@@ -123,6 +130,31 @@ impl Exit {
             ReplayError::Trace(e) => Self::of_trace(e),
             ReplayError::Unfit { .. } => Self::Usage,
             ReplayError::Failed { .. } => Self::Environment,
+        }
+    }
+
+    fn of_campaign(error: &CampaignError) -> Self {
+        match error {
+            CampaignError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::Usage,
+            CampaignError::Io { .. } | CampaignError::Run { .. } => Self::Environment,
+            CampaignError::Results(ResultsError::Io { .. }) => Self::Environment,
+            CampaignError::Results(ResultsError::NotEmpty { .. }) | CampaignError::Running { .. } => {
+                Self::Unsafe
+            }
+            _ => Self::Usage,
+        }
+    }
+
+    fn of_results(error: &ResultsError) -> Self {
+        match error {
+            ResultsError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::Usage,
+            ResultsError::NotAResult { .. }
+            | ResultsError::NotASummary { .. }
+            | ResultsError::SchemaVersion { .. } => Self::Usage,
+            ResultsError::Summary { .. } | ResultsError::Event { .. } | ResultsError::CutOff { .. } => {
+                Self::Failed
+            }
+            _ => Self::Environment,
         }
     }
 

@@ -1,6 +1,7 @@
 //! keepup: can this machine keep up with this detector? The command line, one file per verb, no logic.
 mod args;
 mod exit;
+mod forecast;
 mod loads;
 mod output;
 mod progress;
@@ -44,9 +45,23 @@ enum Verb {
     Replay(verbs::replay::Args),
     ReplaySet(verbs::replay::SetArgs),
     Report(verbs::report::Args),
+    Campaign(verbs::campaign::Args),
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
     Profile(verbs::profile::Args),
+}
+
+impl Verb {
+    /// Whether it measures, can say beforehand what it will write, and keeps its result where it is told to.
+    fn keeps_a_result(&self) -> bool {
+        match self {
+            Self::Qualify(_) | Self::Replay(_) | Self::ReplaySet(_) => true,
+            Self::Disk(args) => args.keeps_a_result(),
+            Self::Net(args) => args.keeps_a_result(),
+            Self::Register(args) => args.keeps_a_result(),
+            _ => false,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -78,6 +93,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Replay(args) => verbs::replay::run(args),
         Verb::ReplaySet(args) => verbs::replay::run_set(args),
         Verb::Report(args) => verbs::report::run(args),
+        Verb::Campaign(args) => verbs::campaign::run(args),
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),

@@ -33,15 +33,31 @@ pub(crate) fn warn_of_damage(recording: &Recording) -> bool {
     lines().next().is_some()
 }
 
-/// The command as it was typed, quoted where a shell would need it.
+/// The command as it was typed, quoted where a shell would need it. A token is a secret, so it is left out.
 pub(crate) fn command() -> String {
-    let quote = |arg: String| match arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c))
-    {
-        true => arg,
-        false => format!("'{}'", arg.replace('\'', "'\\''")),
-    };
-    let arguments = std::env::args_os().skip(1).map(|a| quote(a.to_string_lossy().into_owned()));
-    std::iter::once("keepup".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    told_command(arguments)
+}
+
+fn told_command(arguments: impl Iterator<Item = String>) -> String {
+    let mut after_token = false;
+    let told = arguments.map(|argument| {
+        let is_secret = std::mem::replace(&mut after_token, argument == "--token");
+        match argument.split_once('=') {
+            Some(("--token", _)) => "--token=...".to_owned(),
+            _ if is_secret => "...".to_owned(),
+            _ => quoted(&argument),
+        }
+    });
+    std::iter::once("keepup".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(argument: &str) -> String {
+    let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c));
+    match is_plain && !argument.is_empty() {
+        true => argument.to_owned(),
+        false => format!("'{}'", argument.replace('\'', "'\\''")),
+    }
 }
 
 /// Prints a line for people on stderr.
@@ -83,3 +99,7 @@ pub(crate) fn colour() -> bool {
 pub(crate) fn width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100).clamp(60, 100)
 }
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

@@ -1,4 +1,5 @@
 //! One file per verb.
+pub(crate) mod campaign;
 pub(crate) mod cat;
 pub(crate) mod disk;
 pub(crate) mod doctor;

@@ -5,6 +5,7 @@
 
 mod bootstrap;
 mod change;
+mod compare;
 mod cost;
 mod poisson;
 mod steady;
@@ -12,6 +13,7 @@ mod trend;
 
 pub use bootstrap::{bootstrap_median, bootstrap_median_ratio};
 pub use change::{Change, ChangeDetector};
+pub use compare::{CHANCE_MAX, Comparison, Pairing, VALUES_MIN, compare};
 pub use cost::{BreakEven, Cost, KNEE_SHARE, LENGTHS_MAX, Timed, break_even, fit_cost, knee, pays_from};
 pub use poisson::poisson_interval;
 pub use steady::{DRIFT_SHARE_MAX, RANGE_SHARE_MAX, STEADY_ROUNDS, SteadyWindow, steady_window};

@@ -12,7 +12,7 @@ mod toml_form;
 pub mod units;
 
 pub use builtin::{builtin, builtin_names};
-pub use load::{ProfileError, load, parse};
+pub use load::{ProfileError, close_names, load, parse};
 pub use load_spec::{DiskWay, LoadSpec, LoadSpecError};
-pub use place::Place;
+pub use place::{Place, key_at, line_of_key, line_of_offset};
 pub use profile::{Burst, Element, EventSize, Invalid, Placement, Profile, Reference, Transport};

@@ -2,6 +2,8 @@
 
 mod close;
 
+pub use close::close_names;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

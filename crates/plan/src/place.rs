@@ -22,12 +22,12 @@ impl fmt::Display for Place {
 }
 
 /// Line, from 1, of a byte offset.
-pub(crate) fn line_of_offset(text: &str, offset: usize) -> usize {
+pub fn line_of_offset(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
 /// Line of a dotted key; none when the text does not have it.
-pub(crate) fn line_of_key(text: &str, key: &str) -> Option<usize> {
+pub fn line_of_key(text: &str, key: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let mut table = document.get_ref();
     let mut names = key.split('.').peekable();
@@ -42,7 +42,7 @@ pub(crate) fn line_of_key(text: &str, key: &str) -> Option<usize> {
 }
 
 /// Dotted key whose name or value covers the span; empty when none does or the text is no TOML.
-pub(crate) fn key_at(text: &str, span: &Range<usize>) -> String {
+pub fn key_at(text: &str, span: &Range<usize>) -> String {
     let Ok(document) = DeTable::parse(text) else { return String::new() };
     let mut names = Vec::new();
     name_path(document.get_ref(), span, &mut names);

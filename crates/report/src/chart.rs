@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub(crate) use self::axis::{Axis, Scale, rate_scale, short, size_name, time_scale};
 pub(crate) use self::heat::{Heat, heat};
 pub(crate) use self::panels::{Panel, panels};
-pub(crate) use self::series::{Dash, Mark, Series, Shape, Side, Symbol};
+pub(crate) use self::series::{Dash, Mark, Series, Shape, Side, Symbol, pair};
 use crate::page::Table;
 
 /// A drawing, and what a reader needs beside it.
@@ -100,6 +100,16 @@ pub(crate) fn keys(series: &[Series]) -> Vec<Key> {
     named
         .map(|s| Key { group: String::new(), name: s.name.clone(), shape: s.shape(), colour: s.colour })
         .collect()
+}
+
+impl Chart {
+    /// The same with so many pixels at its right, for what stands beside the longest bar.
+    pub(crate) fn with_room_at_right(mut self, pixels: u32) -> Self {
+        if let Some(grids) = self.option["grid"].as_array_mut() {
+            grids.iter_mut().for_each(|grid| grid["right"] = json!(pixels));
+        }
+        self
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use keepup_results::{Event, ResultsError, TrialResult};
 
-pub(crate) use self::thin::{Bucket, Thin};
+pub(crate) use self::thin::Thin;
 
 /// Counters that only rise while a trial runs, and over how long, in ms, their growth is told as a rate at
 /// least: requests are large and end in bursts, and data becomes durable from flush to flush.
@@ -45,7 +45,6 @@ pub struct History {
 pub(crate) struct TrialSpan {
     pub(crate) from_s: f64,
     pub(crate) to_s: f64,
-    pub(crate) phase: String,
     pub(crate) passed: bool,
 }
 
@@ -125,7 +124,6 @@ impl History {
             self.trials.push(TrialSpan {
                 from_s: from as f64 / 1e3,
                 to_s: to as f64 / 1e3,
-                phase: trial.phase.clone(),
                 passed: trial.passed,
             });
         }

@@ -10,7 +10,7 @@ mod record;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
-use crate::page::{Block, Cell, Fact, Headline, Item, Page, Table, Tone};
+use crate::page::{Block, Cell, Document, Fact, Headline, Item, Table, Tone};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -19,17 +19,6 @@ const CHARTS: &str = include_str!("../vendor/echarts.min.js");
 /// make use of: a script that is added later does not run, and what hangs on an element has no such word.
 const POLICY: &str = "default-src 'none'; script-src 'nonce-keepup'; style-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
-
-/// All that a page shows.
-pub(crate) struct Document {
-    /// What was measured, in two or three words.
-    pub(crate) kind: String,
-    pub(crate) page: Page,
-    /// What a reader sees beside the headline, before anything else.
-    pub(crate) glance: Vec<Block>,
-    /// Records that are shown when asked for: a title and the record.
-    pub(crate) records: Vec<(&'static str, Value)>,
-}
 
 /// The page as a file.
 pub(crate) fn render(document: &Document) -> String {

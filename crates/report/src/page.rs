@@ -1,11 +1,24 @@
 //! What a report says, independent of how it is drawn.
 
+use serde_json::Value;
+
 use crate::chart::Chart;
 
 /// A report: one headline and blocks below it.
 pub(crate) struct Page {
     pub(crate) headline: Headline,
     pub(crate) blocks: Vec<Block>,
+}
+
+/// A report with what is shown only where there is room for it.
+pub(crate) struct Document {
+    /// What was measured, in two or three words.
+    pub(crate) kind: String,
+    pub(crate) page: Page,
+    /// What a reader sees beside the headline, before anything else.
+    pub(crate) glance: Vec<Block>,
+    /// Records that are shown when asked for: a title and the record.
+    pub(crate) records: Vec<(&'static str, Value)>,
 }
 
 /// The line that a reader in a hurry reads.

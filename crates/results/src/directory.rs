@@ -13,12 +13,12 @@ use serde::de::DeserializeOwned;
 
 use crate::error::ResultsError;
 use crate::log::{EventLog, EventReader};
-use crate::summary::{ResultSummary, SCHEMA_VERSION};
+use crate::summary::SCHEMA_VERSION;
 
 /// File whose presence says that keepup made the directory.
 pub(crate) const MARKER: &str = ".keepup-result";
 const EVENTS: &str = "events.jsonl";
-const SUMMARY: &str = "result.json";
+pub(crate) const SUMMARY: &str = "result.json";
 const SUMMARY_TEMPORARY: &str = ".result.json.new";
 /// Characters of the id in a directory's name: enough to tell two results of one second apart.
 const SHORT_ID_CHARACTERS: usize = 8;
@@ -118,6 +118,14 @@ impl ResultDirectory {
         EventLog::create(&self.path.join(EVENTS))
     }
 
+    /// Goes on with the event log of an earlier run; half a line at its end is cut off.
+    ///
+    /// # Errors
+    /// There is none, or the system refuses.
+    pub fn reopen_log(&self) -> Result<EventLog, ResultsError> {
+        EventLog::reopen(&self.path.join(EVENTS))
+    }
+
     /// Reads the event log.
     ///
     /// # Errors
@@ -140,24 +148,6 @@ impl ResultDirectory {
         write_whole(&temporary, text.as_bytes(), OpenOptions::new().write(true).create(true).truncate(true))?;
         fs::rename(&temporary, &path).map_err(ResultsError::io("put the summary in its place,", &path))?;
         sync_directory(&self.path)
-    }
-
-    /// Reads `result.json`.
-    ///
-    /// # Errors
-    /// There is none, it is damaged, or its schema version is not known.
-    pub fn read_summary(&self) -> Result<ResultSummary, ResultsError> {
-        let path = self.path.join(SUMMARY);
-        let text = fs::read_to_string(&path).map_err(ResultsError::io("read the summary", &path))?;
-        let damaged = |source| ResultsError::Summary { path: path.clone(), source };
-        // The version comes first: a newer layout should not be reported as damage.
-        let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
-        match value.get("schema_version").and_then(serde_json::Value::as_u64) {
-            Some(found) if found != u64::from(SCHEMA_VERSION) => {
-                Err(ResultsError::SchemaVersion { path: path.clone(), found })
-            }
-            _ => serde_json::from_value(value).map_err(damaged),
-        }
     }
 }
 

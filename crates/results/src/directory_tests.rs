@@ -6,6 +6,7 @@ use super::{ResultDirectory, default_name, rfc3339};
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::example::fit;
+use crate::stored::{Stored, StoredResult};
 use crate::summary::SCHEMA_VERSION;
 
 /// 2026-11-21T03:30:00Z.
@@ -28,6 +29,10 @@ fn a_name_cannot_leave_its_parent() {
     assert!(default_name("csl", "../x", 0).is_err());
 }
 
+fn read_back(directory: &ResultDirectory) -> Result<Stored, ResultsError> {
+    StoredResult::open(directory.path()).map(|result| result.summary)
+}
+
 #[test]
 fn a_result_is_written_and_read_back() {
     let parent = tempfile::tempdir().unwrap();
@@ -43,7 +48,7 @@ fn a_result_is_written_and_read_back() {
 
     let opened = ResultDirectory::open(&path).unwrap();
     assert_eq!(opened, directory);
-    assert_eq!(opened.read_summary().unwrap(), second);
+    assert_eq!(read_back(&opened).unwrap(), Stored::Qualify(Box::new(second)));
     assert_eq!(opened.events().unwrap().count(), 1);
     let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -88,7 +93,7 @@ fn a_summary_that_could_not_be_read_back_is_not_written() {
     let mut broken = fit();
     broken.required_bytes_per_second = f64::NAN;
     assert!(matches!(directory.write_summary(&broken), Err(ResultsError::Unwritable { .. })));
-    assert_eq!(directory.read_summary().unwrap(), fit(), "the earlier summary stays");
+    assert_eq!(read_back(&directory).unwrap(), Stored::Qualify(Box::new(fit())), "the earlier summary stays");
 }
 
 #[test]
@@ -96,13 +101,17 @@ fn a_newer_layout_is_named_as_such_and_damage_as_damage() {
     let parent = tempfile::tempdir().unwrap();
     let directory = ResultDirectory::create(&parent.path().join("one"), "one").unwrap();
     let summary = directory.path().join("result.json");
-    let with = |version: u32| format!(r#"{{"schema_version": {version}, "something": "else"}}"#);
+    let with = |version: u32| format!(r#"{{"schema_version": {version}, "kind": "qualify"}}"#);
     let next = u64::from(SCHEMA_VERSION) + 1;
     fs::write(&summary, with(SCHEMA_VERSION + 1)).unwrap();
-    let answer = directory.read_summary();
+    let answer = read_back(&directory);
     assert!(matches!(answer, Err(ResultsError::SchemaVersion { found, .. }) if found == next), "{answer:?}");
     fs::write(&summary, with(SCHEMA_VERSION)).unwrap();
-    assert!(matches!(directory.read_summary(), Err(ResultsError::Summary { .. })));
+    assert!(matches!(read_back(&directory), Err(ResultsError::Summary { .. })));
+    fs::write(&summary, r#"{"schema_version": 1, "kind": "orrery"}"#).unwrap();
+    assert!(matches!(read_back(&directory), Err(ResultsError::SchemaVersion { .. })), "a kind of later");
+    fs::write(&summary, r#"{"verdict": "FIT"}"#).unwrap();
+    assert!(matches!(read_back(&directory), Err(ResultsError::NotASummary { .. })));
     fs::write(&summary, r#"{"schema_ver"#).unwrap();
-    assert!(matches!(directory.read_summary(), Err(ResultsError::Summary { .. })));
+    assert!(matches!(read_back(&directory), Err(ResultsError::Summary { .. })));
 }

@@ -11,6 +11,7 @@ use crate::summary::Kind;
 use crate::test::test_summary;
 
 mod cache;
+mod figures;
 mod finding;
 mod steady;
 
@@ -23,7 +24,7 @@ pub use steady::{
 
 test_summary! {
     /// What one disk test found.
-    pub struct DiskSummary: Kind::Disk, version 3 {
+    pub struct DiskSummary: Kind::Disk, version 4 {
         /// Every run, in the order in which they were made: volumes in turns, repeat by repeat.
         pub runs: Vec<DiskRun>,
     }

@@ -80,6 +80,27 @@ pub enum ResultsError {
         /// Why.
         source: serde_json::Error,
     },
+    /// JSON that is no summary of a result.
+    #[error(
+        "read {}: it is no summary of a result\n\
+         hint: name a directory that `keepup` printed as its result, or the `result.json` in it",
+        path.display()
+    )]
+    NotASummary {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A measurement that was cut off too early.
+    #[error(
+        "open the result {}: the measurement was cut off, and {reason}\nhint: measure again",
+        path.display()
+    )]
+    CutOff {
+        /// The directory.
+        path: PathBuf,
+        /// Why nothing can be made of it.
+        reason: String,
+    },
     /// A line of the event log that is damaged, and not the torn last one.
     #[error("read {}, line {line}: {reason}", path.display())]
     Event {
@@ -92,10 +113,9 @@ pub enum ResultsError {
     },
     /// A layout that this version does not know.
     #[error(
-        "read {}: schema version {found}, but this keepup reads version {}\n\
+        "read {}: its layout, version {found}, is not known to this keepup; a newer one wrote it\n\
          hint: use the keepup that wrote it, or a newer one",
-        path.display(),
-        crate::summary::SCHEMA_VERSION
+        path.display()
     )]
     SchemaVersion {
         /// The file.

@@ -89,6 +89,23 @@ pub enum Event {
         /// What it found.
         pass: Box<ReplayPass>,
     },
+    /// A run of a campaign's cell ended.
+    CellRun {
+        /// When.
+        t_unix_ns: u64,
+        /// Number of the cell, from 1.
+        cell: u32,
+        /// Which repetition, from 1.
+        repetition: u32,
+        /// How it ended.
+        exit_code: i32,
+        /// Where its result is, relative to the campaign's directory; null when it left none.
+        directory: Option<String>,
+        /// How long it took, seconds.
+        seconds: f64,
+        /// What went wrong, where anything did.
+        why: Option<String>,
+    },
     /// Events of a stream were lost.
     Loss {
         /// When it was noticed.

@@ -25,6 +25,15 @@ pub(crate) fn one_of_each() -> Vec<Event> {
         Event::Phase { t_unix_ns: 2, name: "search".into() },
         Event::Sample { t_unix_ns: 3, t_ms: 100, values: BTreeMap::from([("backlog_bytes".into(), 1.5)]) },
         Event::Trial { t_unix_ns: 4, trial: Box::new(trial(80e6, false)) },
+        Event::CellRun {
+            t_unix_ns: 4,
+            cell: 3,
+            repetition: 2,
+            exit_code: 4,
+            directory: Some("cells/3-r2/sweep-20261121T033000Z-0123abcd".into()),
+            seconds: 1.25,
+            why: Some("no \"room\"".into()),
+        },
         Event::Loss {
             t_unix_ns: 5,
             stream: 7,

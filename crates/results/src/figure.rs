@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::latency::LatencyFigures;
+
 /// One quantity of a result, over all repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -111,3 +113,44 @@ pub trait Figures {
     /// All of them, in the order of the test.
     fn figures(&self) -> Vec<Figure>;
 }
+
+/// Figures under way: values of the same quantity of the same thing come together, in the order in which
+/// each first came.
+#[derive(Debug, Default)]
+pub(crate) struct Collected(Vec<Figure>);
+
+impl Collected {
+    /// Adds a value, where there is one.
+    pub(crate) fn add(&mut self, place: &str, what: &str, quantity: Quantity, value: Option<f64>) {
+        let Some(value) = value.filter(|value| value.is_finite()) else { return };
+        let same = |figure: &&mut Figure| {
+            figure.place == place && figure.what == what && figure.quantity == quantity
+        };
+        match self.0.iter_mut().find(same) {
+            Some(figure) => figure.values.push(value),
+            None => self.0.push(Figure {
+                place: place.to_owned(),
+                what: what.to_owned(),
+                quantity,
+                values: vec![value],
+            }),
+        }
+    }
+
+    /// Adds how long requests took.
+    pub(crate) fn add_latency(&mut self, place: &str, what: &str, figures: Option<&LatencyFigures>) {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        self.add(place, what, Quantity::MeanSeconds, figures.map(|times| times.mean_ns / 1e9));
+        self.add(place, what, Quantity::P99Seconds, figures.map(|times| seconds(times.p99_ns)));
+        self.add(place, what, Quantity::MaxSeconds, figures.map(|times| seconds(times.max_ns)));
+    }
+
+    /// All of them.
+    pub(crate) fn done(self) -> Vec<Figure> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+#[path = "figure_tests.rs"]
+mod tests;

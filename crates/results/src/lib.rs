@@ -6,6 +6,7 @@
 //! Invariants: a figure that was not measured is null, never 0 or invented; what this crate writes it can
 //! read back; time is passed in, never looked up.
 
+mod campaign;
 mod check;
 mod directory;
 mod disk;
@@ -26,9 +27,12 @@ mod replay;
 #[path = "schema_tests.rs"]
 mod schema;
 mod soak;
+mod stored;
 mod summary;
 mod test;
+mod version;
 
+pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DiskFinding, DiskPart, DiskPhase, DiskRun, DiskSkipped,
@@ -57,9 +61,10 @@ pub use replay::{
     ReplaySummary, ReplayTimes, ReplayTrace,
 };
 pub use soak::{
-    SOAK_SCHEMA_VERSION, SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin,
-    SoakPart, SoakPlace, SoakRange, SoakRate, SoakSummary, SoakTotals,
+    SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin, SoakPart, SoakPlace,
+    SoakRange, SoakRate, SoakSummary, SoakTotals,
 };
+pub use stored::{Head, Headed, Stored, StoredResult};
 pub use summary::{
     Bottleneck, Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, NextLimit,
     ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,

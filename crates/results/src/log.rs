@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::ResultsError;
@@ -34,6 +35,22 @@ impl EventLog {
             .create_new(true)
             .open(path)
             .map_err(ResultsError::io("create the event log", path))?;
+        Ok(Self { path: path.to_path_buf(), file: BufWriter::new(file), broken: false })
+    }
+
+    /// Goes on with a log; half a line at its end, as a crash leaves it, is cut off.
+    ///
+    /// # Errors
+    /// There is none, or the system refuses.
+    pub(crate) fn reopen(path: &Path) -> Result<Self, ResultsError> {
+        let fail = |what| ResultsError::io(what, path);
+        let file =
+            OpenOptions::new().read(true).append(true).open(path).map_err(fail("open the event log"))?;
+        let length = file.metadata().map_err(fail("look at the event log"))?.len();
+        let whole = whole_lines(&file, length).map_err(fail("read the event log"))?;
+        if whole < length {
+            file.set_len(whole).map_err(fail("cut half a line off the event log"))?;
+        }
         Ok(Self { path: path.to_path_buf(), file: BufWriter::new(file), broken: false })
     }
 
@@ -73,6 +90,22 @@ impl EventLog {
             ResultsError::Io { what: "append to the event log", path: self.path.clone(), source }
         })
     }
+}
+
+/// How many of `length` bytes are whole lines, looked for from the end.
+fn whole_lines(file: &File, length: u64) -> std::io::Result<u64> {
+    let mut end = length;
+    let mut piece = vec![0; 64 << 10];
+    while end > 0 {
+        let begin = end.saturating_sub(piece.len() as u64);
+        let part = &mut piece[..usize::try_from(end - begin).unwrap_or(0)];
+        file.read_exact_at(part, begin)?;
+        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(begin + at as u64 + 1);
+        }
+        end = begin;
+    }
+    Ok(0)
 }
 
 /// Reads an event log line by line, so that a log of many hours needs no more memory than one of seconds.

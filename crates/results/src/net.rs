@@ -10,9 +10,11 @@ use crate::load::LoadResult;
 use crate::summary::Kind;
 use crate::test::test_summary;
 
+mod figures;
+
 test_summary! {
     /// What one network test found.
-    pub struct NetSummary: Kind::Net, version 1 {
+    pub struct NetSummary: Kind::Net, version 2 {
         /// Every run, in the order in which they were made.
         pub runs: Vec<NetRun>,
         /// The highest rate without loss, where it was searched for.

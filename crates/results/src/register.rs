@@ -9,9 +9,11 @@ use crate::latency::LatencyFigures;
 use crate::summary::Kind;
 use crate::test::test_summary;
 
+mod figures;
+
 test_summary! {
     /// What one test of registers found.
-    pub struct RegisterSummary: Kind::Register, version 1 {
+    pub struct RegisterSummary: Kind::Register, version 2 {
         /// What was measured.
         pub run: Option<RegisterRun>,
         /// What a transfer and a register cost by each way.

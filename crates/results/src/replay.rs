@@ -13,13 +13,14 @@ use crate::load::LoadResult;
 use crate::summary::Kind;
 use crate::test::test_summary;
 
+mod figures;
 mod index;
 
 pub use index::{ReplayIndex, ReplayMetric, ReplayPlace, ReplayRatio};
 
 test_summary! {
     /// What a replay found.
-    pub struct ReplaySummary: Kind::Replay, version 1 {
+    pub struct ReplaySummary: Kind::Replay, version 2 {
         /// The traces as they were replayed.
         pub traces: Vec<ReplayTrace>,
         /// Every pass, in the order in which they were made.

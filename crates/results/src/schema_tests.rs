@@ -5,6 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
+use crate::campaign::CampaignSummary;
 use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
 use crate::example::fit;
@@ -26,6 +27,7 @@ fn result_schema() -> serde_json::Value {
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
     committed("result.schema.json", &result_schema());
+    committed("campaign.schema.json", &schema_of::<CampaignSummary>());
     committed("disk.schema.json", &schema_of::<DiskSummary>());
     committed("net.schema.json", &schema_of::<NetSummary>());
     committed("doctor.schema.json", &schema_of::<DoctorSummary>());

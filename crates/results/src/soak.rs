@@ -8,51 +8,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::LoadResult;
+use crate::summary::Kind;
+use crate::test::test_summary;
 
-/// Version of the layout of a soak's result; rises whenever a reader of the old one could misread the new
-/// one.
-pub const SOAK_SCHEMA_VERSION: u32 = 2;
+mod figures;
 
-/// What one soak found, over all its sittings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SoakSummary {
-    /// Version of this layout.
-    pub schema_version: u32,
-    /// Version of keepup that measured last.
-    pub tool_version: String,
-    /// Start of the first sitting, RFC 3339, UTC.
-    pub created: String,
-    /// Exact command of the last sitting.
-    pub command: String,
-    /// Identity of the soak, which is in every stamp that it writes.
-    pub id: String,
-    /// What is done in every turn.
-    pub plan: serde_json::Value,
-    /// Digests of the reference files, in the order of the plan.
-    pub digests: Vec<String>,
-    /// Environment record of the machine and the volumes.
-    pub environment: serde_json::Value,
-    /// How often it was begun or gone on with.
-    pub sittings: u64,
-    /// What was done.
-    pub totals: SoakTotals,
-    /// What was wrong.
-    pub damage: SoakDamage,
-    /// Mismatches, the first ones; `damage` counts all.
-    pub mismatches: Vec<SoakMismatch>,
-    /// What follows for the rate of errors; `None` when nothing was read back.
-    pub rate: Option<SoakRate>,
-    /// Counters of errors that the kernel and the disks keep.
-    pub counters: Vec<SoakCounter>,
-    /// What ran beside it on purpose, in this sitting.
-    pub loads: Vec<LoadResult>,
-    /// What the reader should know of how it was measured.
-    pub notes: Vec<String>,
-    /// What cut the soak short, if anything did; everything up to there stands.
-    pub failure: Option<String>,
-    /// Whether the user stopped it.
-    pub interrupted: bool,
+test_summary! {
+    /// What one soak found, over all its sittings. Its beginning is that of the first one; its command that
+    /// of the last; its identity is in every stamp that it writes.
+    pub struct SoakSummary: Kind::Soak, version 3 {
+        /// Digests of the reference files, in the order of the plan.
+        pub digests: Vec<String>,
+        /// How often it was begun or gone on with.
+        pub sittings: u64,
+        /// What was done.
+        pub totals: SoakTotals,
+        /// What was wrong.
+        pub damage: SoakDamage,
+        /// Mismatches, the first ones; `damage` counts all.
+        pub mismatches: Vec<SoakMismatch>,
+        /// What follows for the rate of errors; `None` when nothing was read back.
+        pub rate: Option<SoakRate>,
+        /// Counters of errors that the kernel and the disks keep.
+        pub counters: Vec<SoakCounter>,
+        /// What ran beside it on purpose, in this sitting.
+        pub loads: Vec<LoadResult>,
+        /// What the reader should know of how it was measured.
+        pub notes: Vec<String>,
+    }
 }
 
 /// What was done, also in turns that were cut short.

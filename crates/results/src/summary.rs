@@ -9,6 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::SessionLoad;
+use crate::stored::{Head, Headed};
+
+mod figures;
 
 /// Version of the layout of `result.json`; rises whenever a reader of the old one could misread the new one.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -81,6 +84,23 @@ pub struct ResultSummary {
     pub result_directory: String,
 }
 
+impl Headed for ResultSummary {
+    fn head(&self) -> Head<'_> {
+        Head {
+            kind: self.kind,
+            id: &self.id,
+            tool_version: &self.tool_version,
+            created: &self.created,
+            command: &self.command,
+            workload: &self.profile,
+            plan: &self.plan,
+            environment: &self.environment,
+            failure: None,
+            interrupted: self.interrupted,
+        }
+    }
+}
+
 /// What was done to get a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -95,6 +115,10 @@ pub enum Kind {
     Register,
     /// A replay of traces.
     Replay,
+    /// A test for bit errors.
+    Soak,
+    /// A matrix of other results.
+    Campaign,
 }
 
 /// The answer to "can this machine keep up with this detector?".

@@ -2,11 +2,14 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::stored::Headed;
 use crate::summary::Kind;
 
 /// What is known of a test before its first run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Begun {
+    /// Identity of the result.
+    pub id: String,
     /// Version of keepup that measures.
     pub tool_version: String,
     /// Start of the measurement, ns since 1970.
@@ -31,7 +34,7 @@ pub struct Ended {
 }
 
 /// The result of one kind of test.
-pub trait TestSummary: Serialize + DeserializeOwned {
+pub trait TestSummary: Serialize + DeserializeOwned + Headed {
     /// The kind.
     const KIND: Kind;
     /// Version of the layout; rises whenever a reader of the old one could misread the new one.
@@ -59,6 +62,10 @@ macro_rules! test_summary {
         pub struct $name {
             /// Version of this layout.
             pub schema_version: u32,
+            /// What was done.
+            pub kind: $crate::summary::Kind,
+            /// Identity of the result.
+            pub id: String,
             /// Version of keepup that measured.
             pub tool_version: String,
             /// Start of the measurement, RFC 3339, UTC.
@@ -85,6 +92,8 @@ macro_rules! test_summary {
             fn begun(begun: &$crate::test::Begun) -> Self {
                 Self {
                     schema_version: $version,
+                    kind: $kind,
+                    id: begun.id.clone(),
                     tool_version: begun.tool_version.clone(),
                     created: $crate::directory::rfc3339(begun.created_unix_ns),
                     command: begun.command.clone(),
@@ -100,6 +109,23 @@ macro_rules! test_summary {
             fn end(&mut self, ended: $crate::test::Ended) {
                 self.failure = ended.failure;
                 self.interrupted = ended.interrupted;
+            }
+        }
+
+        impl $crate::stored::Headed for $name {
+            fn head(&self) -> $crate::stored::Head<'_> {
+                $crate::stored::Head {
+                    kind: self.kind,
+                    id: &self.id,
+                    tool_version: &self.tool_version,
+                    created: &self.created,
+                    command: &self.command,
+                    workload: &self.workload,
+                    plan: &self.plan,
+                    environment: &self.environment,
+                    failure: self.failure.as_deref(),
+                    interrupted: self.interrupted,
+                }
             }
         }
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, set_parent_process_death_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_parent_process_death_signal};
 
 use crate::SysError;
 
@@ -60,6 +60,16 @@ impl Process {
     /// The end of its standard error, once and if it was asked for.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
+    }
+
+    /// Asks it to end, as Ctrl-C does. One that has ended already is left alone.
+    ///
+    /// Fails when the kernel refuses.
+    pub fn interrupt(&self) -> Result<(), SysError> {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).filter(|_| self.ended.is_none());
+        let Some(pid) = pid else { return Ok(()) };
+        kill_process(pid, Signal::INT)
+            .map_err(|e| SysError::Call { action: "interrupt a process", source: e.into() })
     }
 
     /// Waits for its end, at most for `limit`; `None` when it still runs then.

@@ -52,6 +52,13 @@ struct ExportFio {
     test: Test,
 }
 
+impl Args {
+    /// Whether it measures.
+    pub(crate) fn keeps_a_result(&self) -> bool {
+        matches!(self.verb, Verb::Test(_))
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (test, purpose) = match &args.verb {
         Verb::Test(test) => (test, Purpose::Measure),

@@ -9,10 +9,12 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_plan::LoadSpec;
 use keepup_recording::id::Id;
 use keepup_results::LoadResult;
+use keepup_workload::Footprint;
 use keepup_workload::load::{Loads, run_child};
 
 use crate::args::some_time;
 use crate::exit::Exit;
+use crate::forecast::{forecast, foretell};
 use crate::loads::{announce, lines, load, plan, rate, start, warnings};
 use crate::output::{report_error, result, say};
 use crate::progress::Status;
@@ -66,7 +68,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(told) = announce(&plan, &Default::default(), args.time)? {
         let told = told.replace("beside it: ", "loads: ");
         if args.dry_run {
-            result(&told);
+            let own = Footprint { time: args.time.unwrap_or_default(), ..Footprint::default() };
+            foretell(&forecast(&own, &plan, told), args.json);
             return Ok(Exit::Done);
         }
         say(&told);

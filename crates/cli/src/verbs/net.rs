@@ -129,6 +129,13 @@ enum ReceiveArg {
     Ring,
 }
 
+impl Args {
+    /// Whether it measures.
+    pub(crate) fn keeps_a_result(&self) -> bool {
+        !matches!(self.kind, Kind::Serve(_))
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.kind {
         Kind::Serve(args) => serve::run(args),

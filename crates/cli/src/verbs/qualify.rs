@@ -8,15 +8,17 @@ use anyhow::Context;
 use keepup_measure::clock::SystemClock;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
-use keepup_qualify::settings::{Settings, WRITE_BYTES_MAX};
+use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_report::{Style, terminal};
-use keepup_results::{ResultSummary, Verdict};
+use keepup_results::{ResultSummary, Stored, Verdict};
+use keepup_workload::Footprint;
 use keepup_workload::preflight::check;
 
 use crate::args::{Cpus, Recording, cpus, default_volume, size, span};
 use crate::exit::Exit;
+use crate::forecast::{forecast, foretell};
 use crate::loads::{LoadArgs, announce};
 use crate::output::{colour, command, json, result, say, width};
 use crate::progress::Status;
@@ -89,7 +91,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let beside = announce(&settings.loads, &held, Some(time))?;
     let plan = std::iter::once(plan).chain(beside).collect::<Vec<_>>().join("\n");
     if args.dry_run {
-        result(&plan);
+        let own = footprint(&settings, &cost, time);
+        foretell(&forecast(&own, &settings.loads, plan), args.json);
         return Ok(Exit::Done);
     }
     say(&plan);
@@ -102,13 +105,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (summary, generator_limited) = outcome?;
     match args.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => result(&terminal(&summary, Style { colour: colour(), width: width() })),
+        false => {
+            let style = Style { colour: colour(), width: width() };
+            result(&terminal(&Stored::Qualify(Box::new(summary.clone())), style));
+        }
     }
-    super::report::keep(Path::new(&summary.result_directory), &summary);
+    super::report::keep(Path::new(&summary.result_directory));
     for load in summary.loads.iter().filter(|load| load.session.failure.is_some()) {
         say(&format!("error: the load {} ended before its time", load.session.spec));
     }
     Ok(exit(&summary, generator_limited))
+}
+
+/// What it may cost. All volumes together take what is written at most; it goes to them in turns, so that
+/// each takes its share.
+fn footprint(settings: &Settings, cost: &Cost, time: Duration) -> Footprint {
+    let volumes = settings.volumes.len().max(1) as u64;
+    let each = |bytes: u64| settings.volumes.iter().map(|v| (v.clone(), bytes.div_ceil(volumes))).collect();
+    Footprint { bytes_written: each(cost.bytes_written), space_bytes: each(cost.space_bytes), time }
 }
 
 fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {

@@ -26,6 +26,13 @@ enum Kind {
     ServeIpbus(serve_ipbus::Args),
 }
 
+impl Args {
+    /// Whether it measures.
+    pub(crate) fn keeps_a_result(&self) -> bool {
+        matches!(self.kind, Kind::Read(_) | Kind::Compare(_))
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.kind {
         Kind::Read(args) => read::read(args),

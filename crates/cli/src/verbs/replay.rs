@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use keepup_campaign::Forecast;
 use keepup_results::{Event, ReplayPass, ReplaySummary};
 use keepup_workload::preflight::check;
 use keepup_workload::replay::{Manner, Place, Replay, Script, check_place, compare};
@@ -13,6 +14,7 @@ use keepup_workload::{Footprint, Workload, run as drive};
 
 use self::flags::Common;
 use crate::exit::{Exit, UsageError};
+use crate::forecast::{forecast, foretell};
 use crate::loads::announce;
 use crate::output::{result, say};
 use crate::verbs::sitting::Sitting;
@@ -124,10 +126,10 @@ fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
     let mut manner = common.manner(loads, plan.with_and_without)?;
     let told = announced(plan, &mut manner)?;
     if outlet.dry_run {
-        result(&told);
+        foretell(&told, outlet.json);
         return Ok(Exit::Done);
     }
-    say(&told);
+    say(&told.text);
     let settings = common.settings(&manner, plan.baseline.as_deref());
     let mut sitting =
         Sitting::<ReplaySummary>::begin(plan.workload, settings, &volumes(&plan.places), outlet)?;
@@ -151,7 +153,7 @@ fn volumes(places: &[Place]) -> Vec<PathBuf> {
 }
 
 /// Looks at traces and places, and says what will be done.
-fn announced(plan: &Plan<'_>, manner: &mut Manner) -> anyhow::Result<String> {
+fn announced(plan: &Plan<'_>, manner: &mut Manner) -> anyhow::Result<Forecast> {
     let mut lines = Vec::new();
     let mut whole = Footprint::default();
     for files in &plan.traces {
@@ -176,7 +178,7 @@ fn announced(plan: &Plan<'_>, manner: &mut Manner) -> anyhow::Result<String> {
     let time = (whole.time > Duration::ZERO).then_some(whole.time);
     lines.extend(announce(&manner.loads, &whole.space_bytes, time)?);
     lines.push(table::cost(&plan.places, manner, &whole));
-    Ok(lines.join("\n"))
+    Ok(forecast(&whole, &manner.loads, lines.join("\n")))
 }
 
 /// The trace in `files`, ready for all places alike; sets how it is accessed.

@@ -2,8 +2,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use keepup_report::{History, Style, markdown, qualify_html, terminal};
-use keepup_results::{ResultDirectory, ResultSummary};
+use keepup_report::{History, Style, badge, html, markdown, terminal};
+use keepup_results::{ResultDirectory, ResultsError, StoredResult};
 
 use crate::exit::Exit;
 use crate::output::{colour, result, say, width};
@@ -34,33 +34,51 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let directory = ResultDirectory::open(&args.result)?;
-    let summary = directory.read_summary()?;
+    let stored = open(&args.result)?;
+    if stored.is_rebuilt {
+        say("warning: the measurement was cut off; the report is made from its events");
+    }
     if let Some(path) = &args.html {
-        write(&directory, &summary, path)?;
+        write(&stored, path)?;
     } else if args.markdown {
-        result(&markdown(&summary));
+        result(markdown(&stored.summary).trim_end());
+    } else if args.badge {
+        result(badge(&stored.summary).trim_end());
     } else {
-        result(&terminal(&summary, Style { colour: colour(), width: width() }));
+        result(terminal(&stored.summary, Style { colour: colour(), width: width() }).trim_end());
     }
     Ok(Exit::Done)
 }
 
+/// A result, by its directory or its summary. The summary within a directory means the directory: there are
+/// its events.
+fn open(path: &Path) -> Result<StoredResult, ResultsError> {
+    let directory = path.parent().filter(|_| path.is_file());
+    let directory =
+        directory.map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    match directory.map(ResultDirectory::open) {
+        Some(Ok(found)) if path.file_name().is_some_and(|name| name == "result.json") => {
+            StoredResult::open(found.path())
+        }
+        _ => StoredResult::open(path),
+    }
+}
+
 /// Writes the HTML page of a result that was just kept, beside it. A measurement is not lost for its page.
-pub(super) fn keep(directory: &Path, summary: &ResultSummary) {
-    let path = directory.join(PAGE);
-    let written = ResultDirectory::open(directory).map_err(anyhow::Error::from);
-    if let Err(why) = written.and_then(|directory| write(&directory, summary, &path)) {
+pub(super) fn keep(directory: &Path) {
+    let stored = StoredResult::open(directory).map_err(anyhow::Error::from);
+    if let Err(why) = stored.and_then(|stored| write(&stored, &directory.join(PAGE))) {
         say(&format!("warning: {why:#}"));
     }
 }
 
-fn write(directory: &ResultDirectory, summary: &ResultSummary, path: &Path) -> anyhow::Result<()> {
-    let history = match directory.events() {
-        Ok(events) => History::read(events),
-        Err(why) => History::missing(&why.to_string()),
+fn write(stored: &StoredResult, path: &Path) -> anyhow::Result<()> {
+    let history = match stored.directory().map(|directory| directory.events()) {
+        Some(Ok(events)) => History::read(events),
+        Some(Err(why)) => History::missing(&why.to_string()),
+        None => History::missing("the summary alone was given"),
     };
-    std::fs::write(path, qualify_html(summary, &history))
+    std::fs::write(path, html(&stored.summary, &history))
         .with_context(|| format!("cannot write the report {}", path.display()))?;
     say(&format!("report: {}", path.display()));
     Ok(())

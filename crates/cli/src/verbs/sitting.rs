@@ -37,6 +37,7 @@ impl<S: TestSummary> Sitting<S> {
         let id = Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned();
         let environment = Environment::collect(volumes, Path::new("/"));
         let begun = Begun {
+            id: id.clone(),
             tool_version: env!("CARGO_PKG_VERSION").into(),
             created_unix_ns: SystemClock.unix_ns(),
             command: command(),

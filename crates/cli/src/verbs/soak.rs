@@ -1,28 +1,27 @@
 //! `keepup soak`: the bit-error test.
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
 use keepup_measure::clock::{Clock, SystemClock};
-use keepup_measure::environment::Environment;
 use keepup_measure::errors::ErrorCounter;
 use keepup_recording::id::Id;
-use keepup_results::{SOAK_SCHEMA_VERSION, SoakCounter, SoakMismatch, SoakPart, SoakSummary, rfc3339};
+use keepup_results::{SoakCounter, SoakMismatch, SoakPart, SoakSummary, rfc3339};
 use keepup_workload::preflight::check;
 use keepup_workload::soak::{
     Beginning, Desk, DigestKind, Limits, Mode, ReferencePlan, Soak, SoakPlan, Soaked, compared, counters,
 };
 use keepup_workload::{Context, Workload, run as run_workload};
 
-use crate::args::{default_volume, size, span};
+use crate::args::{Outlet, default_volume, size, span};
 use crate::exit::{Exit, UsageError};
+use crate::forecast::{forecast, foretell};
 use crate::loads::{self, LoadArgs, announce};
-use crate::output::{command, json, report_error, result, say};
+use crate::output::say;
 use crate::progress::Status;
-use crate::signals::stop_flag;
+use crate::verbs::sitting::Sitting;
 
 /// Copies of each reference, as in the paper's script.
 const COPIES: u64 = 4000;
@@ -79,12 +78,8 @@ pub(crate) struct Args {
     quick: bool,
     #[command(flatten)]
     loads: LoadArgs,
-    /// Say what would be written, and stop
-    #[arg(long)]
-    dry_run: bool,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    outlet: Outlet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -189,55 +184,35 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let time = (limits != Limits::default()).then_some(footprint.time);
     let told = std::iter::once(told(&plan, limits)).chain(announce(&beside, &footprint.space_bytes, time)?);
     let told = told.collect::<Vec<_>>().join("\n");
-    if args.dry_run {
-        result(&told);
+    if args.outlet.dry_run {
+        foretell(&forecast(&footprint, &beside, told), args.outlet.json);
         return Ok(Exit::Done);
     }
     say(&told);
     let volumes = plan.volumes.clone();
-    let environment = Environment::collect(&volumes, Path::new("/"));
+    let settings = serde_json::to_value(&plan).context("cannot encode the plan")?;
     let id = Id::random().context("cannot read random bytes")?;
-    let name = id.to_string();
     let before = counters(&volumes);
     let desk = desk(args, Beginning::new(id, SystemClock.unix_ns(), plan, before.clone()))?;
-    let stop = stop_flag()?;
-    let mut context = Context {
-        clock: Arc::new(SystemClock),
-        stop: Arc::clone(&stop),
-        sample: progress(args.json),
-        note: Box::new(say),
-    };
+    let mut sitting = Sitting::<SoakSummary>::begin("soak", settings, &volumes, &args.outlet)?;
+    let mut context = Context { sample: progress(args.outlet.json), ..sitting.context() };
     let mut soak = Soak::new(desk, limits);
-    let mut loads = loads::start(&beside, &name[..8], &stop)?;
+    let mut loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
     let begin_ns = SystemClock.now_ns();
     let failure = run_workload(&mut soak, &mut context).err();
     let loads_done = loads.over(begin_ns, SystemClock.now_ns());
-    let failure = failure.or_else(|| loads.failure());
+    let failure = failure.or_else(|| loads.failure()).map(anyhow::Error::from);
     drop(loads);
     // The line of progress goes with it.
     drop(context);
     // What was done and found stands, also when the rest failed.
-    let summary = SoakSummary {
-        environment: serde_json::to_value(&environment).unwrap_or_default(),
-        failure: failure.as_ref().map(ToString::to_string),
-        interrupted: failure.is_none() && stop.load(Ordering::Acquire),
-        loads: loads_done,
-        ..summary(soak.measured()?, &before, &counters(&volumes))?
-    };
-    match args.json {
-        true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => result(&page(&summary)),
-    }
-    let failure = failure.map(anyhow::Error::from);
-    if let Some(failure) = &failure {
-        report_error(failure);
-    }
-    Ok(match failure {
-        _ if summary.damage.mismatches + summary.damage.references > 0 => Exit::Failed,
-        Some(failure) => Exit::of(&failure),
-        None if summary.interrupted => Exit::Interrupted,
-        None => Exit::Done,
-    })
+    tell(&mut sitting.summary, soak.measured()?, &before, &counters(&volumes))?;
+    sitting.summary.loads = loads_done;
+    let damage = &sitting.summary.damage;
+    let is_damaged = damage.mismatches + damage.references > 0;
+    let interrupted = failure.is_none() && sitting.stop.load(Ordering::Acquire);
+    let exit = sitting.end(failure, interrupted, |summary| Some(page(summary)))?;
+    Ok(if is_damaged { Exit::Failed } else { exit })
 }
 
 /// The account to go on with.
@@ -255,29 +230,26 @@ fn desk(args: &Args, beginning: Beginning) -> anyhow::Result<Desk> {
     Ok(desk)
 }
 
-/// What was found; how it ended and where is not known here.
-fn summary(done: Soaked, before: &[ErrorCounter], after: &[ErrorCounter]) -> anyhow::Result<SoakSummary> {
+/// Writes down what was found, over all sittings; how this one ended is not known here.
+fn tell(
+    summary: &mut SoakSummary,
+    done: Soaked,
+    before: &[ErrorCounter],
+    after: &[ErrorCounter],
+) -> anyhow::Result<()> {
     let account = done.account;
-    Ok(SoakSummary {
-        schema_version: SOAK_SCHEMA_VERSION,
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-        created: rfc3339(account.beginning.time_unix_ns),
-        command: command(),
-        id: account.beginning.id.to_string(),
-        plan: serde_json::to_value(&account.beginning.plan).context("cannot encode the plan")?,
-        digests: account.digests.clone(),
-        environment: serde_json::Value::Null,
-        sittings: account.sittings,
-        totals: account.totals,
-        rate: account.rate(),
-        damage: account.damage,
-        mismatches: account.mismatches,
-        counters: compared(&account.beginning.counters, before, after),
-        loads: Vec::new(),
-        notes: done.notes,
-        failure: None,
-        interrupted: false,
-    })
+    summary.created = rfc3339(account.beginning.time_unix_ns);
+    summary.id = account.beginning.id.to_string();
+    summary.plan = serde_json::to_value(&account.beginning.plan).context("cannot encode the plan")?;
+    summary.digests.clone_from(&account.digests);
+    summary.sittings = account.sittings;
+    summary.totals = account.totals;
+    summary.rate = account.rate();
+    summary.counters = compared(&account.beginning.counters, before, after);
+    summary.damage = account.damage;
+    summary.mismatches = account.mismatches;
+    summary.notes = done.notes;
+    Ok(())
 }
 
 /// What will be done, for people.

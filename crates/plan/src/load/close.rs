@@ -6,7 +6,7 @@ const DISTANCE_MAX: usize = 3;
 const NAMES_MAX: usize = 5;
 
 /// The known names that differ least from `name`, or of which it is a part; nearest first.
-pub(super) fn close_names(name: &str, known: impl Iterator<Item = &'static str>) -> Vec<String> {
+pub fn close_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_ascii_lowercase();
     let mut close: Vec<(usize, &str)> = known
         .map(|known| (if is_part(&name, known) { 0 } else { distance(&name, known) }, known))

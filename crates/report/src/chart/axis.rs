@@ -48,6 +48,11 @@ impl Axis {
         Self { min: Some(min), max: Some(max), ..self }
     }
 
+    /// From 0, also when all figures are far from it.
+    pub(crate) fn from_zero(self) -> Self {
+        Self { min: Some(0.0), ..self }
+    }
+
     /// A figure at each of these distances.
     pub(crate) fn every(self, interval: f64) -> Self {
         Self { interval: Some(interval), ..self }

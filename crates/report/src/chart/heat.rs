@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::axis::{Axis, short};
-use super::figure;
+use super::{Chart, figure};
+use crate::page::Table;
 
 /// From this share of the highest figure on, a field is so dark that its text must be light.
 const DARK_FROM: f64 = 0.55;
@@ -22,8 +23,8 @@ pub(crate) struct Heat {
     pub(crate) unit: &'static str,
 }
 
-/// The option of a map.
-pub(crate) fn heat(map: &Heat) -> Value {
+/// A map. Title, note and numbers are the caller's to add.
+pub(crate) fn heat(map: &Heat) -> Chart {
     let most = map.fields.iter().map(|field| field.2).fold(0.0, f64::max);
     let least = map.fields.iter().map(|field| field.2).fold(most, f64::min);
     let labelled = map.fields.len() <= FIGURES_MAX;
@@ -35,9 +36,10 @@ pub(crate) fn heat(map: &Heat) -> Value {
     let data: Vec<Value> = map.fields.iter().map(field).collect();
     let mut across = Axis::category(map.across.0.clone(), map.across.1.clone()).across();
     across["splitArea"] = json!({ "show": false });
-    json!({
+    let height = (34 * map.up.1.len() as u32).clamp(100, 420);
+    let option = json!({
         "animation": false,
-        "grid": { "left": 4, "right": 14, "top": 26, "bottom": 74, "outerBoundsMode": "same",
+        "grid": { "left": 4, "right": 14, "top": 26, "height": height, "outerBoundsMode": "same",
             "outerBoundsContain": "axisLabel" },
         "xAxis": across, "yAxis": Axis::category(map.up.0.clone(), map.up.1.clone()).up(),
         "tooltip": { "trigger": "item", "confine": true },
@@ -52,5 +54,13 @@ pub(crate) fn heat(map: &Heat) -> Value {
             "label": { "show": labelled, "fontSize": 11 },
             "itemStyle": { "borderColor": "--page", "borderWidth": 1 },
         }],
-    })
+    });
+    Chart {
+        title: String::new(),
+        note: String::new(),
+        keys: Vec::new(),
+        option,
+        table: Table::default(),
+        height: height + 26 + 78,
+    }
 }

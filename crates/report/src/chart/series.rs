@@ -23,8 +23,6 @@ pub(crate) struct Series {
 pub(crate) enum Mark {
     /// A line, with symbols where the points are few.
     Line(Dash, Option<Symbol>),
-    /// A line that keeps its height until the next point.
-    Steps(Dash),
     /// Bars from the axis.
     Bars,
     /// Thin lines from the axis, for a symbol to stand at their ends.
@@ -145,7 +143,6 @@ impl Series {
     pub(crate) fn shape(&self) -> Shape {
         match self.mark {
             Mark::Line(dash, symbol) => Shape::Line(dash, symbol),
-            Mark::Steps(dash) => Shape::Line(dash, None),
             Mark::Bars | Mark::Stems => Shape::Box { is_hollow: false },
             Mark::Dots(symbol) => Shape::Dot(symbol),
         }
@@ -163,11 +160,6 @@ impl Series {
                 option["showSymbol"] = json!(symbol.is_some());
                 option["symbol"] = json!(symbol.unwrap_or(Symbol::Circle).name());
                 option["symbolSize"] = json!(7);
-            }
-            Mark::Steps(dash) => {
-                line(&mut option, self.colour, dash);
-                option["step"] = json!("end");
-                option["showSymbol"] = json!(false);
             }
             Mark::Bars => {
                 option["type"] = json!("bar");

@@ -10,9 +10,8 @@ use crate::chart::{
 };
 use crate::format::{digits, number, rate};
 use crate::history::History;
-use crate::html::Document;
 use crate::kinds::timeline;
-use crate::page::{Block, Item, Page, Table, left, right};
+use crate::page::{Block, Document, Item, Page, Table, left, right};
 
 /// All that the HTML page has of a qualification.
 pub(crate) fn document(summary: &ResultSummary, history: &History) -> Document {

@@ -3,14 +3,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use keepup_campaign::Forecast;
 use keepup_measure::stats::median;
 use keepup_results::{DiskPhase, DiskRun, DiskSummary, Event, LoadResult, LoadUnit};
+use keepup_workload::Footprint;
 use keepup_workload::disk::{DiskTest, alternate};
 use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check, common_disks};
 
 use crate::args::{Runs, default_volume};
 use crate::exit::Exit;
+use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
 use crate::output::{command, result, say};
 use crate::verbs::record::usage;
@@ -62,10 +65,10 @@ pub(super) fn measure<T: DiskTest + Clone>(
     }
     let plan = plan(common, test, &volumes, &beside)?;
     if common.runs.outlet.dry_run {
-        result(&plan);
+        foretell(&plan, common.runs.outlet.json);
         return Ok(Exit::Done);
     }
-    say(&plan);
+    say(&plan.text);
     let outlet = &common.runs.outlet;
     let name = test.test.name();
     let mut sitting = Sitting::<DiskSummary>::begin(name, test.plan.clone(), &volumes, outlet)?;
@@ -113,7 +116,7 @@ fn plan<T: DiskTest>(
     test: &Test<'_, T>,
     volumes: &[PathBuf],
     beside: &LoadPlan,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Forecast> {
     let cost = test.test.cost();
     for checked in check(volumes, cost.space_bytes)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
@@ -124,7 +127,7 @@ fn plan<T: DiskTest>(
     let runs = f64::from(common.runs.repeats) * places_of(volumes, test.together).len() as f64;
     let held = volumes.iter().map(|volume| (volume.clone(), cost.space_bytes)).collect();
     let time = Duration::try_from_secs_f64(cost.time.as_secs_f64() * runs).unwrap_or(Duration::MAX);
-    let beside = announce(beside, &held, Some(time))?;
+    let announced = announce(beside, &held, Some(time))?;
     let names: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
     let told = format!(
         "{} on {}: {runs} {}, at most {:.1} GB written in all, about {:.0} s on a slow disk; \
@@ -135,7 +138,10 @@ fn plan<T: DiskTest>(
         cost.bytes_written as f64 / 1e9 * f64::from(common.runs.repeats) * volumes.len() as f64,
         cost.time.as_secs_f64() * runs
     );
-    Ok(std::iter::once(told).chain(beside).collect::<Vec<_>>().join("\n"))
+    let text = std::iter::once(told).chain(announced).collect::<Vec<_>>().join("\n");
+    let each = cost.bytes_written.saturating_mul(common.runs.repeats.into());
+    let bytes_written = volumes.iter().map(|volume| (volume.clone(), each)).collect();
+    Ok(forecast(&Footprint { bytes_written, space_bytes: held, time }, beside, text))
 }
 
 /// Prints the test as a job file of fio.

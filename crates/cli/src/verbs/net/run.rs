@@ -10,14 +10,15 @@ use keepup_workload::load::Loads;
 use keepup_workload::net::{
     Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE, Token, find,
 };
-use keepup_workload::{Context, WorkloadError};
+use keepup_workload::{Context, Footprint, WorkloadError};
 
 use super::serve::token;
 use super::{rate, table};
 use crate::args::{Runs, size, some_time, span};
 use crate::exit::Exit;
+use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
-use crate::output::{result, say};
+use crate::output::say;
 use crate::verbs::record::usage;
 use crate::verbs::sitting::Sitting;
 
@@ -117,17 +118,19 @@ impl Common {
         self.servers.iter().map(server).collect()
     }
 
-    /// What will be done, for people.
-    fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> String {
+    /// What will be done, for people, and how long it takes.
+    fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> (String, Duration) {
         let each = grid.specs.iter().map(|(_, spec)| spec.ramp + spec.run + AROUND_A_RUN);
+        let time = each.sum::<Duration>() * self.runs.repeats;
         let names: Vec<String> = servers.iter().map(|server| server.address.to_string()).collect();
         let runs = grid.specs.len() * self.runs.repeats as usize;
-        format!(
+        let text = format!(
             "{workload} with {}: {runs} {}, about {:.0} s; nothing is written",
             names.join(" + "),
             if runs == 1 { "run" } else { "runs" },
-            each.sum::<Duration>().as_secs_f64() * f64::from(self.runs.repeats)
-        )
+            time.as_secs_f64()
+        );
+        (text, time)
     }
 }
 
@@ -166,7 +169,9 @@ impl Grid {
 pub(super) fn measure(common: &Common, workload: &str, grid: &Grid) -> anyhow::Result<Exit> {
     let servers = checked(common, grid)?;
     let plan = common.plan(workload, &servers, grid);
-    let Some(mut desk) = Desk::begin(common, workload, grid, &plan)? else { return Ok(Exit::Done) };
+    let Some(mut desk) = Desk::begin(common, workload, grid, (&plan.0, plan.1))? else {
+        return Ok(Exit::Done);
+    };
     let mut context = desk.sitting.context();
     let failure = runs(common, &servers, grid, &mut context, &mut |run| desk.ended(run));
     desk.finish(failure.map(anyhow::Error::from))
@@ -180,7 +185,9 @@ pub(super) fn search(common: &Common, wanted: &Wanted, grid: &Grid) -> anyhow::R
         return Err(usage(why.to_owned()));
     };
     let plan = format!("search for the highest rate without loss, {name}: a few minutes; nothing is written");
-    let Some(mut desk) = Desk::begin(common, "udp-rate", grid, &plan)? else { return Ok(Exit::Done) };
+    let Some(mut desk) = Desk::begin(common, "udp-rate", grid, (&plan, Duration::ZERO))? else {
+        return Ok(Exit::Done);
+    };
     let mut context = desk.sitting.context();
     let what = DatagramSearch {
         spec: spec.clone(),
@@ -265,14 +272,20 @@ struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     /// Says what will be done; none when that is all that was wanted.
-    fn begin(common: &'a Common, workload: &str, grid: &'a Grid, plan: &str) -> anyhow::Result<Option<Self>> {
+    fn begin(
+        common: &'a Common,
+        workload: &str,
+        grid: &'a Grid,
+        (plan, time): (&str, Duration),
+    ) -> anyhow::Result<Option<Self>> {
         let beside = common.runs.loads.plan()?;
         let plan = match announce(&beside, &BTreeMap::new(), None)? {
             Some(told) => format!("{plan}\n{told}"),
             None => plan.to_owned(),
         };
         if common.runs.outlet.dry_run {
-            result(&plan);
+            let own = Footprint { time, ..Footprint::default() };
+            foretell(&forecast(&own, &beside, plan), common.runs.outlet.json);
             return Ok(None);
         }
         say(&plan);

@@ -4,15 +4,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_results::{Event, RegisterSummary};
-use keepup_workload::WorkloadError;
+use keepup_workload::load::LoadPlan;
 use keepup_workload::register::{
     Binding, Identity, RegisterSpec, RegisterTest, Store, Target, TargetProfile, Width, break_evens, fits,
 };
+use keepup_workload::{Footprint, WorkloadError};
 
 use super::table;
 use crate::args::{Outlet, some_time};
 use crate::exit::Exit;
-use crate::output::{result, say};
+use crate::forecast::{forecast, foretell};
+use crate::output::say;
 use crate::verbs::sitting::Sitting;
 
 /// Depths of the note CERN-BE-2009-032.
@@ -153,7 +155,8 @@ pub(super) fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
 fn measure(workload: &str, common: &Common, spec: &RegisterSpec) -> anyhow::Result<Exit> {
     let plan = told(common, spec);
     if common.outlet.dry_run {
-        result(&plan);
+        let own = Footprint { time: spec.time, ..Footprint::default() };
+        foretell(&forecast(&own, &LoadPlan::default(), plan), common.outlet.json);
         return Ok(Exit::Done);
     }
     say(&plan);

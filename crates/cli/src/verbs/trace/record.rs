@@ -78,6 +78,7 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Register(_)
         | Verb::Report(_)
         | Verb::Trace(_)
+        | Verb::Campaign(_)
         | Verb::Doctor(_)
         | Verb::Load(_)
         | Verb::Profile(_) => false,

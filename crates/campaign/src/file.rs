@@ -1,0 +1,336 @@
+//! From the text of a campaign's file to a checked [`Campaign`].
+mod settings;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::Path;
+
+use keepup_plan::units::{Bytes, Span};
+use keepup_plan::{Place, close_names, key_at, line_of_key, line_of_offset};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use self::settings::{checked_key, settings_of, text_of, values_of};
+use crate::error::CampaignError;
+use crate::plan::{Axis, AxisValue, Campaign, CampaignOrder, RUNS_MAX, Settings, Skip, Stop, count_runs};
+
+/// Largest file in bytes; 10,000 values are 200 kB.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Most axes; with two values each these are more cells than may be run.
+const AXES_MAX: usize = 16;
+/// Longest name, which is part of a directory's.
+const NAME_LENGTH_MAX: usize = 100;
+
+/// The file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    title: Option<String>,
+    repetitions: Option<u32>,
+    order: Option<OrderName>,
+    seed: Option<u64>,
+    run: Table,
+    #[serde(default)]
+    axes: BTreeMap<String, Vec<Value>>,
+    #[serde(default)]
+    baseline: BTreeMap<String, Value>,
+    #[serde(default)]
+    skip: Vec<SkipTable>,
+    #[serde(default)]
+    stop: StopTable,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OrderName {
+    Alternating,
+    Random,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SkipTable {
+    when: BTreeMap<String, Value>,
+    why: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StopTable {
+    failures: Option<u32>,
+    time: Option<Span>,
+    bytes: Option<Bytes>,
+    half_width: Option<f64>,
+}
+
+/// Something in the file that cannot be.
+struct Wrong {
+    key: String,
+    reason: String,
+}
+
+/// For `map_err` and `?`: what is wrong with a key.
+fn wrong(key: impl Into<String>, reason: impl Into<String>) -> Wrong {
+    Wrong { key: key.into(), reason: reason.into() }
+}
+
+/// Reads a campaign's file; also its text, to be kept.
+///
+/// # Errors
+/// It cannot be read, or says something that cannot be.
+pub fn load(path: &Path) -> Result<(Campaign, String), CampaignError> {
+    let fail = CampaignError::io("read the campaign", path);
+    let mut text = String::new();
+    // One byte more than allowed tells a file that is too long, and ends one that has no end.
+    let read = std::fs::File::open(path).and_then(|file| {
+        file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+        match text.len() as u64 > FILE_BYTES_MAX {
+            true => Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("more than {FILE_BYTES_MAX} bytes are no campaign"),
+            )),
+            false => Ok(()),
+        }
+    });
+    read.map_err(fail)?;
+    let campaign = parse(&text, &path.to_string_lossy())?;
+    Ok((campaign, text))
+}
+
+/// Makes a campaign of a file's text; `origin` stands in messages.
+///
+/// # Errors
+/// It is no TOML, has unknown keys, or says something that cannot be.
+pub fn parse(text: &str, origin: &str) -> Result<Campaign, CampaignError> {
+    let at = |line| Place { origin: origin.to_owned(), line };
+    let file: File = toml::from_str(text).map_err(|error| {
+        let span = error.span().unwrap_or_default();
+        let place = at(Some(line_of_offset(text, span.start)));
+        CampaignError::Invalid { place, key: key_at(text, &span), reason: error.message().to_owned() }
+    })?;
+    checked(file, text).map_err(|Wrong { key, reason }| {
+        let whole = key.split(['[', ' ']).next().unwrap_or_default();
+        let table = key.split('.').next().unwrap_or_default();
+        let line = line_of_key(text, whole).or_else(|| line_of_key(text, table));
+        CampaignError::Invalid { place: at(line), key, reason }
+    })
+}
+
+fn checked(file: File, text: &str) -> Result<Campaign, Wrong> {
+    check_name(&file.name)?;
+    let order = match (file.order.unwrap_or(OrderName::Alternating), file.seed) {
+        (OrderName::Alternating, None) => CampaignOrder::Alternating,
+        (OrderName::Random, Some(seed)) => CampaignOrder::Random { seed },
+        (OrderName::Alternating, Some(_)) => {
+            return Err(wrong("seed", "it belongs to order = \"random\""));
+        }
+        (OrderName::Random, None) => {
+            return Err(wrong("seed", "it is missing: a random order needs one, so that it can be repeated"));
+        }
+    };
+    let repetitions = file.repetitions.unwrap_or(1);
+    let run = settings_of(&file.run, "run")?;
+    let axes = axes(file.axes, text, &run)?;
+    check_size(&axes, repetitions)?;
+    if !run.contains_key("verb") && !axes.iter().any(|axis| sets(axis).contains("verb")) {
+        return Err(wrong("run", "verb is missing: the words of the command, as in \"disk testdisk\""));
+    }
+    let baseline = labels_of(file.baseline, &axes, "baseline")?;
+    let skip = file.skip.into_iter().map(|skip| skipped(skip, &axes)).collect::<Result<_, _>>()?;
+    let title = file.title.unwrap_or_else(|| file.name.clone());
+    let stop = stop(&file.stop)?;
+    Ok(Campaign { name: file.name, title, repetitions, order, run, axes, baseline, skip, stop })
+}
+
+fn check_name(name: &str) -> Result<(), Wrong> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_fit = !name.is_empty() && !name.starts_with('.') && name.chars().all(fits);
+    match is_fit && name.len() <= NAME_LENGTH_MAX {
+        true => Ok(()),
+        false => Err(wrong(
+            "name",
+            format!(
+                "{name:?} cannot be part of a directory's name\n\
+                 hint: letters, digits, '-', '_' and '.', no '.' in front, at most {NAME_LENGTH_MAX}"
+            ),
+        )),
+    }
+}
+
+/// The axes in the order in which the file has them.
+fn axes(tables: BTreeMap<String, Vec<Value>>, text: &str, run: &Settings) -> Result<Vec<Axis>, Wrong> {
+    if tables.is_empty() {
+        return Err(wrong(
+            "axes",
+            "there is none, so nothing varies\nhint: volume = [\"/data/a\", \"/data/b\"]",
+        ));
+    }
+    if tables.len() > AXES_MAX {
+        return Err(wrong("axes", format!("{} of them; {AXES_MAX} are the most", tables.len())));
+    }
+    let offsets = offsets_of_axes(text);
+    let mut tables: Vec<(String, Vec<Value>)> = tables.into_iter().collect();
+    tables.sort_by_key(|(name, _)| offsets.get(name).copied());
+    let mut axes: Vec<Axis> = Vec::new();
+    for (name, values) in tables {
+        let axis = axis(name, &values)?;
+        let key = format!("axes.{}", axis.name);
+        for setting in sets(&axis) {
+            if run.contains_key(setting) {
+                return Err(wrong(key, format!("it sets {setting}, and [run] does so too")));
+            }
+            if let Some(other) = axes.iter().find(|other| sets(other).contains(setting)) {
+                return Err(wrong(
+                    key,
+                    format!("it sets {setting}, and the axis {} does so too", other.name),
+                ));
+            }
+        }
+        axes.push(axis);
+    }
+    Ok(axes)
+}
+
+/// Where in the text each axis begins: a table of TOML has no order of its own.
+fn offsets_of_axes(text: &str) -> BTreeMap<String, usize> {
+    let Ok(document) = toml::de::DeTable::parse(text) else { return BTreeMap::new() };
+    let tables = document.get_ref().iter().filter(|(key, _)| key.get_ref() == "axes");
+    let axes = tables.filter_map(|(_, value)| value.get_ref().as_table()).flat_map(|table| table.iter());
+    axes.map(|(key, _)| (key.get_ref().to_string(), key.span().start)).collect()
+}
+
+fn axis(name: String, values: &[Value]) -> Result<Axis, Wrong> {
+    let key = format!("axes.{name}");
+    if values.is_empty() {
+        return Err(wrong(key, "it has no values, so the campaign has no cells"));
+    }
+    let mut found: Vec<AxisValue> = Vec::new();
+    for value in values {
+        let value = axis_value(&name, value).map_err(|reason| wrong(&key, reason))?;
+        if found.iter().any(|other| other.label == value.label) {
+            return Err(wrong(key, format!("{:?} is in it twice", value.label)));
+        }
+        found.push(value);
+    }
+    Ok(Axis { name, values: found })
+}
+
+fn axis_value(axis: &str, value: &Value) -> Result<AxisValue, String> {
+    let Value::Table(table) = value else {
+        let label = match value {
+            Value::Array(parts) => {
+                let parts: Vec<String> = parts.iter().map(text_of).collect::<Result<_, _>>()?;
+                parts.join(" + ")
+            }
+            scalar => text_of(scalar)?,
+        };
+        let key = checked_key(axis)?;
+        return Ok(AxisValue {
+            label,
+            settings: values_of(&key, value)?.map(|v| (key, v)).into_iter().collect(),
+        });
+    };
+    let Some(Value::String(label)) = table.get("label") else {
+        return Err("a value that is a table needs a label\nhint: { label = \"quiet\" }".to_owned());
+    };
+    let mut settings = table.clone();
+    settings.remove("label");
+    let settings = settings_of(&settings, axis).map_err(|Wrong { reason, .. }| reason)?;
+    Ok(AxisValue { label: label.clone(), settings })
+}
+
+/// What an axis sets with any of its values.
+fn sets(axis: &Axis) -> BTreeSet<&str> {
+    axis.values.iter().flat_map(|value| value.settings.keys().map(String::as_str)).collect()
+}
+
+fn check_size(axes: &[Axis], repetitions: u32) -> Result<(), Wrong> {
+    if repetitions == 0 {
+        return Err(wrong("repetitions", "none at all would measure nothing"));
+    }
+    let runs = count_runs(axes, repetitions);
+    if runs.is_some_and(|runs| runs <= RUNS_MAX) {
+        return Ok(());
+    }
+    let sizes: Vec<String> = axes.iter().map(|axis| axis.values.len().to_string()).collect();
+    let runs = runs.map_or_else(|| "more than 10^19".to_owned(), |runs| runs.to_string());
+    Err(wrong(
+        "axes",
+        format!(
+            "{} cells x {repetitions} repetitions are {runs} runs, and {RUNS_MAX} are the most\n\
+             hint: several campaigns, each with fewer values",
+            sizes.join(" x ")
+        ),
+    ))
+}
+
+/// Axes and labels that must exist.
+fn labels_of(
+    table: BTreeMap<String, Value>,
+    axes: &[Axis],
+    place: &str,
+) -> Result<BTreeMap<String, String>, Wrong> {
+    let mut found = BTreeMap::new();
+    for (name, value) in table {
+        let key = format!("{place}.{name}");
+        let Some(axis) = axes.iter().find(|axis| axis.name == name) else {
+            let names = axes.iter().map(|axis| axis.name.as_str());
+            return Err(wrong(key, format!("there is no such axis{}", nearest(&name, names))));
+        };
+        let label = match &value {
+            Value::Array(parts) => {
+                parts.iter().map(text_of).collect::<Result<Vec<_>, _>>().map(|parts| parts.join(" + "))
+            }
+            scalar => text_of(scalar),
+        };
+        let label = label.map_err(|reason| wrong(&key, reason))?;
+        if !axis.values.iter().any(|value| value.label == label) {
+            let labels = axis.values.iter().map(|value| value.label.as_str());
+            return Err(wrong(key, format!("the axis has no value {label:?}{}", nearest(&label, labels))));
+        }
+        found.insert(name, label);
+    }
+    Ok(found)
+}
+
+/// A hint at what may have been meant, or at all there is.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let close = close_names(name, known.clone());
+    match close.first() {
+        Some(close) => format!("\nhint: perhaps {close:?}"),
+        None => {
+            let all: Vec<String> = known.take(10).map(|name| format!("{name:?}")).collect();
+            format!("\nhint: one of {}", all.join(", "))
+        }
+    }
+}
+
+fn skipped(skip: SkipTable, axes: &[Axis]) -> Result<Skip, Wrong> {
+    if skip.when.is_empty() {
+        return Err(wrong("skip", "when is empty, so every cell would be left out"));
+    }
+    Ok(Skip { when: labels_of(skip.when, axes, "skip.when")?, why: skip.why })
+}
+
+fn stop(table: &StopTable) -> Result<Stop, Wrong> {
+    if table.failures == Some(0) {
+        return Err(wrong("stop.failures", "none at all would end it before the first run"));
+    }
+    if table.time.is_some_and(|time| time.0.is_zero()) {
+        return Err(wrong("stop.time", "no time at all"));
+    }
+    if table.half_width.is_some_and(|width| !(width > 0.0 && width < 1.0)) {
+        return Err(wrong("stop.half_width", "a share between 0 and 1, as in 0.02 for 2 %"));
+    }
+    Ok(Stop {
+        failures: table.failures,
+        seconds: table.time.map(|time| time.0.as_secs_f64()),
+        bytes: table.bytes.map(|bytes| bytes.0),
+        half_width: table.half_width,
+    })
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

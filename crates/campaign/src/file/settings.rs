@@ -1,0 +1,70 @@
+//! From keys and values of TOML to words of a command.
+use toml::{Table, Value};
+
+use super::{Wrong, wrong};
+use crate::plan::Settings;
+
+/// Flags that the campaign gives to every command itself, or that would not measure.
+const RESERVED: [&str; 5] = ["out", "json", "dry-run", "help", "version"];
+
+/// All settings of a table.
+pub(super) fn settings_of(table: &Table, place: &str) -> Result<Settings, Wrong> {
+    let mut settings = Settings::new();
+    for (written, value) in table {
+        let place = format!("{place}.{written}");
+        let key = checked_key(written).map_err(|reason| wrong(&place, reason))?;
+        let Some(values) = values_of(&key, value).map_err(|reason| wrong(&place, reason))? else { continue };
+        if settings.insert(key.clone(), values).is_some() {
+            return Err(wrong(place, format!("--{key} is set twice")));
+        }
+    }
+    Ok(settings)
+}
+
+/// The name of a flag, with `-` for `_`.
+pub(super) fn checked_key(written: &str) -> Result<String, String> {
+    let key = written.replace('_', "-");
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if key.is_empty() || key.starts_with('-') || !key.chars().all(fits) {
+        return Err(format!(
+            "--{written} can be no flag\nhint: give the values labels, as in {{ label = \"...\", flag = \"...\" }}"
+        ));
+    }
+    match RESERVED.contains(&key.as_str()) {
+        true => Err(format!("--{key} cannot be set: the campaign gives it where it belongs")),
+        false => Ok(key),
+    }
+}
+
+/// What a key is set to; none where it is left out.
+pub(super) fn values_of(key: &str, value: &Value) -> Result<Option<Vec<String>>, String> {
+    match (key, value) {
+        ("verb", Value::String(words)) => {
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            match words.iter().any(|word| word.starts_with('-')) || words.is_empty() {
+                true => Err("the words of a command, as in \"disk testdisk\"".to_owned()),
+                false => Ok(Some(words)),
+            }
+        }
+        ("verb", _) => Err("the words of a command, as in \"disk testdisk\"".to_owned()),
+        (_, Value::Array(parts)) if parts.is_empty() => Err("an empty list sets nothing".to_owned()),
+        (_, Value::Array(parts)) => parts.iter().map(text_of).collect::<Result<_, _>>().map(Some),
+        ("args", scalar) => text_of(scalar).map(|text| Some(vec![text])),
+        (_, Value::Boolean(true)) => Ok(Some(Vec::new())),
+        (_, Value::Boolean(false)) => Ok(None),
+        (_, scalar) => text_of(scalar).map(|text| Some(vec![text])),
+    }
+}
+
+/// A single value as text.
+pub(super) fn text_of(value: &Value) -> Result<String, String> {
+    match value {
+        // A command's word ends there.
+        Value::String(text) if text.contains('\0') => Err("a zero byte cannot be in a command".to_owned()),
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        Value::Boolean(flag) => Ok(flag.to_string()),
+        other => Err(format!("a {} can be no value here", other.type_str())),
+    }
+}

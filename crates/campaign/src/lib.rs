@@ -1,0 +1,29 @@
+//! Campaigns: configurations against tests, run in turns, resumed after a crash, compared with a baseline.
+//!
+//! A cell of a campaign is a command of keepup that leaves a result of its own, so that every setting of
+//! every test can be an axis without anything here knowing the tests. [`parse`] makes a [`Campaign`] of a
+//! file, [`Campaign::cells`] its commands, [`State`] says which run comes next, and [`drive`] has them run by
+//! a [`Runner`].
+//!
+//! Invariants: the file, the cells, their order and the state are pure; a run is counted when its event is
+//! written down, and not before; a directory of a run that was cut off is kept aside, never overwritten.
+
+mod cells;
+mod directory;
+mod drive;
+mod error;
+mod file;
+mod forecast;
+mod plan;
+mod state;
+mod summary;
+
+pub use cells::Cell;
+pub use directory::{CampaignDirectory, Found, figures_of};
+pub use drive::{Ending, News, RunReport, Runner, drive};
+pub use error::CampaignError;
+pub use file::{load, parse};
+pub use forecast::{Forecast, Forecasts};
+pub use plan::{Axis, AxisValue, Campaign, CampaignOrder, RUNS_MAX, Settings, Skip, Stop};
+pub use state::{Action, Progress, RunDone, State};
+pub use summary::summarise;

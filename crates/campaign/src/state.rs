@@ -1,0 +1,294 @@
+//! What has been run, and what comes next: ended runs in, actions out.
+//!
+//! Invariants: pure; the same campaign with the same ended runs gives the same next action, whoever ran them
+//! and in how many sittings.
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+use keepup_measure::stats::bootstrap_median;
+use keepup_results::Figure;
+
+use crate::cells::Cell;
+use crate::forecast::{Forecast, Forecasts};
+use crate::plan::{Campaign, CampaignOrder};
+
+/// Repetitions of a cell before it can be exact enough.
+const REPETITIONS_MIN: usize = 3;
+/// Drawings for an interval, as is customary.
+pub(crate) const RESAMPLES: u32 = 2000;
+/// Where they come from: intervals are the same each time they are computed.
+pub(crate) const SEED: u64 = 1979;
+
+/// A run that ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunDone {
+    /// Number of its cell.
+    pub cell: u32,
+    /// Which repetition, from 1.
+    pub repetition: u32,
+    /// How it ended.
+    pub exit_code: i32,
+    /// Where its result is, relative to the campaign's directory.
+    pub directory: Option<String>,
+    /// How long it took, seconds.
+    pub seconds: f64,
+    /// What went wrong.
+    pub why: Option<String>,
+    /// What it measured.
+    pub figures: Vec<Figure>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Run this.
+    Run {
+        /// Number of the cell.
+        cell: u32,
+        /// Which repetition, from 1.
+        repetition: u32,
+    },
+    /// Nothing is left.
+    End,
+    /// A rule of the campaign ends it.
+    Stop {
+        /// Which.
+        why: String,
+    },
+}
+
+/// How far a campaign is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Progress {
+    /// Runs that were planned, without cells that are left out.
+    pub planned: u32,
+    /// Runs that ended.
+    pub done: u32,
+    /// Of those, with another code than 0.
+    pub failed: u32,
+    /// Runs that are not needed, for their cell is exact enough.
+    pub spared: u32,
+    /// Runs that are left.
+    pub left: u32,
+    /// Time of all that ended, seconds.
+    pub seconds: f64,
+    /// What is left takes about this, seconds; `None` while nothing is known of it.
+    pub seconds_left: Option<f64>,
+    /// What the runs that ended wrote at most, bytes.
+    pub bytes_written: u64,
+}
+
+/// A campaign under way.
+#[derive(Debug, Clone)]
+pub struct State {
+    campaign: Campaign,
+    cells: Vec<Cell>,
+    forecasts: Forecasts,
+    /// All runs in the order in which they are made.
+    order: Vec<(u32, u32)>,
+    /// Before this one nothing is left in the order.
+    from: usize,
+    runs: BTreeMap<(u32, u32), RunDone>,
+    /// Cells that need no more repetitions.
+    exact: BTreeSet<u32>,
+    failed: u32,
+    seconds: f64,
+    bytes_written: u64,
+}
+
+impl State {
+    /// Nothing was run yet. Commands without a forecast are taken to write nothing.
+    #[must_use]
+    pub fn new(campaign: Campaign, forecasts: Forecasts) -> Self {
+        let cells = campaign.cells();
+        let order = order(&campaign, &cells);
+        Self {
+            campaign,
+            cells,
+            forecasts,
+            order,
+            from: 0,
+            runs: BTreeMap::new(),
+            exact: BTreeSet::new(),
+            failed: 0,
+            seconds: 0.0,
+            bytes_written: 0,
+        }
+    }
+
+    /// The campaign.
+    #[must_use]
+    pub fn campaign(&self) -> &Campaign {
+        &self.campaign
+    }
+
+    /// All its cells.
+    #[must_use]
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The cell of this number, where there is one.
+    #[must_use]
+    pub fn cell(&self, number: u32) -> Option<&Cell> {
+        self.cells.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// The runs of a cell that ended, in the order of repetitions.
+    pub fn runs_of(&self, cell: u32) -> impl Iterator<Item = &RunDone> {
+        self.runs.range((cell, 0)..=(cell, u32::MAX)).map(|(_, run)| run)
+    }
+
+    /// Takes in a run that ended. One that is none of the campaign's, or came before, is left out.
+    pub fn take(&mut self, run: RunDone) {
+        let at = (run.cell, run.repetition);
+        let Some(cell) = self.cell(run.cell) else { return };
+        let is_known = (1..=self.campaign.repetitions).contains(&run.repetition) && cell.skipped.is_none();
+        if !is_known || self.runs.contains_key(&at) {
+            return;
+        }
+        let bytes = self.forecasts.of(&cell.arguments).map_or(0, |forecast| forecast.bytes_written);
+        self.bytes_written = self.bytes_written.saturating_add(bytes);
+        self.seconds += run.seconds;
+        self.failed += u32::from(run.exit_code != 0);
+        self.runs.insert(at, run);
+        if let Some(width) = self.campaign.stop.half_width
+            && self.is_exact(at.0, width)
+        {
+            self.exact.insert(at.0);
+        }
+        while self.order.get(self.from).is_some_and(|at| !self.is_left(*at)) {
+            self.from += 1;
+        }
+    }
+
+    /// What is to be done.
+    #[must_use]
+    pub fn next(&self) -> Action {
+        let left = self.order.get(self.from..).unwrap_or_default();
+        let Some(&(cell, repetition)) = left.iter().find(|at| self.is_left(**at)) else {
+            return Action::End;
+        };
+        let stop = &self.campaign.stop;
+        if stop.failures.is_some_and(|most| self.failed >= most) {
+            return Action::Stop { why: format!("{} runs failed", self.failed) };
+        }
+        if stop.seconds.is_some_and(|most| self.seconds >= most) {
+            return Action::Stop { why: format!("its runs took {:.0} s", self.seconds) };
+        }
+        let bytes = self.forecast(cell).map_or(0, |forecast| forecast.bytes_written);
+        let after = self.bytes_written.saturating_add(bytes);
+        if stop.bytes.is_some_and(|most| after > most) {
+            let gb = |bytes: u64| bytes as f64 / 1e9;
+            return Action::Stop {
+                why: format!(
+                    "{:.3} GB may have been written, and the next run could write {:.3} GB",
+                    gb(self.bytes_written),
+                    gb(bytes)
+                ),
+            };
+        }
+        Action::Run { cell, repetition }
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let left: Vec<(u32, u32)> = self.order.iter().copied().filter(|at| self.is_left(*at)).collect();
+        let planned = u32::try_from(self.order.len()).unwrap_or(u32::MAX);
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let (done, left_count) = (count(self.runs.len()), count(left.len()));
+        Progress {
+            planned,
+            done,
+            failed: self.failed,
+            spared: planned - done - left_count,
+            left: left_count,
+            seconds: self.seconds,
+            seconds_left: self.seconds_left(&left),
+            bytes_written: self.bytes_written,
+        }
+    }
+
+    /// The forecast of all runs that are left.
+    #[must_use]
+    pub fn forecast_left(&self) -> Forecast {
+        let mut times: BTreeMap<u32, u32> = BTreeMap::new();
+        self.order
+            .iter()
+            .filter(|at| self.is_left(**at))
+            .for_each(|(cell, _)| *times.entry(*cell).or_default() += 1);
+        let mut whole = Forecast::default();
+        for (cell, times) in times {
+            if let Some(forecast) = self.forecast(cell) {
+                whole.then(forecast, times);
+            }
+        }
+        whole
+    }
+
+    fn forecast(&self, cell: u32) -> Option<&Forecast> {
+        self.forecasts.of(&self.cell(cell)?.arguments)
+    }
+
+    fn is_left(&self, at: (u32, u32)) -> bool {
+        !self.runs.contains_key(&at) && !self.exact.contains(&at.0)
+    }
+
+    /// Whether the median of the cell's first figure is known to within a share of `width`.
+    fn is_exact(&self, cell: u32, width: f64) -> bool {
+        let runs: Vec<&RunDone> = self.runs_of(cell).filter(|run| !run.figures.is_empty()).collect();
+        let values: Vec<f64> = runs.iter().flat_map(|run| run.figures[0].values.iter().copied()).collect();
+        if runs.len() < REPETITIONS_MIN {
+            return false;
+        }
+        bootstrap_median(&values, RESAMPLES, SEED).is_some_and(|found| {
+            let reach = (found.upper - found.value).max(found.value - found.lower);
+            reach <= width * found.value.abs()
+        })
+    }
+
+    /// What runs take: as long as the cell's own did; else what the plan says, by as much as plans were off
+    /// so far; else as long as a run took in the mean.
+    fn seconds_left(&self, left: &[(u32, u32)]) -> Option<f64> {
+        let mut measured: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        let (mut real, mut planned) = (0.0, 0.0);
+        for run in self.runs.values() {
+            let sum = measured.entry(run.cell).or_default();
+            *sum = (sum.0 + run.seconds, sum.1 + 1.0);
+            if let Some(seconds) = self.forecast(run.cell).and_then(|forecast| forecast.seconds) {
+                (real, planned) = (real + run.seconds, planned + seconds);
+            }
+        }
+        let off = if planned > 0.0 { real / planned } else { 1.0 };
+        let mean = (!self.runs.is_empty()).then(|| self.seconds / self.runs.len() as f64);
+        let each = |cell: u32| {
+            let own = measured.get(&cell).map(|(seconds, runs)| seconds / runs);
+            let told = || self.forecast(cell)?.seconds.map(|seconds| seconds * off);
+            own.or_else(told).or(mean)
+        };
+        left.iter().try_fold(0.0, |sum, (cell, _)| Some(sum + each(*cell)?))
+    }
+}
+
+/// All runs in their order: repetition by repetition all cells that are not left out.
+fn order(campaign: &Campaign, cells: &[Cell]) -> Vec<(u32, u32)> {
+    let mut block: Vec<u32> =
+        cells.iter().filter(|cell| cell.skipped.is_none()).map(|cell| cell.number).collect();
+    let mut rng = match campaign.order {
+        CampaignOrder::Alternating => None,
+        CampaignOrder::Random { seed } => Some(Rng::with_seed(seed)),
+    };
+    let mut order = Vec::new();
+    for repetition in 1..=campaign.repetitions {
+        if let Some(rng) = &mut rng {
+            rng.shuffle(&mut block);
+        }
+        order.extend(block.iter().map(|cell| (*cell, repetition)));
+    }
+    order
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

@@ -1,0 +1,187 @@
+//! What a campaign comes to: figures pooled over repetitions, and every cell beside its baseline.
+use keepup_measure::stats::bootstrap_median_ratio;
+use keepup_results::{
+    Begun, Better, CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals,
+    Ended, Figure, TestSummary,
+};
+
+use crate::cells::Cell;
+use crate::plan::CampaignOrder;
+use crate::state::{RESAMPLES, RunDone, SEED, State};
+
+/// Pairs from which on a difference is called one.
+const PAIRS_MIN: usize = 5;
+
+/// The summary of all that was run so far.
+#[must_use]
+pub fn summarise(state: &State, begun: &Begun, stopped: Option<String>, ended: Ended) -> CampaignSummary {
+    let campaign = state.campaign();
+    let mut summary = CampaignSummary::begun(begun);
+    summary.name = campaign.name.clone();
+    summary.title = campaign.title.clone();
+    summary.axes = campaign
+        .axes
+        .iter()
+        .map(|axis| CampaignAxis {
+            name: axis.name.clone(),
+            labels: axis.values.iter().map(|value| value.label.clone()).collect(),
+        })
+        .collect();
+    summary.baseline = campaign.baseline.clone();
+    summary.order = match campaign.order {
+        CampaignOrder::Alternating => "alternating".to_owned(),
+        CampaignOrder::Random { .. } => "random".to_owned(),
+    };
+    summary.repetitions = campaign.repetitions;
+    summary.cells = state.cells().iter().map(|cell| summary_of(state, cell)).collect();
+    summary.totals = totals(state, stopped);
+    summary.end(ended);
+    summary
+}
+
+fn totals(state: &State, stopped: Option<String>) -> CampaignTotals {
+    let progress = state.progress();
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    CampaignTotals {
+        cells: count(state.cells().len()),
+        skipped: count(state.cells().iter().filter(|cell| cell.skipped.is_some()).count()),
+        planned: progress.planned,
+        runs: progress.done,
+        failed: progress.failed,
+        spared: progress.spared,
+        left: progress.left,
+        seconds: progress.seconds,
+        bytes_written: progress.bytes_written,
+        stopped,
+    }
+}
+
+fn summary_of(state: &State, cell: &Cell) -> CampaignCell {
+    let runs: Vec<&RunDone> = state.runs_of(cell.number).collect();
+    let ratios = cell.baseline.map_or_else(Vec::new, |number| {
+        let base: Vec<&RunDone> = state.runs_of(number).collect();
+        ratios(&runs, &base)
+    });
+    CampaignCell {
+        number: cell.number,
+        coordinates: state.campaign().coordinates(cell),
+        command: command(&cell.arguments),
+        baseline: cell.baseline,
+        changed: cell.changed.clone(),
+        settings: cell.settings.clone(),
+        confounded: cell.is_confounded(),
+        alone: cell.alone.clone(),
+        skipped: cell.skipped.clone(),
+        runs: runs.iter().map(|run| told(run)).collect(),
+        figures: pooled(&runs),
+        ratios,
+    }
+}
+
+fn told(run: &RunDone) -> CampaignRun {
+    CampaignRun {
+        repetition: run.repetition,
+        directory: run.directory.clone(),
+        exit_code: run.exit_code,
+        seconds: run.seconds,
+        why: run.why.clone(),
+    }
+}
+
+/// The command as one would type it, quoted where a shell would need it.
+fn command(arguments: &[String]) -> String {
+    let quote = |arg: &String| {
+        let is_plain =
+            !arg.is_empty() && arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c));
+        if is_plain { arg.clone() } else { format!("'{}'", arg.replace('\'', "'\\''")) }
+    };
+    std::iter::once("keepup".to_owned()).chain(arguments.iter().map(quote)).collect::<Vec<_>>().join(" ")
+}
+
+/// Figures of all runs, values of one behind those of the other.
+fn pooled(runs: &[&RunDone]) -> Vec<Figure> {
+    let mut pooled: Vec<Figure> = Vec::new();
+    for figure in runs.iter().flat_map(|run| &run.figures) {
+        match pooled.iter_mut().find(|known| is_same(known, figure)) {
+            Some(known) => known.values.extend(&figure.values),
+            None => pooled.push(figure.clone()),
+        }
+    }
+    pooled
+}
+
+fn is_same(a: &Figure, b: &Figure) -> bool {
+    (&a.place, &a.what, a.quantity) == (&b.place, &b.what, b.quantity)
+}
+
+/// Every figure of a cell beside that of its baseline, repetition beside repetition.
+fn ratios(runs: &[&RunDone], base: &[&RunDone]) -> Vec<CampaignRatio> {
+    let (own, other) = (pooled(runs), pooled(base));
+    let (own_places, other_places) = (places(&own), places(&other));
+    let mut found = Vec::new();
+    for figure in &own {
+        // Where the place is what was changed, the first of one stands beside the first of the other.
+        let place = match other_places.contains(&figure.place.as_str()) {
+            true => Some(figure.place.as_str()),
+            false => own_places
+                .iter()
+                .position(|place| *place == figure.place)
+                .and_then(|n| other_places.get(n).copied()),
+        };
+        let Some(place) = place else { continue };
+        let wanted = Figure { place: place.to_owned(), values: Vec::new(), ..figure.clone() };
+        let mut pairs = Vec::new();
+        for run in runs {
+            let beside = base.iter().find(|base| base.repetition == run.repetition);
+            let (Some(mine), Some(its)) =
+                (values(run, figure), beside.and_then(|base| values(base, &wanted)))
+            else {
+                continue;
+            };
+            pairs.extend(mine.iter().copied().zip(its.iter().copied()));
+        }
+        found.extend(ratio(figure, &pairs));
+    }
+    found
+}
+
+/// Places of figures, each once, in the order in which they came.
+fn places(figures: &[Figure]) -> Vec<&str> {
+    let mut places = Vec::new();
+    for figure in figures {
+        if !places.contains(&figure.place.as_str()) {
+            places.push(figure.place.as_str());
+        }
+    }
+    places
+}
+
+fn values<'a>(run: &'a RunDone, wanted: &Figure) -> Option<&'a [f64]> {
+    run.figures.iter().find(|figure| is_same(figure, wanted)).map(|figure| &figure.values[..])
+}
+
+fn ratio(figure: &Figure, pairs: &[(f64, f64)]) -> Option<CampaignRatio> {
+    let turned: Vec<(f64, f64)> = match figure.quantity.better() {
+        Better::Less => pairs.iter().map(|(own, base)| (*base, *own)).collect(),
+        Better::More | Better::Neither => pairs.to_vec(),
+    };
+    let interval = bootstrap_median_ratio(&turned, RESAMPLES, SEED);
+    let alone = || turned.first().map(|(first, second)| first / second).filter(|ratio| ratio.is_finite());
+    let ratio = interval.map(|interval| interval.value).or_else(alone)?;
+    let (lower, upper) = (interval.map(|i| i.lower), interval.map(|i| i.upper));
+    let holds_one = interval.is_none_or(|i| (i.lower..=i.upper).contains(&1.0));
+    Some(CampaignRatio {
+        place: figure.place.clone(),
+        what: figure.what.clone(),
+        quantity: figure.quantity,
+        ratio,
+        lower,
+        upper,
+        pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
+        flagged: pairs.len() >= PAIRS_MIN && !holds_one && figure.quantity.better() != Better::Neither,
+    })
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

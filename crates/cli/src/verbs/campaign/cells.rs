@@ -1,0 +1,121 @@
+//! The commands of a campaign's cells, looked at before any of them runs.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
+use keepup_campaign::{Campaign, Cell, Forecast, Forecasts};
+
+use super::is_raised;
+use crate::Cli;
+use crate::exit::UsageError;
+
+/// Most commands that are asked at a time for what they would cost.
+const AT_ONCE_MAX: usize = 8;
+
+/// The first cell of every command, in the order of cells; without those that are left out.
+fn commands<'a>(cells: &'a [Cell]) -> Vec<&'a Cell> {
+    let mut seen = BTreeMap::new();
+    cells.iter().filter(|cell| cell.skipped.is_none() && seen.insert(&cell.arguments, ()).is_none()).collect()
+}
+
+/// Refuses a campaign one of whose commands could not be run.
+pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
+    let commands = commands(cells);
+    if commands.is_empty() {
+        return Err(UsageError("every cell is left out by [[skip]], so nothing would be run".into()).into());
+    }
+    let mut parser = Cli::command();
+    for cell in commands {
+        let refuse = |why: &str| refused(campaign, cell, why);
+        let words = std::iter::once("keepup").chain(cell.arguments.iter().map(String::as_str));
+        let mut matches = parser.try_get_matches_from_mut(words).map_err(|e| refuse(&e.to_string()))?;
+        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| refuse(&e.to_string()))?;
+        if !cli.verb.keeps_a_result() {
+            let why = "it keeps no result of a measurement\n\
+                       hint: disk, net, register read or compare, replay, replay-set, qualify";
+            return Err(refuse(why));
+        }
+    }
+    Ok(())
+}
+
+fn refused(campaign: &Campaign, cell: &Cell, why: &str) -> anyhow::Error {
+    let why = why.trim().strip_prefix("error: ").unwrap_or(why.trim());
+    UsageError(format!(
+        "cell {} ({}) cannot be run as `keepup {}`: {why}",
+        cell.number,
+        campaign.name_of(cell),
+        cell.arguments.join(" ")
+    ))
+    .into()
+}
+
+/// Asks every command once what it would cost, which looks at its volumes too; none when the user wants an
+/// end.
+pub(super) fn forecasts(
+    campaign: &Campaign,
+    cells: &[Cell],
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<Forecasts>> {
+    let program = program()?;
+    let commands = commands(cells);
+    let next = AtomicUsize::new(0);
+    let found: Mutex<BTreeMap<usize, anyhow::Result<Forecast>>> = Mutex::default();
+    let ask = || {
+        while !is_raised(stop) {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            let Some(cell) = commands.get(n) else { return };
+            let answer = foretold(&program, cell).map_err(|why| match why {
+                Trouble::Refused(why) => refused(campaign, cell, &why),
+                Trouble::Other(why) => why,
+            });
+            // The others need not be asked any more.
+            if answer.is_err() {
+                next.store(commands.len(), Ordering::Relaxed);
+            }
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(n, answer);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE_MAX);
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(ask)));
+        ask();
+    });
+    if is_raised(stop) {
+        return Ok(None);
+    }
+    let mut forecasts = Forecasts::default();
+    for (n, answer) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        forecasts.insert(&commands[n].arguments, answer?);
+    }
+    Ok(Some(forecasts))
+}
+
+/// Why a command said nothing of its cost.
+enum Trouble {
+    /// It could not be run.
+    Refused(String),
+    /// It could not be asked.
+    Other(anyhow::Error),
+}
+
+fn foretold(program: &Path, cell: &Cell) -> Result<Forecast, Trouble> {
+    let asked = Command::new(program).args(&cell.arguments).args(["--dry-run", "--json"]).output();
+    let output = asked.context("cannot ask a command what it would cost").map_err(Trouble::Other)?;
+    if !output.status.success() {
+        return Err(Trouble::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("cannot read what `keepup {} --dry-run` says", cell.arguments.join(" ")))
+        .map_err(Trouble::Other)
+}
+
+/// This program, which runs the cells too.
+pub(super) fn program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find the program that runs the cells")
+}

@@ -1,0 +1,200 @@
+//! Two sets of measurements: how large their ratio is, and whether chance alone would make it.
+//!
+//! A change is told apart from chance only when two things agree: the bootstrap interval of the ratio does
+//! not hold 1, and a test finds such a difference rarer than 1 in 100 where there is none. From few values a
+//! bootstrap interval alone is too narrow and would cry wolf.
+use fastrand::Rng;
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+use super::bootstrap::bootstrap_median_ratio;
+use super::{Interval, median, quantile_sorted, sorted};
+
+/// A difference that chance makes less often than this is a change.
+pub const CHANCE_MAX: f64 = 0.01;
+/// Fewest values on each side that can show a change.
+pub const VALUES_MIN: usize = 5;
+/// Most values on a side for which every order is counted; above, the normal approximation is good.
+const EXACT_MAX: usize = 30;
+
+/// How two sets belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairing {
+    /// Value by value: they were measured in alternation, so that what drifts is in both.
+    Paired,
+    /// Not at all.
+    Apart,
+}
+
+/// How the second set compares with the first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// Median of the ratios of pairs, or ratio of the medians: second over first.
+    pub ratio: f64,
+    /// Its 95 % bootstrap interval; `None` with fewer than two values on a side.
+    pub interval: Option<Interval>,
+    /// How often chance alone would make such a difference: Student's t of the logarithms of the pairs'
+    /// ratios, or the rank sum test of Mann and Whitney (1947). `None` with fewer than two values on a side.
+    pub chance: Option<f64>,
+    /// How often a value of the second set is higher than one of the first, ties counted half (Vargha and
+    /// Delaney, 2000): 0.5 when they are alike, 0 or 1 when they do not overlap.
+    pub effect: f64,
+}
+
+impl Comparison {
+    /// Whether the two differ by more than chance would.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        let outside = self.interval.is_some_and(|i| i.lower > 1.0 || i.upper < 1.0);
+        outside && self.chance.is_some_and(|chance| chance < CHANCE_MAX)
+    }
+}
+
+/// Compares `second` with `first`. Paired sets of different lengths are compared as far as both go. `None`
+/// when a set is empty, or a value is not finite, or not above 0.
+#[must_use]
+pub fn compare(
+    first: &[f64],
+    second: &[f64],
+    pairing: Pairing,
+    resamples: u32,
+    seed: u64,
+) -> Option<Comparison> {
+    let usable = |values: &[f64]| values.iter().all(|value| value.is_finite() && *value > 0.0);
+    if !usable(first) || !usable(second) {
+        return None;
+    }
+    match pairing {
+        Pairing::Paired => {
+            let pairs: Vec<(f64, f64)> = second.iter().copied().zip(first.iter().copied()).collect();
+            let ratios: Vec<f64> = pairs.iter().map(|(second, first)| second / first).collect();
+            let length = ratios.len();
+            Some(Comparison {
+                ratio: median(&ratios)?,
+                interval: bootstrap_median_ratio(&pairs, resamples, seed),
+                chance: chance_of_ratios(&ratios),
+                effect: effect(&first[..length], &second[..length])?,
+            })
+        }
+        Pairing::Apart => Some(Comparison {
+            ratio: median(second)? / median(first)?,
+            interval: bootstrap_ratio_of_medians(first, second, resamples, seed),
+            chance: rank_sum(first, second),
+            effect: effect(first, second)?,
+        }),
+    }
+}
+
+/// The ratio of two medians, second over first, with its 95 % percentile bootstrap interval: both sets are
+/// drawn from again and again. `None` with fewer than two values on a side, or without resamples.
+fn bootstrap_ratio_of_medians(first: &[f64], second: &[f64], resamples: u32, seed: u64) -> Option<Interval> {
+    if first.len() < 2 || second.len() < 2 || resamples == 0 {
+        return None;
+    }
+    let value = median(second)? / median(first)?;
+    let mut rng = Rng::with_seed(seed);
+    let mut draw = |values: &[f64]| {
+        let drawing: Vec<f64> = (0..values.len()).map(|_| values[rng.usize(..values.len())]).collect();
+        median(&drawing)
+    };
+    let mut ratios = Vec::new();
+    for _ in 0..resamples {
+        ratios.push(draw(second)? / draw(first)?);
+    }
+    let ratios = sorted(&ratios)?;
+    Some(Interval { value, lower: quantile_sorted(&ratios, 0.025)?, upper: quantile_sorted(&ratios, 0.975)? })
+}
+
+/// How often chance would move the mean of the logarithms of ratios so far from 0: Student's t, two-sided.
+/// `None` with fewer than two.
+fn chance_of_ratios(ratios: &[f64]) -> Option<f64> {
+    let count = ratios.len();
+    if count < 2 {
+        return None;
+    }
+    let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    let mean = logarithms.iter().sum::<f64>() / count as f64;
+    let squares: f64 = logarithms.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / (count - 1) as f64 / count as f64).sqrt();
+    if error == 0.0 {
+        return Some(if mean == 0.0 { 1.0 } else { 0.0 });
+    }
+    let student = StudentsT::new(0.0, 1.0, (count - 1) as f64).ok()?;
+    Some(2.0 * student.cdf(-(mean / error).abs()))
+}
+
+/// The rank sum test of Mann and Whitney, two-sided: exact for up to 30 values on each side without ties,
+/// else by the normal approximation with corrections for ties and continuity. `None` with fewer than two
+/// values on a side.
+fn rank_sum(first: &[f64], second: &[f64]) -> Option<f64> {
+    let (m, n) = (first.len(), second.len());
+    if m < 2 || n < 2 {
+        return None;
+    }
+    let (above, ties) = above(first, second);
+    if ties == 0 && m <= EXACT_MAX && n <= EXACT_MAX {
+        return Some(exact_chance(m, n, above));
+    }
+    let statistic = above as f64 + ties as f64 / 2.0;
+    let (m, n) = (m as f64, n as f64);
+    let total = m + n;
+    let tied = tie_term(first, second);
+    let variance = m * n / 12.0 * ((total + 1.0) - tied / (total * (total - 1.0)));
+    if variance <= 0.0 {
+        return Some(1.0);
+    }
+    let off = ((statistic - m * n / 2.0).abs() - 0.5).max(0.0);
+    Some((2.0 * Normal::standard().cdf(-off / variance.sqrt())).min(1.0))
+}
+
+/// In how many pairs the second value is above the first, and in how many both are the same.
+fn above(first: &[f64], second: &[f64]) -> (usize, usize) {
+    let pairs = || second.iter().flat_map(|s| first.iter().map(move |f| (f, s)));
+    (pairs().filter(|(f, s)| s > f).count(), pairs().filter(|(f, s)| s == f).count())
+}
+
+/// Sum of t^3 - t over all groups of t equal values.
+fn tie_term(first: &[f64], second: &[f64]) -> f64 {
+    let mut all: Vec<f64> = first.iter().chain(second).copied().collect();
+    all.sort_by(f64::total_cmp);
+    all.chunk_by(|a, b| a == b).map(|group| (group.len() as f64).powi(3) - group.len() as f64).sum()
+}
+
+/// Two-sided chance of a rank sum at least as extreme, when each order of m and n values is as likely as any
+/// other. Orders are counted by the recurrence of Mann and Whitney: the highest value is of one set or of the
+/// other.
+fn exact_chance(m: usize, n: usize, above: usize) -> f64 {
+    // ways[i][u]: shares of orders of i values of the first set and those of the second taken so far.
+    let mut ways: Vec<Vec<f64>> = (0..=m).map(|_| vec![1.0]).collect();
+    for seconds in 1..=n {
+        let mut next: Vec<Vec<f64>> = vec![vec![1.0]];
+        for firsts in 1..=m {
+            let total = (firsts + seconds) as f64;
+            let mut counts = vec![0.0; firsts * seconds + 1];
+            // The highest is of the second set: above all of the first.
+            for (u, share) in ways[firsts].iter().enumerate() {
+                counts[u + firsts] += share * seconds as f64 / total;
+            }
+            // It is of the first set: above it is none of the second.
+            for (u, share) in next[firsts - 1].iter().enumerate() {
+                counts[u] += share * firsts as f64 / total;
+            }
+            next.push(counts);
+        }
+        ways = next;
+    }
+    let counts = &ways[m];
+    let extreme = above.min(m * n - above);
+    let tail: f64 = counts.iter().take(extreme + 1).sum();
+    (2.0 * tail).min(1.0)
+}
+
+/// How often a value of the second set is above one of the first.
+fn effect(first: &[f64], second: &[f64]) -> Option<f64> {
+    let pairs = first.len() * second.len();
+    let (above, ties) = above(first, second);
+    (pairs > 0).then(|| (above as f64 + ties as f64 / 2.0) / pairs as f64)
+}
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

@@ -1,0 +1,44 @@
+//! The figures of a disk test.
+use crate::disk::{DiskPart, DiskPhase, DiskSummary};
+use crate::figure::{Collected, Figure, Figures, Quantity};
+
+impl Figures for DiskSummary {
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = Collected::default();
+        for run in &self.runs {
+            for phase in &run.phases {
+                add_phase(&mut figures, &run.place(), phase);
+            }
+            if let Some(crate::disk::DiskFinding::Cache(cache)) = &run.finding {
+                let size = cache.evicted_bytes.map(|_| cache.cached_bytes as f64);
+                figures.add(&run.place(), "page cache", Quantity::Bytes, size);
+            }
+        }
+        figures.done()
+    }
+}
+
+fn add_phase(figures: &mut Collected, place: &str, phase: &DiskPhase) {
+    let gb = phase.bytes as f64 / 1e9;
+    figures.add(place, &phase.name, Quantity::BytesPerSecond, phase.bytes_per_second());
+    let operations = phase.operations.filter(|_| phase.seconds > 0.0).map(|n| n as f64 / phase.seconds);
+    figures.add(place, &phase.name, Quantity::OperationsPerSecond, operations);
+    if phase.bytes == 0 && phase.operations.is_none() && phase.seconds > 0.0 && phase.files > 0 {
+        let rate = phase.files as f64 / phase.seconds;
+        figures.add(place, &phase.name, Quantity::OperationsPerSecond, Some(rate));
+    }
+    let cpu = (gb > 0.0).then_some(phase.cpu_seconds / gb);
+    figures.add(place, &phase.name, Quantity::CpuSecondsPerGb, cpu);
+    let busy = phase.machine_cpu_seconds.filter(|_| phase.seconds > 0.0).map(|cpu| cpu / phase.seconds);
+    figures.add(place, &phase.name, Quantity::CoresBusy, busy);
+    figures.add_latency(place, &phase.name, phase.latency.as_ref());
+    // Of one kind alone the parts are what the phase says already.
+    if phase.parts.iter().any(|part| part.writes) && phase.parts.iter().any(|part| !part.writes) {
+        for (writes, doers) in [(true, "writers"), (false, "readers")] {
+            let rates = phase.parts.iter().filter(|part| part.writes == writes);
+            let rate = rates.filter_map(DiskPart::bytes_per_second).reduce(|a, b| a + b);
+            let what = format!("{}: {doers}", phase.name);
+            figures.add(place, &what, Quantity::BytesPerSecond, rate);
+        }
+    }
+}

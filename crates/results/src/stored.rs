@@ -1,0 +1,251 @@
+//! Any result there is, whatever was measured and whichever version of keepup wrote it.
+//!
+//! A result is named by its directory or by its summary alone (`result.json`, or what `--json` printed). A
+//! directory whose measurement was cut off has no summary; it is built again from the events, where these
+//! hold what was measured.
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::campaign::CampaignSummary;
+use crate::directory::{ResultDirectory, SUMMARY};
+use crate::disk::DiskSummary;
+use crate::error::ResultsError;
+use crate::event::Event;
+use crate::figure::{Figure, Figures};
+use crate::net::NetSummary;
+use crate::register::RegisterSummary;
+use crate::replay::ReplaySummary;
+use crate::soak::SoakSummary;
+use crate::summary::{Kind, ResultSummary};
+use crate::test::{Begun, Ended, TestSummary};
+use crate::version;
+
+/// Largest summary that is read, bytes: ten thousand cells of a campaign stay far below it.
+const SUMMARY_BYTES_MAX: u64 = 1 << 30;
+
+/// A result that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredResult {
+    /// What was given to find it: its directory, or the file.
+    pub path: PathBuf,
+    /// What was measured.
+    pub summary: Stored,
+    /// Whether the summary was missing, so that it was built again from the events.
+    pub is_rebuilt: bool,
+}
+
+/// A summary by its kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stored {
+    /// A qualification.
+    Qualify(Box<ResultSummary>),
+    /// A test of disks.
+    Disk(Box<DiskSummary>),
+    /// A test of the network.
+    Net(Box<NetSummary>),
+    /// A test of registers.
+    Register(Box<RegisterSummary>),
+    /// A replay.
+    Replay(Box<ReplaySummary>),
+    /// A bit-error test.
+    Soak(Box<SoakSummary>),
+    /// A matrix of other results.
+    Campaign(Box<CampaignSummary>),
+}
+
+/// What every result says of itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Head<'a> {
+    /// What was done.
+    pub kind: Kind,
+    /// Identity; empty for one of a version that did not write it down.
+    pub id: &'a str,
+    /// Version of keepup that measured.
+    pub tool_version: &'a str,
+    /// Start of the measurement, RFC 3339, UTC.
+    pub created: &'a str,
+    /// Command that repeats it.
+    pub command: &'a str,
+    /// Name of the test, or of the profile.
+    pub workload: &'a str,
+    /// Settings.
+    pub plan: &'a Value,
+    /// Environment record.
+    pub environment: &'a Value,
+    /// What cut it short, if anything did.
+    pub failure: Option<&'a str>,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+/// A result that says what it is.
+pub trait Headed {
+    /// What it says of itself.
+    fn head(&self) -> Head<'_>;
+}
+
+impl StoredResult {
+    /// Opens a result directory, or the file of a summary.
+    ///
+    /// # Errors
+    /// Nothing is there, keepup did not make it, a newer keepup did, it is damaged, or it was cut off before
+    /// anything was measured.
+    pub fn open(path: &Path) -> Result<Self, ResultsError> {
+        let found = fs::metadata(path).map_err(ResultsError::io("open the result", path))?;
+        let (summary, is_rebuilt) = match found.is_dir() {
+            true => open_directory(&ResultDirectory::open(path)?)?,
+            false => (Stored::parse(&read(path)?, path, None)?, false),
+        };
+        Ok(Self { path: path.to_path_buf(), summary, is_rebuilt })
+    }
+
+    /// Its directory, where it has one.
+    #[must_use]
+    pub fn directory(&self) -> Option<ResultDirectory> {
+        ResultDirectory::open(&self.path).ok()
+    }
+}
+
+impl Stored {
+    /// Reads a summary of any kind and version. `started` is the first of its events, where there are any.
+    fn parse(text: &str, path: &Path, started: Option<&Event>) -> Result<Self, ResultsError> {
+        let damaged = |source| ResultsError::Summary { path: path.to_path_buf(), source };
+        let mut value: Value = serde_json::from_str(text).map_err(damaged)?;
+        let kind = version::update(&mut value, path, started)?;
+        let damaged = |source| ResultsError::Summary { path: path.to_path_buf(), source };
+        fn boxed<T: DeserializeOwned>(value: Value) -> Result<Box<T>, serde_json::Error> {
+            serde_json::from_value(value).map(Box::new)
+        }
+        match kind {
+            Kind::Qualify => boxed(value).map(Self::Qualify),
+            Kind::Disk => boxed(value).map(Self::Disk),
+            Kind::Net => boxed(value).map(Self::Net),
+            Kind::Register => boxed(value).map(Self::Register),
+            Kind::Replay => boxed(value).map(Self::Replay),
+            Kind::Soak => boxed(value).map(Self::Soak),
+            Kind::Campaign => boxed(value).map(Self::Campaign),
+        }
+        .map_err(damaged)
+    }
+
+    fn parts(&self) -> (&dyn Headed, &dyn Figures) {
+        match self {
+            Self::Qualify(summary) => (&**summary, &**summary),
+            Self::Disk(summary) => (&**summary, &**summary),
+            Self::Net(summary) => (&**summary, &**summary),
+            Self::Register(summary) => (&**summary, &**summary),
+            Self::Replay(summary) => (&**summary, &**summary),
+            Self::Soak(summary) => (&**summary, &**summary),
+            Self::Campaign(summary) => (&**summary, &**summary),
+        }
+    }
+}
+
+impl Headed for Stored {
+    fn head(&self) -> Head<'_> {
+        self.parts().0.head()
+    }
+}
+
+impl Figures for Stored {
+    fn figures(&self) -> Vec<Figure> {
+        self.parts().1.figures()
+    }
+}
+
+fn read(path: &Path) -> Result<String, ResultsError> {
+    let unreadable = ResultsError::io("read the summary", path);
+    let mut text = String::new();
+    let file = fs::File::open(path).and_then(|file| {
+        let count = file.take(SUMMARY_BYTES_MAX + 1).read_to_string(&mut text)?;
+        if count as u64 > SUMMARY_BYTES_MAX {
+            return Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
+        }
+        Ok(())
+    });
+    file.map_err(unreadable)?;
+    Ok(text)
+}
+
+fn open_directory(directory: &ResultDirectory) -> Result<(Stored, bool), ResultsError> {
+    let path = directory.path().join(SUMMARY);
+    let started = directory.events().ok().and_then(|mut events| events.next()?.ok());
+    if path.exists() {
+        return Ok((Stored::parse(&read(&path)?, &path, started.as_ref())?, false));
+    }
+    rebuild(directory, started).map(|stored| (stored, true))
+}
+
+/// What can be told of a measurement from its events alone.
+fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored, ResultsError> {
+    let cut = |reason: &str| ResultsError::CutOff {
+        path: directory.path().to_path_buf(),
+        reason: reason.to_owned(),
+    };
+    let Some(Event::Started {
+        schema_version,
+        tool_version,
+        id,
+        kind,
+        command,
+        profile,
+        plan,
+        environment,
+        t_unix_ns,
+    }) = started
+    else {
+        return Err(cut("its event log does not say what was begun"));
+    };
+    version::known(kind, u64::from(schema_version), &directory.path().join("events.jsonl"))?;
+    let begun =
+        Begun { id, tool_version, created_unix_ns: t_unix_ns, command, workload: profile, plan, environment };
+    let events = || -> Result<Vec<Event>, ResultsError> { directory.events()?.collect() };
+    match kind {
+        Kind::Disk => {
+            let mut summary = ended::<DiskSummary>(&begun);
+            summary.runs = only(events()?, |event| match event {
+                Event::DiskRun { run, .. } => Some(*run),
+                _ => None,
+            });
+            Ok(Stored::Disk(Box::new(summary)))
+        }
+        Kind::Net => {
+            let mut summary = ended::<NetSummary>(&begun);
+            summary.runs = only(events()?, |event| match event {
+                Event::NetRun { run, .. } => Some(*run),
+                _ => None,
+            });
+            Ok(Stored::Net(Box::new(summary)))
+        }
+        Kind::Replay => {
+            let mut summary = ended::<ReplaySummary>(&begun);
+            summary.passes = only(events()?, |event| match event {
+                Event::ReplayPass { pass, .. } => Some(*pass),
+                _ => None,
+            });
+            Ok(Stored::Replay(Box::new(summary)))
+        }
+        Kind::Campaign => Err(cut("can be gone on with: keepup campaign resume DIR")),
+        Kind::Qualify | Kind::Register | Kind::Soak => Err(cut("what it measured is known in the end only")),
+    }
+}
+
+/// A test that was begun and cut off.
+fn ended<S: TestSummary>(begun: &Begun) -> S {
+    let mut summary = S::begun(begun);
+    let why = "the measurement was cut off; this is what its events have".to_owned();
+    summary.end(Ended { failure: Some(why), interrupted: false });
+    summary
+}
+
+fn only<T>(events: Vec<Event>, pick: impl Fn(Event) -> Option<T>) -> Vec<T> {
+    events.into_iter().filter_map(pick).collect()
+}
+
+#[cfg(test)]
+#[path = "stored_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! Results of every version and kind, and what is no result.
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Headed, Stored, StoredResult};
+use crate::directory::ResultDirectory;
+use crate::error::ResultsError;
+use crate::event::Event;
+use crate::figure::{Figures, Quantity};
+use crate::summary::Kind;
+use crate::version::{ALL, current};
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("samples")
+}
+
+fn open(name: &str) -> StoredResult {
+    StoredResult::open(&samples().join(name)).unwrap()
+}
+
+fn name(kind: Kind) -> String {
+    serde_json::to_value(kind).unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_version_of_every_kind_has_a_sample_that_can_be_read() {
+    for kind in ALL {
+        for version in 1..=current(kind) {
+            let file = format!("{}-v{version}.json", name(kind));
+            let path = samples().join(&file);
+            let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}; store one"));
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["schema_version"], version, "{file} is of another version");
+            let stored = StoredResult::open(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
+            assert_eq!(stored.summary.head().kind, kind, "{file}");
+            assert_eq!(stored.summary.head().created, value["created"], "{file}");
+            assert!(!stored.summary.figures().is_empty(), "{file} has no figures");
+        }
+    }
+}
+
+#[test]
+fn figures_hold_every_repeat_of_the_same_thing() {
+    let figures = open("disk-v3.json").summary.figures();
+    let places: BTreeSet<_> = figures.iter().map(|figure| figure.place.as_str()).collect();
+    assert_eq!(places, BTreeSet::from(["/data/a", "/data/b"]));
+    for figure in &figures {
+        assert_eq!(figure.values.len(), 2, "two repeats: {figure:?}");
+        assert!(figure.values.iter().all(|value| value.is_finite() && *value >= 0.0), "{figure:?}");
+    }
+    let mut names: Vec<_> = figures.iter().map(|f| (&f.place, &f.what, f.quantity)).collect();
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count, "each only once");
+    assert!(figures.iter().any(|figure| figure.quantity == Quantity::BytesPerSecond));
+}
+
+#[test]
+fn a_directory_that_was_cut_off_tells_what_its_events_have() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = ResultDirectory::create(&parent.path().join("cut"), "0a1b2c3d").unwrap();
+    let whole = open("disk-v3.json");
+    let Stored::Disk(summary) = &whole.summary else { panic!("{whole:?}") };
+    let mut log = directory.create_log().unwrap();
+    log.append(&Event::Started {
+        t_unix_ns: 1_795_231_800_000_000_000,
+        schema_version: u32::try_from(current(Kind::Disk)).unwrap(),
+        tool_version: "0.1.0".into(),
+        id: "0a1b2c3d".into(),
+        kind: Kind::Disk,
+        command: "keepup disk sweep".into(),
+        profile: "sweep".into(),
+        plan: summary.plan.clone(),
+        environment: summary.environment.clone(),
+    })
+    .unwrap();
+    log.append(&Event::DiskRun { t_unix_ns: 2, run: Box::new(summary.runs[0].clone()) }).unwrap();
+    log.finish().unwrap();
+    let torn = directory.path().join("events.jsonl");
+    let mut text = fs::read_to_string(&torn).unwrap();
+    text.push_str("{\"event\":\"disk_run\",\"t_un");
+    fs::write(&torn, text).unwrap();
+
+    let found = StoredResult::open(directory.path()).unwrap();
+    assert!(found.is_rebuilt);
+    let Stored::Disk(rebuilt) = &found.summary else { panic!("{found:?}") };
+    assert_eq!(rebuilt.runs, summary.runs[..1]);
+    assert_eq!(rebuilt.id, "0a1b2c3d");
+    assert!(found.summary.head().failure.unwrap().contains("cut off"));
+}
+
+#[test]
+fn what_is_no_result_is_called_so() {
+    let parent = tempfile::tempdir().unwrap();
+    assert!(matches!(StoredResult::open(parent.path()), Err(ResultsError::NotAResult { .. })));
+    let missing = parent.path().join("missing");
+    assert!(matches!(StoredResult::open(&missing), Err(ResultsError::Io { .. })));
+    let directory = ResultDirectory::create(&parent.path().join("empty"), "one").unwrap();
+    assert!(matches!(StoredResult::open(directory.path()), Err(ResultsError::CutOff { .. })));
+    for (text, is_newer) in [
+        ("[1, 2]", false),
+        (r#"{"schema_version": "two"}"#, false),
+        (r#"{"schema_version": 4, "orchard": true}"#, false),
+        (r#"{"schema_version": 99, "kind": "disk"}"#, true),
+        (r#"{"schema_version": 0, "kind": "disk"}"#, true),
+        (r#"{"schema_version": 1, "kind": "telepathy"}"#, true),
+    ] {
+        let path = parent.path().join("some.json");
+        fs::write(&path, text).unwrap();
+        let error = StoredResult::open(&path).unwrap_err();
+        let told = matches!(
+            (&error, is_newer),
+            (ResultsError::SchemaVersion { .. }, true) | (ResultsError::NotASummary { .. }, false)
+        );
+        assert!(told, "{text}: {error}");
+        assert!(error.to_string().contains("\nhint: "), "{error}");
+    }
+}

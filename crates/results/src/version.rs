@@ -1,0 +1,166 @@
+//! Summaries of older versions, made into ones of today's, one step for each version.
+//!
+//! A step adds what its version added, as "nothing" or "not measured"; it never invents a figure.
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::campaign::CampaignSummary;
+use crate::disk::DiskSummary;
+use crate::error::ResultsError;
+use crate::event::Event;
+use crate::net::NetSummary;
+use crate::register::RegisterSummary;
+use crate::replay::ReplaySummary;
+use crate::soak::SoakSummary;
+use crate::summary::{Kind, SCHEMA_VERSION};
+use crate::test::TestSummary;
+
+type Fields = Map<String, Value>;
+
+/// From which version of a kind a step leads to the next.
+struct Step {
+    kind: Kind,
+    from: u64,
+    change: fn(&mut Fields),
+}
+
+const STEPS: &[Step] = &[
+    Step { kind: Kind::Qualify, from: 1, change: loads_beside_trials },
+    Step { kind: Kind::Disk, from: 1, change: several_volumes },
+    Step { kind: Kind::Disk, from: 2, change: loads_beside_phases },
+    // Kind and identity are filled in by `update`: they stand in the events, or are told by the fields.
+    Step { kind: Kind::Disk, from: 3, change: |_| {} },
+    Step { kind: Kind::Net, from: 1, change: |_| {} },
+    Step { kind: Kind::Register, from: 1, change: |_| {} },
+    Step { kind: Kind::Replay, from: 1, change: |_| {} },
+    Step { kind: Kind::Soak, from: 1, change: no_loads },
+    Step { kind: Kind::Soak, from: 2, change: soak_by_name },
+];
+
+/// Every kind.
+#[cfg(test)]
+pub(crate) const ALL: [Kind; 7] =
+    [Kind::Qualify, Kind::Disk, Kind::Net, Kind::Register, Kind::Replay, Kind::Soak, Kind::Campaign];
+
+/// Today's version of a kind.
+pub(crate) fn current(kind: Kind) -> u64 {
+    u64::from(match kind {
+        Kind::Qualify => SCHEMA_VERSION,
+        Kind::Disk => DiskSummary::SCHEMA_VERSION,
+        Kind::Net => NetSummary::SCHEMA_VERSION,
+        Kind::Register => RegisterSummary::SCHEMA_VERSION,
+        Kind::Replay => ReplaySummary::SCHEMA_VERSION,
+        Kind::Soak => SoakSummary::SCHEMA_VERSION,
+        Kind::Campaign => CampaignSummary::SCHEMA_VERSION,
+    })
+}
+
+/// Whether there is a way from a version of a kind to today's.
+///
+/// # Errors
+/// It is newer, or never was.
+pub(crate) fn known(kind: Kind, version: u64, path: &Path) -> Result<(), ResultsError> {
+    match (1..=current(kind)).contains(&version) {
+        true => Ok(()),
+        false => Err(ResultsError::SchemaVersion { path: path.to_path_buf(), found: version }),
+    }
+}
+
+/// Makes a summary one of today's version, and says of which kind it is. `started` is the first of its
+/// events, where there are any.
+///
+/// # Errors
+/// It is no summary, or one of a version that is not known.
+pub(crate) fn update(value: &mut Value, path: &Path, started: Option<&Event>) -> Result<Kind, ResultsError> {
+    let foreign = || ResultsError::NotASummary { path: path.to_path_buf() };
+    let fields = value.as_object_mut().ok_or_else(foreign)?;
+    let mut version = fields.get("schema_version").and_then(Value::as_u64).ok_or_else(foreign)?;
+    let kind = kind_of(fields, started).ok_or_else(|| match fields.get("kind") {
+        // A kind that only a newer keepup knows.
+        Some(Value::String(_)) => ResultsError::SchemaVersion { path: path.to_path_buf(), found: version },
+        _ => foreign(),
+    })?;
+    known(kind, version, path)?;
+    while version < current(kind) {
+        if let Some(step) = STEPS.iter().find(|step| step.kind == kind && step.from == version) {
+            (step.change)(fields);
+        }
+        version += 1;
+    }
+    fields.insert("schema_version".into(), json!(version));
+    fields.entry("kind").or_insert_with(|| json!(kind));
+    let id = match started {
+        Some(Event::Started { id, .. }) => id.as_str(),
+        _ => "",
+    };
+    fields.entry("id").or_insert_with(|| json!(id));
+    Ok(kind)
+}
+
+/// What a summary is of: it says so itself, or its events do, or else its fields.
+fn kind_of(fields: &Fields, started: Option<&Event>) -> Option<Kind> {
+    if let Some(kind) = fields.get("kind") {
+        return serde_json::from_value(kind.clone()).ok();
+    }
+    if let Some(Event::Started { kind, .. }) = started {
+        return Some(*kind);
+    }
+    const TOLD_BY: [(&str, Kind); 5] = [
+        ("digests", Kind::Soak),
+        ("break_evens", Kind::Register),
+        ("passes", Kind::Replay),
+        ("finding", Kind::Net),
+        ("runs", Kind::Disk),
+    ];
+    TOLD_BY.iter().find(|(field, _)| fields.contains_key(*field)).map(|(_, kind)| *kind)
+}
+
+/// Every object in a list among the fields.
+fn each<'a>(fields: &'a mut Fields, list: &str) -> impl Iterator<Item = &'a mut Fields> {
+    let list = fields.get_mut(list).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+fn no_loads(fields: &mut Fields) {
+    fields.entry("loads").or_insert_with(|| json!([]));
+}
+
+fn loads_beside_trials(fields: &mut Fields) {
+    no_loads(fields);
+    for trial in each(fields, "trials") {
+        trial.entry("load_rates").or_insert_with(|| json!([]));
+    }
+}
+
+fn soak_by_name(fields: &mut Fields) {
+    fields.entry("workload").or_insert_with(|| json!("soak"));
+}
+
+/// A run was of one volume, and its phases of one thing at a time.
+fn several_volumes(fields: &mut Fields) {
+    for run in each(fields, "runs") {
+        if let Some(volume) = run.remove("volume") {
+            run.insert("volumes".into(), json!([volume]));
+        }
+        run.entry("finding").or_insert(Value::Null);
+        run.entry("skipped").or_insert_with(|| json!([]));
+        for phase in each(run, "phases") {
+            phase.entry("parts").or_insert_with(|| json!([]));
+        }
+    }
+}
+
+/// There were no loads; when a phase began matters beside one only, so its earliest possible begin does: the
+/// end of those before it.
+fn loads_beside_phases(fields: &mut Fields) {
+    for run in each(fields, "runs") {
+        no_loads(run);
+        let mut seconds = 0.0;
+        for phase in each(run, "phases") {
+            phase.entry("begin_seconds").or_insert_with(|| json!(seconds));
+            phase.entry("load_rates").or_insert_with(|| json!([]));
+            seconds += phase.get("seconds").and_then(Value::as_f64).unwrap_or(0.0);
+        }
+    }
+}
