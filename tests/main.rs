@@ -66,5 +66,7 @@ mod trace;
 mod trace_real;
 #[path = "trace_record.rs"]
 mod trace_record;
+#[path = "trial.rs"]
+mod trial;
 #[path = "volumes.rs"]
 mod volumes;

@@ -28,6 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Qualify(verbs::qualify::Args),
+    Trial(verbs::trial::Args),
     Record(verbs::record::Args),
     Source(verbs::source::Args),
     Drain(verbs::drain::Args),
@@ -45,6 +46,7 @@ enum Verb {
     Replay(verbs::replay::Args),
     ReplaySet(verbs::replay::SetArgs),
     Campaign(verbs::campaign::Args),
+    Compare(verbs::compare::Args),
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
     Profile(verbs::profile::Args),
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
 fn run(verb: &Verb) -> anyhow::Result<Exit> {
     match verb {
         Verb::Qualify(args) => verbs::qualify::run(args),
+        Verb::Trial(args) => verbs::trial::run(args),
         Verb::Record(args) => verbs::record::run(args),
         Verb::Source(args) => verbs::source::run(args),
         Verb::Drain(args) => verbs::drain::run(args),
@@ -92,6 +95,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Replay(args) => verbs::replay::run(args),
         Verb::ReplaySet(args) => verbs::replay::run_set(args),
         Verb::Campaign(args) => verbs::campaign::run(args),
+        Verb::Compare(args) => verbs::compare::run(args),
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
