@@ -57,7 +57,7 @@ impl Verb {
     /// Whether it measures, can say beforehand what it will write, and keeps its result where it is told to.
     fn keeps_a_result(&self) -> bool {
         match self {
-            Self::Qualify(_) | Self::Replay(_) | Self::ReplaySet(_) | Self::Soak(_) => true,
+            Self::Qualify(_) | Self::Trial(_) | Self::Soak(_) | Self::Replay(_) | Self::ReplaySet(_) => true,
             Self::Disk(args) => args.keeps_a_result(),
             Self::Net(args) => args.keeps_a_result(),
             Self::Register(args) => args.keeps_a_result(),

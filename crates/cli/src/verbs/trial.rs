@@ -23,6 +23,7 @@ use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, repeat};
 
 use crate::args::{Cpus, Recording, Runs, byte_rate, cpus, default_volume, size, some_time, source_rate};
 use crate::exit::Exit;
+use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
 use crate::output::{result, say};
 use crate::verbs::record::usage;
@@ -122,7 +123,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let told = told.collect::<Vec<_>>().join("\n");
     let outlet = &args.runs.outlet;
     if outlet.dry_run {
-        result(&told);
+        foretell(&forecast(&footprint.times(args.runs.repeats), &beside, told), outlet.json);
         return Ok(Exit::Done);
     }
     say(&told);

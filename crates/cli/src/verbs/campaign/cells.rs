@@ -37,7 +37,7 @@ pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| refuse(&e.to_string()))?;
         if !cli.verb.keeps_a_result() {
             let why = "it keeps no result of a measurement\n\
-                       hint: disk, net, register read or compare, replay, replay-set, soak, qualify";
+                       hint: disk, net, register read or compare, replay, replay-set, soak, trial, qualify";
             return Err(refuse(why));
         }
     }
