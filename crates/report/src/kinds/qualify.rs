@@ -183,12 +183,12 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let names: Vec<String> = alone.iter().chain(&whole).map(|part| part.0.clone()).collect();
     let height = 27 * names.len() as u32;
     let across = Axis::log(format!("rate, {} (logarithmic)", unit.unit))
-        .range(axis_end(unit.of(least) / 1.6, false), axis_end(unit.of(most) * 4.0, true));
+        .range(axis_end(unit.of(least) / 1.6, false), axis_end(unit.of(most) * 1.2, true));
     Some(Chart {
         title: format!("From the fastest part down to the weakest, and what is required, {}", unit.unit),
         note: "Each part alone, then all together. What lies left of the line is slower than required."
             .into(),
-        ..plot(&across, &Axis::category("", names).downwards(), &series, height)
+        ..plot(&across, &Axis::category("", names).downwards(), &series, height).with_room_at_right(64)
     })
 }
 
