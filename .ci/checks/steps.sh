@@ -68,7 +68,7 @@ official_ipbus_client() {
 
 # Reports of a sample of every kind, of the verdicts that there are, and of what was just measured, in a real browser.
 reports_in_chromium() {
-    local scratch="$1" venv=target/ci-browser sample directory
+    local scratch="$1" venv=target/ci-browser sample
     [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
     "$venv/bin/python" -c 'import playwright' 2>/dev/null || "$venv/bin/pip" -q install 'playwright>=1.50,<2'
     mkdir -p "$scratch/reports"

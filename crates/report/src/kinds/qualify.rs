@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::blocks;
 use crate::chart::{
-    Axis, BAD, Chart, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, colour, figure, keys, plot,
-    rate_scale,
+    Axis, BAD, Chart, Dash, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, colour, figure, keys,
+    plot, rate_scale,
 };
 use crate::format::{digits, number, rate};
 use crate::history::History;
@@ -103,7 +103,7 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let required = format!("required {}", rate(summary.required_bytes_per_second));
     let series = [
         Series::new("asked", GOOD, Mark::Bars, asked.collect())
-            .with_level(unit.of(summary.required_bytes_per_second), &required),
+            .with_level(unit.of(summary.required_bytes_per_second), ""),
         Series::new("durable, held", TEXT, Mark::Dots(Symbol::Circle), dots(true)),
         Series::new("durable, failed", BAD, Mark::Dots(Symbol::Cross), dots(false)),
     ];
@@ -116,6 +116,12 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     };
     keys[0].name = "asked, held".into();
     keys.insert(1, hollow);
+    keys.push(Key {
+        group: String::new(),
+        name: required,
+        shape: Shape::Line(Dash::Dashed, None),
+        colour: TEXT,
+    });
     let names = (1..).zip(trials).map(|(n, trial): (usize, _)| format!("{n} {}", trial.phase)).collect();
     let up = Axis::linear(format!("rate, {}", unit.unit));
     (!trials.is_empty()).then(|| Chart {
