@@ -6,6 +6,8 @@ mod bad_clients;
 mod bad_recordings;
 #[path = "bottlenecks.rs"]
 mod bottlenecks;
+#[path = "campaign.rs"]
+mod campaign;
 #[path = "common.rs"]
 mod common;
 #[path = "disk.rs"]
@@ -66,5 +68,7 @@ mod trace;
 mod trace_real;
 #[path = "trace_record.rs"]
 mod trace_record;
+#[path = "trial.rs"]
+mod trial;
 #[path = "volumes.rs"]
 mod volumes;

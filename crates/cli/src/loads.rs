@@ -33,6 +33,11 @@ impl LoadArgs {
     pub(crate) fn plan(&self) -> anyhow::Result<LoadPlan> {
         plan(&self.loads)
     }
+
+    /// Each as it was asked for.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.loads.iter().map(ToString::to_string).collect()
+    }
 }
 
 /// The loads `specs`, run by this program.

@@ -28,6 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Qualify(verbs::qualify::Args),
+    Trial(verbs::trial::Args),
     Record(verbs::record::Args),
     Source(verbs::source::Args),
     Drain(verbs::drain::Args),
@@ -46,6 +47,7 @@ enum Verb {
     ReplaySet(verbs::replay::SetArgs),
     Report(verbs::report::Args),
     Campaign(verbs::campaign::Args),
+    Compare(verbs::compare::Args),
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
     Profile(verbs::profile::Args),
@@ -55,7 +57,7 @@ impl Verb {
     /// Whether it measures, can say beforehand what it will write, and keeps its result where it is told to.
     fn keeps_a_result(&self) -> bool {
         match self {
-            Self::Qualify(_) | Self::Replay(_) | Self::ReplaySet(_) => true,
+            Self::Qualify(_) | Self::Replay(_) | Self::ReplaySet(_) | Self::Soak(_) => true,
             Self::Disk(args) => args.keeps_a_result(),
             Self::Net(args) => args.keeps_a_result(),
             Self::Register(args) => args.keeps_a_result(),
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
 fn run(verb: &Verb) -> anyhow::Result<Exit> {
     match verb {
         Verb::Qualify(args) => verbs::qualify::run(args),
+        Verb::Trial(args) => verbs::trial::run(args),
         Verb::Record(args) => verbs::record::run(args),
         Verb::Source(args) => verbs::source::run(args),
         Verb::Drain(args) => verbs::drain::run(args),
@@ -94,6 +97,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::ReplaySet(args) => verbs::replay::run_set(args),
         Verb::Report(args) => verbs::report::run(args),
         Verb::Campaign(args) => verbs::campaign::run(args),
+        Verb::Compare(args) => verbs::compare::run(args),
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),

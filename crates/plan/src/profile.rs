@@ -167,6 +167,36 @@ impl Profile {
         self.rate.events_per_second() * self.event.mean_bytes()
     }
 
+    /// The same detector with events of `size`, opaque bytes, at the same rate of events; what must hold an
+    /// event grows with it.
+    #[must_use]
+    pub fn with_events_of(mut self, size: Bytes) -> Self {
+        self.event = EventSize::Fixed(size);
+        (self.element, self.shape) = (None, Vec::new());
+        // Of the simulated source, an event takes a little more than its payload.
+        self.buffer = self.buffer.max(Bytes(size.0.saturating_mul(2)));
+        self.segment = self.segment.max(size);
+        self
+    }
+
+    /// The same detector with so many streams, over as many connections as it has, or as there are streams.
+    #[must_use]
+    pub fn with_streams(mut self, streams: u32) -> Self {
+        self.streams = streams;
+        self.connections = self.connections.min(streams);
+        self
+    }
+
+    /// The same detector recorded to so many volumes; pinned only where each volume has a stream.
+    #[must_use]
+    pub fn on_volumes(mut self, volumes: u32) -> Self {
+        self.volumes = volumes;
+        if volumes > self.streams {
+            self.placement = Placement::Free;
+        }
+        self
+    }
+
     /// Payload of one whole run, to which a recording adds a few per mille of its own.
     pub fn space_needed(&self) -> Bytes {
         // A float above the range of u64 becomes its maximum, which `validate` refuses.

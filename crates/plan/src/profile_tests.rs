@@ -175,3 +175,21 @@ proptest! {
         prop_assert!(bursts.space_needed().0 as f64 >= mean.floor() - 1.0, "a run begins with a burst");
     }
 }
+
+#[test]
+fn a_profile_that_is_resized_can_still_be() {
+    let camera = crate::builtin("eiger2-4m").unwrap();
+    let large = camera.clone().with_events_of(Bytes(300 << 20));
+    large.validate().unwrap();
+    assert_eq!((large.event, large.rate), (EventSize::Fixed(Bytes(300 << 20)), camera.rate));
+    let romanis = crate::builtin("romanis").unwrap();
+    let many = romanis.clone().with_streams(508);
+    assert_eq!((many.streams, many.connections), (508, romanis.connections));
+    let one = romanis.with_streams(1).on_volumes(3);
+    one.validate().unwrap();
+    assert_eq!(
+        (one.connections, one.placement),
+        (1, Placement::Free),
+        "one stream cannot fill three volumes"
+    );
+}

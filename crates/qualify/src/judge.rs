@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keepup_results::TrialResult;
-use keepup_workload::record::{Sample, TrialMeasured};
+use keepup_workload::record::{Sample, TrialMeasured, longest_stall};
 
 use crate::search::{Phase, TrialOutcome, backlog_grows};
 
@@ -75,19 +75,6 @@ fn grows(asked: &Asked, measured: &TrialMeasured) -> bool {
 /// Bytes that a stall can fill: the source's own buffer is known to the source, the pool to the recorder.
 fn buffer_bytes(measured: &TrialMeasured) -> f64 {
     measured.record.pool_bytes as f64 + measured.source_buffer_bytes as f64
-}
-
-/// The longest time in which something was due and nothing was written.
-pub fn longest_stall(samples: &[Sample]) -> Option<Duration> {
-    let first = samples.first()?;
-    let (mut longest_s, mut since_s, mut written) = (0.0f64, first.t_s, first.written_bytes);
-    for sample in samples {
-        if sample.written_bytes != written || sample.backlog_bytes() == 0 {
-            (since_s, written) = (sample.t_s, sample.written_bytes);
-        }
-        longest_s = longest_s.max(sample.t_s - since_s);
-    }
-    Some(Duration::from_secs_f64(longest_s))
 }
 
 /// Whether the source itself was too slow: it fell short, or its buffer ran over, though nothing held it

@@ -20,7 +20,7 @@ use keepup_results::{
 use keepup_workload::detector::SourceRate;
 use keepup_workload::load::Loads;
 use keepup_workload::preflight::Checked;
-use keepup_workload::record::{DrainSpec, RecordTrial, TrialMeasured, TrialSpec};
+use keepup_workload::record::{DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec};
 use keepup_workload::{Context, run};
 
 use crate::QualifyError;
@@ -31,8 +31,6 @@ use crate::search::{End, Outcome, Phase, Search, Step, TrialOutcome};
 use crate::settings::{Bounds, Settings};
 use crate::summary::{Findings, summarise};
 
-/// Pause between two trials, so that one does not pay for the other's deletions.
-const SETTLE: Duration = Duration::from_millis(200);
 /// Samples of a trial; the backlog's trend is read from them.
 const SAMPLES: u32 = 100;
 /// No sample more often than this.
@@ -227,8 +225,7 @@ impl Session<'_> {
 
     /// Unique for every recording of this run.
     fn fresh_id(&self) -> Id {
-        let mixed = u128::from(self.names).wrapping_mul(0xda94_2042_e4dd_58b5_2545_f491_4f6c_dd1d);
-        Id((u128::from_be_bytes(self.identity.0) ^ mixed).to_be_bytes())
+        self.identity.nth(self.names)
     }
 
     pub(crate) fn context(&self) -> Context {
@@ -389,6 +386,8 @@ impl Session<'_> {
             recording: self.fresh_id(),
             drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to }),
             verify: request.verify,
+            read_back: false,
+            first_events: None,
             sample_every: (request.duration / SAMPLES).clamp(SAMPLE_EVERY_MIN, Duration::from_millis(500)),
         };
         let begin_ns = self.clock.now_ns();
@@ -439,10 +438,7 @@ fn one_line(trial: &TrialResult) -> String {
 impl Tried {
     /// What broke the recording off, if something did.
     pub(crate) fn broken(&self) -> Option<String> {
-        match &self.measured.record.ended {
-            keepup_recorder::report::Ended::VolumesFailed(why) => Some(format!("recording broke off: {why}")),
-            _ => self.measured.broken.clone(),
-        }
+        self.measured.broken_off()
     }
 
     /// How busy every stage was.

@@ -1,12 +1,9 @@
 //! Puts the result together: what was found, said in the terms of the schema.
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use keepup_results::{
-    Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, LoadResult, ResultSummary,
-    SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, rfc3339,
+    Ceilings, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, rfc3339,
 };
-use keepup_stream::ledger::Count as LedgerCount;
 
 use crate::bottleneck::{Evidence, bottleneck};
 use crate::search::{End, Outcome, Phase};
@@ -109,7 +106,7 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
     let (settings, findings) = (parts.settings, parts.findings);
     let required = settings.required();
     let shown = findings.shown();
-    let cpu = cpu(shown);
+    let cpu = shown.measured.cpu();
     let cores = shown.measured.cores.len().max(1) as f64;
     let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
     let outcome = &findings.outcome;
@@ -153,10 +150,10 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
         soak: soak(&parts),
         bottleneck: Some(bottleneck(&evidence, &findings.ceilings, relieved.as_ref())),
         ceilings: findings.ceilings.clone(),
-        ledger: ledger(shown),
+        ledger: shown.measured.ledger(),
         cpu,
         storage: storage(&parts, required),
-        engine: engine(shown),
+        engine: shown.measured.engine(),
         limits: limits(&parts),
         interrupted: outcome.end == End::Interrupted && findings.fault.is_none(),
         result_directory: parts.directory.display().to_string(),
@@ -181,88 +178,12 @@ fn soak(parts: &Summing<'_>) -> Option<Soak> {
     })
 }
 
-fn count(count: LedgerCount) -> Count {
-    Count { events: count.events, bytes: count.bytes }
-}
-
-fn ledger(shown: &Tried) -> LedgerSummary {
-    let measured = &shown.measured;
-    let total = measured.record.ledger.total();
-    let (due, sent) = (measured.source.total(|s| s.due), measured.source.total(|s| s.sent));
-    let lost = due - total.durable;
-    let lost_at_source = measured.source.total(|s| s.lost);
-    let after = lost - lost_at_source;
-    let mut lost_by_cause = BTreeMap::new();
-    if lost_at_source.events > 0 {
-        lost_by_cause.insert("lost at source".to_owned(), count(lost_at_source));
-    }
-    if after.events > 0 {
-        let causes: Vec<String> =
-            total.gap_events.keys().filter(|c| c.is_after_receipt()).map(|c| c.to_string()).collect();
-        let cause = if causes.is_empty() { "not received".to_owned() } else { causes.join(", ") };
-        lost_by_cause.insert(cause, count(after));
-    }
-    let verified = measured.verify.as_ref().map(|report| {
-        let streams = report.streams.values();
-        let recorded = streams.clone().fold(LedgerCount::default(), |sum, s| sum + s.recorded);
-        let damaged: u64 = streams.map(|s| s.damaged_events).sum();
-        Count { events: recorded.events - damaged.min(recorded.events), bytes: recorded.bytes }
-    });
-    LedgerSummary {
-        sent: count(sent),
-        lost_at_source: count(lost_at_source),
-        received: count(total.received),
-        written: count(total.written),
-        durable: count(total.durable),
-        verified,
-        drained: measured.drain.as_ref().map(|drain| count(drain.durable)),
-        lost: count(lost),
-        lost_by_cause,
-    }
-}
-
-fn cpu(shown: &Tried) -> CpuCost {
-    let measured = &shown.measured;
-    let (record, seconds) = (&measured.record, |ns: u64| ns as f64 / 1e9);
-    let received = record.ledger.total().received.bytes as f64 / 1e9;
-    let sent = measured.source.total(|s| s.sent).bytes as f64 / 1e9;
-    let threads = std::iter::once(&record.intake_cpu).chain(record.volumes.iter().map(|v| &v.cpu));
-    let cores = &measured.cores;
-    let mean = |of: fn(&keepup_measure::cpu::CoreUsage) -> f64| {
-        (!cores.is_empty()).then(|| cores.iter().map(of).sum::<f64>() / cores.len() as f64)
-    };
-    CpuCost {
-        seconds_per_gb: (received > 0.0).then(|| seconds(measured.recorder_cpu_ns) / received),
-        drain_seconds_per_gb: (measured.drain_cpu_ns.filter(|_| received > 0.0))
-            .map(|ns| seconds(ns) / received),
-        source_seconds_per_gb: (sent > 0.0).then(|| seconds(measured.source_cpu_ns) / sent),
-        per_core_percent: cores.iter().map(|core| core.busy_percent).collect(),
-        softirq_percent: mean(|core| core.softirq_percent),
-        steal_percent: mean(|core| core.steal_percent),
-        recorder_threads: threads
-            .map(|thread| ThreadCpu {
-                name: thread.name.clone(),
-                seconds: seconds(thread.cpu_ns),
-                run_delay_seconds: thread.run_delay_ns.map(seconds),
-            })
-            .collect(),
-    }
-}
-
 fn storage(parts: &Summing<'_>, required: f64) -> StorageCost {
     StorageCost {
         bytes_written: parts.bytes_written,
         hours_of_storage_left_at_required: Some(parts.usable_bytes as f64 / required / 3600.0),
         bytes_per_year: Some((required * YEAR_S) as u64),
     }
-}
-
-fn engine(shown: &Tried) -> Engine {
-    let volume = shown.measured.record.volumes.first();
-    let io = if volume.is_some_and(|v| v.engine == "pwrite") { IoEngine::Pwrite } else { IoEngine::IoUring };
-    let access = volume.map_or("", |v| v.access.as_str());
-    let buffers = volume.map_or("", |v| v.buffers.as_str());
-    Engine { io, buffers: format!("{buffers}, {access}") }
 }
 
 /// What this run did not show, one sentence each.

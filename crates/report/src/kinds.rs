@@ -29,7 +29,9 @@ pub(crate) fn document(stored: &Stored, history: &History) -> Document {
         Stored::Register(summary) => register::document(stored, summary),
         Stored::Replay(summary) => replay::document(stored, summary),
         Stored::Soak(summary) => soak::document(stored, summary),
-        Stored::Campaign(_) => common::document(stored, common::Found::default()),
+        Stored::Record(_) | Stored::Campaign(_) | Stored::Compare(_) => {
+            common::document(stored, common::Found::default())
+        }
     }
 }
 

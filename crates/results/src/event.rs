@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::disk::DiskRun;
 use crate::net::NetRun;
+use crate::record::RecordRun;
 use crate::register::RegisterRun;
 use crate::replay::ReplayPass;
 use crate::summary::{Kind, TrialResult, Verdict};
@@ -74,6 +75,13 @@ pub enum Event {
         t_unix_ns: u64,
         /// What it found.
         run: Box<NetRun>,
+    },
+    /// A run of a recording's trial ended.
+    RecordRun {
+        /// When.
+        t_unix_ns: u64,
+        /// What it found.
+        run: Box<RecordRun>,
     },
     /// A test of registers ended.
     RegisterRun {

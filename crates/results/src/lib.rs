@@ -8,6 +8,7 @@
 
 mod campaign;
 mod check;
+mod compare;
 mod directory;
 mod disk;
 mod doctor;
@@ -21,6 +22,7 @@ mod latency;
 mod load;
 mod log;
 mod net;
+mod record;
 mod register;
 mod replay;
 #[cfg(test)]
@@ -33,6 +35,10 @@ mod test;
 mod version;
 
 pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
+pub use compare::{
+    COMPARE_SCHEMA_VERSION, Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex,
+    ComparedLimit, ComparedRatio, ComparedRow, ComparedSystem,
+};
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DiskFinding, DiskPart, DiskPhase, DiskRun, DiskSkipped,
@@ -52,6 +58,7 @@ pub use net::{
     NetEnd, NetFlow, NetInterface, NetLatency, NetLayer, NetLedger, NetLoss, NetMoved, NetRateFinding,
     NetRun, NetSummary, NetTransport,
 };
+pub use record::{RecordFirst, RecordMoment, RecordPlacement, RecordReadBack, RecordRun, RecordSummary};
 pub use register::{
     RegisterBreakEven, RegisterCost, RegisterDevice, RegisterFit, RegisterKnee, RegisterMethod,
     RegisterPoint, RegisterRun, RegisterSummary, RegisterVerdict,

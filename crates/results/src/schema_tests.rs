@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
 use crate::campaign::CampaignSummary;
+use crate::compare::CompareSummary;
 use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
 use crate::example::fit;
 use crate::net::NetSummary;
+use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
@@ -31,8 +33,10 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("disk.schema.json", &schema_of::<DiskSummary>());
     committed("net.schema.json", &schema_of::<NetSummary>());
     committed("doctor.schema.json", &schema_of::<DoctorSummary>());
+    committed("record.schema.json", &schema_of::<RecordSummary>());
     committed("register.schema.json", &schema_of::<RegisterSummary>());
     committed("replay.schema.json", &schema_of::<ReplaySummary>());
+    committed("compare.schema.json", &schema_of::<CompareSummary>());
     committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 

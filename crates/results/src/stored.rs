@@ -11,12 +11,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::campaign::CampaignSummary;
+use crate::compare::CompareSummary;
 use crate::directory::{ResultDirectory, SUMMARY};
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::figure::{Figure, Figures};
 use crate::net::NetSummary;
+use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
@@ -51,10 +53,14 @@ pub enum Stored {
     Register(Box<RegisterSummary>),
     /// A replay.
     Replay(Box<ReplaySummary>),
+    /// Trials of a recording.
+    Record(Box<RecordSummary>),
     /// A bit-error test.
     Soak(Box<SoakSummary>),
     /// A matrix of other results.
     Campaign(Box<CampaignSummary>),
+    /// Results beside each other.
+    Compare(Box<CompareSummary>),
 }
 
 /// What every result says of itself.
@@ -126,8 +132,10 @@ impl Stored {
             Kind::Net => boxed(value).map(Self::Net),
             Kind::Register => boxed(value).map(Self::Register),
             Kind::Replay => boxed(value).map(Self::Replay),
+            Kind::Record => boxed(value).map(Self::Record),
             Kind::Soak => boxed(value).map(Self::Soak),
             Kind::Campaign => boxed(value).map(Self::Campaign),
+            Kind::Compare => boxed(value).map(Self::Compare),
         }
         .map_err(damaged)
     }
@@ -139,8 +147,10 @@ impl Stored {
             Self::Net(summary) => (&**summary, &**summary),
             Self::Register(summary) => (&**summary, &**summary),
             Self::Replay(summary) => (&**summary, &**summary),
+            Self::Record(summary) => (&**summary, &**summary),
             Self::Soak(summary) => (&**summary, &**summary),
             Self::Campaign(summary) => (&**summary, &**summary),
+            Self::Compare(summary) => (&**summary, &**summary),
         }
     }
 }
@@ -221,6 +231,14 @@ fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored
             });
             Ok(Stored::Net(Box::new(summary)))
         }
+        Kind::Record => {
+            let mut summary = ended::<RecordSummary>(&begun);
+            summary.runs = only(events()?, |event| match event {
+                Event::RecordRun { run, .. } => Some(*run),
+                _ => None,
+            });
+            Ok(Stored::Record(Box::new(summary)))
+        }
         Kind::Replay => {
             let mut summary = ended::<ReplaySummary>(&begun);
             summary.passes = only(events()?, |event| match event {
@@ -230,7 +248,9 @@ fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored
             Ok(Stored::Replay(Box::new(summary)))
         }
         Kind::Campaign => Err(cut("can be gone on with: keepup campaign resume DIR")),
-        Kind::Qualify | Kind::Register | Kind::Soak => Err(cut("what it measured is known in the end only")),
+        Kind::Qualify | Kind::Register | Kind::Soak | Kind::Compare => {
+            Err(cut("what it measured is known in the end only"))
+        }
     }
 }
 

@@ -115,10 +115,14 @@ pub enum Kind {
     Register,
     /// A replay of traces.
     Replay,
+    /// The path that records, at one rate.
+    Record,
     /// A test for bit errors.
     Soak,
     /// A matrix of other results.
     Campaign,
+    /// Results beside each other.
+    Compare,
 }
 
 /// The answer to "can this machine keep up with this detector?".

@@ -6,10 +6,12 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::campaign::CampaignSummary;
+use crate::compare::COMPARE_SCHEMA_VERSION;
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::net::NetSummary;
+use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
@@ -40,8 +42,17 @@ const STEPS: &[Step] = &[
 
 /// Every kind.
 #[cfg(test)]
-pub(crate) const ALL: [Kind; 7] =
-    [Kind::Qualify, Kind::Disk, Kind::Net, Kind::Register, Kind::Replay, Kind::Soak, Kind::Campaign];
+pub(crate) const ALL: [Kind; 9] = [
+    Kind::Qualify,
+    Kind::Disk,
+    Kind::Net,
+    Kind::Register,
+    Kind::Replay,
+    Kind::Record,
+    Kind::Soak,
+    Kind::Campaign,
+    Kind::Compare,
+];
 
 /// Today's version of a kind.
 pub(crate) fn current(kind: Kind) -> u64 {
@@ -51,8 +62,10 @@ pub(crate) fn current(kind: Kind) -> u64 {
         Kind::Net => NetSummary::SCHEMA_VERSION,
         Kind::Register => RegisterSummary::SCHEMA_VERSION,
         Kind::Replay => ReplaySummary::SCHEMA_VERSION,
+        Kind::Record => RecordSummary::SCHEMA_VERSION,
         Kind::Soak => SoakSummary::SCHEMA_VERSION,
         Kind::Campaign => CampaignSummary::SCHEMA_VERSION,
+        Kind::Compare => COMPARE_SCHEMA_VERSION,
     })
 }
 

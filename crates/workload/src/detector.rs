@@ -57,6 +57,23 @@ pub fn source_plan(profile: &Profile, rate: SourceRate, duration: Option<Duratio
     }
 }
 
+/// What a source of `profile` is asked for at `rate`: bytes per second, mean over time, bursts included; nothing
+/// for as fast as it goes.
+pub fn asked_bytes_per_second(profile: &Profile, rate: SourceRate) -> Option<f64> {
+    let required = profile.required_bytes_per_second();
+    match rate {
+        SourceRate::Profile => Some(required),
+        SourceRate::Bytes(bytes) => Some(bytes),
+        SourceRate::Events(events) => Some(required * events / profile.rate.events_per_second()),
+        SourceRate::Max => None,
+    }
+}
+
+/// Events of `profile` in `bytes`, at least as many as surely fit.
+pub fn events_in(profile: &Profile, bytes: u64) -> u64 {
+    bytes / profile.event.max().0.max(1)
+}
+
 fn element(element: Option<Element>) -> ElementType {
     match element {
         None | Some(Element::U8) => ElementType::U8,

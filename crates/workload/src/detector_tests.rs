@@ -25,3 +25,15 @@ fn a_byte_rate_scales_the_event_rate() {
     assert!((rate / profile.rate.events_per_second() - 2.0).abs() < 1e-9);
     assert_eq!(source_plan(&profile, SourceRate::Max, None).rate, Rate::Max);
 }
+
+#[test]
+fn what_a_rate_comes_to_is_known_before() {
+    let profile = builtin("csl").unwrap();
+    let asked = |rate| asked_bytes_per_second(&profile, rate);
+    assert_eq!(asked(SourceRate::Profile), Some(profile.required_bytes_per_second()));
+    assert_eq!(asked(SourceRate::Bytes(5e6)), Some(5e6));
+    let events = asked(SourceRate::Events(10.0)).unwrap();
+    assert!((events / (10.0 * 262_144.0) - 1.0).abs() < 1e-9, "{events}");
+    assert_eq!(asked(SourceRate::Max), None);
+    assert_eq!((events_in(&profile, 262_143), events_in(&profile, 3 << 18)), (0, 3));
+}

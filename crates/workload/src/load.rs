@@ -15,7 +15,7 @@ mod remote;
 mod report;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub use child::work as run_child;
 pub use parent::Loads;
 
 use crate::net::{NetServer as Server, TOKEN_VARIABLE, Token, find};
-use crate::preflight::check;
+use crate::preflight::{check, device};
 use crate::{Context, Footprint, WorkloadError};
 
 /// The longest that a load sleeps without looking whether it is to stop.
@@ -172,12 +172,6 @@ impl LoadPlan {
         };
         (!names.is_empty()).then(|| format!("beside it: {}{cost}", names.join("; ")))
     }
-}
-
-/// The file system that a directory is on.
-fn device(directory: &Path) -> Option<u64> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(directory).ok().map(|found| found.dev())
 }
 
 #[cfg(test)]

@@ -40,6 +40,35 @@ pub fn check(volumes: &[PathBuf], bytes_needed: u64) -> Result<Vec<Checked>, Wor
     Ok(checked)
 }
 
+/// The same for volumes that are used at the same time, `bytes_each` on every one of them: those on one file
+/// system share its room.
+pub fn check_together(volumes: &[PathBuf], bytes_each: u64) -> Result<Vec<Checked>, WorkloadError> {
+    let checked = check(volumes, 0)?;
+    for volume in volumes {
+        check_one(volume, bytes_each.saturating_mul(sharing(volume, volumes)))?;
+    }
+    Ok(checked)
+}
+
+/// What each of these volumes may take when all of them take the same, in bytes.
+pub fn room_each(checked: &[Checked]) -> u64 {
+    let volumes: Vec<PathBuf> = checked.iter().map(|one| one.path.clone()).collect();
+    checked.iter().map(|one| one.usable_bytes / sharing(&one.path, &volumes)).min().unwrap_or(0)
+}
+
+/// How many of `volumes` lie on the file system of `volume`, itself included.
+fn sharing(volume: &Path, volumes: &[PathBuf]) -> u64 {
+    let here = device(volume);
+    let others = volumes.iter().filter(|other| here.is_some() && device(other) == here);
+    (others.count() as u64).max(1)
+}
+
+/// The file system that a directory is on.
+pub(crate) fn device(directory: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(directory).ok().map(|found| found.dev())
+}
+
 fn refuse(path: &Path, trouble: VolumeTrouble, why: String) -> WorkloadError {
     WorkloadError::Volume { path: path.into(), why, trouble }
 }

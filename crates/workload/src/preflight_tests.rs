@@ -41,3 +41,18 @@ fn volumes_on_one_disk_are_told_of() {
     }
     assert!(common_disks(&["/proc".into(), "/sys".into()]).is_empty(), "they are on no disk");
 }
+
+#[test]
+fn volumes_of_one_file_system_share_its_room() {
+    let home = tempfile::tempdir().unwrap();
+    let volumes = ["a", "b", "c"].map(|name| home.path().join(name));
+    volumes.iter().for_each(|volume| std::fs::create_dir(volume).unwrap());
+    let usable = check(&volumes, 0).unwrap()[0].usable_bytes;
+    let each = usable * 2 / 5;
+    check_together(&volumes[..2], each).unwrap();
+    check(&volumes, each).unwrap();
+    let error = check_together(&volumes, each).unwrap_err();
+    assert!(matches!(error, WorkloadError::Volume { trouble: VolumeTrouble::Unable, .. }), "{error}");
+    let room = room_each(&check(&volumes, 0).unwrap());
+    assert!(room < usable / 2 && room > usable / 4, "{room} of {usable}");
+}

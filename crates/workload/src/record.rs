@@ -1,6 +1,10 @@
 //! One trial of the path that records: source, recorder and drain as they run in earnest, at one rate, for
 //! one time.
+mod account;
+mod first;
 mod occupancy;
+mod read_back;
+mod repeat;
 mod sampling;
 
 use std::net::SocketAddr;
@@ -15,14 +19,20 @@ use keepup_measure::sampler::Sampler;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
 use keepup_recorder::report::RecordReport;
-use keepup_recorder::{Recorder, RecorderConfig, RecorderError, Target};
+use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove::remove;
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
+use keepup_results::RecordReadBack;
 use keepup_stream::source::{Rate, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 
+pub use self::account::longest_stall;
+use self::first::Watch;
+pub use self::first::{First, Moment};
 pub use self::occupancy::{Occupancy, VolumeOccupancy};
+use self::read_back::read_back;
+pub use self::repeat::{Repeated, SETTLE, repeat};
 pub use self::sampling::Sample;
 use self::sampling::{CoreFeed, Feeds, record_samples};
 use crate::{Context, Footprint, Workload, WorkloadError};
@@ -51,6 +61,10 @@ pub struct TrialSpec {
     pub drain: Option<DrainSpec>,
     /// Read everything back afterwards and check it.
     pub verify: bool,
+    /// Read it back once more, as its users would: cold, stream by stream, in order.
+    pub read_back: bool,
+    /// Time how long so many events take, from the first on.
+    pub first_events: Option<u64>,
     /// Pause between two samples.
     pub sample_every: Duration,
 }
@@ -66,6 +80,10 @@ pub struct TrialMeasured {
     pub drain: Option<DrainReport>,
     /// What reading back found, if asked for.
     pub verify: Option<VerifyReport>,
+    /// What reading in order took, if asked for.
+    pub read_back: Option<RecordReadBack>,
+    /// How long the first events took, if asked for.
+    pub first: Option<First>,
     /// Rates and backlogs over time.
     pub samples: Vec<Sample>,
     /// How busy every stage was.
@@ -83,6 +101,8 @@ pub struct TrialMeasured {
     pub begin_ns: u64,
     /// From the start of the source to the last durable event, in nanoseconds.
     pub elapsed_ns: u64,
+    /// The part of that before the source's schedule began: connections were opened, in nanoseconds.
+    pub lead_ns: u64,
     /// Front-end buffer of the source, in bytes.
     pub source_buffer_bytes: u64,
     /// Sending threads of the source.
@@ -121,9 +141,12 @@ pub struct RecordTrial {
     cores: Vec<CoreUsage>,
     begin_ns: u64,
     elapsed_ns: u64,
+    lead_ns: u64,
     record: Option<RecordReport>,
     drained: Option<DrainReport>,
     verified: Option<VerifyReport>,
+    read_back: Option<RecordReadBack>,
+    first: Option<First>,
     occupancy: Option<Occupancy>,
     broken: Option<String>,
 }
@@ -143,9 +166,12 @@ impl RecordTrial {
             cores: Vec::new(),
             begin_ns: 0,
             elapsed_ns: 0,
+            lead_ns: 0,
             record: None,
             drained: None,
             verified: None,
+            read_back: None,
+            first: None,
             occupancy: None,
             broken: None,
         }
@@ -188,6 +214,25 @@ impl RecordTrial {
     }
 }
 
+/// The most that goes to each of `volumes`, in bytes; 0 when the time alone limits a source that goes as fast
+/// as it can.
+fn share_bytes(spec: &TrialSpec, volumes: u64) -> u64 {
+    let source = &spec.source;
+    let by_rate = match (source.rate, source.duration) {
+        (Rate::EventsPerSecond(rate), Some(time)) => Some((rate * time.as_secs_f64()).ceil() as u64),
+        _ => None,
+    };
+    let events = by_rate.into_iter().chain(source.events).min().unwrap_or(0);
+    let bytes = events.saturating_mul(source.size.max_bytes());
+    match spec.recorder.placement {
+        PlacementKind::Free => bytes.div_ceil(volumes.max(1)),
+        PlacementKind::Pinned => {
+            let streams = u64::from(source.streams.max(1));
+            (u128::from(bytes) * u128::from(streams.div_ceil(volumes.max(1))) / u128::from(streams)) as u64
+        }
+    }
+}
+
 impl Workload for RecordTrial {
     type Measured = TrialMeasured;
 
@@ -199,11 +244,7 @@ impl Workload for RecordTrial {
         let time = self.spec.source.duration.unwrap_or_default();
         let mut footprint = Footprint { time, ..Footprint::default() };
         let Target::Volumes(volumes) = &self.spec.recorder.target else { return footprint };
-        let rate = match self.spec.source.rate {
-            Rate::EventsPerSecond(events) => events * self.spec.source.size.max_bytes() as f64,
-            Rate::Max => 0.0,
-        };
-        let share = (rate * time.as_secs_f64() / volumes.len() as f64) as u64;
+        let share = share_bytes(&self.spec, volumes.len() as u64);
         for volume in volumes {
             footprint.bytes_written.insert(volume.clone(), share);
             footprint.space_bytes.insert(volume.clone(), share + 2 * self.spec.recorder.segment_bytes);
@@ -231,7 +272,12 @@ impl Workload for RecordTrial {
             drain: running.drain.as_ref().map(|d| Arc::clone(&d.counters)),
         };
         let (begin_ns, cpu) = (context.clock.now_ns(), ProcessCpu::now());
+        let begin_unix_ns = context.clock.unix_ns();
         let cores = CoreTimes::read_all(root)?;
+        let watch = |events| {
+            Watch::start(events, Arc::clone(&running.counters), Arc::clone(&context.clock), begin_ns)
+        };
+        let watch = self.spec.first_events.map(watch).transpose()?;
         let cost = Arc::clone(&self.sampler_cpu_ns);
         let mut core_feed = CoreFeed::default();
         let sampler = Sampler::start(self.spec.sample_every, move |now_ns| {
@@ -242,20 +288,23 @@ impl Workload for RecordTrial {
         let outcome =
             run_source(&self.spec.source, running.recorder.address(), &context.stop, &source_counters);
         let samples = sampler.stop();
+        self.first = watch.map(Watch::end).transpose()?;
         (self.begin_ns, self.elapsed_ns) = (begin_ns, context.clock.now_ns() - begin_ns);
         self.cpu_ns = ProcessCpu::now().since_ns(cpu);
         self.cores = core_usage(&cores, &CoreTimes::read_all(root)?);
         self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
         record_samples(context, &samples);
         self.samples = samples.into_iter().map(|(sample, _)| sample).collect();
-        self.source = Some(match outcome {
+        let source = match outcome {
             // The recorder's own account, which follows, says why.
             Err(SourceError::Broken { error, report, .. }) => {
                 self.broken = Some(error.to_string());
                 *report
             }
             outcome => outcome?,
-        });
+        };
+        self.lead_ns = source.started_unix_ns.saturating_sub(begin_unix_ns).min(self.elapsed_ns);
+        self.source = Some(source);
         Ok(())
     }
 
@@ -278,17 +327,23 @@ impl Workload for RecordTrial {
         Ok(())
     }
 
-    fn verify(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
+    fn verify(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         // What was lost already decides; reading the rest back would only take time.
         let whole = self
             .source
             .as_ref()
             .zip(self.record.as_ref())
             .is_some_and(|(source, record)| source.total(|s| s.due) == record.ledger.total().durable);
-        if self.spec.verify && whole && !self.directories.is_empty() {
-            let recording = Recording::open(&self.directories)?;
+        if !whole || self.directories.is_empty() || !(self.spec.verify || self.spec.read_back) {
+            return Ok(());
+        }
+        let recording = Recording::open(&self.directories)?;
+        if self.spec.verify {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             self.verified = Some(verify(&recording, VerifyOptions { threads }, &|_| {}));
+        }
+        if self.spec.read_back {
+            self.read_back = read_back(&recording, context)?;
         }
         Ok(())
     }
@@ -324,6 +379,7 @@ impl Workload for RecordTrial {
         let others_ns = source.cpu_ns
             + drain_cpu_ns.unwrap_or(0)
             + self.sink_cpu_ns
+            + self.first.map_or(0, |first| first.cpu_ns)
             + self.sampler_cpu_ns.load(Ordering::Relaxed);
         Ok(TrialMeasured {
             source_cpu_ns: source.cpu_ns,
@@ -333,11 +389,14 @@ impl Workload for RecordTrial {
             record,
             drain: self.drained.take(),
             verify: self.verified.take(),
+            read_back: self.read_back.take(),
+            first: self.first.take(),
             samples: std::mem::take(&mut self.samples),
             occupancy,
             cores: std::mem::take(&mut self.cores),
             begin_ns: self.begin_ns,
             elapsed_ns: self.elapsed_ns,
+            lead_ns: self.lead_ns,
             source_buffer_bytes: self.spec.source.buffer_bytes,
             source_threads: self.spec.source.connections,
             broken: self.broken.take(),

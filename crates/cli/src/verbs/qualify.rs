@@ -137,17 +137,14 @@ fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {
 }
 
 fn settings(args: &Args) -> anyhow::Result<Settings> {
-    let mut profile = keepup_plan::load(&args.profile)?;
+    let profile = keepup_plan::load(&args.profile)?;
     let mut volumes = args.volume.clone();
     if volumes.is_empty() {
         let volume = default_volume();
         std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
         volumes.push(volume);
     }
-    profile.volumes = u32::try_from(volumes.len()).unwrap_or(u32::MAX);
-    if profile.volumes > profile.streams {
-        profile.placement = keepup_plan::Placement::Free;
-    }
+    let profile = profile.on_volumes(u32::try_from(volumes.len()).unwrap_or(u32::MAX));
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let base = RecorderConfig::new(listen, Target::Null, "base");
     let mut recorder = keepup_workload::detector::recorder_config(&profile, &base);

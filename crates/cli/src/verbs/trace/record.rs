@@ -60,7 +60,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 /// Whether a verb moves data through what is listened to, in this process.
 fn is_seen(verb: &Verb) -> bool {
     match verb {
-        Verb::Record(_)
+        Verb::Trial(_)
+        | Verb::Record(_)
         | Verb::Sink(_)
         | Verb::Qualify(_)
         | Verb::Disk(_)
@@ -79,6 +80,7 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Report(_)
         | Verb::Trace(_)
         | Verb::Campaign(_)
+        | Verb::Compare(_)
         | Verb::Doctor(_)
         | Verb::Load(_)
         | Verb::Profile(_) => false,

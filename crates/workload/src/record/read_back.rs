@@ -1,0 +1,86 @@
+//! Reads a recording back as its users would: stream by stream, each in the order of its events.
+//!
+//! Invariant: nothing of the recording is in the page cache when the clock starts.
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keepup_recording::access::{From, StreamReader};
+use keepup_recording::reader::Recording;
+use keepup_results::RecordReadBack;
+use keepup_stream::ledger::Count;
+use keepup_sys::file::{Access, forget_cached, open_to_read};
+
+use crate::ceiling::system;
+use crate::spent::SpentClock;
+use crate::{Context, WorkloadError};
+
+/// What one thread read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    streams: u32,
+    total: Count,
+}
+
+/// Reads all events of `recording`, with one thread for each volume; nothing when it was to stop before the end.
+///
+/// # Errors
+/// When a segment cannot be read, or a block is not whole.
+pub(super) fn read_back(
+    recording: &Recording,
+    context: &Context,
+) -> Result<Option<RecordReadBack>, WorkloadError> {
+    forget(recording)?;
+    let (threads, stop) = (recording.volumes().len(), context.stop.as_ref());
+    let spent = SpentClock::begin(context.clock.as_ref());
+    let all = std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for n in 0..threads {
+            // A pinned stream lies on volume `id mod n`: each thread then has a volume to itself.
+            let mine = recording.streams().into_keys().filter(|stream| *stream as usize % threads == n);
+            let mine: Vec<u32> = mine.collect();
+            let read = move || read_streams(recording, &mine, stop);
+            let thread = std::thread::Builder::new().name(format!("ku-reader-{n}")).spawn_scoped(scope, read);
+            running.push(thread.map_err(system("start a thread that reads back"))?);
+        }
+        let mut all = Read::default();
+        for thread in running {
+            let read = thread.join().map_err(|_| WorkloadError::Thread { name: "ku-reader" })??;
+            all.streams += read.streams;
+            all.total += read.total;
+        }
+        Ok::<_, WorkloadError>(all)
+    })?;
+    let spent = spent.end(context.clock.as_ref());
+    let read = RecordReadBack {
+        streams: all.streams,
+        events: all.total.events,
+        bytes: all.total.bytes,
+        seconds: spent.seconds,
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        cpu_seconds: spent.cpu_seconds,
+        machine_cpu_seconds: spent.machine_cpu_seconds,
+    };
+    Ok((!stop.load(Ordering::Acquire)).then_some(read))
+}
+
+/// Lets the page cache forget all segments.
+fn forget(recording: &Recording) -> Result<(), WorkloadError> {
+    for segment in recording.volumes().iter().flat_map(|volume| volume.segments()) {
+        let file = open_to_read(&segment.path, Access::Buffered)?;
+        forget_cached(&file, &segment.path)?;
+    }
+    Ok(())
+}
+
+fn read_streams(recording: &Recording, streams: &[u32], stop: &AtomicBool) -> Result<Read, WorkloadError> {
+    let mut read = Read::default();
+    for &stream in streams {
+        let Some(mut reader) = StreamReader::open(recording, stream)? else { continue };
+        let events = reader.read(From::Sequence(0), &mut |event| {
+            read.total += Count::one(event.payload.len() as u64);
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        read.streams += u32::from(events > 0);
+    }
+    Ok(read)
+}
