@@ -4,7 +4,7 @@
 //! that its words do not.
 
 use keepup_measure::stats::median;
-use keepup_results::{Better, Figure, Figures, Headed, Stored, Verdict};
+use keepup_results::{Better, Figure, Figures, Stored, Verdict};
 
 use crate::format::{rate, shorten};
 use crate::kinds;
@@ -65,7 +65,7 @@ fn answer(result: &Stored) -> (String, Tone) {
         return (headline.verdict, headline.tone);
     }
     let figures = result.figures();
-    let name = result.head().workload.replace('-', " ");
+    let name = kinds::name(result);
     let best = best(&figures).map(|text| format!(" {text}")).unwrap_or_default();
     (format!("{name}{best}"), Tone::Plain)
 }

@@ -156,7 +156,14 @@ fn table_cell(cell: &Cell, right: bool) -> Markup {
     if cell.tone != Tone::Plain {
         class = format!("{class} {}", tone(cell.tone)).trim_start().to_owned();
     }
-    html! { td class=[Some(class).filter(|class| !class.is_empty())] { (cell.text) } }
+    // A figure and its range may stand below each other, but neither is broken.
+    let parts = cell.text.split_once(" (").filter(|_| right);
+    html! {
+        td class=[Some(class).filter(|class| !class.is_empty())] {
+            @if let Some((figure, range)) = parts { span { (figure) } " " span.range { "(" (range) } }
+            @else { (cell.text) }
+        }
+    }
 }
 
 fn tone(tone: Tone) -> &'static str {

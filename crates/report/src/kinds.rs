@@ -12,7 +12,7 @@ mod timeline;
 
 use keepup_results::Stored;
 
-pub(crate) use self::common::told;
+pub(crate) use self::common::{name, told};
 
 use crate::history::History;
 use crate::page::{Document, Page};

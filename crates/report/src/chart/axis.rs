@@ -80,7 +80,7 @@ impl Axis {
         let mut axis = self.common();
         axis["nameLocation"] = json!(if self.is_inverse { "start" } else { "end" });
         axis["nameGap"] = json!(8);
-        axis["nameTextStyle"] = json!({ "align": "left", "padding": [0, 0, 0, -30] });
+        axis["nameTextStyle"] = json!({ "align": "left" });
         axis
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn heat(map: &Heat) -> Chart {
     let option = json!({
         "animation": false,
         "grid": { "left": 4, "right": 14, "top": 26, "height": height, "outerBoundsMode": "same",
-            "outerBoundsContain": "axisLabel" },
+            "outerBoundsContain": "axisLabel", "outerBounds": { "left": 4, "right": 4, "top": 0, "bottom": 0 } },
         "xAxis": across, "yAxis": Axis::category(map.up.0.clone(), map.up.1.clone()).up(),
         "tooltip": { "trigger": "item", "confine": true },
         "visualMap": {

@@ -35,6 +35,8 @@ pub(crate) fn panels(across: &Axis, panels: &[Panel<'_>], is_zoomed: bool) -> (V
         if single {
             grid["left"] = json!(4);
             grid["outerBoundsContain"] = json!("axisLabel");
+            // At the top and the bottom there is room for names and figures already.
+            grid["outerBounds"] = json!({ "left": 4, "right": 4, "top": 0, "bottom": 0 });
         }
         grids.push(grid);
         top += panel.height;

@@ -48,6 +48,10 @@ pub(crate) enum Shape {
 pub(crate) enum Side {
     Start,
     End,
+    /// At the end, and to the right of the line.
+    EndRight,
+    /// At the end, and to its left.
+    EndLeft,
 }
 
 /// How a line is broken.
@@ -129,8 +133,14 @@ impl Series {
 
     /// With a line at this place along.
     pub(crate) fn with_place(mut self, at: f64, name: &str, side: Side) -> Self {
-        let side = if side == Side::Start { "start" } else { "end" };
-        self.lines.push(json!({ "xAxis": figure(at), "name": name, "label": { "position": side } }));
+        let (position, align) = match side {
+            Side::Start => ("start", "center"),
+            Side::End => ("end", "center"),
+            Side::EndRight => ("end", "left"),
+            Side::EndLeft => ("end", "right"),
+        };
+        let label = json!({ "position": position, "align": align });
+        self.lines.push(json!({ "xAxis": figure(at), "name": name, "label": label }));
         self
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use keepup_measure::stats::{median, quantile};
-use keepup_results::{Figure, Figures, Headed, LoadResult, LoadUnit, Quantity, Stored};
+use keepup_measure::stats::quantile;
+use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, LoadUnit, Quantity, Stored};
 
-use crate::chart::Chart;
-use crate::format::{NOT_MEASURED, bytes, digits, or_not_measured, rate, shorten, time};
+use crate::chart::{Chart, size_name};
+use crate::format::{NOT_MEASURED, bytes, digits, number, or_not_measured, rate, shorten, time};
 use crate::page::{Block, Cell, Document, Fact, Headline, Item, Page, Table, Tone, left, right};
 
 /// Rows of the table of figures at most; the result has all.
@@ -38,7 +38,7 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     if head.interrupted {
         cut.push("It was interrupted: figures are those of its first part.".to_owned());
     }
-    let (verdict, tone) = found.answer.unwrap_or_else(|| (head.workload.replace('-', " "), Tone::Plain));
+    let (verdict, tone) = found.answer.unwrap_or_else(|| (name(stored), Tone::Plain));
     let tone = if cut.is_empty() || tone == Tone::Bad { tone } else { Tone::Doubtful };
     let mut items: Vec<Item> = found.sentences.into_iter().map(Item::Text).collect();
     items.extend(cut.into_iter().map(Item::Text));
@@ -57,13 +57,24 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     let repeat = vec![Fact::literal("repeat with", head.command), Fact::new("keepup", head.tool_version)];
     blocks.push(Block::new("How to repeat", vec![Item::Facts(repeat)]));
     Document {
-        kind: head.workload.to_owned(),
+        kind: name(stored),
         page: Page { headline: Headline { verdict, tone, title, items }, blocks },
         glance,
         records: vec![
             ("Environment of the measurement", head.environment.clone()),
             ("Plan, as it was run", head.plan.clone()),
         ],
+    }
+}
+
+/// What was done, as people say it.
+pub(crate) fn name(stored: &Stored) -> String {
+    let head = stored.head();
+    let workload = head.workload.replace('-', " ");
+    match head.kind {
+        Kind::Disk => format!("disk {workload}"),
+        Kind::Net => format!("network {workload}"),
+        _ => workload,
     }
 }
 
@@ -80,7 +91,7 @@ fn how(stored: &Stored) -> Vec<Fact> {
         serde_json::Value::Null => None,
         other => Some(other.to_string()),
     };
-    let size = |value: &serde_json::Value| value.as_u64().map(bytes);
+    let size = |value: &serde_json::Value| value.as_u64().map(size_name);
     let mut facts = Vec::new();
     let mut add =
         |label: &str, value: Option<String>| facts.extend(value.map(|value| Fact::new(label, value)));
@@ -128,17 +139,23 @@ pub(crate) fn told(quantity: Quantity, value: f64) -> String {
         | Quantity::SetUpSeconds
         | Quantity::SecondsPerRegister => time(value),
         Quantity::OperationsPerSecond => format!("{} /s", digits(value)),
-        _ => format!("{} {}", digits(value), quantity.unit()).trim_end().to_owned(),
+        Quantity::Lost => number(value as u64),
+        Quantity::CpuSecondsPerGb | Quantity::CoresBusy => format!("{} {}", digits(value), quantity.unit()),
     }
 }
 
 /// The middle value with the lowest and the highest, where there are several.
 fn spread(figure: &Figure) -> String {
-    let Some(middle) = median(&figure.values) else { return NOT_MEASURED.to_owned() };
-    let middle = told(figure.quantity, middle);
-    match (quantile(&figure.values, 0.0), quantile(&figure.values, 1.0)) {
-        (Some(least), Some(most)) if figure.values.len() > 1 && least < most => {
-            format!("{middle} ({} to {})", told(figure.quantity, least), told(figure.quantity, most))
+    let at = |q: f64| quantile(&figure.values, q).map(|value| told(figure.quantity, value));
+    let Some(middle) = at(0.5) else { return NOT_MEASURED.to_owned() };
+    match (at(0.0), at(1.0)) {
+        (Some(least), Some(most)) if least != most => {
+            // A unit that is the same is said once.
+            let without = |text: &str| match (text.rsplit_once(' '), middle.rsplit_once(' ')) {
+                (Some((figure, unit)), Some((_, same))) if unit == same => figure.to_owned(),
+                _ => text.to_owned(),
+            };
+            format!("{middle} ({} to {})", without(&least), without(&most))
         }
         _ => middle,
     }

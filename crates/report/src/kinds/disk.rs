@@ -40,7 +40,10 @@ pub(super) fn document(stored: &Stored, summary: &DiskSummary) -> Document {
         _ => charts("Rates", bars(summary)).into_iter().collect(),
     };
     found.blocks = drawn;
-    found.blocks.extend(charts("How long requests took", latencies(summary)));
+    // Of writers and readers at once the maps tell how long they took.
+    if summary.workload != "throttle" {
+        found.blocks.extend(charts("How long requests took", latencies(summary)));
+    }
     common::document(stored, found)
 }
 
@@ -166,8 +169,8 @@ fn bars(summary: &DiskSummary) -> Option<Chart> {
     })
 }
 
-/// Times of requests of each phase; of repeats the last.
-fn latencies(summary: &DiskSummary) -> Option<Chart> {
+/// Times of requests of each phase, of repeats the last; of writing and of reading apart where there are many.
+fn latencies(summary: &DiskSummary) -> Vec<Chart> {
     let several = places(summary).len() > 1;
     let of = |(place, phase): (String, &str)| -> Option<(String, LatencyFigures)> {
         let times = summary.phases(&place, phase).filter_map(|phase| phase.latency).last()?;
@@ -176,5 +179,12 @@ fn latencies(summary: &DiskSummary) -> Option<Chart> {
         Some((format!("{phase}{place}"), times))
     };
     let times: Vec<(String, LatencyFigures)> = summary.kinds().into_iter().filter_map(of).collect();
-    latency::chart("From the start of a request to its end, last repeat", &times)
+    let title = "From the start of a request to its end, last repeat";
+    if times.len() <= latency::LINES_MAX {
+        return latency::chart(title, &times).into_iter().collect();
+    }
+    let (writes, others): (Vec<_>, Vec<_>) =
+        times.into_iter().partition(|(name, _)| name.starts_with("write"));
+    let parts = [(format!("{title}, writing"), writes), (format!("{title}, the others"), others)];
+    parts.iter().filter_map(|(title, times)| latency::chart(title, times)).collect()
 }

@@ -6,11 +6,11 @@ use crate::chart::{Axis, Chart, Series, figure, plot, short, time_scale};
 use crate::page::{Cell, Table, left, right};
 
 /// Lines that can still be told apart.
-const LINES_MAX: usize = 12;
+pub(super) const LINES_MAX: usize = 12;
 
 /// Percentiles of several things; `None` without any. Of many only the first are drawn, the table has all.
 pub(super) fn chart(title: &str, what: &[(String, LatencyFigures)]) -> Option<Chart> {
-    let longest = what.iter().map(|(_, times)| times.max_ns).max()? as f64 / 1e9;
+    let longest = what.iter().map(|(_, times)| times.max_ns).max().filter(|ns| *ns > 0)? as f64 / 1e9;
     let unit = time_scale(longest / 30.0);
     let values = |times: &LatencyFigures| {
         [times.p50_ns, times.p99_ns, times.p99_9_ns, times.max_ns].map(|ns| unit.of(ns as f64 / 1e9))

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::blocks;
 use crate::chart::{
-    Axis, BAD, Chart, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, colour, figure, keys, plot,
-    rate_scale,
+    Axis, BAD, Chart, Dash, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, colour, figure, keys,
+    plot, rate_scale,
 };
 use crate::format::{digits, number, rate};
 use crate::history::History;
@@ -103,7 +103,7 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let required = format!("required {}", rate(summary.required_bytes_per_second));
     let series = [
         Series::new("asked", GOOD, Mark::Bars, asked.collect())
-            .with_level(unit.of(summary.required_bytes_per_second), &required),
+            .with_level(unit.of(summary.required_bytes_per_second), ""),
         Series::new("durable, held", TEXT, Mark::Dots(Symbol::Circle), dots(true)),
         Series::new("durable, failed", BAD, Mark::Dots(Symbol::Cross), dots(false)),
     ];
@@ -116,6 +116,12 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     };
     keys[0].name = "asked, held".into();
     keys.insert(1, hollow);
+    keys.push(Key {
+        group: String::new(),
+        name: required,
+        shape: Shape::Line(Dash::Dashed, None),
+        colour: TEXT,
+    });
     let names = (1..).zip(trials).map(|(n, trial): (usize, _)| format!("{n} {}", trial.phase)).collect();
     let up = Axis::linear(format!("rate, {}", unit.unit));
     (!trials.is_empty()).then(|| Chart {
@@ -183,12 +189,12 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let names: Vec<String> = alone.iter().chain(&whole).map(|part| part.0.clone()).collect();
     let height = 27 * names.len() as u32;
     let across = Axis::log(format!("rate, {} (logarithmic)", unit.unit))
-        .range(axis_end(unit.of(least) / 1.6, false), axis_end(unit.of(most) * 4.0, true));
+        .range(axis_end(unit.of(least) / 1.6, false), axis_end(unit.of(most) * 1.2, true));
     Some(Chart {
         title: format!("From the fastest part down to the weakest, and what is required, {}", unit.unit),
         note: "Each part alone, then all together. What lies left of the line is slower than required."
             .into(),
-        ..plot(&across, &Axis::category("", names).downwards(), &series, height)
+        ..plot(&across, &Axis::category("", names).downwards(), &series, height).with_room_at_right(64)
     })
 }
 

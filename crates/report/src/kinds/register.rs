@@ -83,6 +83,9 @@ fn depths(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart
             Series::line(format!("{}{mark}", method.name), number, points)
         })
         .collect();
+    let depths = || methods.iter().flat_map(|method| method.points.iter().map(|point| point.depth as f64));
+    // The middle of an axis of ratios, squared.
+    let ends = depths().fold(f64::INFINITY, f64::min) * depths().fold(1.0, f64::max);
     if let Some(first) = series.first_mut() {
         let marks = summary.break_evens.iter().filter_map(|pair| match pair.elapsed {
             RegisterVerdict::From { registers, .. } => {
@@ -95,7 +98,8 @@ fn depths(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart
         });
         for (registers, name) in marks.take(MARKS_MAX) {
             let marked = std::mem::replace(first, Series::line("", 0, []));
-            *first = marked.with_place(registers, &name, Side::End);
+            let side = if registers * registers < ends { Side::EndRight } else { Side::EndLeft };
+            *first = marked.with_place(registers, &name, side);
         }
     }
     let rows = methods.iter().flat_map(|method| {

@@ -121,6 +121,8 @@ fn places(index: &ReplayIndex) -> Option<Chart> {
             place.loss_percent.map_or_else(String::new, percent).into(),
         ]
     };
+    let most =
+        known.iter().map(|(place, value)| place.upper.unwrap_or(*value).max(*value)).fold(1.0, f64::max);
     let columns = vec![
         left("place"),
         right("index"),
@@ -134,7 +136,7 @@ fn places(index: &ReplayIndex) -> Option<Chart> {
         note: "Geometric mean over all traces; the thick line is the 95 % interval over the passes.".into(),
         table: Table { columns, rows: known.iter().map(row).collect() },
         ..plot(
-            &Axis::linear("index, more is better").from_zero(),
+            &Axis::linear("index, more is better").range(0.0, (most * 1.05 * 20.0).ceil() / 20.0),
             &Axis::category("", names.clone()).downwards(),
             std::slice::from_ref(&series),
             34 * names.len() as u32,

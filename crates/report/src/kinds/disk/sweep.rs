@@ -29,7 +29,9 @@ pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
         } else {
             "Reading: rate by transfer size and depth"
         };
-        blocks.extend(charts(title, drawn.collect::<Vec<_>>()));
+        let mut block: Vec<Block> = charts(title, drawn.collect::<Vec<_>>()).into_iter().collect();
+        block.iter_mut().for_each(|block| block.is_beside = true);
+        blocks.extend(block);
     }
     blocks
 }
