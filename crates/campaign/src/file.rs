@@ -12,8 +12,8 @@ use toml::{Table, Value};
 
 use self::settings::{checked_key, settings_of, text_of, values_of};
 use crate::error::CampaignError;
-use crate::reproduce::{PaperTable, names};
 use crate::plan::{Axis, AxisValue, Campaign, CampaignOrder, RUNS_MAX, Settings, Skip, Stop, count_runs};
+use crate::reproduce::{PaperTable, names};
 
 /// Largest file in bytes; 10,000 values are 200 kB.
 const FILE_BYTES_MAX: u64 = 1 << 20;

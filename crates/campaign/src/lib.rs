@@ -15,8 +15,9 @@ mod drive;
 mod error;
 mod file;
 mod forecast;
+pub mod papers;
 mod plan;
-mod reproduce;
+pub mod reproduce;
 mod state;
 mod summary;
 
@@ -28,6 +29,5 @@ pub use error::CampaignError;
 pub use file::{load, parse};
 pub use forecast::{Forecast, Forecasts};
 pub use plan::{Axis, AxisValue, Campaign, CampaignOrder, RUNS_MAX, Settings, Skip, Stop};
-pub use reproduce::{PaperRequest, PaperTable, Reproduced, Reproduction, campaign_text, names, page, paper};
 pub use state::{Action, Progress, RunDone, State};
 pub use summary::summarise;

@@ -6,6 +6,7 @@
 //! a result; arithmetic is computed, not typed.
 mod esrf;
 mod found;
+mod published;
 
 use std::path::PathBuf;
 
@@ -79,7 +80,7 @@ pub fn names() -> Vec<&'static str> {
 
 /// A paper by its name.
 #[must_use]
-pub fn paper(name: &str) -> Option<&'static dyn Reproduction> {
+pub fn reproduction(name: &str) -> Option<&'static dyn Reproduction> {
     ALL.iter().copied().find(|paper| paper.name() == name)
 }
 
@@ -114,7 +115,7 @@ pub fn page(
 ) -> Option<PaperPage> {
     let table = table?;
     let found = Reproduced::read(table, campaign, directory);
-    paper(&table.name).map(|paper| paper.page(&found))
+    reproduction(&table.name).map(|paper| paper.page(&found))
 }
 
 /// One value of an axis: its label and what it sets.

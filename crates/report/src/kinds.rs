@@ -4,6 +4,7 @@ mod common;
 mod disk;
 mod latency;
 mod net;
+mod paper;
 mod qualify;
 mod register;
 mod replay;
@@ -22,6 +23,11 @@ const TERMINAL_TRIALS_MAX: usize = 10;
 
 /// All that is shown of a result where there is room and where it can be drawn.
 pub(crate) fn document(stored: &Stored, history: &History) -> Document {
+    if let Stored::Campaign(summary) = stored
+        && let Some(page) = &summary.paper
+    {
+        return paper::document(stored, summary, page);
+    }
     match stored {
         Stored::Qualify(summary) => qualify::document(summary, history),
         Stored::Disk(summary) => disk::document(stored, summary),

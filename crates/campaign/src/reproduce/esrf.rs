@@ -4,15 +4,15 @@
 //! stream that fills Gigabit Ethernet; figure 6: processors and network meanwhile.
 use keepup_measure::stats::median;
 use keepup_results::{
-    Better, PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,
-    Quantity,
+    PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable, Quantity,
 };
 use toml::{Table, Value};
 
-use super::found::Reproduced;
-use super::published::{MIB, Edition};
+use super::found::{CellFound, Reproduced};
+use super::published::{Edition, MIB};
 use super::{PaperRequest, Reproduction, labelled, scaled, volumes};
 use crate::error::CampaignError;
+use crate::papers::PaperUnit;
 
 /// Payload of Gigabit Ethernet with frames of 8192 bytes, which filled the link there: 8140 / 8230 of the
 /// line's 125 MB/s.
@@ -39,14 +39,14 @@ struct Column {
     begins: &'static str,
     /// What it does not begin with.
     not: Option<&'static str>,
-    /// Which of those that fit, from 0.
+    /// What stands over it, and what the published figures call it.
     title: &'static str,
 }
 
 const COLUMNS: [Column; 4] = [
-    Column { test: TESTDISK, begins: "create 1 x", not: None, title: "single file, write" },
+    Column { test: TESTDISK, begins: "create 1 x", not: None, title: "single file write" },
     Column { test: BLOCK, begins: "write", not: None, title: "block write" },
-    Column { test: TESTDISK, begins: "create", not: Some("create 1 x"), title: "many files, write" },
+    Column { test: TESTDISK, begins: "create", not: Some("create 1 x"), title: "many files write" },
     Column { test: BLOCK, begins: "read", not: None, title: "block read" },
 ];
 
@@ -66,7 +66,10 @@ impl Reproduction for Esrf {
         ];
         let mut axes = Table::new();
         axes.insert("volume".into(), Value::Array(volumes(request)?));
-        axes.insert("test".into(), Value::Array(vec![labelled(TESTDISK, &testdisk), labelled(BLOCK, &block)]));
+        axes.insert(
+            "test".into(),
+            Value::Array(vec![labelled(TESTDISK, &testdisk), labelled(BLOCK, &block)]),
+        );
         let loads = vec![labelled(QUIET, &[]), labelled(BUSY, &[("load", NETWORK.into())])];
         axes.insert("beside".into(), Value::Array(loads));
         let mut file = Table::new();
@@ -83,8 +86,8 @@ impl Reproduction for Esrf {
         let edition = Edition::of(self.name());
         let mut page = found.begun(&edition);
         page.tables = vec![
-            table(found, &edition, "Table 1", QUIET, "without network load"),
-            table(found, &edition, "Table 2", BUSY, "with incoming Ethernet payload"),
+            table(found, &edition, "table 1", QUIET, "without network load"),
+            table(found, &edition, "table 2", BUSY, "with incoming Ethernet payload"),
         ];
         page.curves = curves(found);
         page.findings = findings(found);
@@ -106,13 +109,16 @@ impl Reproduction for Esrf {
 fn values(found: &Reproduced<'_>, column: &Column, volume: &str, beside: &str) -> Vec<f64> {
     let labels = [("volume", volume), ("test", column.test), ("beside", beside)];
     let figures = found.cells(&labels).flat_map(|cell| &cell.cell.figures);
-    let fits = |what: &str| what.starts_with(column.begins) && column.not.is_none_or(|not| !what.starts_with(not));
-    let mut figures = figures.filter(|figure| figure.quantity == Quantity::BytesPerSecond && fits(&figure.what));
+    let fits =
+        |what: &str| what.starts_with(column.begins) && column.not.is_none_or(|not| !what.starts_with(not));
+    let mut figures =
+        figures.filter(|figure| figure.quantity == Quantity::BytesPerSecond && fits(&figure.what));
     figures.next().map_or_else(Vec::new, |figure| figure.values.iter().map(|value| value / MIB).collect())
 }
 
 fn table(found: &Reproduced<'_>, edition: &Edition, stands: &str, beside: &str, title: &str) -> PaperTable {
-    let mut rows = edition.rows(stands, COLUMNS.len());
+    let quantities = COLUMNS.map(|column| column.title);
+    let mut rows = edition.rows(stands, &quantities, PaperUnit::MebibytesPerSecond);
     for volume in found.labels("volume") {
         let cells = COLUMNS.iter().map(|column| {
             let values = values(found, column, volume, beside);
@@ -138,9 +144,10 @@ fn left(found: &Reproduced<'_>, column: &Column, volume: &str) -> Option<f64> {
 
 fn findings(found: &Reproduced<'_>) -> Vec<String> {
     let mut told = Vec::new();
-    let fastest = found.labels("volume").iter().filter_map(|volume| {
-        Some((volume, median(&values(found, &COLUMNS[1], volume, QUIET))?))
-    });
+    let fastest = found
+        .labels("volume")
+        .iter()
+        .filter_map(|volume| Some((volume, median(&values(found, &COLUMNS[1], volume, QUIET))?)));
     if let Some((volume, rate)) = fastest.max_by(|a, b| a.1.total_cmp(&b.1)) {
         told.push(format!("The fastest block write here was {rate:.0} MiB/s, on {volume}."));
     }
@@ -170,9 +177,9 @@ fn findings(found: &Reproduced<'_>) -> Vec<String> {
 /// How much of the processors the worst moment left.
 fn processors(found: &Reproduced<'_>) -> Option<String> {
     let busy = |beside| {
-        let cells = found.cells(&[("beside", beside)]).flat_map(|cell| &cell.cell.figures);
+        let labels = [("beside", beside)];
+        let cells = found.cells(&labels).flat_map(|cell| &cell.cell.figures);
         let busy = cells.filter(|figure| figure.quantity == Quantity::CoresBusy);
-        debug_assert!(Quantity::CoresBusy.better() == Better::Neither);
         busy.flat_map(|figure| figure.values.iter().copied()).reduce(f64::max)
     };
     let (quiet, network) = (busy(QUIET)?, busy(BUSY)?);
@@ -208,12 +215,18 @@ fn answers(found: &Reproduced<'_>) -> Vec<PaperAnswer> {
             ),
         },
         PaperAnswer {
-            question: "Can one computer keep a camera's 120 MiB/s (FReLoN 2k, 30 frames/s) while they arrive?"
-                .into(),
+            question:
+                "Can one computer keep a camera's 120 MiB/s (FReLoN 2k, 30 frames/s) while they arrive?"
+                    .into(),
             published: "Two or three disks in RAID 0 by the kernel come to 124 to 146 MiB/s: just.".into(),
             here: best.map_or_else(
                 || "not measured".into(),
-                |best| format!("{best:.0} MiB/s into one file beside the traffic: {:.1} times that.", best / 120.0),
+                |best| {
+                    format!(
+                        "{best:.0} MiB/s into one file beside the traffic: {:.1} times that.",
+                        best / 120.0
+                    )
+                },
             ),
         },
     ]
@@ -230,7 +243,7 @@ fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
         }
         curves.push(PaperCurve {
             title: format!("Processors and network during testdisk, {words} network load"),
-            stands: "Figure 6".into(),
+            stands: "figure 6".into(),
             x: PaperColumn::new("time", "s"),
             y: PaperColumn::new("busy share of a core; network in per cent of 125 MB/s", "%"),
             is_log_x: false,
@@ -241,7 +254,7 @@ fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
     curves
 }
 
-fn network_over_time(cell: &super::found::CellFound<'_>) -> Option<PaperSeries> {
+fn network_over_time(cell: &CellFound<'_>) -> Option<PaperSeries> {
     let run = cell.disks().next()?.runs.first()?;
     let load = run.loads.first()?;
     let point = |(n, rate): (usize, &f64)| ((n as f64 + 0.5) * load.step_seconds, rate / 125e6 * 100.0);

@@ -1,13 +1,15 @@
 //! What a reproduction measured, as its page asks for it.
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use keepup_results::{
-    CampaignCell, CampaignSummary, Figure, Figures, Headed, PaperCell, PaperPage, Quantity, Stored,
-    StoredResult,
+    CampaignCell, CampaignSummary, Event, Figure, Figures, Headed, PaperCell, PaperPage, PaperSeries,
+    Quantity, Stored, StoredResult,
 };
 use serde_json::Value;
 
 use super::PaperTable;
+use super::published::Edition;
 
 /// All results of a reproduction.
 #[derive(Debug)]
@@ -91,25 +93,34 @@ impl<'a> Reproduced<'a> {
         }
     }
 
+    /// Processors of this machine.
+    pub(super) fn cores(&self) -> Option<u64> {
+        self.campaign.environment.pointer("/cpu/logical_cores/value").and_then(Value::as_u64)
+    }
+
     /// Results that were measured elsewhere.
     pub(super) fn with(&self) -> &[StoredResult] {
         &self.with
     }
 
     /// A page with what is the same on all.
-    pub(super) fn begun(&self, title: &str, source: &str) -> PaperPage {
+    pub(super) fn begun(&self, edition: &Edition) -> PaperPage {
         let failed = self.campaign.totals.failed;
         let mut limits = Vec::new();
         if failed > 0 {
-            limits.push(format!("{failed} of {} runs failed; the table of cells says why", self.campaign.totals.runs));
+            limits.push(format!(
+                "{failed} of {} runs failed; the table of cells says why",
+                self.campaign.totals.runs
+            ));
         }
         if self.campaign.totals.left > 0 {
             limits.push(format!("{} runs were not made", self.campaign.totals.left));
         }
         PaperPage {
             name: self.table.name.clone(),
-            title: title.to_owned(),
-            source: source.to_owned(),
+            title: edition.title(),
+            source: edition.source(),
+            claims: edition.claims(),
             machine: machine(&self.campaign.environment),
             scale: self.table.scale,
             limits,
@@ -125,6 +136,24 @@ impl CellFound<'_> {
             Stored::Disk(summary) => Some(&**summary),
             _ => None,
         })
+    }
+}
+
+impl CellFound<'_> {
+    /// How busy each core was while the first run went on: seconds since its begin, per cent.
+    pub(super) fn cores_over_time(&self) -> Vec<PaperSeries> {
+        let events = self.results.first().and_then(StoredResult::directory).and_then(|d| d.events().ok());
+        let mut series: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for event in events.into_iter().flatten() {
+            let Ok(Event::Sample { t_ms, values, .. }) = event else { continue };
+            for (name, value) in values {
+                let core = name.strip_prefix("core_").and_then(|rest| rest.strip_suffix("_busy_percent"));
+                let Some(core) = core.and_then(|core| core.parse().ok()) else { continue };
+                series.entry(core).or_default().push((t_ms as f64 / 1e3, value));
+            }
+        }
+        let named = |(core, points)| PaperSeries { name: format!("core {core}"), is_here: true, points };
+        series.into_iter().map(named).collect()
     }
 }
 
@@ -148,7 +177,10 @@ fn machine(environment: &Value) -> String {
         number("/cpu/logical_cores/value").map(|cores| format!("{cores} cores")),
         number("/memory/total_bytes/value").map(|bytes| format!("{:.1} GB memory", bytes as f64 / 1e9)),
         text("/kernel/release/value").map(|release| format!("Linux {release}")),
-        read("/machine/virtualised/value").and_then(Value::as_bool).filter(|yes| *yes).map(|_| "virtual".into()),
+        read("/machine/virtualised/value")
+            .and_then(Value::as_bool)
+            .filter(|yes| *yes)
+            .map(|_| "virtual".into()),
     ];
     let known: Vec<String> = parts.into_iter().flatten().collect();
     if known.is_empty() { "unknown".to_owned() } else { known.join(", ") }
