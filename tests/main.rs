@@ -56,6 +56,8 @@ mod register;
 mod register_read;
 #[path = "replay.rs"]
 mod replay;
+#[path = "report.rs"]
+mod report;
 #[path = "retention.rs"]
 mod retention;
 #[path = "soak.rs"]

@@ -39,6 +39,9 @@ qualify_csl() {
         *) echo "qualify ended with exit code $code"; return 1 ;;
     esac
     "$CI_PYTHON" .ci/checks/result.py "$scratch/result.json" "$code"
+    # Its report is looked at later, in a browser.
+    mkdir -p "$scratch/reports"
+    cp "$out"/*/report.html "$scratch/reports/measured.html"
     rm -rf "$out"
 }
 
@@ -61,4 +64,17 @@ official_ipbus_client() {
     "$venv/bin/python" -c 'import uhal' 2>/dev/null || "$venv/bin/pip" -q install 'uhal==2.8.22.*'
     printf '<node id="top"><node id="first" address="0x0"/></node>\n' >"$table"
     timeout 120 "$venv/bin/python" .ci/checks/ipbus.py target/release/keepup "$PWD/$table"
+}
+
+# Reports of a sample of every kind, of the verdicts that there are, and of what was just measured, in a real browser.
+reports_in_chromium() {
+    local scratch="$1" venv=target/ci-browser sample
+    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+    "$venv/bin/python" -c 'import playwright' 2>/dev/null || "$venv/bin/pip" -q install 'playwright>=1.50,<2'
+    mkdir -p "$scratch/reports"
+    for sample in crates/results/samples/*.json crates/report/tests/{fit,limited,not_fit}.json; do
+        target/release/keepup report "$sample" --html "$scratch/reports/$(basename "$sample" .json).html"
+    done
+    timeout 300 "$venv/bin/python" .ci/checks/report_in_chromium.py "$(command -v chromium)" "$scratch/pictures" \
+        "$scratch"/reports/*.html
 }

@@ -16,6 +16,7 @@ mod error;
 mod file;
 mod forecast;
 mod plan;
+mod reproduce;
 mod state;
 mod summary;
 
@@ -27,5 +28,6 @@ pub use error::CampaignError;
 pub use file::{load, parse};
 pub use forecast::{Forecast, Forecasts};
 pub use plan::{Axis, AxisValue, Campaign, CampaignOrder, RUNS_MAX, Settings, Skip, Stop};
+pub use reproduce::{PaperRequest, PaperTable, Reproduced, Reproduction, campaign_text, names, page, paper};
 pub use state::{Action, Progress, RunDone, State};
 pub use summary::summarise;

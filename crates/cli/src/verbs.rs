@@ -15,6 +15,7 @@ pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod register;
 pub(crate) mod replay;
+pub(crate) mod report;
 pub(crate) mod sink;
 mod sitting;
 pub(crate) mod soak;

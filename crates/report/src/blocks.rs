@@ -9,8 +9,11 @@ mod staircase;
 
 use std::cmp::Ordering;
 
-use keepup_results::{Bottleneck, ResultSummary, SessionLoad, Verdict, VolumeCeiling};
+use keepup_results::{Bottleneck, ResultSummary, SessionLoad, TrialResult, Verdict, VolumeCeiling};
 
+pub(crate) use self::cost::block as cost;
+pub(crate) use self::ledger::block as ledger;
+pub(crate) use self::proof::block as proof;
 use crate::format::{digits, or_not_measured, rate, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, Page, Table, Tone, left, right};
 
@@ -22,18 +25,23 @@ pub(crate) fn page(summary: &ResultSummary, trials_max: usize) -> Page {
     Page {
         headline: headline(summary),
         blocks: vec![
-            proof::block(summary),
+            proof(summary),
             bottleneck(summary.bottleneck.as_ref()),
             staircase::block(&summary.trials, trials_max),
-            ledger::block(&summary.ledger),
-            cost::block(summary),
+            ledger(&summary.ledger),
+            cost(summary),
             comparison(summary),
             limits(summary),
         ],
     }
 }
 
-fn headline(summary: &ResultSummary) -> Headline {
+/// Every trial.
+pub(crate) fn staircase(trials: &[TrialResult]) -> Block {
+    staircase::block(trials, usize::MAX)
+}
+
+pub(crate) fn headline(summary: &ResultSummary) -> Headline {
     let profile = &summary.profile;
     let required = rate(summary.required_bytes_per_second);
     let sentence = match (summary.qualified_bytes_per_second, summary.headroom) {
@@ -74,7 +82,7 @@ fn headline(summary: &ResultSummary) -> Headline {
     }
 }
 
-fn bottleneck(found: Option<&Bottleneck>) -> Block {
+pub(crate) fn bottleneck(found: Option<&Bottleneck>) -> Block {
     let text = match found {
         None => "What limits the rate was not determined.".to_owned(),
         Some(found) => {
@@ -88,10 +96,10 @@ fn bottleneck(found: Option<&Bottleneck>) -> Block {
             format!("The limit is {}: {}. {next}", found.stage, found.evidence)
         }
     };
-    Block { title: "What limits the rate", items: vec![Item::Text(text)] }
+    Block::new("What limits the rate", vec![Item::Text(text)])
 }
 
-fn comparison(summary: &ResultSummary) -> Block {
+pub(crate) fn comparison(summary: &ResultSummary) -> Block {
     let ceilings = &summary.ceilings;
     let mut rows = vec![
         ("required by the profile".to_owned(), Some(summary.required_bytes_per_second)),
@@ -110,14 +118,11 @@ fn comparison(summary: &ResultSummary) -> Block {
         vec![name.into(), or_not_measured(figure, rate).into(), index.into()]
     });
     let columns = vec![left(""), right("rate"), right("required = 1.00")];
-    Block {
-        title: "Against the requirement",
-        items: vec![Item::Table(Table { columns, rows: rows.collect() })],
-    }
+    Block::new("Against the requirement", vec![Item::Table(Table { columns, rows: rows.collect() })])
 }
 
 /// The slowest volume, and what all together would do if they did not disturb one another.
-fn volumes(ceilings: &[VolumeCeiling]) -> Vec<(String, Option<f64>)> {
+pub(crate) fn volumes(ceilings: &[VolumeCeiling]) -> Vec<(String, Option<f64>)> {
     let measured = |volume: &&VolumeCeiling| volume.bytes_per_second.is_some();
     let slowest = ceilings.iter().filter(measured).min_by(|a, b| {
         let rates = a.bytes_per_second.zip(b.bytes_per_second);
@@ -135,7 +140,7 @@ fn volumes(ceilings: &[VolumeCeiling]) -> Vec<(String, Option<f64>)> {
     ]
 }
 
-fn limits(summary: &ResultSummary) -> Block {
+pub(crate) fn limits(summary: &ResultSummary) -> Block {
     let mut items = Vec::new();
     if summary.limits.is_empty() {
         items.push(Item::Text("No limit of this test was recorded.".to_owned()));
@@ -147,5 +152,5 @@ fn limits(summary: &ResultSummary) -> Block {
         Fact::literal("repeat with", summary.command.clone()),
         Fact::literal("result in", summary.result_directory.clone()),
     ]));
-    Block { title: "What was not tested, and how to repeat", items }
+    Block::new("What was not tested, and how to repeat", items)
 }

@@ -88,6 +88,15 @@ pub(crate) fn seconds(seconds: f64) -> String {
     format!("{short} {unit}")
 }
 
+/// A length of time that may be very short, as "1.20 us".
+pub(crate) fn time(value: f64) -> String {
+    let units = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];
+    match units.iter().rev().find(|(unit, _)| value.abs() >= *unit).or(units.first()) {
+        Some((unit, name)) if value.abs() < 1.0 => format!("{} {name}", digits(value / unit)),
+        _ => seconds(value),
+    }
+}
+
 /// A share, as "12.0 %".
 pub(crate) fn percent(value: f64) -> String {
     format!("{value:.1} %")

@@ -1,19 +1,25 @@
-//! Reports drawn from a result summary alone: the one-page verdict, on a terminal and in Markdown.
+//! Reports drawn from a result alone: a page for people, on a terminal, in Markdown and as one HTML file, and a
+//! badge.
 //!
-//! `blocks` says what is shown and in which words, as a `page`; `terminal` and `markdown` say how it looks.
+//! `kinds` says what is shown and in which words, as a `page` with charts; `terminal`, `markdown` and `html` say
+//! how it looks.
 //! Invariants: the same summary gives the same text; colour never carries meaning that the words do not; what
 //! was not measured is called so.
 
+mod badge;
 mod blocks;
+mod chart;
 mod format;
+mod history;
+mod html;
+mod kinds;
 mod markdown;
 mod page;
 mod terminal;
 
-use keepup_results::ResultSummary;
+pub use history::History;
 
-/// Trials that fit on the terminal's one page; the Markdown report has all.
-const TERMINAL_TRIALS_MAX: usize = 10;
+use keepup_results::Stored;
 
 /// How a terminal shows text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,15 +30,27 @@ pub struct Style {
     pub width: usize,
 }
 
-/// The one-page verdict for a terminal. Only the command and the directory may be wider than the terminal:
+/// The page for a terminal; of a qualification one page. Only the command and the directory may be wider than the terminal:
 /// broken in two they could not be copied.
 #[must_use]
-pub fn terminal(summary: &ResultSummary, style: Style) -> String {
-    terminal::render(&blocks::page(summary, TERMINAL_TRIALS_MAX), style)
+pub fn terminal(result: &Stored, style: Style) -> String {
+    terminal::render(&kinds::page(result, true), style)
 }
 
-/// The verdict as a Markdown document, with every trial.
+/// One HTML file that needs nothing else, with what the event log says of the time.
 #[must_use]
-pub fn markdown(summary: &ResultSummary) -> String {
-    markdown::render(&blocks::page(summary, usize::MAX))
+pub fn html(result: &Stored, history: &History) -> String {
+    html::render(&kinds::document(result, history))
+}
+
+/// A small picture of the answer, as SVG.
+#[must_use]
+pub fn badge(result: &Stored) -> String {
+    badge::render(result)
+}
+
+/// The page as a Markdown document, with every trial and every figure.
+#[must_use]
+pub fn markdown(result: &Stored) -> String {
+    markdown::render(&kinds::page(result, false))
 }

@@ -12,14 +12,14 @@ pub(crate) fn render(page: &Page) -> String {
     let mut text = format!("# {}: {}\n", escape(&headline.verdict), escape(&headline.title));
     items(&mut text, &headline.items);
     for block in &page.blocks {
-        text.push_str(&format!("\n## {}\n", block.title));
+        text.push_str(&format!("\n## {}\n", escape(&block.title)));
         items(&mut text, &block.items);
     }
     text
 }
 
 fn items(text: &mut String, items: &[Item]) {
-    for item in items {
+    for item in items.iter().filter(|item| !matches!(item, Item::Chart(_))) {
         text.push('\n');
         match item {
             Item::Text(words) => text.push_str(&format!("{}\n", escape(words))),
@@ -28,18 +28,19 @@ fn items(text: &mut String, items: &[Item]) {
             }
             Item::Facts(facts) => facts.iter().for_each(|fact| text.push_str(&fact_line(fact))),
             Item::Table(rows) => table(text, rows),
+            Item::Chart(_) => {}
         }
     }
 }
 
 fn fact_line(fact: &Fact) -> String {
     let words = if fact.literal { code(&fact.text) } else { escape(&fact.text) };
-    format!("- {}: {words}\n", fact.label)
+    format!("- {}: {words}\n", escape(&fact.label))
 }
 
 fn table(text: &mut String, table: &Table) {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    text.push_str(&line(table.columns.iter().map(|column| column.title.to_owned()).collect()));
+    text.push_str(&line(table.columns.iter().map(|column| escape(&column.title)).collect()));
     let rule = |right: bool| if right { "---:" } else { "---" };
     text.push_str(&line(table.columns.iter().map(|column| rule(column.right).to_owned()).collect()));
     for row in &table.rows {

@@ -1,9 +1,24 @@
 //! What a report says, independent of how it is drawn.
 
+use serde_json::Value;
+
+use crate::chart::Chart;
+
 /// A report: one headline and blocks below it.
 pub(crate) struct Page {
     pub(crate) headline: Headline,
     pub(crate) blocks: Vec<Block>,
+}
+
+/// A report with what is shown only where there is room for it.
+pub(crate) struct Document {
+    /// What was measured, in two or three words.
+    pub(crate) kind: String,
+    pub(crate) page: Page,
+    /// What a reader sees beside the headline, before anything else.
+    pub(crate) glance: Vec<Block>,
+    /// Records that are shown when asked for: a title and the record.
+    pub(crate) records: Vec<(&'static str, Value)>,
 }
 
 /// The line that a reader in a hurry reads.
@@ -16,8 +31,16 @@ pub(crate) struct Headline {
 
 /// One titled part of the page.
 pub(crate) struct Block {
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     pub(crate) items: Vec<Item>,
+    /// Whether its items may stand side by side where there is room.
+    pub(crate) is_beside: bool,
+}
+
+impl Block {
+    pub(crate) fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
+        Self { title: title.into(), items, is_beside: false }
+    }
 }
 
 /// A piece of a block.
@@ -30,27 +53,30 @@ pub(crate) enum Item {
     Facts(Vec<Fact>),
     /// Rows and columns.
     Table(Table),
+    /// A drawing, where there can be one; elsewhere what the rest of the page says has to do.
+    Chart(Box<Chart>),
 }
 
 /// A label and its text.
 pub(crate) struct Fact {
-    pub(crate) label: &'static str,
+    pub(crate) label: String,
     pub(crate) text: String,
     /// To be copied by the reader as it stands, so never broken into lines.
     pub(crate) literal: bool,
 }
 
 impl Fact {
-    pub(crate) fn new(label: &'static str, text: impl Into<String>) -> Self {
-        Self { label, text: text.into(), literal: false }
+    pub(crate) fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { label: label.into(), text: text.into(), literal: false }
     }
 
-    pub(crate) fn literal(label: &'static str, text: impl Into<String>) -> Self {
-        Self { label, text: text.into(), literal: true }
+    pub(crate) fn literal(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { label: label.into(), text: text.into(), literal: true }
     }
 }
 
 /// Rows and columns; every row has as many cells as there are columns.
+#[derive(Default)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Vec<Cell>>,
@@ -58,18 +84,18 @@ pub(crate) struct Table {
 
 /// Title and alignment of a column.
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     pub(crate) right: bool,
 }
 
 /// A column of words.
-pub(crate) fn left(title: &'static str) -> Column {
-    Column { title, right: false }
+pub(crate) fn left(title: impl Into<String>) -> Column {
+    Column { title: title.into(), right: false }
 }
 
 /// A column of figures.
-pub(crate) fn right(title: &'static str) -> Column {
-    Column { title, right: true }
+pub(crate) fn right(title: impl Into<String>) -> Column {
+    Column { title: title.into(), right: true }
 }
 
 /// One cell.

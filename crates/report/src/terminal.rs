@@ -19,7 +19,7 @@ pub(crate) fn render(page: &Page, style: Style) -> String {
     pen.headline(&page.headline);
     for block in &page.blocks {
         pen.line(0, "");
-        let title = pen.strong(block.title);
+        let title = pen.strong(&clean(&block.title));
         pen.line(0, &title);
         block.items.iter().for_each(|item| pen.item(item));
     }
@@ -58,6 +58,7 @@ impl Pen {
             Item::List(texts) => texts.iter().for_each(|text| self.wrapped("- ", text)),
             Item::Facts(facts) => self.facts(facts),
             Item::Table(table) => self.table(table),
+            Item::Chart(_) => {}
         }
     }
 
@@ -77,7 +78,7 @@ impl Pen {
     fn facts(&mut self, facts: &[Fact]) {
         let width = facts.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
         for fact in facts {
-            let lead = format!("{:width$}{GAP}", fact.label);
+            let lead = format!("{:width$}{GAP}", clean(&fact.label));
             if fact.literal {
                 self.line(INDENT, &format!("{lead}{}", clean(&fact.text)));
             } else {
@@ -90,7 +91,7 @@ impl Pen {
         let rows: Vec<Vec<Cell>> = table.rows.iter().map(|row| row.iter().map(cleaned).collect()).collect();
         let widths = self.widths(table, &rows);
         if table.columns.iter().any(|column| !column.title.is_empty()) {
-            let titles: Vec<Cell> = table.columns.iter().map(|column| column.title.into()).collect();
+            let titles: Vec<Cell> = table.columns.iter().map(|column| clean(&column.title).into()).collect();
             self.row(table, &widths, &titles);
         }
         rows.iter().for_each(|row| self.row(table, &widths, row));
@@ -103,7 +104,7 @@ impl Pen {
             cells.chain([title.chars().count()]).max().unwrap_or(0)
         };
         let mut widths: Vec<usize> =
-            table.columns.iter().map(|column| column.title).enumerate().map(natural).collect();
+            table.columns.iter().map(|column| column.title.as_str()).enumerate().map(natural).collect();
         let others: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
         let room = self.style.width.saturating_sub(INDENT + others).max(LAST_COLUMN_MIN);
         if let Some(last) = widths.last_mut() {

@@ -6,7 +6,7 @@ use crate::page::{Block, Fact, Headline, Item, Page, Table, Tone, left, right};
 
 fn draw(items: Vec<Item>, width: usize) -> String {
     let headline = Headline { verdict: "FIT".into(), tone: Tone::Good, title: "t".into(), items: Vec::new() };
-    let page = Page { headline, blocks: vec![Block { title: "B", items }] };
+    let page = Page { headline, blocks: vec![Block::new("B", items)] };
     let text = render(&page, Style { colour: false, width });
     text.strip_prefix("[ FIT ]  t\n\nB\n").unwrap().to_owned()
 }

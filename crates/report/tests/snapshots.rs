@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use keepup_report::{Style, markdown, terminal};
-use keepup_results::ResultSummary;
+use keepup_results::{ResultSummary, Stored};
 
 const NAMES: [&str; 4] = ["fit", "limited", "not_fit", "bare"];
 const PAGE: Style = Style { colour: false, width: 100 };
@@ -16,6 +16,10 @@ fn fixture(name: &str) -> String {
 
 fn summary(name: &str) -> ResultSummary {
     serde_json::from_str(&std::fs::read_to_string(fixture(&format!("{name}.json"))).unwrap()).unwrap()
+}
+
+fn stored(name: &str) -> Stored {
+    Stored::Qualify(Box::new(summary(name)))
 }
 
 #[track_caller]
@@ -35,14 +39,14 @@ fn assert_same(drawn: &str, file: &str) {
 #[test]
 fn terminal_pages_are_as_committed() {
     for name in NAMES {
-        assert_same(&terminal(&summary(name), PAGE), &format!("{name}.txt"));
+        assert_same(&terminal(&stored(name), PAGE), &format!("{name}.txt"));
     }
 }
 
 #[test]
 fn markdown_pages_are_as_committed() {
     for name in NAMES {
-        assert_same(&markdown(&summary(name)), &format!("{name}.md"));
+        assert_same(&markdown(&stored(name)), &format!("{name}.md"));
     }
 }
 
@@ -57,13 +61,13 @@ fn the_fixtures_do_not_contradict_themselves() {
 fn a_terminal_page_is_one_page() {
     for name in NAMES {
         for width in [80, 100, 140] {
-            let page = terminal(&summary(name), Style { colour: false, width });
+            let page = terminal(&stored(name), Style { colour: false, width });
             let literal = |line: &&str| line.contains("repeat with") || line.contains("result in");
             let lines = page.lines().filter(|line| !literal(line));
             let widest = lines.max_by_key(|line| line.chars().count()).unwrap();
             assert!(widest.chars().count() <= width, "{name} at {width}: {widest}");
         }
-        let lines = terminal(&summary(name), PAGE).lines().count();
+        let lines = terminal(&stored(name), PAGE).lines().count();
         assert!(lines <= 72, "{name}: {lines} lines");
     }
 }
@@ -71,13 +75,13 @@ fn a_terminal_page_is_one_page() {
 #[test]
 fn colour_adds_codes_and_changes_no_word() {
     for name in NAMES {
-        let coloured = terminal(&summary(name), Style { colour: true, width: 100 });
+        let coloured = terminal(&stored(name), Style { colour: true, width: 100 });
         let mut plain = coloured.clone();
         for code in ["0", "1", "31", "32", "33"] {
             plain = plain.replace(&format!("\u{1b}[{code}m"), "");
         }
         let trimmed: String = plain.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         assert!(coloured.contains('\u{1b}'));
-        assert_eq!(trimmed, terminal(&summary(name), PAGE));
+        assert_eq!(trimmed, terminal(&stored(name), PAGE));
     }
 }

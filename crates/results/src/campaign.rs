@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::{Figure, Figures, Quantity};
+use crate::paper::PaperPage;
 use crate::summary::Kind;
 use crate::test::test_summary;
 
@@ -29,6 +30,8 @@ test_summary! {
         pub cells: Vec<CampaignCell>,
         /// All of them together.
         pub totals: CampaignTotals,
+        /// What became of the paper that it repeats, where it repeats one.
+        pub paper: Option<PaperPage>,
     }
 }
 
@@ -139,21 +142,28 @@ pub struct CampaignTotals {
 }
 
 impl CampaignCell {
-    /// Its labels in one line.
+    /// What it is called: its labels in the order of `axes`.
     #[must_use]
-    pub fn name(&self) -> String {
-        self.coordinates.values().map(String::as_str).collect::<Vec<_>>().join(", ")
+    pub fn name(&self, axes: &[CampaignAxis]) -> String {
+        let labels = axes.iter().filter_map(|axis| self.coordinates.get(&axis.name));
+        labels.map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 }
 
 impl Figures for CampaignSummary {
-    /// Those of all cells; each is named with its cell.
+    /// Those of all cells; the place says which, and where within it unless a label does so already.
     fn figures(&self) -> Vec<Figure> {
         let of_cell = |cell: &CampaignCell| {
-            let name = cell.name();
-            let named =
-                |figure: &Figure| Figure { what: format!("{name}: {}", figure.what), ..figure.clone() };
-            cell.figures.iter().map(named).collect::<Vec<_>>()
+            let name = cell.name(&self.axes);
+            let is_told = |place: &String| place.is_empty() || cell.coordinates.values().any(|l| l == place);
+            let placed = cell.figures.iter().map(|figure| Figure {
+                place: match is_told(&figure.place) {
+                    true => name.clone(),
+                    false => format!("{name}: {}", figure.place),
+                },
+                ..figure.clone()
+            });
+            placed.collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of_cell).collect()
     }

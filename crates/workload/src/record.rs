@@ -34,7 +34,7 @@ pub use self::occupancy::{Occupancy, VolumeOccupancy};
 use self::read_back::read_back;
 pub use self::repeat::{Repeated, SETTLE, repeat};
 pub use self::sampling::Sample;
-use self::sampling::{Feeds, record_sample};
+use self::sampling::{CoreFeed, Feeds, record_samples};
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 const ROOT: &str = "/";
@@ -279,22 +279,22 @@ impl Workload for RecordTrial {
         };
         let watch = self.spec.first_events.map(watch).transpose()?;
         let cost = Arc::clone(&self.sampler_cpu_ns);
+        let mut core_feed = CoreFeed::default();
         let sampler = Sampler::start(self.spec.sample_every, move |now_ns| {
-            let sample = feeds.read(now_ns, begin_ns);
+            let sample = (feeds.read(now_ns, begin_ns), core_feed.read(now_ns, root));
             cost.store(thread_cpu_ns(), Ordering::Relaxed);
             sample
         })?;
         let outcome =
             run_source(&self.spec.source, running.recorder.address(), &context.stop, &source_counters);
-        self.samples = sampler.stop();
+        let samples = sampler.stop();
         self.first = watch.map(Watch::end).transpose()?;
         (self.begin_ns, self.elapsed_ns) = (begin_ns, context.clock.now_ns() - begin_ns);
         self.cpu_ns = ProcessCpu::now().since_ns(cpu);
         self.cores = core_usage(&cores, &CoreTimes::read_all(root)?);
         self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
-        for sample in &self.samples {
-            record_sample(context, sample);
-        }
+        record_samples(context, &samples);
+        self.samples = samples.into_iter().map(|(sample, _)| sample).collect();
         let source = match outcome {
             // The recorder's own account, which follows, says why.
             Err(SourceError::Broken { error, report, .. }) => {

@@ -150,9 +150,8 @@ fn places_of(system: &System, set: usize) -> Vec<System> {
 fn cells_of(system: &System, campaign: &CampaignSummary, set: usize) -> Vec<System> {
     let measured = campaign.cells.iter().filter(|cell| !cell.figures.is_empty());
     let of_cell = |cell: &keepup_results::CampaignCell| {
-        let labels = campaign.axes.iter().filter_map(|axis| cell.coordinates.get(&axis.name));
         System {
-            name: labels.map(String::as_str).collect::<Vec<_>>().join(", "),
+            name: cell.name(&campaign.axes),
             plan: serde_json::to_value(&cell.coordinates).unwrap_or_default(),
             // A test of its own for each value of an axis that sets one.
             workload: words_of(&cell.command),

@@ -1,6 +1,6 @@
 //! `keepup qualify`: can this machine keep up with this detector?
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_report::{Style, terminal};
-use keepup_results::{ResultSummary, Verdict};
+use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::preflight::check;
 
@@ -105,8 +105,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (summary, generator_limited) = outcome?;
     match args.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => result(&terminal(&summary, Style { colour: colour(), width: width() })),
+        false => {
+            let style = Style { colour: colour(), width: width() };
+            result(&terminal(&Stored::Qualify(Box::new(summary.clone())), style));
+        }
     }
+    super::report::keep(Path::new(&summary.result_directory));
     for load in summary.loads.iter().filter(|load| load.session.failure.is_some()) {
         say(&format!("error: the load {} ended before its time", load.session.spec));
     }

@@ -9,7 +9,7 @@ use crate::page::{Block, Fact, Item};
 const CORES_NAMED_MAX: usize = 8;
 const THREADS_NAMED_MAX: usize = 3;
 
-pub(super) fn block(summary: &ResultSummary) -> Block {
+pub(crate) fn block(summary: &ResultSummary) -> Block {
     let cpu = &summary.cpu;
     let storage = &summary.storage;
     let engine = &summary.engine;
@@ -34,7 +34,7 @@ pub(super) fn block(summary: &ResultSummary) -> Block {
             }),
         ),
     ];
-    Block { title: "What it costs", items: vec![Item::Facts(facts)] }
+    Block::new("What it costs", vec![Item::Facts(facts)])
 }
 
 fn cpu_per_gb(cpu: &CpuCost) -> String {

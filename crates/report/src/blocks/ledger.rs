@@ -7,14 +7,14 @@ use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
 const TITLE: &str = "Where events went";
 
-pub(super) fn block(ledger: &LedgerSummary) -> Block {
+pub(crate) fn block(ledger: &LedgerSummary) -> Block {
     let due = Count {
         events: ledger.sent.events.saturating_add(ledger.lost_at_source.events),
         bytes: ledger.sent.bytes.saturating_add(ledger.lost_at_source.bytes),
     };
     if due.events == 0 {
         let nothing = "No event was sent, so there is nothing to account for.".to_owned();
-        return Block { title: TITLE, items: vec![Item::Text(nothing)] };
+        return Block::new(TITLE, vec![Item::Text(nothing)]);
     }
     let rows = vec![
         row("due at the source", Some(due), due),
@@ -27,7 +27,7 @@ pub(super) fn block(ledger: &LedgerSummary) -> Block {
     ];
     let columns = vec![left("stage"), right("events"), right("bytes"), right("missing")];
     let items = vec![Item::Table(Table { columns, rows }), Item::Text(losses(ledger))];
-    Block { title: TITLE, items }
+    Block::new(TITLE, items)
 }
 
 fn losses(ledger: &LedgerSummary) -> String {

@@ -10,7 +10,7 @@ pub(super) fn soak_seconds(soak: &Soak) -> f64 {
     soak.seconds * f64::from(soak.passes)
 }
 
-pub(super) fn block(summary: &ResultSummary) -> Block {
+pub(crate) fn block(summary: &ResultSummary) -> Block {
     let mut rows = vec![
         rate_row(summary),
         headroom_row(summary),
@@ -21,7 +21,7 @@ pub(super) fn block(summary: &ResultSummary) -> Block {
     rows.extend(summary.loads.iter().map(load_row));
     // What can be long stands last, where it may wrap.
     let columns = vec![left(""), left("required"), left(""), left("proven")];
-    Block { title: "Required and proven", items: vec![Item::Table(Table { columns, rows })] }
+    Block::new("Required and proven", vec![Item::Table(Table { columns, rows })])
 }
 
 fn holds(yes: bool) -> Cell {

@@ -14,7 +14,7 @@ const PASSED_KEPT: usize = 3;
 pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
     let title = "Trials, in the order they were run";
     if trials.is_empty() {
-        return Block { title, items: vec![Item::Text("No trial was run.".to_owned())] };
+        return Block::new(title, vec![Item::Text("No trial was run.".to_owned())]);
     }
     let full = trials.iter().map(|trial| trial.asked_bytes_per_second).fold(0.0, f64::max);
     let hidden = left_out(trials, trials_max);
@@ -30,7 +30,7 @@ pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
             "Left out here: {passed} slower that passed, {failed} faster that failed; result.json has all."
         )));
     }
-    Block { title, items }
+    Block::new(title, items)
 }
 
 fn row(trial: &TrialResult, full: f64) -> Vec<Cell> {

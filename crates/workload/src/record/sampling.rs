@@ -1,13 +1,18 @@
 //! Rates and backlogs of a trial over time, read from the counters of its threads.
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_measure::cpu::{CoreTimes, core_usage};
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::DrainCounters;
 use keepup_stream::source::SourceCounters;
 
 use crate::Context;
+
+/// The busy share of a core is told over at least this long: the kernel counts it in steps of 10 ms.
+const CORES_EVERY_NS: u64 = 250_000_000;
 
 /// All counters at one moment. Bytes are payload bytes since the trial began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,6 +37,9 @@ pub struct Sample {
     pub drain_behind_bytes: u64,
     /// Bytes the drain delivered.
     pub drained_bytes: u64,
+    /// For how long the oldest write, flush or wait for a segment of any volume has been under way, in
+    /// nanoseconds; 0 when none is.
+    pub stall_ns: u64,
 }
 
 impl Sample {
@@ -65,23 +73,64 @@ impl Feeds {
             due_bytes: self.source.due_bytes.load(Relaxed),
             drain_behind_bytes: drain.map_or(0, |d| d.behind_bytes.load(Relaxed)),
             drained_bytes: drain.map_or(0, |d| d.sent_bytes.load(Relaxed)),
+            stall_ns: self.stall_ns(now_ns),
         }
+    }
+
+    fn stall_ns(&self, now_ns: u64) -> u64 {
+        let since = self.recorder.volumes.iter().map(|volume| volume.oldest_ns.load(Relaxed));
+        since.filter(|since_ns| *since_ns > 0).map(|ns| now_ns.saturating_sub(ns)).max().unwrap_or(0)
     }
 }
 
-/// Hands a sample to whoever keeps the result.
-pub(super) fn record_sample(context: &mut Context, sample: &Sample) {
-    let values = [
-        ("due_bytes", sample.due_bytes),
-        ("lost_bytes", sample.lost_bytes),
-        ("sent_bytes", sample.sent_bytes),
-        ("received_bytes", sample.received_bytes),
-        ("written_bytes", sample.written_bytes),
-        ("durable_bytes", sample.durable_bytes),
-        ("pool_bytes", sample.pool_bytes),
-        ("drain_behind_bytes", sample.drain_behind_bytes),
-        ("drained_bytes", sample.drained_bytes),
-    ];
-    let values: BTreeMap<String, f64> = values.iter().map(|&(name, v)| (name.to_owned(), v as f64)).collect();
-    (context.sample)((sample.t_s * 1e3) as u64, values);
+/// Every core at times that are far enough from each other to tell how busy it was between.
+#[derive(Default)]
+pub(super) struct CoreFeed {
+    read_ns: Option<u64>,
 }
+
+impl CoreFeed {
+    /// The cores when it is time to look at them again; `None` too where the kernel does not tell.
+    pub(super) fn read(&mut self, now_ns: u64, root: &Path) -> Option<Vec<CoreTimes>> {
+        if self.read_ns.is_some_and(|read_ns| now_ns.saturating_sub(read_ns) < CORES_EVERY_NS) {
+            return None;
+        }
+        self.read_ns = Some(now_ns);
+        CoreTimes::read_all(root).ok()
+    }
+}
+
+/// Hands samples to whoever keeps the result, with the busy share of each core since the reading before.
+pub(super) fn record_samples(context: &mut Context, samples: &[(Sample, Option<Vec<CoreTimes>>)]) {
+    let mut earlier: Option<&[CoreTimes]> = None;
+    for (sample, cores) in samples {
+        let mut values = values(sample);
+        if let Some(cores) = cores {
+            let usage = earlier.map(|earlier| core_usage(earlier, cores)).unwrap_or_default();
+            let named = |core: u32| format!("core_{core}_busy_percent");
+            values.extend(usage.iter().map(|used| (named(used.core), used.busy_percent)));
+            earlier = Some(cores);
+        }
+        (context.sample)((sample.t_s * 1e3) as u64, values);
+    }
+}
+
+fn values(sample: &Sample) -> BTreeMap<String, f64> {
+    let values = [
+        ("due_bytes", sample.due_bytes as f64),
+        ("lost_bytes", sample.lost_bytes as f64),
+        ("sent_bytes", sample.sent_bytes as f64),
+        ("received_bytes", sample.received_bytes as f64),
+        ("written_bytes", sample.written_bytes as f64),
+        ("durable_bytes", sample.durable_bytes as f64),
+        ("pool_bytes", sample.pool_bytes as f64),
+        ("drain_behind_bytes", sample.drain_behind_bytes as f64),
+        ("drained_bytes", sample.drained_bytes as f64),
+        ("stall_ms", sample.stall_ns as f64 / 1e6),
+    ];
+    values.iter().map(|&(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+#[path = "sampling_tests.rs"]
+mod tests;

@@ -77,6 +77,7 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Export(_)
         | Verb::Net(_)
         | Verb::Register(_)
+        | Verb::Report(_)
         | Verb::Trace(_)
         | Verb::Campaign(_)
         | Verb::Compare(_)

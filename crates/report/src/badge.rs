@@ -1,0 +1,117 @@
+//! A badge: the answer in one small picture, as SVG.
+//!
+//! Invariants: text of a result is escaped; the picture needs nothing from elsewhere; its colour says nothing
+//! that its words do not.
+
+use keepup_measure::stats::median;
+use keepup_results::{Better, Figure, Figures, Stored, Verdict};
+
+use crate::format::{rate, shorten};
+use crate::kinds;
+use crate::page::Tone;
+
+const LABEL: &str = "keepup";
+const HEIGHT: u32 = 20;
+const PADDING: f64 = 6.0;
+/// More than this is no badge.
+const CHARACTERS_MAX: usize = 60;
+
+/// The picture.
+pub(crate) fn render(result: &Stored) -> String {
+    let (text, tone) = answer(result);
+    let text = shorten(&text, CHARACTERS_MAX);
+    let label_width = width(LABEL) + 2.0 * PADDING;
+    let text_width = width(&text) + 2.0 * PADDING;
+    let whole = label_width + text_width;
+    let text = escape(&text);
+    let colour = match tone {
+        Tone::Good => "#00664d",
+        Tone::Doubtful => "#7d5a00",
+        Tone::Bad => "#a63c00",
+        Tone::Plain => "#005a8c",
+    };
+    let words = |x: f64, width: f64, text: &str| {
+        format!(
+            "<text x=\"{:.1}\" y=\"14\" textLength=\"{:.1}\">{text}</text>",
+            x + PADDING,
+            width - 2.0 * PADDING
+        )
+    };
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{whole:.0}\" height=\"{HEIGHT}\" role=\"img\" \
+         aria-label=\"{LABEL}: {text}\"><title>{LABEL}: {text}</title>\
+         <rect width=\"{label_width:.1}\" height=\"{HEIGHT}\" fill=\"#3a4046\"/>\
+         <rect x=\"{label_width:.1}\" width=\"{text_width:.1}\" height=\"{HEIGHT}\" fill=\"{colour}\"/>\
+         <g fill=\"#fff\" font-family=\"Verdana,DejaVu Sans,sans-serif\" font-size=\"11\">{}{}</g></svg>\n",
+        words(0.0, label_width, LABEL),
+        words(label_width, text_width, &text),
+    )
+}
+
+/// What the badge says: the verdict and its rate, or the test and its best figure.
+fn answer(result: &Stored) -> (String, Tone) {
+    if let Stored::Qualify(summary) = result {
+        let tone = match summary.verdict {
+            Verdict::Fit => Tone::Good,
+            Verdict::FitWithLimits | Verdict::Inconclusive => Tone::Doubtful,
+            Verdict::NotFit => Tone::Bad,
+        };
+        let held = summary.qualified_bytes_per_second.or(summary.knee_bytes_per_second);
+        let held = held.map(|held| format!(" {}", rate(held))).unwrap_or_default();
+        return (format!("{}{held}", summary.verdict), tone);
+    }
+    if let Stored::Soak(_) = result {
+        let headline = kinds::page(result, true).headline;
+        return (headline.verdict, headline.tone);
+    }
+    let figures = result.figures();
+    let name = kinds::name(result);
+    let best = best(&figures).map(|text| format!(" {text}")).unwrap_or_default();
+    (format!("{name}{best}"), Tone::Plain)
+}
+
+/// The best of what stands first among the figures.
+fn best(figures: &[Figure]) -> Option<String> {
+    let quantity = figures.first()?.quantity;
+    let all = figures.iter().filter(|figure| figure.quantity == quantity);
+    let medians = all.filter_map(|figure| median(&figure.values));
+    let best = match quantity.better() {
+        Better::Less => medians.reduce(f64::min),
+        Better::More | Better::Neither => medians.reduce(f64::max),
+    };
+    best.map(|value| kinds::told(quantity, value))
+}
+
+/// Width in pixels of a text of 11 pixels, by classes of letters; the picture sets it exactly.
+fn width(text: &str) -> f64 {
+    let letter = |c: char| match c {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 3.6,
+        ' ' | 'f' | 't' | 'r' | '/' | '-' | '(' | ')' | 'I' => 4.6,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 10.2,
+        c if c.is_ascii_uppercase() => 8.0,
+        c if c.is_ascii() => 6.9,
+        _ => 11.0,
+    };
+    text.chars().map(letter).sum()
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // XML has no way to say them.
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+#[path = "badge_tests.rs"]
+mod tests;

@@ -1,0 +1,177 @@
+//! Axes, and the units that figures on them have.
+
+use serde_json::{Value, json};
+
+/// What stands along one side of a chart.
+#[derive(Clone)]
+pub(crate) struct Axis {
+    name: String,
+    kind: Kind,
+    min: Option<f64>,
+    max: Option<f64>,
+    interval: Option<f64>,
+    is_inverse: bool,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Linear,
+    Log,
+    Category(Vec<String>),
+}
+
+impl Axis {
+    /// Figures at equal distances, from 0 unless all are far from it.
+    pub(crate) fn linear(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kind: Kind::Linear,
+            min: None,
+            max: None,
+            interval: None,
+            is_inverse: false,
+        }
+    }
+
+    /// Figures by their ratios; none may be 0 or less.
+    pub(crate) fn log(name: impl Into<String>) -> Self {
+        Self { kind: Kind::Log, ..Self::linear(name) }
+    }
+
+    /// One place for each name.
+    pub(crate) fn category(name: impl Into<String>, names: Vec<String>) -> Self {
+        Self { kind: Kind::Category(names), ..Self::linear(name) }
+    }
+
+    /// From and to where it goes.
+    pub(crate) fn range(self, min: f64, max: f64) -> Self {
+        Self { min: Some(min), max: Some(max), ..self }
+    }
+
+    /// From 0, also when all figures are far from it.
+    pub(crate) fn from_zero(self) -> Self {
+        Self { min: Some(0.0), ..self }
+    }
+
+    /// A figure at each of these distances.
+    pub(crate) fn every(self, interval: f64) -> Self {
+        Self { interval: Some(interval), ..self }
+    }
+
+    /// The first at the top.
+    pub(crate) fn downwards(self) -> Self {
+        Self { is_inverse: true, ..self }
+    }
+
+    pub(crate) fn has_name(&self) -> bool {
+        !self.name.is_empty()
+    }
+
+    /// The axis at the bottom.
+    pub(super) fn across(&self) -> Value {
+        let mut axis = self.common();
+        axis["nameLocation"] = json!("middle");
+        axis["nameGap"] = json!(26);
+        axis
+    }
+
+    /// The axis at the left; its name stands above it, where there is room for it.
+    pub(super) fn up(&self) -> Value {
+        let mut axis = self.common();
+        axis["nameLocation"] = json!(if self.is_inverse { "start" } else { "end" });
+        axis["nameGap"] = json!(8);
+        axis["nameTextStyle"] = json!({ "align": "left" });
+        axis
+    }
+
+    fn common(&self) -> Value {
+        let mut axis = json!({ "name": self.name, "inverse": self.is_inverse });
+        match &self.kind {
+            Kind::Linear => axis["type"] = json!("value"),
+            Kind::Log => axis["type"] = json!("log"),
+            Kind::Category(names) => {
+                axis["type"] = json!("category");
+                axis["data"] = json!(names);
+            }
+        }
+        if let Some(min) = self.min {
+            axis["min"] = json!(min);
+            // From where bars rise: on an axis of ratios there is no 0.
+            axis["startValue"] = json!(min);
+        }
+        if let Some(max) = self.max {
+            axis["max"] = json!(max);
+            // It is where the figures end, not a round one.
+            axis["axisLabel"] = json!({ "showMaxLabel": self.interval.is_some() });
+        }
+        if let Some(interval) = self.interval {
+            axis["interval"] = json!(interval);
+        }
+        axis
+    }
+}
+
+/// A unit, and what a figure in base units is divided by to be in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) divisor: f64,
+    pub(crate) unit: &'static str,
+}
+
+impl Scale {
+    /// A figure in base units in this unit.
+    pub(crate) fn of(self, value: f64) -> f64 {
+        value / self.divisor
+    }
+}
+
+const RATES: [Scale; 4] = [
+    Scale { divisor: 1e9, unit: "GB/s" },
+    Scale { divisor: 1e6, unit: "MB/s" },
+    Scale { divisor: 1e3, unit: "kB/s" },
+    Scale { divisor: 1.0, unit: "B/s" },
+];
+const TIMES: [Scale; 6] = [
+    Scale { divisor: 3600.0, unit: "h" },
+    Scale { divisor: 60.0, unit: "min" },
+    Scale { divisor: 1.0, unit: "s" },
+    Scale { divisor: 1e-3, unit: "ms" },
+    Scale { divisor: 1e-6, unit: "us" },
+    Scale { divisor: 1e-9, unit: "ns" },
+];
+/// A unit is used from this many of it on: 3,000 MB/s reads better than 3 GB/s beside 80 MB/s.
+const RATES_FROM: f64 = 10.0;
+const TIMES_FROM: f64 = 3.0;
+
+fn fitting(scales: &[Scale], most: f64, from: f64) -> Scale {
+    let found = scales.iter().find(|scale| most / scale.divisor >= from);
+    found.or(scales.last()).copied().unwrap_or(Scale { divisor: 1.0, unit: "" })
+}
+
+/// The unit of rates of which `most`, bytes per second, is the highest.
+pub(crate) fn rate_scale(most: f64) -> Scale {
+    fitting(&RATES, most, RATES_FROM)
+}
+
+/// The unit of times of which `most`, seconds, is the longest.
+pub(crate) fn time_scale(most: f64) -> Scale {
+    fitting(&TIMES, most, TIMES_FROM)
+}
+
+/// A figure in as few characters as tell it.
+pub(crate) fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 99.95 || size == 0.0 => 0,
+        size if size >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A size of requests in powers of two, as people say it: "64 KiB".
+pub(crate) fn size_name(bytes: u64) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = units.into_iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    fits.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}

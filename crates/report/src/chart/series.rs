@@ -1,0 +1,218 @@
+//! What is drawn between the axes: lines, bars, dots, and lines that mark a value.
+
+use serde_json::{Value, json};
+
+use super::figure;
+
+/// One thing that is drawn, with all its points.
+pub(crate) struct Series {
+    /// Its name; empty for what needs none in the legend.
+    pub(crate) name: String,
+    pub(crate) colour: &'static str,
+    pub(crate) mark: Mark,
+    /// As the library takes them: a figure, a pair, or an object with its own style.
+    pub(crate) points: Vec<Value>,
+    /// Values along or up that a line marks, with what it is called.
+    pub(crate) lines: Vec<Value>,
+    /// Stretches across, with what they are called.
+    pub(crate) areas: Vec<Value>,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Mark {
+    /// A line, with symbols where the points are few.
+    Line(Dash, Option<Symbol>),
+    /// Bars from the axis.
+    Bars,
+    /// Thin lines from the axis, for a symbol to stand at their ends.
+    Stems,
+    /// Symbols alone.
+    Dots(Symbol),
+}
+
+/// What a legend shows of a series.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Shape {
+    Line(Dash, Option<Symbol>),
+    Dot(Symbol),
+    /// A bar; hollow when its outline alone is drawn.
+    Box {
+        is_hollow: bool,
+    },
+}
+
+/// Which end of a line across a chart its name stands at: the top is the end, unless the axis at the left goes
+/// downwards.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Side {
+    Start,
+    End,
+    /// At the end, and to the right of the line.
+    EndRight,
+    /// At the end, and to its left.
+    EndLeft,
+}
+
+/// How a line is broken.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Dash {
+    Solid,
+    Dashed,
+    Dotted,
+}
+
+/// What stands at a point.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Symbol {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    Cross,
+}
+
+const SYMBOLS: [Symbol; 4] = [Symbol::Circle, Symbol::Square, Symbol::Triangle, Symbol::Diamond];
+const DASHES: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+/// The library has no cross of its own; this is one, as a path.
+const CROSS: &str = "path://M1,0L5,4L9,0L10,1L6,5L10,9L9,10L5,6L1,10L0,9L4,5L0,1Z";
+
+impl Dash {
+    /// The dash of the series with this number, so that no two of few look the same without colour.
+    pub(crate) fn of(number: usize) -> Self {
+        DASHES[number % DASHES.len()]
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Solid => "solid",
+            Self::Dashed => "dashed",
+            Self::Dotted => "dotted",
+        }
+    }
+}
+
+impl Symbol {
+    /// The symbol of the series with this number.
+    pub(crate) fn of(number: usize) -> Self {
+        SYMBOLS[number % SYMBOLS.len()]
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Circle => "circle",
+            Self::Square => "rect",
+            Self::Triangle => "triangle",
+            Self::Diamond => "diamond",
+            Self::Cross => CROSS,
+        }
+    }
+}
+
+impl Series {
+    pub(crate) fn new(name: impl Into<String>, colour: &'static str, mark: Mark, points: Vec<Value>) -> Self {
+        Self { name: name.into(), colour, mark, points, lines: Vec::new(), areas: Vec::new() }
+    }
+
+    /// A line through points; `None` breaks it.
+    pub(crate) fn line(
+        name: impl Into<String>,
+        number: usize,
+        points: impl IntoIterator<Item = (f64, Option<f64>)>,
+    ) -> Self {
+        let points: Vec<Value> = points.into_iter().map(|(x, y)| pair(x, y)).collect();
+        let symbol = (points.len() <= 60).then(|| Symbol::of(number));
+        Self::new(name, super::colour(number), Mark::Line(Dash::of(number), symbol), points)
+    }
+
+    /// With a line at this height.
+    pub(crate) fn with_level(mut self, at: f64, name: &str) -> Self {
+        self.lines.push(json!({ "yAxis": figure(at), "name": name }));
+        self
+    }
+
+    /// With a line at this place along.
+    pub(crate) fn with_place(mut self, at: f64, name: &str, side: Side) -> Self {
+        let (position, align) = match side {
+            Side::Start => ("start", "center"),
+            Side::End => ("end", "center"),
+            Side::EndRight => ("end", "left"),
+            Side::EndLeft => ("end", "right"),
+        };
+        let label = json!({ "position": position, "align": align });
+        self.lines.push(json!({ "xAxis": figure(at), "name": name, "label": label }));
+        self
+    }
+
+    /// With a stretch that is set apart.
+    pub(crate) fn with_area(mut self, from: f64, to: f64, name: &str) -> Self {
+        self.areas.push(json!([{ "xAxis": figure(from), "name": name }, { "xAxis": figure(to) }]));
+        self
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        match self.mark {
+            Mark::Line(dash, symbol) => Shape::Line(dash, symbol),
+            Mark::Bars | Mark::Stems => Shape::Box { is_hollow: false },
+            Mark::Dots(symbol) => Shape::Dot(symbol),
+        }
+    }
+
+    /// The series in the panel with this number.
+    pub(super) fn option(&self, panel: usize) -> Value {
+        let mut option = json!({
+            "name": self.name, "data": self.points, "xAxisIndex": panel, "yAxisIndex": panel,
+            "itemStyle": { "color": self.colour },
+        });
+        match self.mark {
+            Mark::Line(dash, symbol) => {
+                line(&mut option, self.colour, dash);
+                option["showSymbol"] = json!(symbol.is_some());
+                option["symbol"] = json!(symbol.unwrap_or(Symbol::Circle).name());
+                option["symbolSize"] = json!(7);
+            }
+            Mark::Bars => {
+                option["type"] = json!("bar");
+                option["barMaxWidth"] = json!(34);
+                option["barMinHeight"] = json!(1);
+                option["labelLayout"] = json!({ "hideOverlap": true });
+            }
+            Mark::Stems => {
+                option["type"] = json!("bar");
+                option["barWidth"] = json!(2);
+                option["silent"] = json!(true);
+                option["barGap"] = json!("-100%");
+            }
+            Mark::Dots(symbol) => {
+                option["type"] = json!("scatter");
+                option["symbol"] = json!(symbol.name());
+                option["symbolSize"] = json!(11);
+            }
+        }
+        if !self.lines.is_empty() {
+            option["markLine"] = json!({
+                "symbol": "none", "silent": true, "data": self.lines,
+                "lineStyle": { "color": super::TEXT, "type": "dashed", "width": 1 },
+                "label": { "formatter": "{b}", "position": "insideEndTop", "color": super::TEXT, "fontSize": 11,
+                    "backgroundColor": "--page", "padding": [0, 2] },
+            });
+        }
+        if !self.areas.is_empty() {
+            option["markArea"] = json!({
+                "silent": true, "data": self.areas, "itemStyle": { "color": "--band" },
+                "label": { "position": "insideTop", "color": "--soft", "fontSize": 10 },
+            });
+        }
+        option
+    }
+}
+
+fn line(option: &mut Value, colour: &str, dash: Dash) {
+    option["type"] = json!("line");
+    option["lineStyle"] = json!({ "color": colour, "type": dash.name(), "width": 1.6 });
+}
+
+/// A point; without a value the line has a gap there.
+pub(crate) fn pair(x: f64, y: Option<f64>) -> Value {
+    json!([figure(x), y.map_or(Value::Null, figure)])
+}

@@ -1,0 +1,48 @@
+//! The pages of the kinds of results: one file for each says what is shown of it.
+
+mod common;
+mod disk;
+mod latency;
+mod net;
+mod qualify;
+mod register;
+mod replay;
+mod soak;
+mod timeline;
+
+use keepup_results::Stored;
+
+pub(crate) use self::common::{name, told};
+
+use crate::history::History;
+use crate::page::{Document, Page};
+
+/// Trials that fit on the terminal's one page; every other page has all.
+const TERMINAL_TRIALS_MAX: usize = 10;
+
+/// All that is shown of a result where there is room and where it can be drawn.
+pub(crate) fn document(stored: &Stored, history: &History) -> Document {
+    match stored {
+        Stored::Qualify(summary) => qualify::document(summary, history),
+        Stored::Disk(summary) => disk::document(stored, summary),
+        Stored::Net(summary) => net::document(stored, summary),
+        Stored::Register(summary) => register::document(stored, summary),
+        Stored::Replay(summary) => replay::document(stored, summary),
+        Stored::Soak(summary) => soak::document(stored, summary),
+        Stored::Record(_) | Stored::Campaign(_) | Stored::Compare(_) => {
+            common::document(stored, common::Found::default())
+        }
+    }
+}
+
+/// The same as text, in the order in which it is read.
+pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
+    if let Stored::Qualify(summary) = stored {
+        let trials_max = if is_terminal { TERMINAL_TRIALS_MAX } else { usize::MAX };
+        return crate::blocks::page(summary, trials_max);
+    }
+    let document = document(stored, &History::default());
+    let mut page = document.page;
+    page.blocks = document.glance.into_iter().chain(page.blocks).collect();
+    page
+}

@@ -1,0 +1,238 @@
+//! What the pages of all tests have in common: how it was done, how it ended, all figures, loads.
+
+use std::collections::BTreeMap;
+
+use keepup_measure::stats::quantile;
+use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, LoadUnit, Quantity, Stored};
+
+use crate::chart::{Chart, size_name};
+use crate::format::{NOT_MEASURED, bytes, digits, number, or_not_measured, rate, shorten, time};
+use crate::page::{Block, Cell, Document, Fact, Headline, Item, Page, Table, Tone, left, right};
+
+/// Rows of the table of figures at most; the result has all.
+const ROWS_MAX: usize = 600;
+/// Longest name in a table.
+const NAME_CHARACTERS_MAX: usize = 60;
+
+/// What a kind adds to its page.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The answer in two or three words; the test's name without one.
+    pub(super) answer: Option<(String, Tone)>,
+    /// What was found, one sentence each, the most important first.
+    pub(super) sentences: Vec<String>,
+    /// What a reader must know of how it was measured.
+    pub(super) cautions: Vec<String>,
+    /// Charts and tables.
+    pub(super) blocks: Vec<Block>,
+    /// What ran beside it on purpose.
+    pub(super) loads: Vec<LoadResult>,
+}
+
+/// The page of a test.
+pub(super) fn document(stored: &Stored, found: Found) -> Document {
+    let head = stored.head();
+    let mut cautions = found.cautions;
+    let mut cut = Vec::new();
+    cut.extend(head.failure.map(|why| format!("It did not come to its end: {}.", first_line(why))));
+    if head.interrupted {
+        cut.push("It was interrupted: figures are those of its first part.".to_owned());
+    }
+    let (verdict, tone) = found.answer.unwrap_or_else(|| (name(stored), Tone::Plain));
+    let tone = if cut.is_empty() || tone == Tone::Bad { tone } else { Tone::Doubtful };
+    let mut items: Vec<Item> = found.sentences.into_iter().map(Item::Text).collect();
+    items.extend(cut.into_iter().map(Item::Text));
+    let id = if head.id.is_empty() { String::new() } else { format!(", result {}", shorten(head.id, 16)) };
+    let title = format!("{} on this machine, {}{id}", head.workload, head.created);
+    let mut glance = vec![Block::new("How it was done", vec![Item::Facts(how(stored))])];
+    if cautions.is_empty() {
+        cautions.push("Nothing was noted that speaks against these figures.".to_owned());
+        glance.push(Block::new("What to bear in mind", vec![Item::Text(cautions.remove(0))]));
+    } else {
+        glance.push(Block::new("What to bear in mind", vec![Item::List(cautions)]));
+    }
+    let mut blocks = found.blocks;
+    blocks.extend(loads(&found.loads));
+    blocks.extend(figures(&stored.figures()));
+    let repeat = vec![Fact::literal("repeat with", head.command), Fact::new("keepup", head.tool_version)];
+    blocks.push(Block::new("How to repeat", vec![Item::Facts(repeat)]));
+    Document {
+        kind: name(stored),
+        page: Page { headline: Headline { verdict, tone, title, items }, blocks },
+        glance,
+        records: vec![
+            ("Environment of the measurement", head.environment.clone()),
+            ("Plan, as it was run", head.plan.clone()),
+        ],
+    }
+}
+
+/// What was done, as people say it.
+pub(crate) fn name(stored: &Stored) -> String {
+    let head = stored.head();
+    let workload = head.workload.replace('-', " ");
+    match head.kind {
+        Kind::Disk => format!("disk {workload}"),
+        Kind::Net => format!("network {workload}"),
+        _ => workload,
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// The settings that say most, as far as the plan has them.
+fn how(stored: &Stored) -> Vec<Fact> {
+    let plan = stored.head().plan;
+    let mode = plan.get("mode").unwrap_or(plan);
+    let text = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Null => None,
+        other => Some(other.to_string()),
+    };
+    let size = |value: &serde_json::Value| value.as_u64().map(size_name);
+    let mut facts = Vec::new();
+    let mut add =
+        |label: &str, value: Option<String>| facts.extend(value.map(|value| Fact::new(label, value)));
+    for (key, label) in [
+        ("access", "access"),
+        ("engine", "engine"),
+        ("space", "space"),
+        ("target", "target"),
+        ("baseline", "baseline"),
+    ] {
+        add(label, mode.get(key).or_else(|| plan.get(key)).and_then(text));
+    }
+    for (key, label) in [
+        ("file_bytes", "file"),
+        ("request_bytes", "request"),
+        ("event_bytes", "event"),
+        ("chunk_bytes", "chunk"),
+    ] {
+        add(label, plan.get(key).and_then(size));
+    }
+    add("places", Some(places(stored)).filter(|places| !places.is_empty()));
+    let repeats = stored.figures().iter().map(|figure| figure.values.len()).max().unwrap_or(0);
+    add("repeats", (repeats > 0).then(|| repeats.to_string()));
+    facts
+}
+
+fn places(stored: &Stored) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for figure in stored.figures() {
+        if !figure.place.is_empty() && !places.contains(&figure.place) {
+            places.push(figure.place);
+        }
+    }
+    shorten(&places.join(", "), 200)
+}
+
+/// A value in its quantity's unit, in words.
+pub(crate) fn told(quantity: Quantity, value: f64) -> String {
+    match quantity {
+        Quantity::BytesPerSecond => rate(value),
+        Quantity::Bytes => bytes(value as u64),
+        Quantity::MeanSeconds
+        | Quantity::P99Seconds
+        | Quantity::MaxSeconds
+        | Quantity::SetUpSeconds
+        | Quantity::SecondsPerRegister => time(value),
+        Quantity::OperationsPerSecond => format!("{} /s", digits(value)),
+        Quantity::Lost => number(value as u64),
+        Quantity::CpuSecondsPerGb | Quantity::CoresBusy => format!("{} {}", digits(value), quantity.unit()),
+    }
+}
+
+/// The middle value with the lowest and the highest, where there are several.
+fn spread(figure: &Figure) -> String {
+    let at = |q: f64| quantile(&figure.values, q).map(|value| told(figure.quantity, value));
+    let Some(middle) = at(0.5) else { return NOT_MEASURED.to_owned() };
+    match (at(0.0), at(1.0)) {
+        (Some(least), Some(most)) if least != most => {
+            // A unit that is the same is said once.
+            let without = |text: &str| match (text.rsplit_once(' '), middle.rsplit_once(' ')) {
+                (Some((figure, unit)), Some((_, same))) if unit == same => figure.to_owned(),
+                _ => text.to_owned(),
+            };
+            format!("{middle} ({} to {})", without(&least), without(&most))
+        }
+        _ => middle,
+    }
+}
+
+/// All figures: a row for each thing in each place, a column for each quantity.
+fn figures(figures: &[Figure]) -> Option<Block> {
+    let mut quantities: Vec<Quantity> = figures.iter().map(|figure| figure.quantity).collect();
+    quantities.sort_unstable();
+    quantities.dedup();
+    let mut rows: Vec<(&str, &str)> = Vec::new();
+    let mut cells: BTreeMap<(&str, &str, Quantity), &Figure> = BTreeMap::new();
+    for figure in figures {
+        let row = (figure.place.as_str(), figure.what.as_str());
+        if rows.last() != Some(&row) && !rows.contains(&row) {
+            rows.push(row);
+        }
+        cells.insert((row.0, row.1, figure.quantity), figure);
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let with_place = rows.iter().any(|row| row.0 != rows[0].0);
+    let mut columns = if with_place { vec![left("place"), left("what")] } else { vec![left("what")] };
+    columns.extend(quantities.iter().map(|quantity| right(quantity.name())));
+    let row = |(place, what): &(&str, &str)| -> Vec<Cell> {
+        let mut row: Vec<Cell> = Vec::new();
+        if with_place {
+            row.push(shorten(place, NAME_CHARACTERS_MAX).into());
+        }
+        row.push(shorten(what, NAME_CHARACTERS_MAX).into());
+        let of = |quantity: &Quantity| cells.get(&(*place, *what, *quantity)).map(|figure| spread(figure));
+        row.extend(quantities.iter().map(|quantity| of(quantity).unwrap_or_default().into()));
+        row
+    };
+    let drawn = rows.iter().take(ROWS_MAX).map(row).collect();
+    let mut items = vec![Item::Table(Table { columns, rows: drawn })];
+    if rows.len() > ROWS_MAX {
+        items.push(Item::Text(format!("{} more rows are in result.json.", rows.len() - ROWS_MAX)));
+    }
+    Some(Block::new("All figures: medians, and from the lowest to the highest", items))
+}
+
+/// What ran beside it.
+fn loads(loads: &[LoadResult]) -> Option<Block> {
+    let row = |load: &LoadResult| -> Vec<Cell> {
+        let amount = |value: f64| match load.unit {
+            LoadUnit::BytesPerSecond => rate(value),
+            LoadUnit::Cores => format!("{} cores", digits(value)),
+        };
+        let mark = match (&load.failure, load.fell_short) {
+            (Some(why), _) => Cell::toned(format!("ended: {}", first_line(why)), Tone::Bad),
+            (None, true) => Cell::toned("fell short", Tone::Doubtful),
+            (None, false) => Cell::toned("holds", Tone::Good),
+        };
+        vec![
+            shorten(&load.spec, NAME_CHARACTERS_MAX).into(),
+            amount(load.asked).into(),
+            or_not_measured(load.achieved, amount).into(),
+            or_not_measured(load.cores(), |cores| format!("{} cores", digits(cores))).into(),
+            mark,
+        ]
+    };
+    let columns = vec![left("load"), right("asked"), right("achieved"), right("its CPU"), left("")];
+    let rows: Vec<Vec<Cell>> = loads.iter().map(row).collect();
+    let many = rows.len().min(ROWS_MAX);
+    let table = Table { columns, rows: rows.into_iter().take(many).collect() };
+    (!loads.is_empty()).then(|| Block::new("What ran beside it, run by run", vec![Item::Table(table)]))
+}
+
+/// A chart as a piece of a block.
+pub(super) fn item(chart: Chart) -> Item {
+    Item::Chart(Box::new(chart))
+}
+
+/// A block of charts; `None` without any.
+pub(super) fn charts(title: &str, charts: impl IntoIterator<Item = Chart>) -> Option<Block> {
+    let items: Vec<Item> = charts.into_iter().map(item).collect();
+    (!items.is_empty()).then(|| Block::new(title, items))
+}

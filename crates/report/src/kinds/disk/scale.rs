@@ -1,0 +1,87 @@
+//! One volume, two, up to all of them: what each more gives and what it costs, in two charts over one axis.
+
+use keepup_results::{DiskFinding, DiskPhase, DiskSummary};
+
+use super::{NAME_CHARACTERS_MAX, middle, places};
+use crate::chart::{Axis, Chart, Series, figure, plot, rate_scale, short};
+use crate::format::{percent, shorten};
+use crate::kinds::common::charts;
+use crate::page::{Block, Cell, Table, left, right};
+
+pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
+    sentences.extend(finding(summary));
+    let drawn = places(summary).into_iter().flat_map(|place| drawn(summary, &place)).collect::<Vec<_>>();
+    let mut block: Vec<Block> =
+        charts("Rate and CPU against the number of volumes", drawn).into_iter().collect();
+    block.iter_mut().for_each(|block| block.is_beside = true);
+    block
+}
+
+fn finding(summary: &DiskSummary) -> Option<String> {
+    let found = summary.runs.iter().rev().find_map(|run| match &run.finding {
+        Some(DiskFinding::Scale(found)) => Some(found),
+        _ => None,
+    })?;
+    let volumes = crate::format::plural(u64::from(found.knee_volumes), "volume");
+    let knee = match found.knee_is_beyond {
+        true => format!("Up to {volumes} each one more paid; where that ends was not reached."),
+        false => format!("After {volumes} one more adds less than half of what the first one gave."),
+    };
+    let cost =
+        found.cpu_per_volume.map(|cpu| format!(" Each volume costs {} of a core.", percent(cpu * 100.0)));
+    Some(format!("{knee}{}", cost.unwrap_or_default()))
+}
+
+fn drawn(summary: &DiskSummary, place: &str) -> Vec<Chart> {
+    let kinds = summary.kinds();
+    let phases: Vec<&str> = kinds.iter().filter(|kind| kind.0 == place).map(|kind| kind.1).collect();
+    let names: Vec<String> = phases.iter().map(|phase| (*phase).to_owned()).collect();
+    let values = |of: &dyn Fn(&DiskPhase) -> Option<f64>| -> Vec<Option<f64>> {
+        phases.iter().map(|phase| middle(summary, place, phase, of)).collect()
+    };
+    let rates = values(&DiskPhase::bytes_per_second);
+    let unit = rate_scale(rates.iter().flatten().copied().fold(0.0, f64::max));
+    let rates: Vec<Option<f64>> = rates.iter().map(|rate| rate.map(|rate| unit.of(rate))).collect();
+    let share =
+        |seconds: f64, phase: &DiskPhase| (phase.seconds > 0.0).then(|| 100.0 * seconds / phase.seconds);
+    let ours = values(&|phase| share(phase.cpu_seconds, phase));
+    let machine = values(&|phase| share(phase.machine_cpu_seconds?, phase));
+    let line = |name: &str, number: usize, values: &[Option<f64>]| {
+        let mut line = Series::line(name, number, []);
+        line.points = values.iter().map(|value| figure(value.unwrap_or(f64::NAN))).collect();
+        line
+    };
+    let of = |title: &str, unit: &str, series: &[Series], columns: &[(&str, &[Option<f64>])]| {
+        let mut heads = vec![left("")];
+        heads.extend(columns.iter().map(|(name, _)| right(*name)));
+        let row = |(number, name): (usize, &String)| -> Vec<Cell> {
+            let cell = |values: &[Option<f64>]| {
+                values.get(number).copied().flatten().map_or_else(String::new, short)
+            };
+            std::iter::once(Cell::from(name.as_str()))
+                .chain(columns.iter().map(|(_, v)| cell(v).into()))
+                .collect()
+        };
+        Chart {
+            title: title.to_owned(),
+            table: Table { columns: heads, rows: (0..).zip(&names).map(row).collect() },
+            ..plot(&Axis::category("at once", names.clone()), &Axis::linear(unit).from_zero(), series, 210)
+        }
+    };
+    let place = shorten(place, NAME_CHARACTERS_MAX);
+    let rate_name = format!("rate, {}", unit.unit);
+    vec![
+        of(
+            &format!("Rate of all volumes together, {}: {place}", unit.unit),
+            &rate_name,
+            &[line("all together", 0, &rates)],
+            &[(&rate_name, &rates)],
+        ),
+        of(
+            &format!("CPU, per cent of one core: {place}"),
+            "CPU, per cent of a core",
+            &[line("keepup with its kernel workers", 0, &ours), line("the whole machine", 1, &machine)],
+            &[("keepup, per cent", &ours), ("whole machine, per cent", &machine)],
+        ),
+    ]
+}

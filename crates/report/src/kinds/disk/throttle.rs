@@ -1,0 +1,117 @@
+//! Paced writers against readers: maps of what was written, how long a write took, and what a reader still got.
+
+use keepup_results::{DiskPart, DiskPhase, DiskSummary};
+
+use super::{NAME_CHARACTERS_MAX, middle, places};
+use crate::chart::{Chart, Heat, Scale, heat, rate_scale, short, time_scale};
+use crate::format::{rate, shorten};
+use crate::kinds::common::charts;
+use crate::page::{Block, Table, left, right};
+
+/// One phase, as its name says it.
+struct Setting<'a> {
+    phase: &'a str,
+    writers: u64,
+    pace: &'a str,
+    readers: &'a str,
+}
+
+pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for place in places(summary) {
+        let kinds = summary.kinds();
+        let all: Vec<Setting<'_>> =
+            kinds.iter().filter(|kind| kind.0 == place).filter_map(|kind| setting(kind.1)).collect();
+        let mut readers: Vec<&str> = Vec::new();
+        all.iter().for_each(|setting| {
+            if !readers.contains(&setting.readers) {
+                readers.push(setting.readers)
+            }
+        });
+        for reader in readers {
+            let of: Vec<&Setting<'_>> = all.iter().filter(|setting| setting.readers == reader).collect();
+            let alone = of.iter().find(|setting| setting.writers == 0);
+            let alone = alone.and_then(|setting| middle(summary, &place, setting.phase, |p| moved(p, false)));
+            sentences.extend(alone.map(|alone| format!("Without any writer {reader} got {}.", rate(alone))));
+            let title = format!("{}: {reader}", shorten(&place, NAME_CHARACTERS_MAX));
+            let maps = maps(summary, &place, &of);
+            let mut block: Vec<Block> = charts(&title, maps).into_iter().collect();
+            block.iter_mut().for_each(|block| block.is_beside = true);
+            blocks.extend(block);
+        }
+    }
+    blocks
+}
+
+/// Number, pace and readers from a name as in "2 writers every 5ms, 1 reader flat out".
+fn setting(phase: &str) -> Option<Setting<'_>> {
+    let (writers, readers) = phase.split_once(", ")?;
+    let (number, rest) = writers.split_once(' ')?;
+    let pace = rest.trim_start_matches("writers").trim_start_matches("writer").trim();
+    Some(Setting { phase, writers: number.parse().ok()?, pace, readers })
+}
+
+fn of_side(phase: &DiskPhase, writes: bool) -> impl Iterator<Item = &DiskPart> {
+    phase.parts.iter().filter(move |part| part.writes == writes)
+}
+
+/// Rate of all writers or all readers, bytes per second.
+fn moved(phase: &DiskPhase, writes: bool) -> Option<f64> {
+    of_side(phase, writes).filter_map(DiskPart::bytes_per_second).reduce(|a, b| a + b)
+}
+
+/// The time that 99 of 100 events of the slowest writer stayed below, seconds.
+fn slowest(phase: &DiskPhase) -> Option<f64> {
+    let times = of_side(phase, true).filter_map(|part| part.latency.or(part.service));
+    times.map(|times| times.p99_ns).max().map(|ns| ns as f64 / 1e9)
+}
+
+fn maps(summary: &DiskSummary, place: &str, settings: &[&Setting<'_>]) -> Vec<Chart> {
+    let mut paces: Vec<&str> = Vec::new();
+    let mut numbers: Vec<u64> = Vec::new();
+    for setting in settings.iter().filter(|setting| setting.writers > 0) {
+        if !paces.contains(&setting.pace) {
+            paces.push(setting.pace);
+        }
+        if !numbers.contains(&setting.writers) {
+            numbers.push(setting.writers);
+        }
+    }
+    numbers.sort_unstable();
+    let fields = |of: &dyn Fn(&DiskPhase) -> Option<f64>| -> Vec<(usize, usize, f64)> {
+        let field = |setting: &&Setting<'_>| {
+            let across = paces.iter().position(|pace| *pace == setting.pace)?;
+            let up = numbers.iter().position(|number| *number == setting.writers)?;
+            Some((across, up, middle(summary, place, setting.phase, of)?))
+        };
+        settings.iter().filter_map(field).collect()
+    };
+    let map = |title: &str, fields: Vec<(usize, usize, f64)>, scale: fn(f64) -> Scale| {
+        let unit = scale(fields.iter().map(|field| field.2).fold(0.0, f64::max));
+        let fields: Vec<_> = fields.into_iter().map(|(x, y, value)| (x, y, unit.of(value))).collect();
+        let row = |(x, y, value): &(usize, usize, f64)| {
+            vec![numbers[*y].to_string().into(), paces[*x].into(), short(*value).into()]
+        };
+        let rows = fields.iter().map(row).collect();
+        let columns = vec![right("writers"), left("pace"), right(unit.unit)];
+        let map = Heat {
+            across: ("pace of each writer".into(), paces.iter().map(|pace| (*pace).to_owned()).collect()),
+            up: ("writers".into(), numbers.iter().map(u64::to_string).collect()),
+            fields,
+            unit: unit.unit,
+        };
+        (!map.fields.is_empty()).then(|| Chart {
+            title: format!("{title}, {}", unit.unit),
+            table: Table { columns, rows },
+            ..heat(&map)
+        })
+    };
+    [
+        map("Written by all writers", fields(&|phase| moved(phase, true)), rate_scale),
+        map("Read by all readers meanwhile", fields(&|phase| moved(phase, false)), rate_scale),
+        map("99 of 100 events of the slowest writer took at most", fields(&slowest), time_scale),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
