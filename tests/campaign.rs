@@ -269,9 +269,18 @@ fn ctrl_c_keeps_what_there_is_and_says_how_to_go_on() {
 }
 
 /// A cell that works and one that cannot here: nobody answers there.
-const HALF: &str = "name = \"half\"\nrepetitions = 2\n[run]\nverb = \"register read\"\ntrials = 5\ndepth = 1\n\
-                    [axes]\ntarget = [{ label = \"memory\", args = \"ram\" }, \
-                    { label = \"board\", args = \"ipbus://127.0.0.1:9\" }]\n[baseline]\ntarget = \"memory\"\n";
+const HALF: &str = r#"
+name = "half"
+repetitions = 2
+[run]
+verb = "register read"
+trials = 5
+depth = 1
+[axes]
+target = [{ label = "memory", args = "ram" }, { label = "board", args = "ipbus://127.0.0.1:9" }]
+[baseline]
+target = "memory"
+"#;
 
 #[test]
 fn a_cell_that_fails_is_told_and_the_rest_is_run() {
@@ -322,7 +331,7 @@ fn what_cannot_be_run_is_refused_before_the_first_byte() {
         ("verb = \"disk sweep\"\n[axes]\nvolume = [\"a\", \"/proc\"]", 2, "cell 2 (/proc) cannot be run"),
         ("verb = \"disk sweep\"\n[axes]\nvolume = []", 2, "axes.volume: it has no values"),
         (
-            "verb = \"disk sweep\"\n[axes]\nvolume = [\"a\"]\n[[skip]]\nwhen = { volume = \"a\" }\nwhy = \"no\"",
+            "verb = \"disk sweep\"\n[axes]\nvolume = [\"a\"]\n[[skip]]\nwhen.volume = \"a\"\nwhy = \"no\"",
             2,
             "every cell",
         ),

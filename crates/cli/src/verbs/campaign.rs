@@ -44,9 +44,9 @@ enum Verb {
 
 /// Run the campaign of a file
 ///
-/// Every cell is a command of keepup with a result of its own. Ends with 0 when all runs ended so; 1 when any
-/// was not fit, lost data or crashed; 4 when any could not be made here; 5 when any is inconclusive, or a rule
-/// of [stop] left some; the first of these that holds.
+/// Every cell is a command of keepup with a result of its own. Ends with 1 when any run was not fit, lost
+/// data or crashed; else with 4 when any could not be made here; else with 5 when any is inconclusive, or a
+/// rule of [stop] left some; else with 0.
 #[derive(clap::Args)]
 struct RunArgs {
     /// What varies, in TOML

@@ -18,7 +18,7 @@ use crate::exit::UsageError;
 const AT_ONCE_MAX: usize = 8;
 
 /// The first cell of every command, in the order of cells; without those that are left out.
-fn commands<'a>(cells: &'a [Cell]) -> Vec<&'a Cell> {
+fn commands(cells: &[Cell]) -> Vec<&Cell> {
     let mut seen = BTreeMap::new();
     cells.iter().filter(|cell| cell.skipped.is_none() && seen.insert(&cell.arguments, ()).is_none()).collect()
 }
