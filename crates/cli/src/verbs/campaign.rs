@@ -216,6 +216,7 @@ impl Sitting {
             false => result(&table::page(&summary)),
         }
         let path = self.directory.path().display();
+        super::report::keep(self.directory.path());
         say(&format!("result: {path}"));
         if let Some(failure) = failure {
             return Err(failure.into());
