@@ -50,5 +50,8 @@ pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
     let document = document(stored, &History::default());
     let mut page = document.page;
     page.blocks = document.glance.into_iter().chain(page.blocks).collect();
+    if matches!(stored, Stored::Campaign(summary) if summary.paper.is_some()) {
+        page.blocks = paper::without_charts(page.blocks);
+    }
     page
 }

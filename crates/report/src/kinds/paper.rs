@@ -10,6 +10,8 @@ use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot};
 use crate::format::digits;
 use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
+/// Most rows of a figure's numbers where it cannot be drawn.
+const ROWS_MAX: usize = 40;
 /// Height of a figure in pixels.
 const HEIGHT: u32 = 260;
 
@@ -37,9 +39,31 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &Paper
         sentences: paper.findings.clone(),
         cautions,
         blocks,
+        is_summed_up: true,
         ..Found::default()
     };
     let mut document = common::document(stored, found);
+    let volumes: Vec<&str> = summary
+        .axes
+        .iter()
+        .filter(|axis| axis.name == "volume")
+        .flat_map(|axis| &axis.labels)
+        .map(String::as_str)
+        .collect();
+    let mut facts = vec![
+        Fact::new("repeated on", paper.machine.as_str()),
+        Fact::new(
+            "in turns",
+            format!(
+                "{}, {} repetitions of {} cells",
+                summary.order, summary.repetitions, summary.totals.cells
+            ),
+        ),
+    ];
+    if !volumes.is_empty() {
+        facts.push(Fact::new("volumes", volumes.join(", ")));
+    }
+    document.glance[0] = Block::new("How it was done", vec![Item::Facts(facts)]);
     document.page.headline.title =
         format!("{}. Repeated on: {}, {}", paper.source, paper.machine, summary.created);
     document
@@ -63,27 +87,35 @@ fn answers(paper: &PaperPage) -> Block {
 }
 
 fn table(table: &PaperTable) -> Block {
-    let with_notes = table.rows.iter().any(|row| row.note.is_some());
     let mut columns = vec![left(table.head.as_str())];
     columns.extend(table.columns.iter().map(|column| match column.unit.is_empty() {
         true => right(column.title.as_str()),
         false => right(format!("{}, {}", column.title, column.unit)),
     }));
-    if with_notes {
-        columns.push(left(""));
-    }
-    let row = |row: &PaperRow| -> Vec<Cell> {
+    let mut notes: Vec<String> = Vec::new();
+    let mut row = |row: &PaperRow| -> Vec<Cell> {
         let tone = if row.is_here { Tone::Good } else { Tone::Plain };
-        let name = if row.is_here { format!("▶ {}", row.name) } else { row.name.clone() };
+        let mark = row.note.as_ref().map_or_else(String::new, |note| {
+            let known = notes.iter().position(|known| known == note);
+            let number = known.unwrap_or_else(|| {
+                notes.push(note.clone());
+                notes.len() - 1
+            });
+            format!(" [{}]", number + 1)
+        });
+        let name =
+            if row.is_here { format!("▶ {}{mark}", row.name) } else { format!("{}{mark}", row.name) };
         let mut cells = vec![Cell::toned(name, tone)];
         cells.extend(row.cells.iter().map(|cell| Cell::toned(told(cell), tone)));
-        if with_notes {
-            cells.push(row.note.clone().unwrap_or_default().into());
-        }
         cells
     };
-    let drawn = Table { columns, rows: table.rows.iter().map(row).collect() };
-    Block::new(format!("{}: {}", capital(&table.stands), table.title), vec![Item::Table(drawn)])
+    let rows = table.rows.iter().map(&mut row).collect();
+    let mut items = vec![Item::Table(Table { columns, rows })];
+    if !notes.is_empty() {
+        let numbered = notes.iter().enumerate().map(|(n, note)| format!("[{}] {note}", n + 1));
+        items.push(Item::List(numbered.collect()));
+    }
+    Block::new(format!("{}: {}", capital(&table.stands), table.title), items)
 }
 
 /// A figure: the median, with the lowest and the highest where they differ.
@@ -166,4 +198,18 @@ fn cells(summary: &CampaignSummary) -> Block {
         vec![Fact::new("in turns", format!("{}, {} repetitions", summary.order, summary.repetitions))];
     let table = Table { columns, rows: rows.collect() };
     Block::new("What was run", vec![Item::Facts(facts), Item::Table(table)])
+}
+
+/// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what is
+/// empty then goes.
+pub(super) fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
+    let undrawn = |item: Item| match item {
+        Item::Chart(chart) if chart.table.rows.len() <= ROWS_MAX => Some(Item::Table(chart.table)),
+        Item::Chart(_) => None,
+        other => Some(other),
+    };
+    let blocks = blocks
+        .into_iter()
+        .map(|block| Block { items: block.items.into_iter().filter_map(undrawn).collect(), ..block });
+    blocks.filter(|block| !block.items.is_empty()).collect()
 }
