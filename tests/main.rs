@@ -6,6 +6,8 @@ mod bad_clients;
 mod bad_recordings;
 #[path = "bottlenecks.rs"]
 mod bottlenecks;
+#[path = "campaign.rs"]
+mod campaign;
 #[path = "common.rs"]
 mod common;
 #[path = "disk.rs"]

@@ -30,6 +30,13 @@ impl Cell {
     pub fn is_confounded(&self) -> bool {
         self.changed.len() > 1 || self.settings.len() > 1
     }
+
+    /// The command as one would type it.
+    #[must_use]
+    pub fn command(&self) -> String {
+        let words = self.arguments.iter().map(|argument| quoted(argument));
+        std::iter::once("keepup".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Campaign {
@@ -137,6 +144,16 @@ impl Campaign {
             cell.alone = changed.iter().map(alone).collect();
         }
         cell.changed = changed.into_iter().map(|n| self.axes[n].name.clone()).collect();
+    }
+}
+
+/// A word of a command, quoted where a shell would need it.
+#[must_use]
+pub fn quoted(argument: &str) -> String {
+    let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c));
+    match is_plain && !argument.is_empty() {
+        true => argument.to_owned(),
+        false => format!("'{}'", argument.replace('\'', "'\\''")),
     }
 }
 

@@ -50,16 +50,10 @@ impl CampaignDirectory {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn create(
-        out: &Path,
-        id: &str,
-        campaign: &Campaign,
-        text: &str,
-        begun: &Begun,
-    ) -> Result<Self, CampaignError> {
+    pub fn create(out: &Path, campaign: &Campaign, text: &str, begun: &Begun) -> Result<Self, CampaignError> {
         fs::create_dir_all(out).map_err(CampaignError::io("make", out))?;
-        let path = out.join(default_name(&campaign.name, id, begun.created_unix_ns)?);
-        let directory = ResultDirectory::create(&path, id)?;
+        let path = out.join(default_name(&campaign.name, &begun.id, begun.created_unix_ns)?);
+        let directory = ResultDirectory::create(&path, &begun.id)?;
         let lock = locked(&path)?;
         let plan = path.join(PLAN);
         fs::write(&plan, text).map_err(CampaignError::io("write", &plan))?;
@@ -68,7 +62,7 @@ impl CampaignDirectory {
             t_unix_ns: begun.created_unix_ns,
             schema_version: CampaignSummary::SCHEMA_VERSION,
             tool_version: begun.tool_version.clone(),
-            id: id.to_owned(),
+            id: begun.id.clone(),
             kind: Kind::Campaign,
             command: begun.command.clone(),
             profile: campaign.name.clone(),
@@ -256,7 +250,7 @@ pub(crate) fn has_figures(exit_code: i32) -> bool {
 /// What a result measured; nothing where it cannot be read.
 #[must_use]
 pub fn figures_of(directory: &Path) -> Vec<Figure> {
-    StoredResult::open(directory).map(|result| result.summary.figures()).unwrap_or_default()
+    StoredResult::open(directory).map_or_else(|_| Vec::new(), |stored| stored.summary.figures())
 }
 
 /// Takes the lock, and writes this process's number into it.

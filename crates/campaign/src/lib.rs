@@ -9,6 +9,7 @@
 //! written down, and not before; a directory of a run that was cut off is kept aside, never overwritten.
 
 mod cells;
+mod compare;
 mod directory;
 mod drive;
 mod error;
@@ -18,7 +19,8 @@ mod plan;
 mod state;
 mod summary;
 
-pub use cells::Cell;
+pub use cells::{Cell, quoted};
+pub use compare::{Candidate, CompareError, CompareOptions, Published, compare};
 pub use directory::{CampaignDirectory, Found, figures_of};
 pub use drive::{Ending, News, RunReport, Runner, drive};
 pub use error::CampaignError;

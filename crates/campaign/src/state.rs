@@ -291,4 +291,4 @@ fn order(campaign: &Campaign, cells: &[Cell]) -> Vec<(u32, u32)> {
 
 #[cfg(test)]
 #[path = "state_tests.rs"]
-mod tests;
+pub(crate) mod tests;

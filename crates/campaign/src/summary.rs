@@ -65,7 +65,7 @@ fn summary_of(state: &State, cell: &Cell) -> CampaignCell {
     CampaignCell {
         number: cell.number,
         coordinates: state.campaign().coordinates(cell),
-        command: command(&cell.arguments),
+        command: cell.command(),
         baseline: cell.baseline,
         changed: cell.changed.clone(),
         settings: cell.settings.clone(),
@@ -86,16 +86,6 @@ fn told(run: &RunDone) -> CampaignRun {
         seconds: run.seconds,
         why: run.why.clone(),
     }
-}
-
-/// The command as one would type it, quoted where a shell would need it.
-fn command(arguments: &[String]) -> String {
-    let quote = |arg: &String| {
-        let is_plain =
-            !arg.is_empty() && arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c));
-        if is_plain { arg.clone() } else { format!("'{}'", arg.replace('\'', "'\\''")) }
-    };
-    std::iter::once("keepup".to_owned()).chain(arguments.iter().map(quote)).collect::<Vec<_>>().join(" ")
 }
 
 /// Figures of all runs, values of one behind those of the other.
@@ -166,8 +156,11 @@ fn ratio(figure: &Figure, pairs: &[(f64, f64)]) -> Option<CampaignRatio> {
         Better::More | Better::Neither => pairs.to_vec(),
     };
     let interval = bootstrap_median_ratio(&turned, RESAMPLES, SEED);
-    let alone = || turned.first().map(|(first, second)| first / second).filter(|ratio| ratio.is_finite());
-    let ratio = interval.map(|interval| interval.value).or_else(alone)?;
+    let alone = match turned[..] {
+        [(first, second)] => Some(first / second).filter(|ratio| ratio.is_finite()),
+        _ => None,
+    };
+    let ratio = interval.map(|interval| interval.value).or(alone)?;
     let (lower, upper) = (interval.map(|i| i.lower), interval.map(|i| i.upper));
     let holds_one = interval.is_none_or(|i| (i.lower..=i.upper).contains(&1.0));
     Some(CampaignRatio {

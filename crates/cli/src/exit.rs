@@ -1,7 +1,7 @@
 //! Exit codes, and which error ends in which.
 use std::process::ExitCode;
 
-use keepup_campaign::CampaignError;
+use keepup_campaign::{CampaignError, CompareError};
 use keepup_plan::ProfileError;
 use keepup_qualify::QualifyError;
 use keepup_recorder::RecorderError;
@@ -85,7 +85,10 @@ impl Exit {
         if let Some(e) = cause.downcast_ref::<CampaignError>() {
             return Some(Self::of_campaign(e));
         }
-        let usage = cause.is::<ProfileError>() || cause.is::<UsageError>();
+        if let Some(e) = cause.downcast_ref::<ResultsError>() {
+            return Some(Self::of_results(e));
+        }
+        let usage = cause.is::<ProfileError>() || cause.is::<UsageError>() || cause.is::<CompareError>();
         usage.then_some(Self::Usage)
     }
 
@@ -139,6 +142,23 @@ impl Exit {
                 Self::Unsafe
             }
             _ => Self::Usage,
+        }
+    }
+
+    fn of_results(error: &ResultsError) -> Self {
+        match error {
+            ResultsError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::Usage,
+            ResultsError::NotAResult { .. }
+            | ResultsError::NotASummary { .. }
+            | ResultsError::SchemaVersion { .. }
+            | ResultsError::BadName { .. } => Self::Usage,
+            ResultsError::NotEmpty { .. } | ResultsError::NotADirectory { .. } => Self::Unsafe,
+            ResultsError::Summary { .. } | ResultsError::Event { .. } | ResultsError::CutOff { .. } => {
+                Self::Failed
+            }
+            ResultsError::Io { .. } | ResultsError::LogBroken { .. } | ResultsError::Unwritable { .. } => {
+                Self::Environment
+            }
         }
     }
 

@@ -46,6 +46,7 @@ enum Verb {
     Replay(verbs::replay::Args),
     ReplaySet(verbs::replay::SetArgs),
     Campaign(verbs::campaign::Args),
+    Compare(verbs::compare::Args),
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
     Profile(verbs::profile::Args),
@@ -55,7 +56,7 @@ impl Verb {
     /// Whether it measures, can say beforehand what it will write, and keeps its result where it is told to.
     fn keeps_a_result(&self) -> bool {
         match self {
-            Self::Qualify(_) | Self::Replay(_) | Self::ReplaySet(_) => true,
+            Self::Qualify(_) | Self::Replay(_) | Self::ReplaySet(_) | Self::Soak(_) => true,
             Self::Disk(args) => args.keeps_a_result(),
             Self::Net(args) => args.keeps_a_result(),
             Self::Register(args) => args.keeps_a_result(),
@@ -94,6 +95,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Replay(args) => verbs::replay::run(args),
         Verb::ReplaySet(args) => verbs::replay::run_set(args),
         Verb::Campaign(args) => verbs::campaign::run(args),
+        Verb::Compare(args) => verbs::compare::run(args),
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),

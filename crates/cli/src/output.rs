@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
+use keepup_campaign::quoted;
 use keepup_recording::reader::Recording;
 use keepup_stream::ledger::LossCause;
 
@@ -50,14 +51,6 @@ fn told_command(arguments: impl Iterator<Item = String>) -> String {
         }
     });
     std::iter::once("keepup".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(argument: &str) -> String {
-    let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c));
-    match is_plain && !argument.is_empty() {
-        true => argument.to_owned(),
-        false => format!("'{}'", argument.replace('\'', "'\\''")),
-    }
 }
 
 /// Prints a line for people on stderr.

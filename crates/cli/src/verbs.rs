@@ -1,6 +1,7 @@
 //! One file per verb.
 pub(crate) mod campaign;
 pub(crate) mod cat;
+pub(crate) mod compare;
 pub(crate) mod disk;
 pub(crate) mod doctor;
 pub(crate) mod drain;

@@ -8,7 +8,7 @@ mod machine;
 mod network;
 mod volume;
 
-pub use compare::Difference;
+pub use compare::{Difference, differences};
 pub use machine::{Cpu, Kernel, Machine, MemorySettings};
 pub use network::{Interface, Network};
 pub use volume::{Disk, Volume, VolumeFree};

@@ -139,21 +139,28 @@ pub struct CampaignTotals {
 }
 
 impl CampaignCell {
-    /// Its labels in one line.
+    /// What it is called: its labels in the order of `axes`.
     #[must_use]
-    pub fn name(&self) -> String {
-        self.coordinates.values().map(String::as_str).collect::<Vec<_>>().join(", ")
+    pub fn name(&self, axes: &[CampaignAxis]) -> String {
+        let labels = axes.iter().filter_map(|axis| self.coordinates.get(&axis.name));
+        labels.map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 }
 
 impl Figures for CampaignSummary {
-    /// Those of all cells; each is named with its cell.
+    /// Those of all cells; the place says which, and where within it unless a label does so already.
     fn figures(&self) -> Vec<Figure> {
         let of_cell = |cell: &CampaignCell| {
-            let name = cell.name();
-            let named =
-                |figure: &Figure| Figure { what: format!("{name}: {}", figure.what), ..figure.clone() };
-            cell.figures.iter().map(named).collect::<Vec<_>>()
+            let name = cell.name(&self.axes);
+            let is_told = |place: &String| place.is_empty() || cell.coordinates.values().any(|l| l == place);
+            let placed = cell.figures.iter().map(|figure| Figure {
+                place: match is_told(&figure.place) {
+                    true => name.clone(),
+                    false => format!("{name}: {}", figure.place),
+                },
+                ..figure.clone()
+            });
+            placed.collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of_cell).collect()
     }

@@ -90,7 +90,8 @@ impl Quantity {
     pub fn better(self) -> Better {
         match self {
             Self::BytesPerSecond | Self::OperationsPerSecond => Better::More,
-            Self::Bytes => Better::Neither,
+            // What runs beside keepup on purpose is busy too.
+            Self::Bytes | Self::CoresBusy => Better::Neither,
             _ => Better::Less,
         }
     }

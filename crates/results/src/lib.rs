@@ -8,6 +8,7 @@
 
 mod campaign;
 mod check;
+mod compare;
 mod directory;
 mod disk;
 mod doctor;
@@ -34,6 +35,10 @@ mod test;
 mod version;
 
 pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
+pub use compare::{
+    COMPARE_SCHEMA_VERSION, Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex,
+    ComparedLimit, ComparedRatio, ComparedRow, ComparedSystem,
+};
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DiskFinding, DiskPart, DiskPhase, DiskRun, DiskSkipped,

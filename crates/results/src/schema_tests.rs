@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
 use crate::campaign::CampaignSummary;
+use crate::compare::CompareSummary;
 use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
 use crate::example::fit;
@@ -35,6 +36,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("record.schema.json", &schema_of::<RecordSummary>());
     committed("register.schema.json", &schema_of::<RegisterSummary>());
     committed("replay.schema.json", &schema_of::<ReplaySummary>());
+    committed("compare.schema.json", &schema_of::<CompareSummary>());
     committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::campaign::CampaignSummary;
+use crate::compare::CompareSummary;
 use crate::directory::{ResultDirectory, SUMMARY};
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
@@ -58,6 +59,8 @@ pub enum Stored {
     Soak(Box<SoakSummary>),
     /// A matrix of other results.
     Campaign(Box<CampaignSummary>),
+    /// Results beside each other.
+    Compare(Box<CompareSummary>),
 }
 
 /// What every result says of itself.
@@ -132,6 +135,7 @@ impl Stored {
             Kind::Record => boxed(value).map(Self::Record),
             Kind::Soak => boxed(value).map(Self::Soak),
             Kind::Campaign => boxed(value).map(Self::Campaign),
+            Kind::Compare => boxed(value).map(Self::Compare),
         }
         .map_err(damaged)
     }
@@ -146,6 +150,7 @@ impl Stored {
             Self::Record(summary) => (&**summary, &**summary),
             Self::Soak(summary) => (&**summary, &**summary),
             Self::Campaign(summary) => (&**summary, &**summary),
+            Self::Compare(summary) => (&**summary, &**summary),
         }
     }
 }
@@ -243,7 +248,9 @@ fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored
             Ok(Stored::Replay(Box::new(summary)))
         }
         Kind::Campaign => Err(cut("can be gone on with: keepup campaign resume DIR")),
-        Kind::Qualify | Kind::Register | Kind::Soak => Err(cut("what it measured is known in the end only")),
+        Kind::Qualify | Kind::Register | Kind::Soak | Kind::Compare => {
+            Err(cut("what it measured is known in the end only"))
+        }
     }
 }
 

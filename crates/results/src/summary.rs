@@ -121,6 +121,8 @@ pub enum Kind {
     Soak,
     /// A matrix of other results.
     Campaign,
+    /// Results beside each other.
+    Compare,
 }
 
 /// The answer to "can this machine keep up with this detector?".

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::campaign::CampaignSummary;
+use crate::compare::COMPARE_SCHEMA_VERSION;
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
@@ -41,7 +42,7 @@ const STEPS: &[Step] = &[
 
 /// Every kind.
 #[cfg(test)]
-pub(crate) const ALL: [Kind; 8] = [
+pub(crate) const ALL: [Kind; 9] = [
     Kind::Qualify,
     Kind::Disk,
     Kind::Net,
@@ -50,6 +51,7 @@ pub(crate) const ALL: [Kind; 8] = [
     Kind::Record,
     Kind::Soak,
     Kind::Campaign,
+    Kind::Compare,
 ];
 
 /// Today's version of a kind.
@@ -63,6 +65,7 @@ pub(crate) fn current(kind: Kind) -> u64 {
         Kind::Record => RecordSummary::SCHEMA_VERSION,
         Kind::Soak => SoakSummary::SCHEMA_VERSION,
         Kind::Campaign => CampaignSummary::SCHEMA_VERSION,
+        Kind::Compare => COMPARE_SCHEMA_VERSION,
     })
 }
 

@@ -30,6 +30,11 @@ pub(super) fn checked_key(written: &str) -> Result<String, String> {
             "--{written} can be no flag\nhint: give the values labels, as in {{ label = \"...\", flag = \"...\" }}"
         ));
     }
+    if key == "token" {
+        return Err(
+            "a token is a secret, and campaigns are kept\nhint: the variable KEEPUP_NET_TOKEN".to_owned()
+        );
+    }
     match RESERVED.contains(&key.as_str()) {
         true => Err(format!("--{key} cannot be set: the campaign gives it where it belongs")),
         false => Ok(key),

@@ -111,9 +111,8 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     say(&table::announcement(&state, &forecast));
     let volumes: Vec<PathBuf> = forecast.space_bytes.keys().map(PathBuf::from).collect();
     let environment = Environment::collect(&volumes, Path::new("/"));
-    let id = Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned();
     let begun = Begun {
-        id: id.clone(),
+        id: Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         created_unix_ns: SystemClock.unix_ns(),
         command: command(),
@@ -121,7 +120,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         plan: serde_json::to_value(&campaign).context("cannot encode the campaign")?,
         environment: serde_json::to_value(environment).unwrap_or_default(),
     };
-    let directory = CampaignDirectory::create(&args.out, &id, &campaign, &text, &begun)?;
+    let directory = CampaignDirectory::create(&args.out, &campaign, &text, &begun)?;
     Sitting { state, begun, directory, stop, is_json: args.json }.sit()
 }
 

@@ -34,15 +34,7 @@ impl Environment {
 
     /// What differs between two records, sorted by item.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
-        let (first, second) = (self.items(), other.items());
-        let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
-        let compare = |name: &String| Difference {
-            item: name.clone(),
-            first: text_of(&first, name),
-            second: text_of(&second, name),
-            lasting: lasts(name),
-        };
-        names.into_iter().map(compare).filter(|difference| difference.first != difference.second).collect()
+        differing(&self.items(), &other.items())
     }
 
     /// Every item of the record as text, by its place.
@@ -53,6 +45,28 @@ impl Environment {
         list(String::new(), &record, &mut items);
         items
     }
+}
+
+/// What differs between two records, or settings, as JSON has them, sorted by item: also between those that an
+/// older version wrote.
+pub fn differences(first: &Value, second: &Value) -> Vec<Difference> {
+    let items = |value: &Value| {
+        let mut items = BTreeMap::new();
+        list(String::new(), value, &mut items);
+        items
+    };
+    differing(&items(first), &items(second))
+}
+
+fn differing(first: &BTreeMap<String, String>, second: &BTreeMap<String, String>) -> Vec<Difference> {
+    let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let compare = |name: &String| Difference {
+        item: name.clone(),
+        first: text_of(first, name),
+        second: text_of(second, name),
+        lasting: lasts(name),
+    };
+    names.into_iter().map(compare).filter(|difference| difference.first != difference.second).collect()
 }
 
 /// FNV-1a with 64 bits, by its authors' constants (draft-eastlake-fnv).

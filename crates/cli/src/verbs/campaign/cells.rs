@@ -37,7 +37,7 @@ pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| refuse(&e.to_string()))?;
         if !cli.verb.keeps_a_result() {
             let why = "it keeps no result of a measurement\n\
-                       hint: disk, net, register read or compare, replay, replay-set, qualify";
+                       hint: disk, net, register read or compare, replay, replay-set, soak, qualify";
             return Err(refuse(why));
         }
     }
@@ -47,10 +47,10 @@ pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
 fn refused(campaign: &Campaign, cell: &Cell, why: &str) -> anyhow::Error {
     let why = why.trim().strip_prefix("error: ").unwrap_or(why.trim());
     UsageError(format!(
-        "cell {} ({}) cannot be run as `keepup {}`: {why}",
+        "cell {} ({}) cannot be run as `{}`: {why}",
         cell.number,
         campaign.name_of(cell),
-        cell.arguments.join(" ")
+        cell.command()
     ))
     .into()
 }
@@ -111,7 +111,7 @@ fn foretold(program: &Path, cell: &Cell) -> Result<Forecast, Trouble> {
         return Err(Trouble::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("cannot read what `keepup {} --dry-run` says", cell.arguments.join(" ")))
+        .with_context(|| format!("cannot read what `{} --dry-run` says", cell.command()))
         .map_err(Trouble::Other)
 }
 

@@ -22,12 +22,12 @@ pub(super) fn forecast(state: &State, forecasts: &Forecasts) -> Forecast {
         let what = match (&cell.skipped, forecasts.of(&cell.arguments)) {
             (Some(why), _) => format!("left out: {why}"),
             (None, Some(forecast)) => format!(
-                "{}{}; keepup {}",
+                "{}{}; {}",
                 Bytes(forecast.bytes_written),
                 forecast.seconds.map_or_else(String::new, |seconds| format!(", {}", time(seconds))),
-                cell.arguments.join(" ")
+                cell.command()
             ),
-            (None, None) => format!("keepup {}", cell.arguments.join(" ")),
+            (None, None) => cell.command(),
         };
         lines.push(format!("{:>5}  {name}: {what}", cell.number));
     }

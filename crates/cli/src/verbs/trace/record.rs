@@ -79,6 +79,7 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Register(_)
         | Verb::Trace(_)
         | Verb::Campaign(_)
+        | Verb::Compare(_)
         | Verb::Doctor(_)
         | Verb::Load(_)
         | Verb::Profile(_) => false,

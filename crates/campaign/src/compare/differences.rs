@@ -1,0 +1,158 @@
+//! In what systems differ, by axes that a user can declare.
+use keepup_measure::environment::differences;
+use keepup_results::ComparedDifference;
+use serde_json::Value;
+
+use super::systems::System;
+
+/// Axis of everything that the environment record tells of a machine.
+const MACHINE: &str = "machine";
+/// Axis of what was measured: volumes, a server, a register target.
+const PLACE: &str = "place";
+const LOAD: &str = "load";
+const KEEPUP: &str = "keepup";
+/// Parts of the environment record that come with another machine.
+const OF_A_MACHINE: [&str; 4] = [MACHINE, "kernel", "network", PLACE];
+
+/// What differs between each system and the first one. Places that differ are given the baseline's names, in
+/// their order, so that their figures stand beside each other.
+pub(super) fn of(
+    systems: &mut [System],
+    declared: &[String],
+    notes: &mut Vec<String>,
+) -> Vec<ComparedDifference> {
+    let Some((first, others)) = systems.split_first_mut() else { return Vec::new() };
+    let mut found = Vec::new();
+    for system in others {
+        let mut add = |axis: String, item: String, baseline: String, value: String| {
+            let is_declared = declares(declared, &axis);
+            let system = system.name.clone();
+            found.push(ComparedDifference { system, axis, is_declared, item, baseline, value });
+        };
+        for (item, baseline, value) in places(first, system) {
+            add(PLACE.to_owned(), item, baseline, value);
+        }
+        for difference in differences(&first.environment, &system.environment) {
+            if difference.lasting {
+                let axis = axis_of(&difference.item);
+                add(axis, difference.item, difference.first, difference.second);
+            }
+        }
+        for difference in differences(&first.plan, &system.plan) {
+            let axis = setting_of(&difference.item);
+            add(axis, difference.item, difference.first, difference.second);
+        }
+        if first.loads != system.loads {
+            let told = |loads: &[String]| if loads.is_empty() { "none".into() } else { loads.join(", ") };
+            add(LOAD.to_owned(), LOAD.to_owned(), told(&first.loads), told(&system.loads));
+        }
+        rename(first, system, notes);
+    }
+    // A place that was taken for a system says nothing any more in its figures.
+    if first.place.is_some() {
+        first.figures.iter_mut().for_each(|figure| figure.place.clear());
+    }
+    found
+}
+
+/// Why there is no ranking, if more differs than was declared. Without a declaration one axis may differ: it
+/// is what is compared.
+pub(super) fn refusal(differences: &[ComparedDifference], declared: &[String]) -> Option<String> {
+    let mut axes: Vec<&str> =
+        differences.iter().filter(|d| !d.is_declared).map(|d| d.axis.as_str()).collect();
+    axes.sort_unstable();
+    axes.dedup();
+    let most = usize::from(declared.is_empty());
+    if axes.len() <= most {
+        return None;
+    }
+    let flags: Vec<String> = axes.iter().map(|axis| format!("--axis {axis}")).collect();
+    Some(format!(
+        "the systems differ in {}{}, so no ratio tells which of these makes the difference\n\
+         hint: {} says that this is what is compared; --anyway ranks all the same",
+        axes.join(" and in "),
+        if declared.is_empty() { "" } else { " besides what was declared" },
+        flags.join(" ")
+    ))
+}
+
+fn declares(declared: &[String], axis: &str) -> bool {
+    let is_named = |name: &str| declared.iter().any(|declared| declared == name);
+    is_named(axis) || (is_named(MACHINE) && OF_A_MACHINE.contains(&axis))
+}
+
+/// The axis of an item of the environment record.
+fn axis_of(item: &str) -> String {
+    let part = item.split(['.', '[']).next().unwrap_or(item);
+    match part {
+        "volumes" => PLACE,
+        "tool" => KEEPUP,
+        "cpu" | "memory" => MACHINE,
+        other => other,
+    }
+    .to_owned()
+}
+
+/// The axis of a setting: its own name, whatever list it stands in.
+fn setting_of(item: &str) -> String {
+    let mut parts = item.split('.').map(|part| part.split('[').next().unwrap_or(part));
+    parts.find(|part| !part.is_empty()).unwrap_or(item).to_owned()
+}
+
+/// Where two systems were measured, and what their volumes have that differs.
+fn places(first: &System, system: &System) -> Vec<(String, String, String)> {
+    let (there, here) = match (&first.place, &system.place) {
+        (Some(there), Some(here)) => (vec![there.clone()], vec![here.clone()]),
+        _ => (first.places(), system.places()),
+    };
+    if there == here {
+        return Vec::new();
+    }
+    let mut found = vec![(PLACE.to_owned(), there.join(", "), here.join(", "))];
+    // Of two places of one result the record has the volumes side by side.
+    if let (Some(there), Some(here)) = (volume(first, &there), volume(system, &here)) {
+        let items = differences(there, here).into_iter().filter(|d| !matches!(&d.item[..], "path"));
+        let items = items.filter(|d| !d.item.starts_with("free"));
+        found.extend(items.map(|d| (format!("volume.{}", d.item), d.first, d.second)));
+    }
+    found
+}
+
+/// The record of the volume that a system is, where it is one place of a result.
+fn volume<'a>(system: &'a System, places: &[String]) -> Option<&'a Value> {
+    system.place.as_ref()?;
+    let volumes = system.environment.get("volumes")?.as_array()?;
+    volumes
+        .iter()
+        .find(|volume| volume.get("path").and_then(Value::as_str) == places.first().map(String::as_str))
+}
+
+/// Calls a system's places by the baseline's names.
+fn rename(first: &System, system: &mut System, notes: &mut Vec<String>) {
+    if system.place.is_some() {
+        system.figures.iter_mut().for_each(|figure| figure.place.clear());
+        return;
+    }
+    let (there, here) = (first.places(), system.places());
+    if there == here || here.iter().all(|place| there.contains(place)) {
+        return;
+    }
+    if there.len() != here.len() {
+        notes.push(format!(
+            "{} was measured in {} places, the baseline in {}: only those of the same name are compared",
+            system.name,
+            here.len(),
+            there.len()
+        ));
+        return;
+    }
+    if there.len() > 1 {
+        let pairs: Vec<String> = here.iter().zip(&there).map(|(h, t)| format!("{h} beside {t}")).collect();
+        notes.push(format!("{}: places are compared in their order: {}", system.name, pairs.join(", ")));
+    }
+    for figure in &mut system.figures {
+        if let Some(n) = here.iter().position(|place| *place == figure.place) {
+            figure.place.clone_from(&there[n]);
+        }
+    }
+}

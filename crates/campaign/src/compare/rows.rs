@@ -1,0 +1,127 @@
+//! Every figure of every system beside the baseline's.
+use keepup_measure::stats::{CHANCE_MAX, Pairing, VALUES_MIN, compare, median};
+use keepup_results::{Better, Change, ComparedCell, ComparedRatio, ComparedRow, Figure, Quantity};
+
+use super::systems::{System, is_same};
+
+/// Resamples of a bootstrap; its seed is fixed, so that the same results give the same text.
+const RESAMPLES: u32 = 2000;
+const SEED: u64 = 1;
+
+/// Every figure that at least two systems have and whose name holds `only`, in the baseline's order.
+pub(super) fn of(systems: &[System], only: Option<&str>, notes: &mut Vec<String>) -> Vec<ComparedRow> {
+    let mut keys: Vec<&Figure> = Vec::new();
+    for figure in systems.iter().flat_map(|system| &system.figures) {
+        if !keys.iter().any(|known| is_same(known, figure)) {
+            keys.push(figure);
+        }
+    }
+    let (mut rows, mut alone) = (Vec::new(), 0);
+    for key in keys {
+        let row = row(systems, key);
+        match row.cells.iter().flatten().count() {
+            0 | 1 => alone += 1,
+            _ if only.is_none_or(|text| name(&row).contains(text)) => rows.push(row),
+            _ => {}
+        }
+    }
+    if alone > 0 {
+        notes.push(format!("{alone} figures are in one system only, and left out"));
+    }
+    rows
+}
+
+/// What a row is of, in words.
+pub(super) fn name(row: &ComparedRow) -> String {
+    let words = [row.place.as_str(), row.what.as_str(), row.quantity.name()];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn row(systems: &[System], key: &Figure) -> ComparedRow {
+    let found: Vec<Option<&Figure>> =
+        systems.iter().map(|system| system.figures.iter().find(|figure| is_same(figure, key))).collect();
+    let base = found.first().copied().flatten();
+    let cells = systems.iter().zip(&found).enumerate().map(|(number, (system, figure))| {
+        let values = figure.map(|figure| figure.values.clone())?;
+        let beside = base.filter(|_| number > 0).and_then(|base| {
+            let is_paired = system.turns.is_some()
+                && system.turns == systems[0].turns
+                && values.len() == base.values.len();
+            ratio(&base.values, &values, key.quantity, is_paired)
+        });
+        Some(ComparedCell { median: median(&values)?, variation: variation(&values), values, beside })
+    });
+    ComparedRow {
+        place: key.place.clone(),
+        what: key.what.clone(),
+        quantity: key.quantity,
+        cells: cells.collect(),
+    }
+}
+
+fn ratio(base: &[f64], own: &[f64], quantity: Quantity, is_paired: bool) -> Option<ComparedRatio> {
+    let pairing = if is_paired { Pairing::Paired } else { Pairing::Apart };
+    // More than 1 is better.
+    let (first, second) = if quantity.better() == Better::Less { (own, base) } else { (base, own) };
+    let found = compare(first, second, pairing, RESAMPLES, SEED)?;
+    let change = match quantity.better() {
+        Better::Neither => Change::NotJudged,
+        _ if base.len().min(own.len()) < VALUES_MIN => Change::TooFew,
+        _ if !found.is_change() => Change::NotShown,
+        _ if found.ratio > 1.0 => Change::Better,
+        _ => Change::Worse,
+    };
+    Some(ComparedRatio {
+        ratio: found.ratio,
+        lower: found.interval.map(|interval| interval.lower),
+        upper: found.interval.map(|interval| interval.upper),
+        chance: found.chance,
+        effect: found.effect,
+        is_paired,
+        change,
+    })
+}
+
+/// Standard deviation over mean.
+fn variation(values: &[f64]) -> Option<f64> {
+    let count = values.len();
+    let mean = values.iter().sum::<f64>() / count as f64;
+    if count < 2 || mean == 0.0 {
+        return None;
+    }
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (count - 1) as f64).sqrt() / mean)
+}
+
+/// Whether a system lost something where the baseline lost nothing: no ratio can say that.
+pub(super) fn loses_more(row: &ComparedRow, cell: &ComparedCell) -> bool {
+    let lost = |cell: &ComparedCell| cell.values.iter().sum::<f64>();
+    row.cells.first().and_then(Option::as_ref).is_some_and(|base| lost(base) == 0.0 && lost(cell) > 0.0)
+}
+
+/// How many changes chance alone would show in so many rows.
+pub(super) fn by_chance(rows: &[ComparedRow]) -> Option<String> {
+    let judged = rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .flatten()
+        .filter_map(|cell| cell.beside)
+        .filter(|beside| matches!(beside.change, Change::Better | Change::Worse | Change::NotShown))
+        .count();
+    let expected = judged as f64 * CHANCE_MAX;
+    (expected >= 0.5).then(|| {
+        format!("{judged} ratios were judged: chance alone would show up to {expected:.0} of them as changes")
+    })
+}
+
+/// Says so when systems were measured one after the other: what drifts meanwhile is in the ratio.
+pub(super) fn not_alternated(systems: &[System], rows: &[ComparedRow]) -> Option<String> {
+    let beside = || rows.iter().flat_map(|row| &row.cells).flatten().filter_map(|cell| cell.beside);
+    let is_told = systems.iter().filter(|system| system.published.is_none()).count() > 1
+        && beside().any(|beside| !beside.is_paired);
+    is_told.then(|| {
+        "these were not measured in turns: if the machine was slower at one time than at another, that is in \
+         the ratios (a campaign alternates)"
+            .to_owned()
+    })
+}

@@ -1,0 +1,218 @@
+//! What stands beside each other: results, the places of one result, or the cells of a campaign.
+use keepup_results::{CampaignSummary, Figure, Figures, Headed, Stored, StoredResult};
+use serde_json::Value;
+
+use super::{Candidate, CompareError, Published, workload_of};
+
+/// One column of a comparison.
+#[derive(Debug, Clone)]
+pub(super) struct System {
+    pub(super) name: String,
+    pub(super) results: Vec<String>,
+    /// The only place that was taken of the results.
+    pub(super) place: Option<String>,
+    pub(super) created: String,
+    pub(super) tool_version: Option<String>,
+    pub(super) published: Option<String>,
+    pub(super) workload: String,
+    pub(super) plan: Value,
+    pub(super) environment: Value,
+    /// Background loads, as the user writes them.
+    pub(super) loads: Vec<String>,
+    pub(super) figures: Vec<Figure>,
+    /// Systems of the same set were measured in turns, repeat beside repeat.
+    pub(super) turns: Option<usize>,
+}
+
+impl System {
+    fn new(name: &str, result: &StoredResult) -> Self {
+        let head = result.summary.head();
+        Self {
+            name: name.to_owned(),
+            results: vec![result.path.display().to_string()],
+            place: None,
+            created: head.created.to_owned(),
+            tool_version: Some(head.tool_version.to_owned()),
+            published: None,
+            workload: workload_of(result),
+            plan: head.plan.clone(),
+            environment: head.environment.clone(),
+            loads: loads_of(&result.summary),
+            figures: result.summary.figures(),
+            turns: None,
+        }
+    }
+
+    /// A system that only its publication tells of.
+    pub(super) fn published(published: &Published) -> Self {
+        Self {
+            name: published.name.clone(),
+            results: Vec::new(),
+            place: None,
+            created: published.year.to_string(),
+            tool_version: None,
+            published: Some(published.source.clone()),
+            workload: String::new(),
+            plan: Value::Null,
+            environment: Value::Null,
+            loads: Vec::new(),
+            figures: published.figures.clone(),
+            turns: None,
+        }
+    }
+
+    /// Where it was measured, each place once.
+    pub(super) fn places(&self) -> Vec<String> {
+        let mut places: Vec<String> = Vec::new();
+        for figure in &self.figures {
+            if !figure.place.is_empty() && !places.contains(&figure.place) {
+                places.push(figure.place.clone());
+            }
+        }
+        places
+    }
+}
+
+/// The systems that candidates come to.
+pub(super) fn of(candidates: &[Candidate], notes: &mut Vec<String>) -> Result<Vec<System>, CompareError> {
+    let mut systems = Vec::new();
+    for (number, candidate) in candidates.iter().enumerate() {
+        let Some((first, others)) = candidate.results.split_first() else { continue };
+        let mut system = System::new(&candidate.name, first);
+        for result in others {
+            put_together(&mut system, &candidate.name, result)?;
+        }
+        for result in candidate.results.iter().filter(|result| result.is_rebuilt) {
+            let path = result.path.display();
+            notes.push(format!("{path} was cut off: its figures are those of the runs that came to an end"));
+        }
+        let parts = match &first.summary {
+            Stored::Campaign(campaign) if others.is_empty() => cells_of(&system, campaign, number),
+            _ if candidates.len() == 1 => places_of(&system, number),
+            _ => vec![system],
+        };
+        systems.extend(parts);
+    }
+    for (n, system) in systems.iter().enumerate() {
+        if systems[..n].iter().any(|other| other.name == system.name) {
+            return Err(CompareError::SameName { name: system.name.clone() });
+        }
+    }
+    if systems.is_empty() { Err(CompareError::Nothing) } else { Ok(systems) }
+}
+
+/// Adds the values of a further result.
+fn put_together(system: &mut System, name: &str, result: &StoredResult) -> Result<(), CompareError> {
+    let more = System::new(name, result);
+    if more.workload != system.workload {
+        return Err(CompareError::DifferentWorkloads {
+            first: system.results[0].clone(),
+            first_workload: system.workload.clone(),
+            second: more.results[0].clone(),
+            second_workload: more.workload,
+        });
+    }
+    system.results.extend(more.results);
+    for figure in more.figures {
+        match system.figures.iter_mut().find(|known| is_same(known, &figure)) {
+            Some(known) => known.values.extend(figure.values),
+            None => system.figures.push(figure),
+        }
+    }
+    Ok(())
+}
+
+/// Whether two figures are of the same thing.
+pub(super) fn is_same(a: &Figure, b: &Figure) -> bool {
+    (&a.place, &a.what, a.quantity) == (&b.place, &b.what, b.quantity)
+}
+
+/// The places of one result, which took turns; one place stays as it is.
+fn places_of(system: &System, set: usize) -> Vec<System> {
+    let places = system.places();
+    if places.len() < 2 {
+        return vec![system.clone()];
+    }
+    let of_place = |place: &String| {
+        let figures = system.figures.iter().filter(|figure| figure.place == *place);
+        System {
+            name: place.clone(),
+            place: Some(place.clone()),
+            figures: figures.cloned().collect(),
+            turns: Some(set),
+            ..system.clone()
+        }
+    };
+    places.iter().map(of_place).collect()
+}
+
+/// The cells of a campaign, which took turns.
+fn cells_of(system: &System, campaign: &CampaignSummary, set: usize) -> Vec<System> {
+    let measured = campaign.cells.iter().filter(|cell| !cell.figures.is_empty());
+    let of_cell = |cell: &keepup_results::CampaignCell| {
+        System {
+            name: cell.name(&campaign.axes),
+            plan: serde_json::to_value(&cell.coordinates).unwrap_or_default(),
+            // A test of its own for each value of an axis that sets one.
+            workload: words_of(&cell.command),
+            figures: cell.figures.clone(),
+            turns: Some(set),
+            ..system.clone()
+        }
+    };
+    measured.map(of_cell).collect()
+}
+
+/// The verb of a command, without its flags.
+fn words_of(command: &str) -> String {
+    let words = command.split(' ').skip(1).take_while(|word| !word.starts_with('-'));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// What ran beside a measurement, each load once.
+fn loads_of(summary: &Stored) -> Vec<String> {
+    let mut loads: Vec<String> = match summary {
+        Stored::Qualify(summary) => summary.loads.iter().map(|load| load.session.spec.clone()).collect(),
+        Stored::Disk(summary) => {
+            summary.runs.iter().flat_map(|run| &run.loads).map(|load| load.spec.clone()).collect()
+        }
+        Stored::Net(summary) => {
+            summary.runs.iter().flat_map(|run| &run.loads).map(|load| load.spec.clone()).collect()
+        }
+        Stored::Record(summary) => {
+            summary.runs.iter().flat_map(|run| &run.loads).map(|load| load.spec.clone()).collect()
+        }
+        Stored::Soak(summary) => summary.loads.iter().map(|load| load.spec.clone()).collect(),
+        // A replay's places tell of their loads themselves; registers have none.
+        Stored::Replay(_) | Stored::Register(_) | Stored::Campaign(_) | Stored::Compare(_) => Vec::new(),
+    };
+    loads.sort();
+    loads.dedup();
+    loads
+}
+
+/// What all systems were put to.
+pub(super) fn one_workload(systems: &[System]) -> Result<String, CompareError> {
+    let first = &systems[0];
+    match systems.iter().find(|system| system.workload != first.workload) {
+        None => Ok(first.workload.clone()),
+        Some(other) => Err(CompareError::DifferentWorkloads {
+            first: first.name.clone(),
+            first_workload: first.workload.clone(),
+            second: other.name.clone(),
+            second_workload: other.workload.clone(),
+        }),
+    }
+}
+
+/// Brings the baseline to the front.
+pub(super) fn put_first(systems: &mut Vec<System>, baseline: Option<&str>) -> Result<(), CompareError> {
+    let Some(name) = baseline else { return Ok(()) };
+    let Some(at) = systems.iter().position(|system| system.name == name) else {
+        let known = systems.iter().map(|system| system.name.clone()).collect();
+        return Err(CompareError::NoSuchBaseline { name: name.to_owned(), known });
+    };
+    let baseline = systems.remove(at);
+    systems.insert(0, baseline);
+    Ok(())
+}

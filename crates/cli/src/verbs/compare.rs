@@ -1,0 +1,147 @@
+//! `keepup compare`: results beside each other.
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use keepup_campaign::{Candidate, CompareOptions, compare};
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_recording::id::Id;
+use keepup_results::{CompareSummary, Event, Headed, ResultDirectory, StoredResult, default_name, rfc3339};
+
+use crate::exit::Exit;
+use crate::output::{command, json, result, say};
+
+/// Compare results: what differs between the machines first, then every figure, with what chance explains
+///
+/// Each RESULT is a directory that keepup printed, or the `result.json` in it. Of one result that measured
+/// several places, these are compared; of a campaign, its cells. Results of the same name are of one system,
+/// and their values are put together: run A, B, A, B and name them so, and what drifts is in both.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup compare results/sweep-1 results/sweep-2
+  keepup compare old=results/a1 new=results/b1 old=results/a2 new=results/b2 --axis kernel
+  keepup compare results/concurrent-1 --baseline /data/a     the places of one result
+  keepup compare before=a.json after=b.json --fail-below 0.95
+
+Exit codes: 1 when something is below --fail-below and chance does not explain it; 5 when too few values or
+too much noise leave that open.")]
+pub(crate) struct Args {
+    /// Results, each with a name in front if you like
+    #[arg(required = true, value_name = "[NAME=]RESULT")]
+    results: Vec<String>,
+    /// The system that is 1 [default: the first]
+    #[arg(long, value_name = "NAME")]
+    baseline: Option<String>,
+    /// In what the systems may differ: machine, kernel, network, place, load, keepup, or a setting; once for each
+    #[arg(long, value_name = "AXIS")]
+    axis: Vec<String>,
+    /// Rank them whatever differs
+    #[arg(long)]
+    anyway: bool,
+    /// Fail when a rate or a time is worse than this share of the baseline's, as in 0.95
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    fail_below: Option<f64>,
+    /// Only figures whose names hold this text
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Print the comparison as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Keep the comparison too, in a directory of its own below this one
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| format!("{text:?} is not a share above 0 and at most 1, as in 0.95"))
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let candidates = candidates(&args.results)?;
+    let options = CompareOptions {
+        baseline: args.baseline.clone(),
+        axes: args.axis.clone(),
+        anyway: args.anyway,
+        fail_below: args.fail_below,
+        only: args.only.clone(),
+    };
+    let created_unix_ns = SystemClock.unix_ns();
+    let summary = CompareSummary {
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        created: rfc3339(created_unix_ns),
+        command: command(),
+        ..compare(&candidates, &[], &options)?
+    };
+    match args.json {
+        true => json(&serde_json::to_value(&summary).context("cannot encode the comparison")?),
+        false => result(&table::page(&summary)),
+    }
+    if let Some(out) = &args.out {
+        say(&format!("result: {}", keep(out, &summary, created_unix_ns)?.display()));
+    }
+    Ok(exit(&summary))
+}
+
+/// Whether what was asked holds.
+fn exit(summary: &CompareSummary) -> Exit {
+    match &summary.limit {
+        Some(limit) if !limit.failed.is_empty() => Exit::Failed,
+        Some(limit) if !limit.open.is_empty() => Exit::Inconclusive,
+        Some(_) if summary.not_ranked.is_some() => Exit::Inconclusive,
+        _ => Exit::Done,
+    }
+}
+
+/// Opens all results, and puts those of one name together.
+fn candidates(arguments: &[String]) -> anyhow::Result<Vec<Candidate>> {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for argument in arguments {
+        let (name, path) = named(argument);
+        let opened = StoredResult::open(&path)?;
+        match candidates.iter_mut().find(|candidate| candidate.name == name) {
+            Some(candidate) => candidate.results.push(opened),
+            None => candidates.push(Candidate { name, results: vec![opened] }),
+        }
+    }
+    Ok(candidates)
+}
+
+/// A path with its name; without one it is called by its last part.
+fn named(argument: &str) -> (String, PathBuf) {
+    if let Some((name, path)) = argument.split_once('=')
+        && !name.is_empty()
+        && !name.contains('/')
+        && !Path::new(argument).exists()
+    {
+        return (name.to_owned(), PathBuf::from(path));
+    }
+    let path = PathBuf::from(argument);
+    let last = path.file_name().filter(|last| *last != "result.json");
+    let last = last.or_else(|| path.parent().and_then(Path::file_name)).map(|last| last.to_string_lossy());
+    (last.map_or_else(|| argument.to_owned(), std::borrow::Cow::into_owned), path)
+}
+
+fn keep(out: &Path, summary: &CompareSummary, created_unix_ns: u64) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let id = Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned();
+    let directory = ResultDirectory::create(&out.join(default_name("compare", &id, created_unix_ns)?), &id)?;
+    let mut log = directory.create_log()?;
+    let head = summary.head();
+    log.append(&Event::Started {
+        t_unix_ns: created_unix_ns,
+        schema_version: summary.schema_version,
+        tool_version: summary.tool_version.clone(),
+        id,
+        kind: head.kind,
+        command: summary.command.clone(),
+        profile: summary.workload.clone(),
+        plan: serde_json::Value::Null,
+        environment: serde_json::Value::Null,
+    })?;
+    log.append(&Event::Finished { t_unix_ns: created_unix_ns, verdict: None })?;
+    log.finish()?;
+    directory.write_summary(summary)?;
+    Ok(directory.path().to_owned())
+}
