@@ -28,6 +28,14 @@ pub enum CampaignError {
         /// What is wrong, possibly with a hint on a second line.
         reason: String,
     },
+    /// There is no paper of that name.
+    #[error("there is no paper {name:?}\nhint: {known}")]
+    NoPaper {
+        /// The name.
+        name: String,
+        /// Those that are close, or all.
+        known: String,
+    },
     /// A directory that is no campaign's.
     #[error(
         "{} holds no campaign: {why}\nhint: name the directory that `keepup campaign run` printed",

@@ -15,6 +15,7 @@ mod drive;
 mod error;
 mod file;
 mod forecast;
+pub mod papers;
 mod plan;
 mod state;
 mod summary;
