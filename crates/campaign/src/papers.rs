@@ -1,5 +1,5 @@
-//! The published figures of five papers, one TOML file each in the folder `papers/` of the repository: what was
-//! measured there, in which unit it really was, and which claims follow from it.
+//! The published figures of five papers, one TOML file each in the folder `papers/` of the repository: what
+//! was measured there, in which unit it really was, and which claims follow from it.
 //!
 //! Invariants: a paper that comes out of [`parse`] is valid; what follows from a paper's numbers is computed
 //! from them, never written down.

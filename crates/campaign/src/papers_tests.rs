@@ -2,8 +2,8 @@
 use super::*;
 use crate::error::CampaignError;
 
-/// Published numbers of a paper by the id of their rows, in the order of the file; a range has both ends, what
-/// is told in words only has none.
+/// Published numbers of a paper by the id of their rows, in the order of the file; a range has both ends,
+/// what is told in words only has none.
 type Numbers<'a> = &'a [(&'a str, &'a [f64])];
 
 const PUBLISHED: [(&str, Numbers<'_>); 5] = [

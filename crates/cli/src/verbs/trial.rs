@@ -39,7 +39,8 @@ const ROOM_SHARE: f64 = 0.8;
 
 /// Record once, at one rate, and say what came through and what it cost
 ///
-/// Runs source, recorder and drain as they run in earnest, over loopback, and removes the recording afterwards.
+/// Runs source, recorder and drain as they run in earnest, over loopback, and removes the recording
+/// afterwards.
 /// `keepup qualify` makes such trials to find the highest rate; this makes the one that is asked for.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -153,7 +154,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let is_whole = done.runs.iter().all(RecordRun::is_whole);
     sitting.summary.runs = done.runs;
     let failure = done.failure.map(anyhow::Error::from);
-    let exit = sitting.end(failure, done.is_interrupted, |summary| table::page(summary))?;
+    let exit = sitting.end(failure, done.is_interrupted, table::page)?;
     Ok(if exit == Exit::Done && !is_whole { Exit::Failed } else { exit })
 }
 
