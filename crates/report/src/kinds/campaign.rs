@@ -1,7 +1,9 @@
 //! The page of a campaign: its cells, what each measured, and how they compare with their baseline.
 
+use std::collections::BTreeSet;
+
 use keepup_measure::stats::median;
-use keepup_results::{CampaignAxis, CampaignCell, CampaignSummary, Figure, Quantity, Stored};
+use keepup_results::{CampaignCell, CampaignSummary, Figure, Quantity, Stored};
 use serde_json::json;
 
 use super::common::{self, Found, charts, told};
@@ -10,7 +12,7 @@ use crate::chart::{
     Axis, Chart, Heat, Mark, Scale, Series, TEXT, colour, figure, heat, plot, rate_scale, short, time_scale,
 };
 use crate::format::{NOT_MEASURED, plural, seconds, shorten};
-use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
+use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
 /// Cells that are drawn as bars; a campaign with more has its map, or its table alone.
 const BARS_MAX: usize = 60;
@@ -21,20 +23,24 @@ const THINGS_MAX: usize = 200;
 const ROWS_MAX: usize = 600;
 const NAME_CHARACTERS_MAX: usize = 40;
 
-/// Something that several cells measured.
+/// Something that several cells measured: what has the same name but for its figures, which an axis may have
+/// set, in the same place, or wherever each cell measured it when that is one place.
 #[derive(PartialEq)]
 struct Thing<'a> {
-    place: &'a str,
-    what: &'a str,
+    place: Option<&'a str>,
+    what: String,
     quantity: Quantity,
+    /// Whether `what` is a name without its figures.
+    is_family: bool,
 }
 
 impl Thing<'_> {
     fn of<'f>(&self, cell: &'f CampaignCell) -> Option<&'f Figure> {
-        let same = |figure: &&Figure| {
-            figure.place == self.place && figure.what == self.what && figure.quantity == self.quantity
-        };
-        cell.figures.iter().find(same)
+        cell.figures.iter().find(|figure| {
+            figure.quantity == self.quantity
+                && self.place.is_none_or(|place| figure.place == place)
+                && if self.is_family { family(&figure.what) == self.what } else { figure.what == self.what }
+        })
     }
 
     fn value(&self, cell: &CampaignCell) -> Option<f64> {
@@ -42,10 +48,23 @@ impl Thing<'_> {
     }
 
     fn name(&self) -> String {
-        let place =
-            if self.place.is_empty() { String::new() } else { format!(" on {}", shorten(self.place, 28)) };
-        format!("{}, {}{place}", shorten(self.what, NAME_CHARACTERS_MAX), self.quantity.name())
+        let place = self.place.filter(|place| !place.is_empty());
+        let place = place.map(|place| format!(" on {}", shorten(place, 28))).unwrap_or_default();
+        format!("{}, {}{place}", shorten(&self.what, NAME_CHARACTERS_MAX), self.quantity.name())
     }
+}
+
+/// A name without its figures: "write 65536 B depth 4" and "write 4096 B depth 4" are "write # B depth #".
+fn family(what: &str) -> String {
+    let mut family = String::new();
+    for c in what.chars() {
+        match (c.is_ascii_digit(), family.ends_with('#')) {
+            (true, true) => {}
+            (true, false) => family.push('#'),
+            (false, _) => family.push(c),
+        }
+    }
+    family
 }
 
 pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
@@ -65,6 +84,7 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
             ),
         ],
         cautions: cautions(summary),
+        instead: Some(axes(summary)),
         ..Found::default()
     };
     let things = things(summary);
@@ -73,6 +93,31 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
     found.blocks.extend(charts("Beside the baseline", ratios(summary)));
     found.blocks.push(cells(summary, &things));
     common::document(stored, found)
+}
+
+/// What varied, and how.
+fn axes(summary: &CampaignSummary) -> Block {
+    let mut facts: Vec<Fact> = summary
+        .axes
+        .iter()
+        .map(|axis| Fact::new(axis.name.clone(), shorten(&axis.labels.join(", "), 200)))
+        .collect();
+    let baseline: Vec<String> =
+        summary.baseline.iter().map(|(axis, label)| format!("{axis} {label}")).collect();
+    if !baseline.is_empty() {
+        facts.push(Fact::new("baseline", baseline.join(", ")));
+    }
+    facts.push(Fact::new("order", summary.order.clone()));
+    facts.push(Fact::new("runs of each", summary.repetitions.to_string()));
+    Block::new("What varied", vec![Item::Facts(facts)])
+}
+
+/// A cell by those of its labels that vary, in few characters.
+fn short_name(summary: &CampaignSummary, cell: &CampaignCell) -> String {
+    let varying = summary.axes.iter().filter(|axis| axis.labels.len() > 1);
+    let labels: Vec<String> =
+        varying.filter_map(|axis| Some(shorten(cell.coordinates.get(&axis.name)?, 16))).collect();
+    if labels.is_empty() { format!("cell {}", cell.number) } else { labels.join(", ") }
 }
 
 fn cautions(summary: &CampaignSummary) -> Vec<String> {
@@ -109,9 +154,19 @@ fn cautions(summary: &CampaignSummary) -> Vec<String> {
 
 /// What most cells have, rates before anything else, in the order of the first cell that has it.
 fn things(summary: &CampaignSummary) -> Vec<Thing<'_>> {
+    let one_place =
+        |cell: &CampaignCell| cell.figures.iter().all(|figure| figure.place == cell.figures[0].place);
+    let is_one_place = summary.cells.iter().all(one_place);
+    // A cell with several of a family would show the first of them alone.
+    let is_family = summary.cells.iter().all(|cell| {
+        let mut seen = BTreeSet::new();
+        cell.figures.iter().all(|f| seen.insert((family(&f.what), f.quantity, f.place.as_str())))
+    });
     let mut things: Vec<(Thing<'_>, usize)> = Vec::new();
     for figure in summary.cells.iter().flat_map(|cell| &cell.figures) {
-        let thing = Thing { place: &figure.place, what: &figure.what, quantity: figure.quantity };
+        let place = Some(figure.place.as_str()).filter(|_| !is_one_place);
+        let what = if is_family { family(&figure.what) } else { figure.what.clone() };
+        let thing = Thing { place, what, quantity: figure.quantity, is_family };
         match things.iter().position(|known| known.0 == thing) {
             Some(place) => things[place].1 += 1,
             None if things.len() < THINGS_MAX => things.push((thing, 1)),
@@ -154,7 +209,7 @@ fn one(summary: &CampaignSummary, thing: &Thing<'_>) -> Option<Chart> {
             };
             heat(&map)
         }
-        _ if values.len() <= BARS_MAX => bars(&values, &summary.axes, unit),
+        _ if values.len() <= BARS_MAX => bars(summary, &values, unit),
         _ => return None,
     };
     let rows = values.iter().take(ROWS_MAX);
@@ -165,14 +220,13 @@ fn one(summary: &CampaignSummary, thing: &Thing<'_>) -> Option<Chart> {
     (!values.is_empty()).then(|| Chart { title, table: Table { columns, rows }, ..chart })
 }
 
-fn bars(values: &[(&CampaignCell, f64)], axes: &[CampaignAxis], unit: Scale) -> Chart {
+fn bars(summary: &CampaignSummary, values: &[(&CampaignCell, f64)], unit: Scale) -> Chart {
     let bar = |(_, value): &(&CampaignCell, f64)| {
         json!({ "value": figure(unit.of(*value)), "label": { "show": true, "position": "right", "color": TEXT,
             "formatter": short(unit.of(*value)), "fontSize": 11 } })
     };
     let series = [Series::new("", colour(0), Mark::Bars, values.iter().map(bar).collect())];
-    let names: Vec<String> =
-        values.iter().map(|(cell, _)| shorten(&cell.name(axes), NAME_CHARACTERS_MAX)).collect();
+    let names: Vec<String> = values.iter().map(|(cell, _)| short_name(summary, cell)).collect();
     plot(
         &Axis::linear(unit.unit).from_zero(),
         &Axis::category("", names.clone()).downwards(),
@@ -187,7 +241,7 @@ fn ratios(summary: &CampaignSummary) -> Option<Chart> {
     let all = || summary.cells.iter().flat_map(|cell| cell.ratios.iter().map(move |ratio| (cell, ratio)));
     let quantity = all().map(|(_, ratio)| ratio.quantity).min()?;
     let of = all().filter(|(_, ratio)| ratio.quantity == quantity).map(|(cell, ratio)| Ratio {
-        name: format!("{}: {}", cell.name(&summary.axes), ratio.what),
+        name: format!("{}: {}", short_name(summary, cell), ratio.what),
         ratio: ratio.ratio,
         interval: ratio.lower.zip(ratio.upper),
         shown: match (ratio.flagged, ratio.ratio > 1.0) {

@@ -3,14 +3,15 @@
 use serde_json::json;
 
 use crate::chart::{
-    Axis, BAD, Chart, Dash, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, figure, plot, short,
+    Axis, BAD, Chart, Dash, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, figure, plot,
+    round_end, short,
 };
 use crate::format::shorten;
 use crate::page::{Cell, Table, left, right};
 
 /// Rows that are drawn; the numbers have all.
 const ROWS_MAX: usize = 60;
-const NAME_CHARACTERS_MAX: usize = 44;
+const NAME_CHARACTERS_MAX: usize = 64;
 
 /// What a ratio shows.
 #[derive(Clone, Copy, PartialEq)]
@@ -86,7 +87,8 @@ pub(super) fn chart(title: &str, baseline: &str, ratios: &[Ratio]) -> Option<Cha
         keys,
         table: table(ratios),
         ..plot(
-            &Axis::log("ratio, more than 1 is better (logarithmic)").range(least / 1.1, most * 1.1),
+            &Axis::log("ratio, more than 1 is better (logarithmic)")
+                .range(round_end(least / 1.05, false), round_end(most * 1.05, true)),
             &Axis::category("", names.clone()).downwards(),
             &series,
             30 * names.len() as u32,

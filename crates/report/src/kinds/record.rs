@@ -21,6 +21,11 @@ pub(super) fn document(stored: &Stored, summary: &RecordSummary, history: &Histo
         ..Found::default()
     };
     let lost: u64 = summary.runs.iter().map(|run| run.ledger.lost.events).sum();
+    let is_whole = lost == 0 && summary.runs.iter().all(|run| run.broken_off.is_none());
+    found.answer = (!summary.runs.is_empty()).then(|| match is_whole {
+        true => ("NO LOSS".to_owned(), Tone::Good),
+        false => ("LOSS".to_owned(), Tone::Bad),
+    });
     found.sentences.push(match lost {
         0 => format!("No event was lost in {}.", plural(summary.runs.len() as u64, "run")),
         lost => format!("{} lost in {}.", plural(lost, "event"), plural(summary.runs.len() as u64, "run")),
@@ -33,7 +38,7 @@ pub(super) fn document(stored: &Stored, summary: &RecordSummary, history: &Histo
         )
     }));
     found.blocks.extend(charts("Rates of every run", rates(summary)));
-    found.blocks.extend(charts("Through time", timeline::chart(history, None)));
+    found.blocks.extend(charts("Through time", timeline::charts(history, None)));
     if let Some(last) = summary.runs.last() {
         let mut ledger = blocks::ledger(&last.ledger);
         ledger.title = "Where events went, last run".to_owned();
