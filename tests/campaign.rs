@@ -151,7 +151,7 @@ fn a_dry_run_adds_up_and_touches_nothing() {
 fn every_verb_foretells_as_one_object() {
     let place = place("");
     let here = place.path();
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 8] = [
         &["disk", "testdisk", "--volume", "a", "--load", "disk=1MB/s@b,write,size=16 MiB"],
         &["net", "tcp", "127.0.0.1:1", "--token", "0123456789abcdef0123456789abcdef"],
         &["register", "read", "ram"],
@@ -159,6 +159,7 @@ fn every_verb_foretells_as_one_object() {
         &["qualify", "csl", "--volume", "a", "--volume", "b", "--quick"],
         &["load", "disk=1MB/s@a,write,size=16 MiB", "--time", "10 s"],
         &["load", "cpu=0.1"],
+        &["trial", "csl", "--volume", "a", "--time", "1 s", "--repeats", "3"],
     ];
     let forecasts = commands.map(|command| {
         let run = keepup(here, &[command, &["--dry-run", "--json"]].concat());
@@ -172,7 +173,7 @@ fn every_verb_foretells_as_one_object() {
         assert_eq!(text.stdout.trim_end(), told["text"].as_str().unwrap());
         told
     });
-    let [disk, net, register, soak, qualify, load, cpu] = forecasts;
+    let [disk, net, register, soak, qualify, load, cpu, trial] = forecasts;
     let of = |told: &Value, volume: &str| told["volume_bytes_written"][volume].as_u64();
     assert!(of(&disk, "a") > of(&disk, "b") && of(&disk, "b") > Some(16 << 20), "{disk:#}");
     assert_eq!((&net["bytes_written"], &register["bytes_written"]), (&0.into(), &0.into()));
@@ -182,6 +183,10 @@ fn every_verb_foretells_as_one_object() {
         "{qualify:#}"
     );
     assert_eq!((of(&load, "a"), &load["seconds"]), (Some((16 << 20) + 10_000_000), &10.0.into()));
+    let once =
+        json(&keepup(here, &["trial", "csl", "--volume", "a", "--time", "1 s", "--dry-run", "--json"]));
+    assert_eq!(of(&trial, "a"), of(&once, "a").map(|bytes| 3 * bytes));
+    assert_eq!(trial["space_bytes"], once["space_bytes"]);
     assert_eq!((&cpu["bytes_written"], &cpu["seconds"]), (&0.into(), &Value::Null));
     assert_eq!(leftovers(here), 0);
 }
@@ -264,9 +269,18 @@ fn ctrl_c_keeps_what_there_is_and_says_how_to_go_on() {
 }
 
 /// A cell that works and one that cannot here: nobody answers there.
-const HALF: &str = "name = \"half\"\nrepetitions = 2\n[run]\nverb = \"register read\"\ntrials = 5\ndepth = 1\n\
-                    [axes]\ntarget = [{ label = \"memory\", args = \"ram\" }, \
-                    { label = \"board\", args = \"ipbus://127.0.0.1:9\" }]\n[baseline]\ntarget = \"memory\"\n";
+const HALF: &str = r#"
+name = "half"
+repetitions = 2
+[run]
+verb = "register read"
+trials = 5
+depth = 1
+[axes]
+target = [{ label = "memory", args = "ram" }, { label = "board", args = "ipbus://127.0.0.1:9" }]
+[baseline]
+target = "memory"
+"#;
 
 #[test]
 fn a_cell_that_fails_is_told_and_the_rest_is_run() {
@@ -317,7 +331,7 @@ fn what_cannot_be_run_is_refused_before_the_first_byte() {
         ("verb = \"disk sweep\"\n[axes]\nvolume = [\"a\", \"/proc\"]", 2, "cell 2 (/proc) cannot be run"),
         ("verb = \"disk sweep\"\n[axes]\nvolume = []", 2, "axes.volume: it has no values"),
         (
-            "verb = \"disk sweep\"\n[axes]\nvolume = [\"a\"]\n[[skip]]\nwhen = { volume = \"a\" }\nwhy = \"no\"",
+            "verb = \"disk sweep\"\n[axes]\nvolume = [\"a\"]\n[[skip]]\nwhen.volume = \"a\"\nwhy = \"no\"",
             2,
             "every cell",
         ),

@@ -12,22 +12,26 @@ fn campaign(text: &str) -> Campaign {
 
 #[test]
 fn commands_have_words_then_flags() {
-    let campaign = campaign(
-        "args = [\"x\"]\nquick = true\nsizes = [\"1 MiB\", \"-2\"]\n[axes]\nverb = [\"net tcp\"]\nrepeats = [3]"
-            .replace("verb = [\"net tcp\"]\n", "")
-            .as_str(),
-    );
+    let campaign =
+        campaign("args = [\"x\"]\nquick = true\nsizes = [\"1 MiB\", \"-2\"]\n[axes]\nrepeats = [3]");
     let cells = campaign.cells();
     assert_eq!(
         cells[0].arguments,
         ["disk", "sweep", "x", "--quick", "--repeats", "3", "--sizes", "1 MiB", "--sizes=-2"]
     );
+    assert_eq!(cells[0].command(), "keepup disk sweep x --quick --repeats 3 --sizes '1 MiB' --sizes=-2");
 }
 
 #[test]
 fn a_verb_may_vary() {
-    let text = "name = \"c\"\n[run]\nquick = true\n[axes]\ntest = [{ label = \"one\", verb = \"disk sweep\" }, \
-                { label = \"other\", verb = \"disk block\", args = \"y\" }]\n";
+    let text = r#"
+        name = "c"
+        run = { quick = true }
+        axes.test = [
+            { label = "one", verb = "disk sweep" },
+            { label = "other", verb = "disk block", args = "y" },
+        ]
+    "#;
     let cells = parse(text, "c").unwrap().cells();
     assert_eq!(cells[0].arguments, ["disk", "sweep", "--quick"]);
     assert_eq!(cells[1].arguments, ["disk", "block", "y", "--quick"]);
@@ -37,9 +41,19 @@ fn a_verb_may_vary() {
 #[test]
 fn cells_that_change_several_things_are_confounded() {
     let campaign = campaign(
-        "[axes]\nvolume = [\"a\", \"b\"]\nload = [{ label = \"quiet\" }, { label = \"net\", load = \"net=1MB/s\" }, \
-         { label = \"slow\", load = \"net=1MB/s\", depth = 1 }]\nsize = [1, 2]\n\
-         [baseline]\nvolume = \"a\"\nload = \"quiet\"",
+        r#"
+[axes]
+volume = ["a", "b"]
+load = [
+    { label = "quiet" },
+    { label = "net", load = "net=1MB/s" },
+    { label = "slow", load = "net=1MB/s", depth = 1 },
+]
+size = [1, 2]
+[baseline]
+volume = "a"
+load = "quiet"
+"#,
     );
     let cells = campaign.cells();
     let of = |volume: usize, load: usize, size: usize| &cells[volume * 6 + load * 2 + size];

@@ -28,6 +28,22 @@ pub enum CampaignError {
         /// What is wrong, possibly with a hint on a second line.
         reason: String,
     },
+    /// There is no paper of that name.
+    #[error("there is no paper {name:?}\nhint: {known}")]
+    NoPaper {
+        /// The name.
+        name: String,
+        /// Those that are close, or all.
+        known: String,
+    },
+    /// A paper cannot be repeated with what was given.
+    #[error("cannot repeat {name}: {why}")]
+    Paper {
+        /// Its name.
+        name: String,
+        /// Why not, possibly with a hint on a second line.
+        why: String,
+    },
     /// A directory that is no campaign's.
     #[error(
         "{} holds no campaign: {why}\nhint: name the directory that `keepup campaign run` printed",

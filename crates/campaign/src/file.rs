@@ -13,6 +13,7 @@ use toml::{Table, Value};
 use self::settings::{checked_key, settings_of, text_of, values_of};
 use crate::error::CampaignError;
 use crate::plan::{Axis, AxisValue, Campaign, CampaignOrder, RUNS_MAX, Settings, Skip, Stop, count_runs};
+use crate::reproduce::{PaperTable, names};
 
 /// Largest file in bytes; 10,000 values are 200 kB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -39,6 +40,7 @@ struct File {
     skip: Vec<SkipTable>,
     #[serde(default)]
     stop: StopTable,
+    paper: Option<PaperTable>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -140,7 +142,8 @@ fn checked(file: File, text: &str) -> Result<Campaign, Wrong> {
     let skip = file.skip.into_iter().map(|skip| skipped(skip, &axes)).collect::<Result<_, _>>()?;
     let title = file.title.unwrap_or_else(|| file.name.clone());
     let stop = stop(&file.stop)?;
-    Ok(Campaign { name: file.name, title, repetitions, order, run, axes, baseline, skip, stop })
+    let paper = file.paper.map(paper).transpose()?;
+    Ok(Campaign { name: file.name, title, repetitions, order, run, axes, baseline, skip, stop, paper })
 }
 
 fn check_name(name: &str) -> Result<(), Wrong> {
@@ -311,6 +314,17 @@ fn skipped(skip: SkipTable, axes: &[Axis]) -> Result<Skip, Wrong> {
         return Err(wrong("skip", "when is empty, so every cell would be left out"));
     }
     Ok(Skip { when: labels_of(skip.when, axes, "skip.when")?, why: skip.why })
+}
+
+fn paper(table: PaperTable) -> Result<PaperTable, Wrong> {
+    if !names().contains(&table.name.as_str()) {
+        let known = nearest(&table.name, names().into_iter());
+        return Err(wrong("paper.name", format!("there is no such paper{known}")));
+    }
+    match table.scale.is_finite() && table.scale > 0.0 && table.scale <= 1.0 {
+        true => Ok(table),
+        false => Err(wrong("paper.scale", "a part of what the paper moved, above 0 and at most 1")),
+    }
 }
 
 fn stop(table: &StopTable) -> Result<Stop, Wrong> {

@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::reproduce::PaperTable;
+
 /// Most runs of one campaign: cells times repetitions.
 pub const RUNS_MAX: u64 = 10_000;
 
@@ -32,6 +34,9 @@ pub struct Campaign {
     pub skip: Vec<Skip>,
     /// When it ends early.
     pub stop: Stop,
+    /// The paper that it repeats, where it repeats one.
+    #[serde(default)]
+    pub paper: Option<PaperTable>,
 }
 
 /// How runs follow each other.

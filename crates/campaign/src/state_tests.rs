@@ -160,7 +160,12 @@ fn ten_thousand_cells_have_a_next_one() {
 proptest! {
     /// Whatever part of the runs has ended, in whatever order they were told: the rest comes, each once.
     #[test]
-    fn it_goes_on_where_it_was(cells in 1usize..8, repetitions in 1u32..5, kept in any::<u64>(), seed in any::<bool>()) {
+    fn it_goes_on_where_it_was(
+        cells in 1usize..8,
+        repetitions in 1u32..5,
+        kept in any::<u64>(),
+        seed in any::<bool>(),
+    ) {
         let more = if seed { "order = \"random\"\nseed = 3" } else { "" };
         let (whole, _) = all(&mut state(campaign(cells, repetitions, more)), &mut |cell, n| done(cell, n, 0));
         let mut again = state(campaign(cells, repetitions, more));
@@ -171,7 +176,8 @@ proptest! {
             }
         }
         let (rest, end) = all(&mut again, &mut |cell, n| done(cell, n, 0));
-        let wanted: Vec<_> = whole.iter().enumerate().filter(|(n, _)| !is_kept(*n)).map(|(_, at)| *at).collect();
+        let left = whole.iter().enumerate().filter(|(n, _)| !is_kept(*n));
+        let wanted: Vec<_> = left.map(|(_, at)| *at).collect();
         prop_assert_eq!(rest, wanted);
         prop_assert_eq!(end, Action::End);
         prop_assert_eq!(whole.iter().collect::<BTreeSet<_>>().len(), cells * repetitions as usize);

@@ -23,9 +23,14 @@ fn begun() -> Begun {
 
 /// Two volumes and two depths, five repetitions; `measured` says what each run found.
 fn summary(measured: &dyn Fn(u32, u32) -> Option<Vec<Figure>>) -> CampaignSummary {
-    let text = "name = \"c\"\nrepetitions = 5\n[run]\nverb = \"disk sweep\"\n[axes]\nvolume = [\"a\", \"b\"]\n\
-                depth = [1, 8]\n[baseline]\nvolume = \"a\"\ndepth = 1\n[[skip]]\n\
-                when = { volume = \"b\", depth = 8 }\nwhy = \"no time\"";
+    let text = r#"
+        name = "c"
+        repetitions = 5
+        run = { verb = "disk sweep" }
+        axes = { volume = ["a", "b"], depth = [1, 8] }
+        baseline = { volume = "a", depth = 1 }
+        skip = [{ when = { volume = "b", depth = 8 }, why = "no time" }]
+    "#;
     let mut state = State::new(parse(text, "c").unwrap(), Forecasts::default());
     for repetition in 1..=5 {
         for cell in 1..=4 {
@@ -90,7 +95,7 @@ fn few_pairs_have_a_ratio_and_no_flag() {
     // What took nothing once has no ratio, and none is made of the pairs that are left.
     let zero = summary(&|cell, repetition| {
         let busy = if cell == 2 && repetition == 2 { 0.0 } else { 1.0 };
-        Some(vec![figure("a", Quantity::CoresBusy, &[busy])])
+        Some(vec![figure("a", Quantity::CpuSecondsPerGb, &[busy])])
     });
     assert!(zero.cells[1].ratios.is_empty(), "{:?}", zero.cells[1].ratios);
     let alone = summary(&|_, repetition| {

@@ -47,6 +47,7 @@ enum Verb {
     ReplaySet(verbs::replay::SetArgs),
     Report(verbs::report::Args),
     Campaign(verbs::campaign::Args),
+    Reproduce(verbs::reproduce::Args),
     Compare(verbs::compare::Args),
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
@@ -57,7 +58,7 @@ impl Verb {
     /// Whether it measures, can say beforehand what it will write, and keeps its result where it is told to.
     fn keeps_a_result(&self) -> bool {
         match self {
-            Self::Qualify(_) | Self::Replay(_) | Self::ReplaySet(_) | Self::Soak(_) => true,
+            Self::Qualify(_) | Self::Trial(_) | Self::Soak(_) | Self::Replay(_) | Self::ReplaySet(_) => true,
             Self::Disk(args) => args.keeps_a_result(),
             Self::Net(args) => args.keeps_a_result(),
             Self::Register(args) => args.keeps_a_result(),
@@ -97,6 +98,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::ReplaySet(args) => verbs::replay::run_set(args),
         Verb::Report(args) => verbs::report::run(args),
         Verb::Campaign(args) => verbs::campaign::run(args),
+        Verb::Reproduce(args) => verbs::reproduce::run(args),
         Verb::Compare(args) => verbs::compare::run(args),
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),

@@ -16,6 +16,7 @@ pub(crate) mod recover;
 pub(crate) mod register;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod sink;
 mod sitting;
 pub(crate) mod soak;

@@ -7,6 +7,7 @@ mod disk;
 mod forest;
 mod latency;
 mod net;
+mod paper;
 mod qualify;
 mod record;
 mod register;
@@ -26,6 +27,11 @@ const TERMINAL_TRIALS_MAX: usize = 10;
 
 /// All that is shown of a result where there is room and where it can be drawn.
 pub(crate) fn document(stored: &Stored, history: &History) -> Document {
+    if let Stored::Campaign(summary) = stored
+        && let Some(page) = &summary.paper
+    {
+        return paper::document(stored, summary, page);
+    }
     match stored {
         Stored::Qualify(summary) => qualify::document(summary, history),
         Stored::Disk(summary) => disk::document(stored, summary),
@@ -48,5 +54,8 @@ pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
     let document = document(stored, &History::default());
     let mut page = document.page;
     page.blocks = document.glance.into_iter().chain(page.blocks).collect();
+    if matches!(stored, Stored::Campaign(summary) if summary.paper.is_some()) {
+        page.blocks = paper::without_charts(page.blocks);
+    }
     page
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::{Figure, Figures, Quantity};
+use crate::paper::PaperPage;
 use crate::summary::Kind;
 use crate::test::test_summary;
 
@@ -29,6 +30,8 @@ test_summary! {
         pub cells: Vec<CampaignCell>,
         /// All of them together.
         pub totals: CampaignTotals,
+        /// What became of the paper that it repeats, where it repeats one.
+        pub paper: Option<PaperPage>,
     }
 }
 

@@ -22,6 +22,7 @@ mod latency;
 mod load;
 mod log;
 mod net;
+mod paper;
 mod record;
 mod register;
 mod replay;
@@ -57,6 +58,9 @@ pub use log::{EventLog, EventReader};
 pub use net::{
     NetEnd, NetFlow, NetInterface, NetLatency, NetLayer, NetLedger, NetLoss, NetMoved, NetRateFinding,
     NetRun, NetSummary, NetTransport,
+};
+pub use paper::{
+    PaperAnswer, PaperCell, PaperClaim, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,
 };
 pub use record::{RecordFirst, RecordMoment, RecordPlacement, RecordReadBack, RecordRun, RecordSummary};
 pub use register::{

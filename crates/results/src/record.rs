@@ -62,7 +62,7 @@ pub struct RecordRun {
     pub pool_bytes: u64,
     /// Most of it in use at a time, bytes.
     pub pool_bytes_used_max: u64,
-    /// Largest backlog that was due and neither lost nor written, bytes; in the source, the network, the pool.
+    /// Most that was due and neither lost nor written, bytes: in the source, the network, the pool.
     pub backlog_bytes_max: Option<u64>,
     /// Longest time in which something waited and nothing was written, as far as samples show it, seconds.
     pub stall_seconds_max: Option<f64>,
@@ -116,8 +116,8 @@ pub struct RecordMoment {
     pub bytes: u64,
 }
 
-/// Reading a recording back: stream by stream, each in the order of its events, one thread for each volume, with
-/// nothing of it in the page cache at first; every checksum is compared.
+/// Reading a recording back: stream by stream, each in the order of its events, one thread for each volume,
+/// with nothing of it in the page cache at first; every checksum is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordReadBack {

@@ -20,6 +20,23 @@ pub struct Footprint {
     pub time: Duration,
 }
 
+impl Footprint {
+    /// The same done so many times: space is given back between.
+    #[must_use]
+    pub fn times(&self, times: u32) -> Self {
+        let all = |bytes: &u64| bytes.saturating_mul(times.into());
+        Self {
+            bytes_written: self
+                .bytes_written
+                .iter()
+                .map(|(volume, bytes)| (volume.clone(), all(bytes)))
+                .collect(),
+            space_bytes: self.space_bytes.clone(),
+            time: self.time.saturating_mul(times),
+        }
+    }
+}
+
 /// What a workload is handed.
 pub struct Context {
     /// The clock.

@@ -57,8 +57,8 @@ pub fn source_plan(profile: &Profile, rate: SourceRate, duration: Option<Duratio
     }
 }
 
-/// What a source of `profile` is asked for at `rate`: bytes per second, mean over time, bursts included; nothing
-/// for as fast as it goes.
+/// What a source of `profile` is asked for at `rate`: bytes per second, mean over time, bursts included;
+/// nothing for as fast as it goes.
 pub fn asked_bytes_per_second(profile: &Profile, rate: SourceRate) -> Option<f64> {
     let required = profile.required_bytes_per_second();
     match rate {

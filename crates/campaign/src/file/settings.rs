@@ -27,7 +27,8 @@ pub(super) fn checked_key(written: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if key.is_empty() || key.starts_with('-') || !key.chars().all(fits) {
         return Err(format!(
-            "--{written} can be no flag\nhint: give the values labels, as in {{ label = \"...\", flag = \"...\" }}"
+            "--{written} can be no flag\n\
+             hint: give the values labels, as in {{ label = \"...\", flag = \"...\" }}"
         ));
     }
     if key == "token" {

@@ -9,17 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use keepup_campaign::{
-    Campaign, CampaignDirectory, Ending, Forecasts, Found, RunDone, State, drive, load, summarise,
+    Campaign, CampaignDirectory, Ending, Forecasts, Found, RunDone, State, drive, load, reproduce, summarise,
 };
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
-use keepup_results::{Begun, CampaignSummary, Ended};
+use keepup_report::{Style, terminal};
+use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 
 use self::runner::Child;
 use crate::exit::Exit;
 use crate::forecast::foretell;
-use crate::output::{command, json, result, say};
+use crate::output::{colour, command, json, result, say, width};
 use crate::signals::stop_flag;
 
 /// Run a matrix of measurements in turns: configurations against tests, each compared with a baseline
@@ -43,9 +44,9 @@ enum Verb {
 
 /// Run the campaign of a file
 ///
-/// Every cell is a command of keepup with a result of its own. Ends with 0 when all runs ended so; 1 when any
-/// was not fit, lost data or crashed; 4 when any could not be made here; 5 when any is inconclusive, or a rule
-/// of [stop] left some; the first of these that holds.
+/// Every cell is a command of keepup with a result of its own. Ends with 1 when any run was not fit, lost
+/// data or crashed; else with 4 when any could not be made here; else with 5 when any is inconclusive, or a
+/// rule of [stop] left some; else with 0.
 #[derive(clap::Args)]
 struct RunArgs {
     /// What varies, in TOML
@@ -98,14 +99,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
+/// What is done with a campaign.
+pub(super) struct How<'a> {
+    /// Directory for the campaign's own.
+    pub(super) out: &'a Path,
+    /// Only told.
+    pub(super) dry_run: bool,
+    /// Printed as one JSON object.
+    pub(super) json: bool,
+}
+
 fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     let (campaign, text) = load(&args.file)?;
+    start(campaign, &text, &How { out: &args.out, dry_run: args.dry_run, json: args.json })
+}
+
+/// Runs a campaign from its begin; `text` is its file's.
+pub(super) fn start(campaign: Campaign, text: &str, how: &How<'_>) -> anyhow::Result<Exit> {
     let stop = stop_flag()?;
     let Some(forecasts) = looked_at(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
     let state = State::new(campaign.clone(), forecasts.clone());
     let forecast = table::forecast(&state, &forecasts);
-    if args.dry_run {
-        foretell(&forecast, args.json);
+    if how.dry_run {
+        foretell(&forecast, how.json);
         return Ok(Exit::Done);
     }
     say(&table::announcement(&state, &forecast));
@@ -120,8 +136,8 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         plan: serde_json::to_value(&campaign).context("cannot encode the campaign")?,
         environment: serde_json::to_value(environment).unwrap_or_default(),
     };
-    let directory = CampaignDirectory::create(&args.out, &campaign, &text, &begun)?;
-    Sitting { state, begun, directory, stop, is_json: args.json }.sit()
+    let directory = CampaignDirectory::create(how.out, &campaign, text, &begun)?;
+    Sitting { state, begun, directory, stop, is_json: how.json }.sit()
 }
 
 fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
@@ -187,13 +203,20 @@ impl Sitting {
         };
         let why = failure.as_ref().map(ToString::to_string);
         let ended = Ended { failure: why, interrupted: ending.is_interrupted };
-        let summary = summarise(&self.state, &self.begun, ending.stopped, ended);
+        let mut summary = summarise(&self.state, &self.begun, ending.stopped, ended);
+        let paper = self.state.campaign().paper.clone();
+        summary.paper = reproduce::page(paper.as_ref(), &summary, self.directory.path());
         self.directory.finish(&summary)?;
         match self.is_json {
             true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
+            false if summary.paper.is_some() => {
+                let style = Style { colour: colour(), width: width() };
+                result(&terminal(&Stored::Campaign(Box::new(summary.clone())), style));
+            }
             false => result(&table::page(&summary)),
         }
         let path = self.directory.path().display();
+        super::report::keep(self.directory.path());
         say(&format!("result: {path}"));
         if let Some(failure) = failure {
             return Err(failure.into());

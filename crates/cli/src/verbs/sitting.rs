@@ -1,11 +1,14 @@
 //! What all tests do around their runs: a result that grows, a directory that keeps it, the end.
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::cpu::{CoreTimes, core_usage};
 use keepup_measure::environment::Environment;
+use keepup_measure::sampler::Sampler;
 use keepup_recording::id::Id;
 use keepup_results::{Begun, Ended, Event, EventLog, ResultDirectory, TestSummary, default_name};
 use keepup_workload::Context;
@@ -14,6 +17,9 @@ use crate::args::Outlet;
 use crate::exit::Exit;
 use crate::output::{command, json, report_error, result, say};
 use crate::signals::stop_flag;
+
+/// Between two looks at how busy the processors are.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A test under way.
 pub(super) struct Sitting<S> {
@@ -45,7 +51,7 @@ impl<S: TestSummary> Sitting<S> {
             plan,
             environment: serde_json::to_value(environment).unwrap_or_default(),
         };
-        let kept = outlet.out.as_deref().map(|out| Kept::begin::<S>(out, &id, &begun)).transpose()?;
+        let kept = outlet.out.as_deref().map(|out| Kept::begin::<S>(out, &begun)).transpose()?;
         let stop = stop_flag()?;
         Ok(Self { summary: S::begun(&begun), stop, id, kept, is_json: outlet.json })
     }
@@ -86,7 +92,7 @@ impl<S: TestSummary> Sitting<S> {
         } else if let Some(page) = page(&self.summary) {
             result(&page);
         }
-        if let Some(kept) = self.kept {
+        if let Some(kept) = self.kept.take() {
             say(&format!("result: {}", kept.finish(&self.summary)?.display()));
         }
         if let Some(failure) = failure {
@@ -97,43 +103,70 @@ impl<S: TestSummary> Sitting<S> {
     }
 }
 
-/// Every run as it ends, and the whole at the end.
+/// Every run as it ends, how busy the processors were meanwhile, and the whole at the end.
 struct Kept {
     directory: ResultDirectory,
-    log: EventLog,
+    log: Arc<Mutex<EventLog>>,
+    sampler: Option<Sampler<()>>,
 }
 
 impl Kept {
     /// Makes a directory of its own below `out`.
-    fn begin<S: TestSummary>(out: &Path, id: &str, begun: &Begun) -> anyhow::Result<Self> {
+    fn begin<S: TestSummary>(out: &Path, begun: &Begun) -> anyhow::Result<Self> {
         std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-        let name = default_name(&begun.workload, id, begun.created_unix_ns)?;
-        let directory = ResultDirectory::create(&out.join(name), id)?;
+        let name = default_name(&begun.workload, &begun.id, begun.created_unix_ns)?;
+        let directory = ResultDirectory::create(&out.join(name), &begun.id)?;
         let mut log = directory.create_log()?;
         log.append(&Event::Started {
             t_unix_ns: begun.created_unix_ns,
             schema_version: S::SCHEMA_VERSION,
             tool_version: begun.tool_version.clone(),
-            id: id.to_owned(),
+            id: begun.id.clone(),
             kind: S::KIND,
             command: begun.command.clone(),
             profile: begun.workload.clone(),
             plan: begun.plan.clone(),
             environment: begun.environment.clone(),
         })?;
-        Ok(Self { directory, log })
+        let log = Arc::new(Mutex::new(log));
+        // A test whose processors nobody watches is a test all the same.
+        let sampler = watch(Arc::clone(&log)).ok();
+        Ok(Self { directory, log, sampler })
     }
 
     /// What cannot be written is told and ends nothing.
     fn append(&mut self, event: &Event) {
-        if let Err(why) = self.log.append(event) {
+        if let Err(why) = self.log.lock().unwrap_or_else(PoisonError::into_inner).append(event) {
             say(&format!("warning: {why}"));
         }
     }
 
     fn finish(mut self, summary: &impl TestSummary) -> anyhow::Result<PathBuf> {
-        self.log.append(&Event::Finished { t_unix_ns: SystemClock.unix_ns(), verdict: None })?;
+        self.sampler.take().map(Sampler::stop);
+        self.append(&Event::Finished { t_unix_ns: SystemClock.unix_ns(), verdict: None });
         self.directory.write_summary(summary)?;
         Ok(self.directory.path().to_owned())
     }
+}
+
+/// Writes down now and then how busy each core was since the last look.
+fn watch(log: Arc<Mutex<EventLog>>) -> anyhow::Result<Sampler<()>> {
+    let begin_ns = SystemClock.now_ns();
+    let mut earlier: Vec<CoreTimes> = Vec::new();
+    Ok(Sampler::start(LOOK, move |now_ns| {
+        let Ok(cores) = CoreTimes::read_all(Path::new("/")) else { return };
+        let usage = core_usage(&earlier, &cores);
+        earlier = cores;
+        if usage.is_empty() {
+            return;
+        }
+        let named = |core: u32| format!("core_{core}_busy_percent");
+        let event = Event::Sample {
+            t_unix_ns: SystemClock.unix_ns(),
+            t_ms: now_ns.saturating_sub(begin_ns) / 1_000_000,
+            values: usage.iter().map(|used| (named(used.core), used.busy_percent)).collect(),
+        };
+        // A log that cannot be written is told of when a run ends.
+        let _ = log.lock().unwrap_or_else(PoisonError::into_inner).append(&event);
+    })?)
 }

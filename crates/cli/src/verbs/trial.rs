@@ -23,6 +23,7 @@ use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, repeat};
 
 use crate::args::{Cpus, Recording, Runs, byte_rate, cpus, default_volume, size, some_time, source_rate};
 use crate::exit::Exit;
+use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
 use crate::output::{result, say};
 use crate::verbs::record::usage;
@@ -38,7 +39,8 @@ const ROOM_SHARE: f64 = 0.8;
 
 /// Record once, at one rate, and say what came through and what it cost
 ///
-/// Runs source, recorder and drain as they run in earnest, over loopback, and removes the recording afterwards.
+/// Runs source, recorder and drain as they run in earnest, over loopback, and removes the recording
+/// afterwards.
 /// `keepup qualify` makes such trials to find the highest rate; this makes the one that is asked for.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -122,7 +124,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let told = told.collect::<Vec<_>>().join("\n");
     let outlet = &args.runs.outlet;
     if outlet.dry_run {
-        result(&told);
+        foretell(&forecast(&footprint.times(args.runs.repeats), &beside, told), outlet.json);
         return Ok(Exit::Done);
     }
     say(&told);
@@ -152,7 +154,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let is_whole = done.runs.iter().all(RecordRun::is_whole);
     sitting.summary.runs = done.runs;
     let failure = done.failure.map(anyhow::Error::from);
-    let exit = sitting.end(failure, done.is_interrupted, |summary| table::page(summary))?;
+    let exit = sitting.end(failure, done.is_interrupted, table::page)?;
     Ok(if exit == Exit::Done && !is_whole { Exit::Failed } else { exit })
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Found {
     pub(super) blocks: Vec<Block>,
     /// What ran beside it on purpose.
     pub(super) loads: Vec<LoadResult>,
+    /// Whether the table of all figures is left to the results that they are from.
+    pub(super) is_summed_up: bool,
 }
 
 /// The page of a test.
@@ -56,7 +58,9 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     }
     let mut blocks = found.blocks;
     blocks.extend(loads(&found.loads));
-    blocks.extend(figures(&stored.figures()));
+    if !found.is_summed_up {
+        blocks.extend(figures(&stored.figures()));
+    }
     let repeat = vec![Fact::literal("repeat with", head.command), Fact::new("keepup", head.tool_version)];
     blocks.push(Block::new("How to repeat", vec![Item::Facts(repeat)]));
     Document {

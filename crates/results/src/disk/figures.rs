@@ -2,6 +2,9 @@
 use crate::disk::{DiskPart, DiskPhase, DiskSummary};
 use crate::figure::{Collected, Figure, Figures, Quantity};
 
+/// The kernel counts the machine's CPU in ticks of each core: over less than this they say nothing.
+const BUSY_SECONDS_MIN: f64 = 0.5;
+
 impl Figures for DiskSummary {
     fn figures(&self) -> Vec<Figure> {
         let mut figures = Collected::default();
@@ -29,7 +32,8 @@ fn add_phase(figures: &mut Collected, place: &str, phase: &DiskPhase) {
     }
     let cpu = (gb > 0.0).then_some(phase.cpu_seconds / gb);
     figures.add(place, &phase.name, Quantity::CpuSecondsPerGb, cpu);
-    let busy = phase.machine_cpu_seconds.filter(|_| phase.seconds > 0.0).map(|cpu| cpu / phase.seconds);
+    let busy = phase.machine_cpu_seconds.filter(|_| phase.seconds >= BUSY_SECONDS_MIN);
+    let busy = busy.map(|cpu| cpu / phase.seconds);
     figures.add(place, &phase.name, Quantity::CoresBusy, busy);
     figures.add_latency(place, &phase.name, phase.latency.as_ref());
     // Of one kind alone the parts are what the phase says already.

@@ -120,8 +120,8 @@ impl TrialMeasured {
         }
     }
 
-    /// The run as its result keeps it: of `spec`, which was asked for `asked_bytes_per_second` (nothing for as
-    /// fast as it goes). Which repeat it is, when it was and what ran beside it, the caller knows.
+    /// The run as its result keeps it: of `spec`, which was asked for `asked_bytes_per_second` (nothing for
+    /// as fast as it goes). Which repeat it is, when it was and what ran beside it, the caller knows.
     pub fn run(&self, spec: &TrialSpec, asked_bytes_per_second: Option<f64>) -> RecordRun {
         let (volumes, to_null) = match &spec.recorder.target {
             Target::Volumes(volumes) => (volumes.iter().map(|v| v.display().to_string()).collect(), false),

@@ -21,7 +21,8 @@ struct Read {
     total: Count,
 }
 
-/// Reads all events of `recording`, with one thread for each volume; nothing when it was to stop before the end.
+/// Reads all events of `recording`, with one thread for each volume; nothing when it was to stop before the
+/// end.
 ///
 /// # Errors
 /// When a segment cannot be read, or a block is not whole.

@@ -18,7 +18,7 @@ use crate::exit::UsageError;
 const AT_ONCE_MAX: usize = 8;
 
 /// The first cell of every command, in the order of cells; without those that are left out.
-fn commands<'a>(cells: &'a [Cell]) -> Vec<&'a Cell> {
+fn commands(cells: &[Cell]) -> Vec<&Cell> {
     let mut seen = BTreeMap::new();
     cells.iter().filter(|cell| cell.skipped.is_none() && seen.insert(&cell.arguments, ()).is_none()).collect()
 }
@@ -37,7 +37,7 @@ pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| refuse(&e.to_string()))?;
         if !cli.verb.keeps_a_result() {
             let why = "it keeps no result of a measurement\n\
-                       hint: disk, net, register read or compare, replay, replay-set, soak, qualify";
+                       hint: disk, net, register read or compare, replay, replay-set, soak, trial, qualify";
             return Err(refuse(why));
         }
     }

@@ -139,9 +139,9 @@ fn plan<T: DiskTest>(
         cost.time.as_secs_f64() * runs
     );
     let text = std::iter::once(told).chain(announced).collect::<Vec<_>>().join("\n");
-    let each = cost.bytes_written.saturating_mul(common.runs.repeats.into());
-    let bytes_written = volumes.iter().map(|volume| (volume.clone(), each)).collect();
-    Ok(forecast(&Footprint { bytes_written, space_bytes: held, time }, beside, text))
+    let bytes_written = volumes.iter().map(|volume| (volume.clone(), cost.bytes_written)).collect();
+    let once = Footprint { bytes_written, space_bytes: held, time: Duration::ZERO };
+    Ok(forecast(&Footprint { time, ..once.times(common.runs.repeats) }, beside, text))
 }
 
 /// Prints the test as a job file of fio.

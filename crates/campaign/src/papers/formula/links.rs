@@ -1,0 +1,97 @@
+//! Reckoning with buses, PCI Express, Ethernet and Fibre Channel. MB = 10^6 bytes.
+use super::{Worked, worked};
+use crate::papers::PaperUnit;
+use crate::papers::claim::number;
+
+/// Widths that PCI Express has.
+const WIDTHS: [f64; 5] = [1.0, 2.0, 4.0, 8.0, 16.0];
+/// Of ten bits on the line eight are data (8b/10b), and eight bits are a byte: GB/s for each GT/s.
+const GB_PER_GT: f64 = 0.1;
+/// Of one Gbit/s, MB/s.
+const MB_PER_GBIT: f64 = 125.0;
+/// Headers of IPv4 and TCP with timestamps, bytes.
+const TCP_HEADERS_BYTES: f64 = 52.0;
+/// Preamble, Ethernet header, checksum and gap, bytes.
+const ETHERNET_FRAME_BYTES: f64 = 38.0;
+/// What a Fibre Channel frame has beside its payload: start, header, checksum, end and six idles, bytes.
+const FRAME_OVERHEAD_BYTES: f64 = 60.0;
+/// Bits of a transmission word on the line.
+const WORD_BITS: f64 = 40.0;
+
+fn peak(bits: f64, mhz: f64) -> f64 {
+    bits / 8.0 * mhz
+}
+
+pub(super) fn bus_peak(bits: f64, mhz: f64) -> Worked {
+    worked(peak(bits, mhz), PaperUnit::MegabytesPerSecond, format!("{bits} bit / 8 x {mhz} MHz"))
+}
+
+pub(super) fn bus_share(rate_mib_per_s: f64, bits: f64, mhz: f64) -> Worked {
+    let rate = PaperUnit::MebibytesPerSecond.in_base(rate_mib_per_s) / 1e6;
+    let steps = format!("{rate_mib_per_s} MiB/s / ({bits} bit / 8 x {mhz} MHz)");
+    worked(100.0 * rate / peak(bits, mhz), PaperUnit::Percent, steps)
+}
+
+pub(super) fn pcie_rate(lanes: f64, lane_gt_per_s: f64) -> Worked {
+    let steps = format!("{lanes} x {lane_gt_per_s} GT/s x 8/10 / 8");
+    worked(lanes * lane_gt_per_s * GB_PER_GT, PaperUnit::GigabytesPerSecond, steps)
+}
+
+pub(super) fn pcie_lanes(ethernet_gbit_per_s: f64, mtu_bytes: f64, lane_gt_per_s: f64) -> Worked {
+    let payload = ethernet_payload(ethernet_gbit_per_s, mtu_bytes).value;
+    let lane = lane_gt_per_s * GB_PER_GT * 1e3;
+    let needed = payload / lane;
+    let width = WIDTHS.into_iter().find(|width| *width >= needed);
+    let steps = format!(
+        "{} MB/s of payload / {} MB/s = {}, so the next width of 1, 2, 4, 8, 16",
+        number(payload),
+        number(lane),
+        number(needed)
+    );
+    worked(width.unwrap_or_else(|| needed.ceil()), PaperUnit::Lanes, steps)
+}
+
+pub(super) fn ethernet_line(ethernet_gbit_per_s: f64) -> Worked {
+    let steps = format!("{ethernet_gbit_per_s} Gbit/s / 8");
+    worked(ethernet_gbit_per_s * MB_PER_GBIT, PaperUnit::MegabytesPerSecond, steps)
+}
+
+pub(super) fn ethernet_payload(ethernet_gbit_per_s: f64, mtu_bytes: f64) -> Worked {
+    let share = (mtu_bytes - TCP_HEADERS_BYTES) / (mtu_bytes + ETHERNET_FRAME_BYTES);
+    let steps = format!(
+        "{ethernet_gbit_per_s} Gbit/s / 8 x ({mtu_bytes} - {TCP_HEADERS_BYTES}) / \
+         ({mtu_bytes} + {ETHERNET_FRAME_BYTES})"
+    );
+    worked(ethernet_gbit_per_s * MB_PER_GBIT * share, PaperUnit::MegabytesPerSecond, steps)
+}
+
+fn frame_steps(loop_mb_per_s: f64, frame_bytes: f64) -> String {
+    format!("{loop_mb_per_s} MB/s x {frame_bytes} / ({frame_bytes} + {FRAME_OVERHEAD_BYTES})")
+}
+
+pub(super) fn frame_payload(loop_mb_per_s: f64, frame_bytes: f64) -> Worked {
+    let rate = loop_mb_per_s * frame_bytes / (frame_bytes + FRAME_OVERHEAD_BYTES);
+    worked(rate, PaperUnit::MegabytesPerSecond, frame_steps(loop_mb_per_s, frame_bytes))
+}
+
+pub(super) fn frame_share(stream_mbit_per_s: f64, loop_mb_per_s: f64, frame_bytes: f64) -> Worked {
+    let stream = PaperUnit::MegabitsPerSecond.in_base(stream_mbit_per_s) / 1e6;
+    let steps = format!("{stream} MB/s / ({})", frame_steps(loop_mb_per_s, frame_bytes));
+    let rate = frame_payload(loop_mb_per_s, frame_bytes).value;
+    worked(100.0 * stream / rate, PaperUnit::Percent, steps)
+}
+
+pub(super) fn loop_turn(nodes: f64, words_each: f64, line_gbit_per_s: f64) -> Worked {
+    let steps = format!("{nodes} x {words_each} x {WORD_BITS} bit / {line_gbit_per_s} Gbit/s");
+    let ns = nodes * words_each * WORD_BITS / line_gbit_per_s;
+    worked(ns / 1e3, PaperUnit::Microseconds, steps)
+}
+
+/// What the bus leaves of `free_mb_per_s` alone, less what it carries beside it.
+pub(super) fn loss_beside(free_mb_per_s: f64, loss_percent: f64, beside_mb_per_s: f64) -> Worked {
+    let alone = free_mb_per_s * (1.0 - loss_percent / 100.0);
+    let steps = format!(
+        "1 - ({free_mb_per_s} MB/s x (1 - {loss_percent} %) - {beside_mb_per_s} MB/s) / {free_mb_per_s} MB/s"
+    );
+    worked(100.0 * (1.0 - (alone - beside_mb_per_s) / free_mb_per_s), PaperUnit::Percent, steps)
+}

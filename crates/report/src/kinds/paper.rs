@@ -1,0 +1,215 @@
+//! The page of a paper that was repeated: its questions and answers, its tables and figures with this machine in
+//! them, what was found, and what the paper's own numbers say of its claims.
+
+use keepup_results::{
+    CampaignSummary, PaperCell, PaperClaim, PaperCurve, PaperPage, PaperRow, PaperTable, Stored,
+};
+
+use super::common::{self, Found, charts};
+use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot};
+use crate::format::digits;
+use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
+
+/// Most rows of a figure's numbers where it cannot be drawn.
+const ROWS_MAX: usize = 40;
+/// Height of a figure in pixels.
+const HEIGHT: u32 = 260;
+
+pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &PaperPage) -> Document {
+    let mut blocks = Vec::new();
+    if !paper.answers.is_empty() {
+        blocks.push(answers(paper));
+    }
+    blocks.extend(paper.tables.iter().map(table));
+    for curve in &paper.curves {
+        blocks.extend(charts(&format!("{}: {}", capital(&curve.stands), curve.title), drawn(curve)));
+    }
+    if !paper.claims.is_empty() {
+        blocks.push(claims(&paper.claims));
+    }
+    blocks.push(cells(summary));
+    let is_whole = summary.totals.failed == 0 && summary.totals.left == 0;
+    let tone = if is_whole { Tone::Plain } else { Tone::Doubtful };
+    let mut cautions = paper.limits.clone();
+    if paper.scale < 1.0 {
+        cautions.insert(0, format!("{} of the paper's amounts of data were moved.", share(paper.scale)));
+    }
+    let found = Found {
+        answer: Some((paper.title.clone(), tone)),
+        sentences: paper.findings.clone(),
+        cautions,
+        blocks,
+        is_summed_up: true,
+        ..Found::default()
+    };
+    let mut document = common::document(stored, found);
+    let volumes: Vec<&str> = summary
+        .axes
+        .iter()
+        .filter(|axis| axis.name == "volume")
+        .flat_map(|axis| &axis.labels)
+        .map(String::as_str)
+        .collect();
+    let mut facts = vec![
+        Fact::new("repeated on", paper.machine.as_str()),
+        Fact::new(
+            "in turns",
+            format!(
+                "{}, {} repetitions of {} cells",
+                summary.order, summary.repetitions, summary.totals.cells
+            ),
+        ),
+    ];
+    if !volumes.is_empty() {
+        facts.push(Fact::new("volumes", volumes.join(", ")));
+    }
+    document.glance[0] = Block::new("How it was done", vec![Item::Facts(facts)]);
+    document.page.headline.title =
+        format!("{}. Repeated on: {}, {}", paper.source, paper.machine, summary.created);
+    document
+}
+
+fn share(scale: f64) -> String {
+    format!("{} %", digits(100.0 * scale))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn answers(paper: &PaperPage) -> Block {
+    let rows = paper.answers.iter().map(|answer| -> Vec<Cell> {
+        vec![answer.question.as_str().into(), answer.published.as_str().into(), answer.here.as_str().into()]
+    });
+    let columns = vec![left("asked"), left("the paper"), left("this machine")];
+    Block::new("What the paper asked", vec![Item::Table(Table { columns, rows: rows.collect() })])
+}
+
+fn table(table: &PaperTable) -> Block {
+    let mut columns = vec![left(table.head.as_str())];
+    columns.extend(table.columns.iter().map(|column| match column.unit.is_empty() {
+        true => right(column.title.as_str()),
+        false => right(format!("{}, {}", column.title, column.unit)),
+    }));
+    let mut notes: Vec<String> = Vec::new();
+    let mut row = |row: &PaperRow| -> Vec<Cell> {
+        let tone = if row.is_here { Tone::Good } else { Tone::Plain };
+        let mark = row.note.as_ref().map_or_else(String::new, |note| {
+            let known = notes.iter().position(|known| known == note);
+            let number = known.unwrap_or_else(|| {
+                notes.push(note.clone());
+                notes.len() - 1
+            });
+            format!(" [{}]", number + 1)
+        });
+        let name =
+            if row.is_here { format!("▶ {}{mark}", row.name) } else { format!("{}{mark}", row.name) };
+        let mut cells = vec![Cell::toned(name, tone)];
+        cells.extend(row.cells.iter().map(|cell| Cell::toned(told(cell), tone)));
+        cells
+    };
+    let rows = table.rows.iter().map(&mut row).collect();
+    let mut items = vec![Item::Table(Table { columns, rows })];
+    if !notes.is_empty() {
+        let numbered = notes.iter().enumerate().map(|(n, note)| format!("[{}] {note}", n + 1));
+        items.push(Item::List(numbered.collect()));
+    }
+    Block::new(format!("{}: {}", capital(&table.stands), table.title), items)
+}
+
+/// A figure: the median, with the lowest and the highest where they differ.
+fn told(cell: &PaperCell) -> String {
+    let number = cell.value.map(digits);
+    let spread = match (cell.lowest, cell.highest) {
+        (Some(lowest), Some(highest)) if digits(lowest) != digits(highest) => {
+            format!(" ({} to {})", digits(lowest), digits(highest))
+        }
+        _ => String::new(),
+    };
+    match (number, &cell.note) {
+        (Some(number), Some(note)) => format!("{note} {number}{spread}"),
+        (Some(number), None) => format!("{number}{spread}"),
+        (None, Some(note)) => note.clone(),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+fn drawn(curve: &PaperCurve) -> Option<Chart> {
+    let series = (0..).zip(&curve.series).map(|(number, series)| {
+        let points: Vec<_> = series.points.iter().map(|(x, y)| pair(*x, Some(*y))).collect();
+        let is_dense = points.len() > 60;
+        // Published curves are dashed, those of this machine are not.
+        let dash = if series.is_here { Dash::Solid } else { Dash::Dashed };
+        let mark = Mark::Line(dash, (!is_dense).then(|| Symbol::of(number)));
+        Series::new(series.name.clone(), colour(number), mark, points)
+    });
+    let series: Vec<Series> = series.collect();
+    let rows = curve.series.iter().flat_map(|series| {
+        series.points.iter().map(move |(x, y)| -> Vec<Cell> {
+            vec![series.name.as_str().into(), digits(*x).into(), digits(*y).into()]
+        })
+    });
+    let name = |column: &keepup_results::PaperColumn| format!("{}, {}", column.title, column.unit);
+    let across = if curve.is_log_x { Axis::log(name(&curve.x)) } else { Axis::linear(name(&curve.x)) };
+    (!series.is_empty()).then(|| Chart {
+        title: format!("{} against {}", name(&curve.y), name(&curve.x)),
+        note: curve.note.clone().unwrap_or_default(),
+        table: Table {
+            columns: vec![left("curve"), right(name(&curve.x)), right(name(&curve.y))],
+            rows: rows.collect(),
+        },
+        ..plot(&across, &Axis::linear(name(&curve.y)), &series, HEIGHT)
+    })
+}
+
+/// What the paper says beside what follows from its numbers.
+fn claims(claims: &[PaperClaim]) -> Block {
+    let row = |claim: &PaperClaim| -> Vec<Cell> {
+        let mark = match claim.is_contradicted {
+            true => Cell::toned("does not add up", Tone::Bad),
+            false => Cell::toned("holds", Tone::Plain),
+        };
+        vec![claim.says.as_str().into(), claim.stands.as_str().into(), claim.follows.as_str().into(), mark]
+    };
+    let columns = vec![left("the paper says"), left("where"), left("its own numbers"), left("")];
+    let table = Table { columns, rows: claims.iter().map(row).collect() };
+    Block::new("Claims, worked out again", vec![Item::Table(table)])
+}
+
+/// Every cell of the campaign with its command: each is a result of its own.
+fn cells(summary: &CampaignSummary) -> Block {
+    let rows = summary.cells.iter().map(|cell| -> Vec<Cell> {
+        let failed: Vec<&str> = cell.runs.iter().filter_map(|run| run.why.as_deref()).collect();
+        let state = match (failed.first(), &cell.skipped) {
+            (Some(why), _) => Cell::toned(*why, Tone::Bad),
+            (None, Some(why)) => Cell::toned(format!("left out: {why}"), Tone::Doubtful),
+            (None, None) => Cell::from(format!("{} runs", cell.runs.len())),
+        };
+        vec![
+            cell.number.to_string().into(),
+            cell.name(&summary.axes).into(),
+            cell.command.as_str().into(),
+            state,
+        ]
+    });
+    let columns = vec![right("cell"), left("of"), left("command"), left("")];
+    let facts =
+        vec![Fact::new("in turns", format!("{}, {} repetitions", summary.order, summary.repetitions))];
+    let table = Table { columns, rows: rows.collect() };
+    Block::new("What was run", vec![Item::Facts(facts), Item::Table(table)])
+}
+
+/// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what is
+/// empty then goes.
+pub(super) fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
+    let undrawn = |item: Item| match item {
+        Item::Chart(chart) if chart.table.rows.len() <= ROWS_MAX => Some(Item::Table(chart.table)),
+        Item::Chart(_) => None,
+        other => Some(other),
+    };
+    let blocks = blocks
+        .into_iter()
+        .map(|block| Block { items: block.items.into_iter().filter_map(undrawn).collect(), ..block });
+    blocks.filter(|block| !block.items.is_empty()).collect()
+}
