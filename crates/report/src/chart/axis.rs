@@ -158,6 +158,17 @@ pub(crate) fn time_scale(most: f64) -> Scale {
     fitting(&TIMES, most, TIMES_FROM)
 }
 
+/// The next figure of 1, 2, 5, 10 ... below or above a figure: where an axis of ratios ends well.
+pub(crate) fn round_end(value: f64, is_upper: bool) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0];
+    let found = match is_upper {
+        true => steps.iter().find(|step| decade * **step >= value),
+        false => steps.iter().rev().find(|step| decade * **step <= value),
+    };
+    decade * found.copied().unwrap_or(1.0)
+}
+
 /// A figure in as few characters as tell it.
 pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {

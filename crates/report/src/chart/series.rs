@@ -144,6 +144,14 @@ impl Series {
         self
     }
 
+    /// With a line at this place along, of which the legend tells what it is.
+    pub(crate) fn with_marked_place(mut self, at: f64, dash: Dash) -> Self {
+        self.lines.push(
+            json!({ "xAxis": figure(at), "name": "", "lineStyle": { "type": dash.name(), "width": 2 } }),
+        );
+        self
+    }
+
     /// With a stretch that is set apart.
     pub(crate) fn with_area(mut self, from: f64, to: f64, name: &str) -> Self {
         self.areas.push(json!([{ "xAxis": figure(from), "name": name }, { "xAxis": figure(to) }]));
