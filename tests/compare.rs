@@ -15,7 +15,8 @@ fn measured(here: &Path, volumes: &[&str], repeats: &str, depth: &str) -> PathBu
     }
     let run = keepup(here, &arguments);
     assert_eq!(run.code(), 0, "{run:#?}");
-    let line = run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
+    let line =
+        run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
     here.join(line)
 }
 
@@ -46,8 +47,12 @@ fn places_of_one_result_are_compared_as_they_took_turns() {
     let found = json(&run);
     assert_eq!(found["systems"].as_array().unwrap().len(), 2);
     assert_eq!(found["not_ranked"], Value::Null, "{found:#}");
-    let rates: Vec<&Value> =
-        found["rows"].as_array().unwrap().iter().filter(|row| row["quantity"] == "bytes_per_second").collect();
+    let rates: Vec<&Value> = found["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["quantity"] == "bytes_per_second")
+        .collect();
     assert_eq!(rates.len(), 2, "written and read");
     for row in rates {
         let beside = &row["cells"][1]["beside"];
@@ -92,14 +97,18 @@ fn other_settings_are_told_first_and_not_ranked() {
     // No figure is of the same depth, so there is nothing to show beside what differs.
     assert_eq!(run.code(), 2, "{run:#?}");
     let slow = slowed(&second, "slow.json", 2.0);
-    let changed = std::fs::read_to_string(&slow).unwrap().replace("\"file_bytes\":8388608", "\"file_bytes\":77");
+    let changed =
+        std::fs::read_to_string(&slow).unwrap().replace("\"file_bytes\":8388608", "\"file_bytes\":77");
     std::fs::write(&slow, changed.replace("\"b\"", "\"c\"")).unwrap();
     let run = keepup(place.path(), &["compare", text(&second), text(&slow)]);
     assert_eq!(run.code(), 0, "{run:#?}");
     let told = run.stdout.find("file_bytes: 8388608 -> 77").unwrap_or(usize::MAX);
     let refused = run.stdout.find("not ranked: the systems differ in file_bytes and in place").unwrap_or(0);
     assert!(told < refused, "what differs comes first: {run:#?}");
-    let run = keepup(place.path(), &["compare", text(&second), text(&slow), "--axis", "file_bytes", "--axis", "place"]);
+    let run = keepup(
+        place.path(),
+        &["compare", text(&second), text(&slow), "--axis", "file_bytes", "--axis", "place"],
+    );
     assert!(run.stdout.contains("index") && !run.stdout.contains("not ranked"), "{run:#?}");
 }
 
@@ -107,9 +116,13 @@ fn other_settings_are_told_first_and_not_ranked() {
 fn what_is_no_result_or_another_test_is_refused() {
     let place = directory();
     let result = measured(place.path(), &["a"], "1", "2");
-    let run = keepup(place.path(), &["register", "read", "ram", "--depth", "1", "--trials", "5", "--time", "5ms", "--out", "out"]);
+    let run = keepup(
+        place.path(),
+        &["register", "read", "ram", "--depth", "1", "--trials", "5", "--time", "5ms", "--out", "out"],
+    );
     assert_eq!(run.code(), 0, "{run:#?}");
-    let register = run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
+    let register =
+        run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
     let run = keepup(place.path(), &["compare", text(&result), &register]);
     assert_eq!(run.code(), 2, "{run:#?}");
     assert!(run.stderr.contains("`disk sweep`") && run.stderr.contains("`register-read`"), "{run:#?}");
