@@ -89,7 +89,8 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
     };
     let things = things(summary);
     let drawn = things.iter().take(CHARTS_MAX).filter_map(|thing| one(summary, thing));
-    found.blocks.extend(charts("What the cells measured", drawn.collect::<Vec<_>>()));
+    let measured = charts("What the cells measured", drawn.collect::<Vec<_>>());
+    found.blocks.extend(measured.map(|block| Block { is_beside: true, ..block }));
     found.blocks.extend(charts("Beside the baseline", ratios(summary)));
     found.blocks.push(cells(summary, &things));
     common::document(stored, found)
