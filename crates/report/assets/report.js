@@ -48,7 +48,7 @@
   const narrowed = (chart, width) => {
     if (width >= 560) return chart;
     for (const axis of [].concat(chart.yAxis)) {
-      if (axis.type === 'category') {
+      if (axis.type === 'category' && axis.data.some((name) => name)) {
         axis.axisLabel = { ...axis.axisLabel, width: width * 0.31, overflow: 'break', lineHeight: 12, fontSize: 10 };
       }
     }

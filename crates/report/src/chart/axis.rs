@@ -49,7 +49,7 @@ impl Axis {
     }
 
     /// From 0, also when all figures are far from it.
-    pub(crate) fn from_zero(self) -> Self {
+    pub(crate) fn with_zero(self) -> Self {
         Self { min: Some(0.0), ..self }
     }
 

@@ -89,7 +89,8 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
     };
     let things = things(summary);
     let drawn = things.iter().take(CHARTS_MAX).filter_map(|thing| one(summary, thing));
-    found.blocks.extend(charts("What the cells measured", drawn.collect::<Vec<_>>()));
+    let measured = charts("What the cells measured", drawn.collect::<Vec<_>>());
+    found.blocks.extend(measured.map(|block| Block { is_beside: true, ..block }));
     found.blocks.extend(charts("Beside the baseline", ratios(summary)));
     found.blocks.push(cells(summary, &things));
     common::document(stored, found)
@@ -217,7 +218,7 @@ fn one(summary: &CampaignSummary, thing: &Thing<'_>) -> Option<Chart> {
         .map(|(cell, value)| vec![cell.name(&summary.axes).into(), short(unit.of(*value)).into()])
         .collect();
     let columns = vec![left("cell"), right(unit.unit)];
-    (!values.is_empty()).then(|| Chart { title, table: Table { columns, rows }, ..chart })
+    (!values.is_empty()).then_some(Chart { title, table: Table { columns, rows }, ..chart })
 }
 
 fn bars(summary: &CampaignSummary, values: &[(&CampaignCell, f64)], unit: Scale) -> Chart {
@@ -228,7 +229,7 @@ fn bars(summary: &CampaignSummary, values: &[(&CampaignCell, f64)], unit: Scale)
     let series = [Series::new("", colour(0), Mark::Bars, values.iter().map(bar).collect())];
     let names: Vec<String> = values.iter().map(|(cell, _)| short_name(summary, cell)).collect();
     plot(
-        &Axis::linear(unit.unit).from_zero(),
+        &Axis::linear(unit.unit).with_zero(),
         &Axis::category("", names.clone()).downwards(),
         &series,
         24 * names.len() as u32,

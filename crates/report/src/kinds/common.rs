@@ -47,7 +47,10 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     let mut items: Vec<Item> = found.sentences.into_iter().map(Item::Text).collect();
     items.extend(cut.into_iter().map(Item::Text));
     let id = if head.id.is_empty() { String::new() } else { format!(", result {}", shorten(head.id, 16)) };
-    let title = format!("{} on this machine, {}{id}", head.workload, head.created);
+    let title = match head.kind {
+        Kind::Compare => format!("{}, {}", name(stored), head.created),
+        _ => format!("{} on this machine, {}{id}", head.workload, head.created),
+    };
     let how = || Block::new("How it was done", vec![Item::Facts(how(stored))]);
     let mut glance = vec![found.instead.unwrap_or_else(how)];
     if cautions.is_empty() {
@@ -81,6 +84,7 @@ pub(crate) fn name(stored: &Stored) -> String {
     match head.kind {
         Kind::Disk => format!("disk {workload}"),
         Kind::Net => format!("network {workload}"),
+        Kind::Compare => format!("comparison of {workload}"),
         _ => workload,
     }
 }

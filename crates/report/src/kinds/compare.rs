@@ -19,6 +19,8 @@ pub(super) fn document(stored: &Stored, summary: &CompareSummary) -> Document {
         sentences: sentences(summary),
         cautions: summary.notes.clone(),
         instead: Some(differences(summary)),
+        // The table of medians says it all.
+        is_summed_up: true,
         ..Found::default()
     };
     found.blocks.extend(charts("One index for each system", indices(summary)));

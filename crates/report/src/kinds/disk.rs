@@ -160,7 +160,7 @@ fn bars(summary: &DiskSummary) -> Option<Chart> {
         note: "Medians over all repeats.".into(),
         table: Table { columns, rows: phases.iter().map(row).collect() },
         ..plot(
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &Axis::category("", names).downwards(),
             &series,
             height,

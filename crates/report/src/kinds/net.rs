@@ -138,7 +138,7 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
         ..plot(
             &Axis::linear("trial, in the order in which they were run")
                 .range(0.0, summary.runs.len() as f64 + 1.0),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
         )
@@ -162,7 +162,7 @@ fn settings(summary: &NetSummary, names: &[&str]) -> Option<Chart> {
         note: "Medians over all repeats.".into(),
         table: Table { columns: vec![left("setting"), right("rate")], rows },
         ..plot(
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &Axis::category("", labels.clone()).downwards(),
             &series,
             28 * labels.len() as u32,
@@ -202,8 +202,8 @@ fn through_time(summary: &NetSummary) -> Option<Chart> {
         note: String::new(),
         table: Table { columns, rows: lines.iter().map(row).collect() },
         ..plot(
-            &Axis::linear("time in the window, s").from_zero(),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear("time in the window, s").with_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
         )
@@ -280,7 +280,7 @@ fn ledger(summary: &NetSummary) -> Option<Block> {
             note: "In the order in which a datagram passes them.".into(),
             table: Table { columns: vec![left("layer"), right("datagrams")], rows },
             ..plot(
-                &Axis::linear("datagrams").from_zero(),
+                &Axis::linear("datagrams").with_zero(),
                 &Axis::category("", names.clone()).downwards(),
                 &series,
                 27 * names.len() as u32,

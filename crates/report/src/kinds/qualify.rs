@@ -206,9 +206,11 @@ fn strip(summary: &ResultSummary) -> Option<Chart> {
     // One that failed far beyond would press the rest together.
     let failed = failed.filter(|failed| *failed < 3.0 * held.max(summary.headroom_wanted));
     let name = if summary.qualified_bytes_per_second.is_some() { "held" } else { "held in trials only" };
+    // Where the lines of what is required and wanted are not.
+    let side = if held > 3.0 * summary.headroom_wanted { "insideRight" } else { "insideLeft" };
     let bar = json!({
         "value": figure(held),
-        "label": { "show": true, "formatter": format!("{name} {}", digits(held)), "position": "insideLeft", "color": "--on-bar" },
+        "label": { "show": true, "formatter": format!("{name} {}", digits(held)), "position": side, "color": "--on-bar" },
         "itemStyle": { "color": if held >= summary.headroom_wanted { GOOD } else { BAD } },
     });
     let mut series = vec![

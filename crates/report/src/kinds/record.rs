@@ -111,7 +111,7 @@ fn rates(summary: &RecordSummary) -> Option<Chart> {
         table: Table { columns, rows: (1..).zip(&drawn).map(row).collect() },
         ..plot(
             &Axis::category("run, in order", names.collect()),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
         )

@@ -197,7 +197,7 @@ fn ratios(index: &ReplayIndex) -> Option<Chart> {
         note: "The baseline's mean time over this place's: more than 1 is faster than the baseline.".into(),
         table: Table { columns, rows: rows.collect() },
         ..plot(
-            &Axis::linear("ratio, more is better").from_zero(),
+            &Axis::linear("ratio, more is better").with_zero(),
             &Axis::category("", names).downwards(),
             &series,
             (10 + 14 * index.places.len() as u32) * traces.len() as u32,

@@ -84,7 +84,7 @@ fn parts(summary: &SoakSummary) -> Option<Chart> {
         note: String::new(),
         table: Table { columns, rows: parts.iter().map(row).collect() },
         ..plot(
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &Axis::category("", parts.iter().map(|part| part.0.to_owned()).collect()).downwards(),
             &series,
             110,

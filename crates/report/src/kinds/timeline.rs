@@ -163,7 +163,7 @@ fn cores(history: &History, time: Scale) -> Option<Part> {
     let series: Vec<Series> =
         each.map(|(number, (core, line))| drawn(&format!("core {core}"), number, line, time, 1.0)).collect();
     let up = Axis::linear("cores busy, per cent").range(0.0, 100.0).every(50.0);
-    (!series.is_empty()).then(|| Part { title: "cores", up, series, height: 96.0 })
+    (!series.is_empty()).then_some(Part { title: "cores", up, series, height: 96.0 })
 }
 
 /// How busy every core was, where there are many; `None` where lines tell it.

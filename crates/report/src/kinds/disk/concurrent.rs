@@ -67,7 +67,7 @@ fn drawn(summary: &DiskSummary, place: &str) -> Option<Chart> {
         table,
         ..plot(
             &Axis::category("files at once", numbers.iter().map(u64::to_string).collect()),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             230,
         )
