@@ -2,7 +2,8 @@
 //! machine beside the published systems.
 //!
 //! A reproduction is a campaign like any other, with a `[paper]` table that says whose page is made of its
-//! results. Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes from
+//! results. Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes
+//! from
 //! a result; arithmetic is computed, not typed.
 mod esrf;
 mod found;
