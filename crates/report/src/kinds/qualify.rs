@@ -128,7 +128,8 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     (!trials.is_empty()).then(|| Chart {
         title: format!("Rate asked of the source and rate made durable in each trial, {}", unit.unit),
         note: "A trial holds when nothing is lost, no backlog grows and all is durable in time; the search \
-               goes up where it held and down where it failed. A trial without a bar went as fast as it could."
+               goes up where it held and down where it failed. A trial without a bar went as fast as it \
+               could."
             .into(),
         keys,
         ..plot(&Axis::category("trial, in the order in which they were run", names), &up, &series, 230)
