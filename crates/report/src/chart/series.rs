@@ -42,8 +42,8 @@ pub(crate) enum Shape {
     },
 }
 
-/// Which end of a line across a chart its name stands at: the top is the end, unless the axis at the left goes
-/// downwards.
+/// Which end of a line across a chart its name stands at: the top is the end, unless the axis at the left
+/// goes downwards.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Start,
@@ -201,7 +201,8 @@ impl Series {
             option["markLine"] = json!({
                 "symbol": "none", "silent": true, "data": self.lines,
                 "lineStyle": { "color": super::TEXT, "type": "dashed", "width": 1 },
-                "label": { "formatter": "{b}", "position": "insideEndTop", "color": super::TEXT, "fontSize": 11,
+                "label": { "formatter": "{b}", "position": "insideEndTop", "color": super::TEXT,
+                    "fontSize": 11,
                     "backgroundColor": "--page", "padding": [0, 2] },
             });
         }

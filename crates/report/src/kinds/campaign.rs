@@ -133,7 +133,8 @@ fn cautions(summary: &CampaignSummary) -> Vec<String> {
         .collect();
     if !confounded.is_empty() {
         cautions.push(format!(
-            "Confounded, for more than one thing changed at once: cells {}. No ratio of theirs tells which did it.",
+            "Confounded, for more than one thing changed at once: cells {}. No ratio of theirs tells \
+             which did it.",
             confounded.join(", ")
         ));
     }

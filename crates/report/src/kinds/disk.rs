@@ -169,7 +169,8 @@ fn bars(summary: &DiskSummary) -> Option<Chart> {
     })
 }
 
-/// Times of requests of each phase, of repeats the last; of writing and of reading apart where there are many.
+/// Times of requests of each phase, of repeats the last; of writing and of reading apart where there are
+/// many.
 fn latencies(summary: &DiskSummary) -> Vec<Chart> {
     let several = places(summary).len() > 1;
     let of = |(place, phase): (String, &str)| -> Option<(String, LatencyFigures)> {

@@ -45,7 +45,8 @@ pub(super) fn chart(title: &str, baseline: &str, ratios: &[Ratio]) -> Option<Cha
         let of = (0..).zip(&drawn).filter(move |(_, one)| one.shown == shown);
         of.map(|(row, one): (usize, _)| {
             json!({ "value": [figure(one.ratio), row],
-                "label": { "show": true, "position": "top", "formatter": short(one.ratio), "color": TEXT, "fontSize": 10 } })
+                "label": { "show": true, "position": "top", "formatter": short(one.ratio),
+                    "color": TEXT, "fontSize": 10 } })
         })
         .collect::<Vec<_>>()
     };

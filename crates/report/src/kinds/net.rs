@@ -1,5 +1,5 @@
-//! The page of a test of the network: rates, the rate through time, where datagrams were lost, times there and
-//! back.
+//! The page of a test of the network: rates, the rate through time, where datagrams were lost, times there
+//! and back.
 
 use keepup_measure::stats::median;
 use keepup_results::{
@@ -117,7 +117,8 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
         let of = points.iter().filter(move |point| (point.2 > 0.0) == is_lost);
         of.map(|(n, value, lost)| {
             json!({ "value": [n, figure(unit.of(*value))],
-                "label": { "show": is_lost, "position": "top", "formatter": format!("{} % lost", digits(*lost)),
+                "label": { "show": is_lost, "position": "top",
+                    "formatter": format!("{} % lost", digits(*lost)),
                     "color": BAD, "fontSize": 11 }, "labelLayout": { "hideOverlap": true } })
         })
         .collect::<Vec<_>>()

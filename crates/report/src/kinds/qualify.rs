@@ -88,7 +88,8 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
             false => json!({
                 "value": figure(unit.of(rate)),
                 "itemStyle": { "color": "transparent", "borderColor": BAD, "borderWidth": 2 },
-                "label": { "show": trial.lost_events > 0, "formatter": format!("{} lost", number(trial.lost_events)),
+                "label": { "show": trial.lost_events > 0,
+                    "formatter": format!("{} lost", number(trial.lost_events)),
                     "position": "top", "color": BAD, "fontSize": 11 },
             }),
         }
@@ -126,8 +127,9 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let up = Axis::linear(format!("rate, {}", unit.unit));
     (!trials.is_empty()).then(|| Chart {
         title: format!("Rate asked of the source and rate made durable in each trial, {}", unit.unit),
-        note: "A trial holds when nothing is lost, no backlog grows and all is durable in time; the search goes up \
-               where it held and down where it failed. A trial without a bar went as fast as it could."
+        note: "A trial holds when nothing is lost, no backlog grows and all is durable in time; the search \
+               goes up where it held and down where it failed. A trial without a bar went as fast as it \
+               could."
             .into(),
         keys,
         ..plot(&Axis::category("trial, in the order in which they were run", names), &up, &series, 230)
@@ -166,7 +168,8 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let dot = |place: usize, value: f64| {
         json!({
             "value": [figure(unit.of(value)), place],
-            "label": { "show": true, "formatter": rate(value), "position": "right", "color": TEXT, "fontSize": 11 },
+            "label": { "show": true, "formatter": rate(value), "position": "right", "color": TEXT,
+                "fontSize": 11 },
         })
     };
     let required_name = format!("required {}", rate(required));
@@ -210,7 +213,8 @@ fn strip(summary: &ResultSummary) -> Option<Chart> {
     let side = if held > 3.0 * summary.headroom_wanted { "insideRight" } else { "insideLeft" };
     let bar = json!({
         "value": figure(held),
-        "label": { "show": true, "formatter": format!("{name} {}", digits(held)), "position": side, "color": "--on-bar" },
+        "label": { "show": true, "formatter": format!("{name} {}", digits(held)), "position": side,
+            "color": "--on-bar" },
         "itemStyle": { "color": if held >= summary.headroom_wanted { GOOD } else { BAD } },
     });
     let mut series = vec![
@@ -262,7 +266,8 @@ fn losses(ledger: &LedgerSummary) -> Option<Chart> {
         ledger.verified.map(|verified| ("when read back".to_owned(), missing(ledger.durable, verified))),
     );
     let bars = stages.iter().map(|(_, events)| {
-        json!({ "value": events, "label": { "show": true, "position": "right", "formatter": number(*events), "color": TEXT } })
+        json!({ "value": events,
+            "label": { "show": true, "position": "right", "formatter": number(*events), "color": TEXT } })
     });
     let series = [Series::new("", BAD, Mark::Bars, bars.collect())];
     let most = stages.iter().map(|stage| stage.1).max().unwrap_or(1).max(1) as f64;

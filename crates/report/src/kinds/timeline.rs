@@ -54,11 +54,9 @@ fn lines(history: &History, end: f64, time: Scale, pool_bytes: Option<f64>) -> O
     let (option, height) = panels(&across, &drawn, true);
     Some(Chart {
         title: format!("Through time: {title}"),
-        note:
-            "Of each stretch of time the lowest and the highest value are drawn; rates are over at least a tenth of \
-             a second, those of what became durable or was drained over at least half a second."
-            .to_owned()
-            + if history.trials.is_empty() { "" } else { TRIALS_NOTE },
+        note: "Of each stretch of time the lowest and the highest value are drawn; rates are over at least a \
+             tenth of a second, those of what became durable or was drained over at least half a second."
+            .to_owned() + if history.trials.is_empty() { "" } else { TRIALS_NOTE },
         keys,
         option,
         table: table(history, time, end),
