@@ -58,6 +58,7 @@ mod register;
 mod register_read;
 #[path = "replay.rs"]
 mod replay;
+mod reproduce;
 #[path = "report.rs"]
 mod report;
 #[path = "retention.rs"]

@@ -8,6 +8,7 @@
 mod esrf;
 mod found;
 mod published;
+mod romanis;
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ pub use self::found::Reproduced;
 use crate::error::CampaignError;
 
 /// Papers that can be repeated.
-const ALL: [&dyn Reproduction; 1] = [&esrf::Esrf];
+const ALL: [&dyn Reproduction; 2] = [&esrf::Esrf, &romanis::Romanis];
 
 /// What a campaign's file says of the paper that it repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
