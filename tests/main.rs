@@ -58,9 +58,9 @@ mod register;
 mod register_read;
 #[path = "replay.rs"]
 mod replay;
-mod reproduce;
 #[path = "report.rs"]
 mod report;
+mod reproduce;
 #[path = "retention.rs"]
 mod retention;
 #[path = "soak.rs"]

@@ -7,7 +7,9 @@ use crate::common::{directory_alone, json, keepup};
 fn romanis_on_two_volumes() {
     let place = directory_alone();
     let here = place.path();
-    ["a", "b"].map(|volume| std::fs::create_dir(here.join(volume)).unwrap());
+    for volume in ["a", "b"] {
+        std::fs::create_dir(here.join(volume)).unwrap();
+    }
     let arguments = ["reproduce", "romanis", "--volume", "a", "--volume", "b", "--scale", "0.01"];
     let run = keepup(here, &[&arguments[..], &["--repeats", "1", "--json"]].concat());
     assert_eq!(run.code(), 0, "{run:#?}");
