@@ -58,9 +58,10 @@ mod register;
 mod register_read;
 #[path = "replay.rs"]
 mod replay;
-mod reproduce;
 #[path = "report.rs"]
 mod report;
+#[path = "reproduce.rs"]
+mod reproduce;
 #[path = "retention.rs"]
 mod retention;
 #[path = "soak.rs"]
