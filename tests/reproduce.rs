@@ -31,3 +31,21 @@ fn romanis_on_two_volumes() {
     assert!(limits.contains("share its rate") || limits.contains("in memory"), "{limits}");
     assert!(std::fs::read_dir(here.join("a")).unwrap().next().is_none(), "the volume is as it was");
 }
+
+#[test]
+fn cern_vme_with_its_own_target_of_ipbus() {
+    let place = directory_alone();
+    let here = place.path();
+    let run = keepup(here, &["reproduce", "cern-vme", "--scale", "0.01", "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let page = &json(&run)["paper"];
+    let rows = page["tables"][1]["rows"].as_array().unwrap();
+    let us = |name: &str| {
+        let row =
+            rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}: {page:#}"));
+        row["cells"][0]["value"].as_f64().unwrap()
+    };
+    // A packet for each register, and one for all 0x100.
+    assert!(us("ipbus:self (simulated), block") < us("ipbus:self (simulated), single"), "{page:#}");
+    assert!(page["limits"].to_string().contains("no hardware"), "{page:#}");
+}

@@ -5,6 +5,7 @@
 //! results. Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes
 //! from
 //! a result; arithmetic is computed, not typed.
+mod cern;
 mod esrf;
 mod found;
 mod published;
@@ -20,7 +21,7 @@ pub use self::found::Reproduced;
 use crate::error::CampaignError;
 
 /// Papers that can be repeated.
-const ALL: [&dyn Reproduction; 2] = [&esrf::Esrf, &romanis::Romanis];
+const ALL: [&dyn Reproduction; 3] = [&esrf::Esrf, &cern::Cern, &romanis::Romanis];
 
 /// What a campaign's file says of the paper that it repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use keepup_results::{
-    CampaignCell, CampaignSummary, Event, Figure, Figures, Headed, PaperCell, PaperPage, PaperSeries,
-    Quantity, Stored, StoredResult,
+    CampaignCell, CampaignSummary, Event, Figure, Headed, PaperCell, PaperPage, PaperSeries, Quantity,
+    Stored, StoredResult,
 };
 use serde_json::Value;
 
@@ -191,9 +191,4 @@ pub(super) fn name_of(result: &StoredResult) -> String {
     let head = result.summary.head();
     let path = result.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     format!("{path} ({})", machine(head.environment))
-}
-
-/// Figures of a result that was measured elsewhere.
-pub(super) fn figures_of(result: &StoredResult) -> Vec<Figure> {
-    result.summary.figures()
 }

@@ -18,6 +18,9 @@ pub(super) fn look(target: &Target, root: &Path) -> RegisterDevice {
         let is_device = std::fs::metadata(path).is_ok_and(|kind| kind.file_type().is_char_device());
         return RegisterDevice { is_virtual, is_simulated: !is_device, ..RegisterDevice::default() };
     }
+    if let Target::IpbusSelf = target {
+        return RegisterDevice { is_virtual, is_simulated: true, ..RegisterDevice::default() };
+    }
     if let Target::Vme { .. } = target {
         // The kernel's bridge without hardware; there is one bridge whose windows have these names.
         let is_simulated = root.join("sys/module/vme_fake").exists();

@@ -162,6 +162,7 @@ fn ways(
         Target::Uio { device, region } => uio::device(target, root, device, *region, writes),
         Target::Vme { path, window } => vme::window(target, path, *window),
         Target::Ipbus { address } => ipbus::board(target, address),
+        Target::IpbusSelf => ipbus::own(),
         Target::Xdma { path } => transfer::device(target, path),
     }
 }

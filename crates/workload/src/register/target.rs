@@ -49,6 +49,8 @@ pub enum Target {
         /// Host or address, with or without a port.
         address: String,
     },
+    /// A target of IPbus that this process serves itself, over loopback: no board.
+    IpbusSelf,
     /// A character device that moves data from a card by DMA (`xdma0_c2h_0`), or a file in its place.
     Xdma {
         /// The device.
@@ -82,7 +84,12 @@ impl Target {
             | Self::PciConfig { function }
             | Self::Vfio { function, .. }
             | Self::Uio { device: UioDevice::Function(function), .. } => Some(function),
-            Self::Ram | Self::Uio { .. } | Self::Vme { .. } | Self::Ipbus { .. } | Self::Xdma { .. } => None,
+            Self::Ram
+            | Self::Uio { .. }
+            | Self::Vme { .. }
+            | Self::Ipbus { .. }
+            | Self::IpbusSelf
+            | Self::Xdma { .. } => None,
         }
     }
 }
@@ -120,6 +127,7 @@ impl FromStr for Target {
                 let function = function(rest).ok_or_else(|| wrong(NO_FUNCTION))?;
                 Ok(Self::PciConfig { function })
             }
+            "ipbus" if rest == "self" => Ok(Self::IpbusSelf),
             "ipbus" => match rest.strip_prefix("//").filter(|address| !address.is_empty()) {
                 Some(address) => Ok(Self::Ipbus { address: address.into() }),
                 None => Err(wrong("boards are written as ipbus://HOST:PORT")),
@@ -202,6 +210,7 @@ impl fmt::Display for Target {
             Self::Vme { path, window: Some(window) } => write!(out, "vme:{},{window}", path.display()),
             Self::Vme { path, window: None } => write!(out, "vme:{}", path.display()),
             Self::Ipbus { address } => write!(out, "ipbus://{address}"),
+            Self::IpbusSelf => out.write_str("ipbus:self"),
             Self::Xdma { path } => write!(out, "xdma:{}", path.display()),
         }
     }

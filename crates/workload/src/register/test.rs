@@ -191,7 +191,7 @@ impl RegisterTest {
             self.cpu = Some(cpu);
             return Ok(());
         }
-        if matches!(self.spec.target, Target::Ipbus { .. }) {
+        if matches!(self.spec.target, Target::Ipbus { .. } | Target::IpbusSelf) {
             return Ok(());
         }
         let beside = super::device::processors_beside(&self.spec.target, &self.root);

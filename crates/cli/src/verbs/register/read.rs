@@ -41,6 +41,7 @@ const COMPARED_MAX: u64 = 0x80000;
   vme:/dev/bus/vme/m0,address=0x10000,size=0x1000,space=A24[,cycle=SCT+USER+DATA,width=32]
                                 the same, set to this while it is read
   ipbus://192.168.200.16        a board behind IPbus 2.0, by a packet or a transaction for each, or in blocks
+  ipbus:self                    a target of IPbus that keepup serves itself meanwhile, over loopback: no board
   xdma:/dev/xdma0_c2h_0         a device that moves a span by DMA
 
 Examples:

@@ -1,14 +1,17 @@
-//! Registers of a board behind IPbus: a packet for each, a transaction for each, or blocks.
+//! Registers of a board behind IPbus, or of a target of keepup's own: a packet for each, a transaction for
+//! each, or blocks.
 use std::cell::RefCell;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use keepup_measure::clock::SystemClock;
 use keepup_sys::register::{Span, Width};
 
 use super::{Method, RegisterError, Target};
-use crate::register::ipbus::{ClientOptions, IpbusClient, PORT};
+use crate::register::ipbus::{ClientOptions, IpbusClient, IpbusTarget, PORT, TargetOptions};
 
 /// Bytes of a word, by which IPbus counts addresses.
 const WORD_BYTES: u64 = 4;
@@ -25,8 +28,40 @@ enum By {
     Block,
 }
 
+/// A target that is served for as long as anyone reads it.
+struct Served {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    /// Serves a target at a free port of loopback; also where.
+    fn begin() -> Result<(Self, SocketAddr), RegisterError> {
+        let target = IpbusTarget::bind(&TargetOptions::default(), Arc::new(SystemClock))?;
+        let address = target.address();
+        let stop = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&stop);
+        let serve = move || {
+            // A target that fails falls silent, which its client tells.
+            target.serve(&until).ok();
+        };
+        let thread = std::thread::Builder::new().name("ku-ipbus".into()).spawn(serve).map_err(|source| {
+            RegisterError::Access { target: "ipbus:self".into(), method: "its thread".into(), source }
+        })?;
+        Ok((Self { stop, thread: Some(thread) }, address))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
 /// One way of using a client that all ways share.
 struct Packets {
+    _served: Option<Rc<Served>>,
     client: Rc<RefCell<IpbusClient>>,
     by: By,
     words: Vec<u32>,
@@ -90,10 +125,22 @@ pub(super) fn board(target: &Target, address: &str) -> Result<Vec<Box<dyn Method
         method: "its address".into(),
         source,
     })?;
+    ways(address, None)
+}
+
+/// All ways of reading a target of this process's own.
+pub(super) fn own() -> Result<Vec<Box<dyn Method>>, RegisterError> {
+    let (served, address) = Served::begin()?;
+    ways(address, Some(Rc::new(served)))
+}
+
+fn ways(address: SocketAddr, served: Option<Rc<Served>>) -> Result<Vec<Box<dyn Method>>, RegisterError> {
     let client = IpbusClient::connect(address, ClientOptions::default(), Arc::new(SystemClock))?;
     let client = Rc::new(RefCell::new(client));
-    let way =
-        |by| -> Box<dyn Method> { Box::new(Packets { client: Rc::clone(&client), by, words: Vec::new() }) };
+    let way = |by| -> Box<dyn Method> {
+        let (client, served) = (Rc::clone(&client), served.clone());
+        Box::new(Packets { client, by, words: Vec::new(), _served: served })
+    };
     Ok([By::Single, By::Each, By::Block].map(way).into())
 }
 
