@@ -4,6 +4,7 @@
 //! A reproduction is a campaign like any other, with a `[paper]` table that says whose page is made of its
 //! results. Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes from
 //! a result; arithmetic is computed, not typed.
+mod cdf;
 mod esrf;
 mod found;
 mod published;
@@ -18,7 +19,7 @@ pub use self::found::Reproduced;
 use crate::error::CampaignError;
 
 /// Papers that can be repeated.
-const ALL: [&dyn Reproduction; 1] = [&esrf::Esrf];
+const ALL: [&dyn Reproduction; 2] = [&esrf::Esrf, &cdf::Cdf];
 
 /// What a campaign's file says of the paper that it repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -137,6 +137,30 @@ impl CellFound<'_> {
             _ => None,
         })
     }
+
+    /// Results that are tests of the network.
+    pub(super) fn nets(&self) -> impl Iterator<Item = &keepup_results::NetSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Net(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are trials of a recording.
+    pub(super) fn records(&self) -> impl Iterator<Item = &keepup_results::RecordSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Record(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are tests for bit errors.
+    pub(super) fn soaks(&self) -> impl Iterator<Item = &keepup_results::SoakSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Soak(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
 }
 
 impl CellFound<'_> {
