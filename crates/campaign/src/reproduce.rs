@@ -8,6 +8,7 @@ mod cdf;
 mod esrf;
 mod found;
 mod published;
+mod tweakers;
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ pub use self::found::Reproduced;
 use crate::error::CampaignError;
 
 /// Papers that can be repeated.
-const ALL: [&dyn Reproduction; 2] = [&esrf::Esrf, &cdf::Cdf];
+const ALL: [&dyn Reproduction; 3] = [&esrf::Esrf, &cdf::Cdf, &tweakers::Tweakers];
 
 /// What a campaign's file says of the paper that it repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,13 +54,24 @@ pub struct PaperRequest {
     pub traces: PathBuf,
 }
 
+/// A trace to be made up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceWanted {
+    /// Folder below [`PaperRequest::traces`]: what is replayed together.
+    pub folder: &'static str,
+    /// Whose it is, as `keepup trace make` takes it.
+    pub personality: &'static str,
+    /// How long it lasts, as in "60 s".
+    pub time: String,
+}
+
 /// A paper that can be repeated.
 pub trait Reproduction: Sync {
     /// Its name, as `keepup reproduce` takes it.
     fn name(&self) -> &'static str;
 
-    /// Traces that it replays: personality, length. They are made up before it begins.
-    fn traces(&self, _scale: f64) -> Vec<(&'static str, String)> {
+    /// Traces that it replays. They are made up before it begins.
+    fn traces(&self, _scale: f64) -> Vec<TraceWanted> {
         Vec::new()
     }
 

@@ -7,7 +7,7 @@ mod tables;
 use keepup_results::PaperPage;
 use toml::{Table, Value};
 
-use super::found::{CellFound, Reproduced};
+use super::found::Reproduced;
 use super::published::Edition;
 use super::{PaperRequest, Reproduction, labelled, scaled, volumes};
 use crate::error::CampaignError;
@@ -65,7 +65,7 @@ impl Reproduction for Cdf {
         page.findings = tables::findings(found);
         page.answers = tables::answers(found);
         page.limits.extend(limits());
-        if of_kind(found, TWO_WRITE).is_empty() {
+        if found.of_kind(TWO_WRITE).is_empty() {
             page.limits.push("volumes at once were not measured: that takes two, --volume twice".into());
         }
         page
@@ -196,19 +196,6 @@ fn of_logger(volumes: &[Value], scale: f64) -> Vec<Value> {
     }
     tests.push(labelled(TO_NULL, &[&shared[..], &[("to-null", true.into())]].concat()));
     tests
-}
-
-/// Cells of a kind of test, each with where it was made; empty where there is only one.
-fn of_kind<'f, 'a>(found: &'f Reproduced<'a>, kind: &str) -> Vec<(&'a str, &'f CellFound<'a>)> {
-    let place = |label: &'a String| match label.strip_prefix(kind)? {
-        "" => Some((label, "")),
-        rest => Some((label, rest.strip_prefix(", ")?)),
-    };
-    let places = found.labels("test").iter().filter_map(place);
-    let cells = places.flat_map(|(label, place)| {
-        found.cells(&[("test", label.as_str())]).map(move |cell| (place, cell)).collect::<Vec<_>>()
-    });
-    cells.collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use keepup_results::{
 
 use super::{
     BUFFERS, CACHE, DIRECT, ERRORS, FILE_BYTES, FILES, FILES_MAX, LOGGER, NETWORK, THROTTLE, TO_NULL,
-    TWO_READ, TWO_WRITE, of_kind,
+    TWO_READ, TWO_WRITE,
 };
 use crate::papers::PaperUnit;
 use crate::reproduce::found::{CellFound, Reproduced};
@@ -64,7 +64,7 @@ fn of_phases(cell: &CellFound<'_>, name: &str, of: &dyn Fn(&DiskPhase) -> Option
 fn cache(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     let system = "PC with 2 GB of memory";
     let mut rows = vec![there(system, vec![edition.cell("K8", system, None, PaperUnit::Mebibytes)])];
-    for (_, cell) in of_kind(found, CACHE) {
+    for (_, cell) in found.of_kind(CACHE) {
         let size = values(cell, "page cache", Quantity::Bytes, MIB);
         let at_least = || {
             let runs = cell.disks().flat_map(|summary| &summary.runs);
@@ -114,7 +114,7 @@ fn files(found: &Reproduced<'_>, edition: &Edition, verb: &str) -> PaperTable {
         rows.push(there(&system, cells.collect()));
     }
     let mut add = |kind, words: &str, of: &dyn Fn(&DiskPhase) -> Option<f64>| {
-        for (place, cell) in of_kind(found, kind) {
+        for (place, cell) in found.of_kind(kind) {
             let cells =
                 (1..=FILES_MAX).map(|n| measured(&of_phases(cell, &format!("{verb} {n} at once"), of)));
             rows.push(here(format!("{place}, {words}"), cells.collect()));
@@ -152,7 +152,7 @@ fn setting(name: &str) -> Option<(u32, f64)> {
 
 fn throttled_settings(found: &Reproduced<'_>) -> Vec<Throttled> {
     let mut settings: Vec<Throttled> = Vec::new();
-    let cells = of_kind(found, THROTTLE);
+    let cells = found.of_kind(THROTTLE);
     let summaries = cells.iter().flat_map(|(_, cell)| cell.disks());
     for phase in summaries.flat_map(|summary| &summary.runs).flat_map(|run| &run.phases) {
         let Some((writers, pause_ms)) = setting(&phase.name) else { continue };
@@ -247,7 +247,7 @@ pub(super) fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
 
 /// Volumes alone, all of them at once, and the share of the sum that is left: each over all runs, MB/s.
 fn together(found: &Reproduced<'_>, kind: &str) -> Option<[Vec<f64>; 3]> {
-    let cells = of_kind(found, kind);
+    let cells = found.of_kind(kind);
     let mut figures: [Vec<f64>; 3] = Default::default();
     for run in cells.iter().flat_map(|(_, cell)| cell.disks()).flat_map(|summary| &summary.runs) {
         let (all, alone) = run.phases.split_last()?;
@@ -290,7 +290,7 @@ fn at_once(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
 fn flows(found: &Reproduced<'_>) -> Vec<(usize, String, Vec<f64>)> {
     let mut settings: Vec<(usize, String, Vec<f64>)> = Vec::new();
     for kind in [NETWORK, BUFFERS] {
-        let cells = of_kind(found, kind);
+        let cells = found.of_kind(kind);
         let summaries = cells.iter().flat_map(|(_, cell)| cell.nets());
         for run in summaries.flat_map(|summary| &summary.runs) {
             let Some(rate) = run.goodput(None).map(|rate| rate / MIB) else { continue };
@@ -356,7 +356,7 @@ fn errors(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
         there(system, vec![copies, terabytes, of("ECC errors"), corrupt, rate])
     };
     let mut rows = vec![published("RAID 5"), published("RAID 10")];
-    for (_, cell) in of_kind(found, ERRORS) {
+    for (_, cell) in found.of_kind(ERRORS) {
         let soaks: Vec<_> = cell.soaks().collect();
         let bytes: f64 = soaks.iter().map(|soak| soak.totals.read.bytes as f64).sum();
         if bytes > 0.0 {
@@ -416,7 +416,7 @@ fn logger(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
         ]),
     ];
     for (kind, words) in [(LOGGER, "this machine"), (TO_NULL, "this machine, without disk")] {
-        for (place, cell) in of_kind(found, kind) {
+        for (place, cell) in found.of_kind(kind) {
             let name = if place.is_empty() { words.to_owned() } else { format!("{words}, {place}") };
             rows.push(here(name, logged(cell).iter().map(|rates| measured(rates)).collect()));
         }
@@ -432,7 +432,7 @@ fn logger(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
 
 /// What the logger did at its best, where it wrote: B/s, the median of the runs.
 fn best(found: &Reproduced<'_>) -> Option<f64> {
-    let rates = of_kind(found, LOGGER);
+    let rates = found.of_kind(LOGGER);
     rates.iter().filter_map(|(_, cell)| median(&logged(cell)[1])).reduce(f64::max).map(|rate| rate * MB)
 }
 
@@ -490,7 +490,7 @@ pub(super) fn findings(found: &Reproduced<'_>) -> Vec<String> {
         }));
     }
     told.extend(by_flows(found));
-    let null = of_kind(found, TO_NULL).iter().filter_map(|(_, cell)| median(&logged(cell)[1])).next();
+    let null = found.of_kind(TO_NULL).iter().filter_map(|(_, cell)| median(&logged(cell)[1])).next();
     if let (Some(disk), Some(null)) = (best(found).map(|rate| rate / MB), null) {
         told.push(format!(
             "The logger does {disk:.0} MB/s with disks and {null:.0} without: writing costs {:.0} % of the rate; \
@@ -504,7 +504,7 @@ pub(super) fn findings(found: &Reproduced<'_>) -> Vec<String> {
 /// How the rate changes with the number of files.
 fn simultaneous(found: &Reproduced<'_>) -> Vec<String> {
     let mut told = Vec::new();
-    for (place, cell) in of_kind(found, DIRECT) {
+    for (place, cell) in found.of_kind(DIRECT) {
         for verb in ["write", "read"] {
             let of = |n| median(&of_phases(cell, &format!("{verb} {n} at once"), &moved));
             let (Some(one), Some(most)) = (of(1), of(FILES_MAX)) else { continue };
