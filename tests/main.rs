@@ -58,6 +58,8 @@ mod register_read;
 mod replay;
 #[path = "report.rs"]
 mod report;
+#[path = "reproduce.rs"]
+mod reproduce;
 #[path = "retention.rs"]
 mod retention;
 #[path = "soak.rs"]

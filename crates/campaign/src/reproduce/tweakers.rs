@@ -23,8 +23,7 @@ const TRACES: [(&str, &str, &[&str]); 2] = [
     (DESKTOP, "desktop", &["desktop-start", "office", "image-editing"]),
     (SERVER, "server", &["web-server", "file-server", "mail-server", "database"]),
 ];
-const SIZES: &str =
-    "512 B,1 KiB,2 KiB,4 KiB,8 KiB,16 KiB,32 KiB,64 KiB,128 KiB,256 KiB,512 KiB,1 MiB";
+const SIZES: &str = "512 B,1 KiB,2 KiB,4 KiB,8 KiB,16 KiB,32 KiB,64 KiB,128 KiB,256 KiB,512 KiB,1 MiB";
 /// Length of each trace, seconds, and the least of it.
 const TRACE_SECONDS: (f64, f64) = (60.0, 5.0);
 const MB: f64 = 1e6;
@@ -41,8 +40,11 @@ impl Reproduction for Tweakers {
         let seconds = (TRACE_SECONDS.0 * scale).max(TRACE_SECONDS.1);
         let of = |(_, folder, names): &(&str, &'static str, &'static [&'static str])| {
             let folder = *folder;
-            let wanted =
-                move |name: &&'static str| TraceWanted { folder, personality: name, time: format!("{seconds} s") };
+            let wanted = move |name: &&'static str| TraceWanted {
+                folder,
+                personality: name,
+                time: format!("{seconds} s"),
+            };
             names.iter().map(wanted).collect::<Vec<_>>()
         };
         TRACES.iter().flat_map(of).collect()
@@ -143,9 +145,8 @@ fn beside<'f>(found: &'f Reproduced<'_>) -> Vec<Beside<'f>> {
     for (kind, _, _) in TRACES {
         for (volume, cell) in found.of_kind(kind) {
             let indices = cell.replays().filter_map(|summary| summary.index.as_ref());
-            let places = indices.flat_map(|index| {
-                index.places.iter().filter(|place| place.place != index.baseline)
-            });
+            let places =
+                indices.flat_map(|index| index.places.iter().filter(|place| place.place != index.baseline));
             all.push(Beside { volume, kind, places: places.collect() });
         }
     }
@@ -341,7 +342,9 @@ fn answers(found: &Reproduced<'_>) -> Vec<PaperAnswer> {
         let worst = sets.iter().filter_map(|set| Some((set.volume, set.certain()?)));
         match worst.max_by(|a, b| a.1.total_cmp(&b.1)) {
             _ if sets.is_empty() => "not measured".to_owned(),
-            Some((volume, loss)) => format!("Up to {loss:.0} % by 25 MB/s of reads beside them, on {volume}."),
+            Some((volume, loss)) => {
+                format!("Up to {loss:.0} % by 25 MB/s of reads beside them, on {volume}.")
+            }
             None => "Nothing beyond the scatter of the passes, by 25 MB/s of reads beside them.".to_owned(),
         }
     };

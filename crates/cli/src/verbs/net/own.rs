@@ -54,8 +54,8 @@ impl OwnServer {
         let mut line = String::new();
         said.read_line(&mut line).context("cannot hear the server of the test's own")?;
         let address = line.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
-        let address =
-            address.with_context(|| format!("the server of the test's own did not start: {}", line.trim()))?;
+        let address = address
+            .with_context(|| format!("the server of the test's own did not start: {}", line.trim()))?;
         let reading = std::thread::Builder::new().name("ku-own-server".into());
         let read_on = move || std::io::copy(&mut said, &mut std::io::sink());
         reading.spawn(read_on).context("cannot listen to the server of the test's own")?;

@@ -266,7 +266,8 @@ pub(super) struct Wanted {
 fn checked(common: &Common, grid: &Grid) -> anyhow::Result<Servers> {
     let servers = common.servers()?;
     for (name, spec) in &grid.specs {
-        NetTest::new(spec.clone(), servers.list.clone(), name.clone()).map_err(|why| usage(why.to_string()))?;
+        NetTest::new(spec.clone(), servers.list.clone(), name.clone())
+            .map_err(|why| usage(why.to_string()))?;
     }
     Ok(servers)
 }
