@@ -10,6 +10,8 @@ mod bottlenecks;
 mod campaign;
 #[path = "common.rs"]
 mod common;
+#[path = "compare.rs"]
+mod compare;
 #[path = "disk.rs"]
 mod disk;
 #[path = "disk_block.rs"]

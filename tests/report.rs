@@ -25,8 +25,9 @@ fn log(samples: u64) -> String {
     let line = |n: u64| {
         let (bytes, t_ms) = (n * 8_000_000, n * 100);
         format!(
-            "{{\"event\":\"sample\",\"t_unix_ns\":1,\"t_ms\":{t_ms},\"values\":{{\"received_bytes\":{bytes}.0,\
-             \"written_bytes\":{bytes}.0,\"stall_ms\":2.5,\"core_0_busy_percent\":31.5}}}}\n"
+            "{{\"event\":\"sample\",\"t_unix_ns\":1,\"t_ms\":{t_ms},\"values\":{{\
+             \"received_bytes\":{bytes}.0,\"written_bytes\":{bytes}.0,\
+             \"stall_ms\":2.5,\"core_0_busy_percent\":31.5}}}}\n"
         )
     };
     (0..samples).map(line).collect()

@@ -42,7 +42,17 @@ qualify_csl() {
     # Its report is looked at later, in a browser.
     mkdir -p "$scratch/reports"
     cp "$out"/*/report.html "$scratch/reports/measured.html"
-    rm -rf "$out"
+    rm -rf "$scratch/qualified"
+    mv "$out" "$scratch/qualified"
+}
+
+# The book's page for pandas, DuckDB and Grafana, on results that were just made.
+use_your_result() {
+    local scratch="$1" out="$1/swept"
+    mkdir -p "$scratch/qualify" "$out"
+    target/release/keepup disk sweep --sizes '4 KiB,1 MiB' --depths 1,8 --time 100ms --file '64 MiB' --repeats 5 \
+        --volume "$scratch/qualify" --out "$out" >/dev/null
+    "$CI_PYTHON" .ci/checks/use_your_result.py docs/book/use-your-result.md "$out"/* "$scratch"/qualified/*
 }
 
 fuzz_short() {

@@ -158,8 +158,8 @@ fn workload_of(result: &StoredResult) -> String {
     let head = result.summary.head();
     let kind = serde_json::to_value(head.kind).ok();
     let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();
-    match head.workload == kind {
-        true => kind.to_owned(),
+    match head.workload.starts_with(kind) {
+        true => head.workload.to_owned(),
         false => format!("{kind} {}", head.workload),
     }
 }

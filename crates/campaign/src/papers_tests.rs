@@ -211,8 +211,8 @@ fn papers_can_be_written_and_read_again() {
 
 #[test]
 fn a_paper_that_cannot_be_is_refused_with_its_place() {
-    let figure = "[[figure]]\nid = \"A\"\nplace = \"1\"\nsystem = \"s\"\ncondition = \"\"\nquantity = \"rate\"\n\
-                  printed = \"MB/s\"\nunit = \"MB/s\"\n";
+    let figure = "[[figure]]\nid = \"A\"\nplace = \"1\"\nsystem = \"s\"\ncondition = \"\"\n\
+                  quantity = \"rate\"\nprinted = \"MB/s\"\nunit = \"MB/s\"\n";
     let claim = "[[claim]]\nid = \"A\"\nplace = \"1\"\nsays = \"x\"\nunit = \"MB/s\"\n[claim.formula]\n";
     let head = "name = \"a\"\ntitle = \"b\"\npublished = \"c\"\n";
     let good =

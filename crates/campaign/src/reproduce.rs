@@ -2,12 +2,13 @@
 //! machine beside the published systems.
 //!
 //! A reproduction is a campaign like any other, with a `[paper]` table that says whose page is made of its
-//! results. Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes from
-//! a result; arithmetic is computed, not typed.
+//! results. Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes
+//! from a result; arithmetic is computed, not typed.
 mod cdf;
 mod esrf;
 mod found;
 mod published;
+mod romanis;
 mod tweakers;
 
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub use self::found::Reproduced;
 use crate::error::CampaignError;
 
 /// Papers that can be repeated.
-const ALL: [&dyn Reproduction; 3] = [&esrf::Esrf, &cdf::Cdf, &tweakers::Tweakers];
+const ALL: [&dyn Reproduction; 4] = [&esrf::Esrf, &cdf::Cdf, &tweakers::Tweakers, &romanis::Romanis];
 
 /// What a campaign's file says of the paper that it repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 //! What a campaign comes to: figures pooled over repetitions, and every cell beside its baseline.
-use keepup_measure::stats::bootstrap_median_ratio;
+use keepup_measure::stats::{Pairing, VALUES_MIN, compare as compare_values};
 use keepup_results::{
     Begun, Better, CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals,
     Ended, Figure, TestSummary,
@@ -8,9 +8,6 @@ use keepup_results::{
 use crate::cells::Cell;
 use crate::plan::CampaignOrder;
 use crate::state::{RESAMPLES, RunDone, SEED, State};
-
-/// Pairs from which on a difference is called one.
-const PAIRS_MIN: usize = 5;
 
 /// The summary of all that was run so far.
 #[must_use]
@@ -151,27 +148,24 @@ fn values<'a>(run: &'a RunDone, wanted: &Figure) -> Option<&'a [f64]> {
 }
 
 fn ratio(figure: &Figure, pairs: &[(f64, f64)]) -> Option<CampaignRatio> {
-    let turned: Vec<(f64, f64)> = match figure.quantity.better() {
-        Better::Less => pairs.iter().map(|(own, base)| (*base, *own)).collect(),
-        Better::More | Better::Neither => pairs.to_vec(),
+    let (own, base): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    // More than 1 is better.
+    let (first, second) = match figure.quantity.better() {
+        Better::Less => (&own, &base),
+        Better::More | Better::Neither => (&base, &own),
     };
-    let interval = bootstrap_median_ratio(&turned, RESAMPLES, SEED);
-    let alone = match turned[..] {
-        [(first, second)] => Some(first / second).filter(|ratio| ratio.is_finite()),
-        _ => None,
-    };
-    let ratio = interval.map(|interval| interval.value).or(alone)?;
-    let (lower, upper) = (interval.map(|i| i.lower), interval.map(|i| i.upper));
-    let holds_one = interval.is_none_or(|i| (i.lower..=i.upper).contains(&1.0));
+    let found = compare_values(first, second, Pairing::Paired, RESAMPLES, SEED)?;
     Some(CampaignRatio {
         place: figure.place.clone(),
         what: figure.what.clone(),
         quantity: figure.quantity,
-        ratio,
-        lower,
-        upper,
+        ratio: found.ratio,
+        lower: found.interval.map(|interval| interval.lower),
+        upper: found.interval.map(|interval| interval.upper),
         pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
-        flagged: pairs.len() >= PAIRS_MIN && !holds_one && figure.quantity.better() != Better::Neither,
+        flagged: pairs.len() >= VALUES_MIN
+            && found.is_change()
+            && figure.quantity.better() != Better::Neither,
     })
 }
 

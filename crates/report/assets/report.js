@@ -44,13 +44,24 @@
     };
   };
 
+  // Where there is little room names of rows take at most a third of it, in several lines.
+  const narrowed = (chart, width) => {
+    if (width >= 560) return chart;
+    for (const axis of [].concat(chart.yAxis)) {
+      if (axis.type === 'category' && axis.data.some((name) => name)) {
+        axis.axisLabel = { ...axis.axisLabel, width: width * 0.31, overflow: 'break', lineHeight: 12, fontSize: 10 };
+      }
+    }
+    return chart;
+  };
+
   const draw = () => {
     drawn.forEach((chart) => chart.dispose());
     const paint = painted();
     const look = theme(paint);
     drawn = plots.map((plot) => {
       const chart = echarts.init(plot, look, { renderer: 'svg', width: printing ? PRINTED_WIDTH : undefined });
-      chart.setOption(option(plot, paint));
+      chart.setOption(narrowed(option(plot, paint), chart.getWidth()));
       chart.getZr().flush();
       return chart;
     });
@@ -75,7 +86,7 @@
   let waiting = 0;
   addEventListener('resize', () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => printing || drawn.forEach((chart) => chart.resize()), 60);
+    waiting = setTimeout(() => printing || draw(), 60);
   });
   addEventListener('beforeprint', () => print(true));
   addEventListener('afterprint', () => print(false));

@@ -1,7 +1,5 @@
 //! Badges: what they say, and that they are whole whatever is in them.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 
 use keepup_results::StoredResult;

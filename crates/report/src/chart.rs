@@ -11,7 +11,7 @@ mod series;
 
 use serde_json::{Value, json};
 
-pub(crate) use self::axis::{Axis, Scale, rate_scale, short, size_name, time_scale};
+pub(crate) use self::axis::{Axis, Scale, rate_scale, round_end, short, size_name, time_scale};
 pub(crate) use self::heat::{Heat, heat};
 pub(crate) use self::panels::{Panel, panels};
 pub(crate) use self::series::{Dash, Mark, Series, Shape, Side, Symbol, pair};

@@ -92,6 +92,9 @@ impl History {
 
     fn sample(&mut self, t_ms: u64, values: BTreeMap<String, f64>) {
         self.span_ms = Some(self.span_ms.map_or((t_ms, t_ms), |(from, to)| (from.min(t_ms), to.max(t_ms))));
+        if self.began_anew(t_ms, &values) {
+            self.cut();
+        }
         let backlog = backlog(&values);
         for (name, value) in values.into_iter().chain(backlog) {
             match COUNTERS.into_iter().find(|(counter, _)| *counter == name) {
@@ -101,19 +104,17 @@ impl History {
         }
     }
 
-    /// A counter becomes the rate since its last value; one that fell began anew, and the line with it.
+    /// A counter becomes the rate since its last value.
     fn count(&mut self, counter: &'static str, ms_min: u64, t_ms: u64, value: f64) {
         let Some((earlier_ms, earlier)) = self.earlier.get(counter).copied() else {
             self.earlier.insert(counter, (t_ms, value));
             return;
         };
-        let line = || counter.replace("_bytes", "_bytes_per_second");
-        if value < earlier || t_ms < earlier_ms {
-            self.lines.entry(line()).or_default().cut();
-            self.earlier.insert(counter, (t_ms, value));
-        } else if t_ms - earlier_ms >= ms_min {
-            let rate = (value - earlier) * 1e3 / (t_ms - earlier_ms) as f64;
-            self.lines.entry(line()).or_default().push(t_ms as f64 / 1e3, rate);
+        let elapsed_ms = t_ms.saturating_sub(earlier_ms);
+        if elapsed_ms >= ms_min {
+            let rate = (value - earlier) * 1e3 / elapsed_ms as f64;
+            let line = counter.replace("_bytes", "_bytes_per_second");
+            self.lines.entry(line).or_default().push(t_ms as f64 / 1e3, rate);
             self.earlier.insert(counter, (t_ms, value));
         }
     }
@@ -127,6 +128,18 @@ impl History {
                 passed: trial.passed,
             });
         }
+        self.cut();
+    }
+
+    /// Whether another run began: a counter fell, or time did.
+    fn began_anew(&self, t_ms: u64, values: &BTreeMap<String, f64>) -> bool {
+        self.earlier.iter().any(|(counter, (earlier_ms, earlier))| {
+            t_ms < *earlier_ms || values.get(*counter).is_some_and(|value| value < earlier)
+        })
+    }
+
+    /// Breaks all lines: what follows belongs to another run.
+    fn cut(&mut self) {
         self.earlier.clear();
         self.lines.values_mut().for_each(Thin::cut);
     }

@@ -80,7 +80,9 @@ impl Charts {
     fn islands(&self) -> Markup {
         html! {
             @for (number, option) in (1..).zip(&self.options) {
-                script type="application/json" id=(format!("chart-{number}")) { (PreEscaped(island::text(option))) }
+                script type="application/json" id=(format!("chart-{number}")) {
+                    (PreEscaped(island::text(option)))
+                }
             }
         }
     }
@@ -141,7 +143,9 @@ pub(super) fn table(table: &Table) -> Markup {
         div.wide { table {
             @if titled {
                 thead { tr { @for column in &table.columns {
-                    th scope="col" class=[Some(side(column.right)).filter(|s| !s.is_empty())] { (column.title) }
+                    th scope="col" class=[Some(side(column.right)).filter(|side| !side.is_empty())] {
+                        (column.title)
+                    }
                 } } }
             }
             tbody { @for row in &table.rows { tr {

@@ -1,7 +1,5 @@
 //! Whole HTML pages: of every kind of result, whole and safe whatever text is in it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use keepup_results::{Stored, StoredResult};
 
 use super::{POLICY, table};

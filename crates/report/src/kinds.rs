@@ -1,11 +1,15 @@
 //! The pages of the kinds of results: one file for each says what is shown of it.
 
+mod campaign;
 mod common;
+mod compare;
 mod disk;
+mod forest;
 mod latency;
 mod net;
 mod paper;
 mod qualify;
+mod record;
 mod register;
 mod replay;
 mod soak;
@@ -35,9 +39,9 @@ pub(crate) fn document(stored: &Stored, history: &History) -> Document {
         Stored::Register(summary) => register::document(stored, summary),
         Stored::Replay(summary) => replay::document(stored, summary),
         Stored::Soak(summary) => soak::document(stored, summary),
-        Stored::Record(_) | Stored::Campaign(_) | Stored::Compare(_) => {
-            common::document(stored, common::Found::default())
-        }
+        Stored::Record(summary) => record::document(stored, summary, history),
+        Stored::Campaign(summary) => campaign::document(stored, summary),
+        Stored::Compare(summary) => compare::document(stored, summary),
     }
 }
 

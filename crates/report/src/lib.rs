@@ -1,8 +1,8 @@
-//! Reports drawn from a result alone: a page for people, on a terminal, in Markdown and as one HTML file, and a
-//! badge.
+//! Reports drawn from a result alone: a page for people, on a terminal, in Markdown and as one HTML file, and
+//! a badge.
 //!
-//! `kinds` says what is shown and in which words, as a `page` with charts; `terminal`, `markdown` and `html` say
-//! how it looks.
+//! `kinds` says what is shown and in which words, as a `page` with charts; `terminal`, `markdown` and `html`
+//! say how it looks.
 //! Invariants: the same summary gives the same text; colour never carries meaning that the words do not; what
 //! was not measured is called so.
 
@@ -30,8 +30,8 @@ pub struct Style {
     pub width: usize,
 }
 
-/// The page for a terminal; of a qualification one page. Only the command and the directory may be wider than the terminal:
-/// broken in two they could not be copied.
+/// The page for a terminal; of a qualification one page. Only the command and the directory may be wider than
+/// the terminal: broken in two they could not be copied.
 #[must_use]
 pub fn terminal(result: &Stored, style: Style) -> String {
     terminal::render(&kinds::page(result, true), style)

@@ -111,7 +111,8 @@ pub struct CampaignRatio {
     pub upper: Option<f64>,
     /// Values that stood beside each other.
     pub pairs: u32,
-    /// Whether the two differ: there are at least five pairs, and the interval does not hold 1.
+    /// Whether the two differ: there are at least five pairs, the interval does not hold 1, and chance alone
+    /// makes such a difference less often than 1 in 100 times.
     pub flagged: bool,
 }
 

@@ -115,6 +115,28 @@ proptest! {
         prop_assert_eq!(torn.unwrap(), !at_line_start && !complete);
     }
 
+    /// What goes on after a crash reads as what was whole before, and what came after.
+    #[test]
+    fn a_log_cut_anywhere_can_be_gone_on_with(cut in 0usize..2000) {
+        let (_directory, path, mut log) = new_log();
+        for event in one_of_each() {
+            log.append(&event).unwrap();
+        }
+        drop(log);
+        let whole = fs::read(&path).unwrap();
+        let kept = &whole[..cut.min(whole.len())];
+        fs::write(&path, kept).unwrap();
+        let mut log = EventLog::reopen(&path).unwrap();
+        let last = Event::Phase { t_unix_ns: 9, name: "again".into() };
+        log.append(&last).unwrap();
+        log.finish().unwrap();
+        let lines = kept.iter().filter(|byte| **byte == b'\n').count();
+        let (events, torn) = read(&path);
+        prop_assert_eq!(&events[..lines], &one_of_each()[..lines]);
+        prop_assert_eq!(&events[lines..], &[last]);
+        prop_assert!(!torn.unwrap());
+    }
+
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let directory = tempfile::tempdir().unwrap();

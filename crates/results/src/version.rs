@@ -107,7 +107,10 @@ pub(crate) fn update(value: &mut Value, path: &Path, started: Option<&Event>) ->
         Some(Event::Started { id, .. }) => id.as_str(),
         _ => "",
     };
-    fields.entry("id").or_insert_with(|| json!(id));
+    // A comparison has none: it is nobody's measurement.
+    if kind != Kind::Compare {
+        fields.entry("id").or_insert_with(|| json!(id));
+    }
     Ok(kind)
 }
 

@@ -52,3 +52,14 @@ fn a_program_that_does_not_exist_is_an_error() {
     let error = Process::start(Command::new("no-such-program-here")).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
 }
+
+#[test]
+fn one_that_is_interrupted_ends_by_that_signal_and_then_is_left_alone() {
+    let mut command = Command::new("sleep");
+    command.arg("60");
+    let mut process = Process::start(command).unwrap();
+    process.interrupt().unwrap();
+    let ended = process.wait(Duration::from_secs(30)).unwrap().unwrap();
+    assert_eq!(ended.status.signal(), Some(2));
+    process.interrupt().unwrap();
+}

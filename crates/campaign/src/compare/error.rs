@@ -17,8 +17,8 @@ pub enum CompareError {
     },
     /// Different tests.
     #[error(
-        "compare {first} with {second}: one is of `{first_workload}`, the other of `{second_workload}`; their \
-         figures do not mean the same\nhint: compare results of the same test"
+        "compare {first} with {second}: one is of `{first_workload}`, the other of `{second_workload}`; \
+         their figures do not mean the same\nhint: compare results of the same test"
     )]
     DifferentWorkloads {
         /// One system.
@@ -31,7 +31,10 @@ pub enum CompareError {
         second_workload: String,
     },
     /// No system of that name.
-    #[error("compare with the baseline {name}: there is no such system\nhint: there are: {}", known.join(", "))]
+    #[error(
+        "compare with the baseline {name}: there is no such system\nhint: there are: {}",
+        known.join(", ")
+    )]
     NoSuchBaseline {
         /// The name.
         name: String,

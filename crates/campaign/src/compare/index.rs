@@ -1,4 +1,5 @@
-//! One index for each system: the geometric mean of its ratios, which ranks the same whatever the baseline is.
+//! One index for each system: the geometric mean of its ratios, which ranks the same whatever the baseline
+//! is.
 use fastrand::Rng;
 use keepup_measure::stats::{median, quantile};
 use keepup_results::{Better, Change, ComparedIndex, ComparedRow, Quantity};

@@ -1,4 +1,4 @@
-//! CDF, the consumer server logger's upgrade: how many computers buffer 80 MB/s of events on their way to tape.
+//! CDF, the consumer server logger's upgrade: how many computers buffer 80 MB/s of events before tape.
 //!
 //! Section 2: the page cache, one to four files at once, throttled writers beside a reader, two controllers;
 //! section 3: the network by flows and buffers; section 4: bit errors; section 5: the logger itself.

@@ -52,9 +52,11 @@ fn without_an_error_there_is_a_bound() {
 fn a_page_without_results_claims_nothing() {
     let table = PaperTable { name: "cdf-csl".into(), scale: 0.1, with: Vec::new() };
     let nothing = serde_json::json!({
-        "schema_version": 1, "tool_version": "0.1.0", "id": "0", "created": "", "command": "", "kind": "campaign",
+        "schema_version": 1, "tool_version": "0.1.0", "id": "0", "created": "", "command": "",
+        "kind": "campaign",
         "workload": "campaign", "plan": null, "environment": {}, "failure": null,
-        "interrupted": false, "name": "cdf-csl", "title": "", "axes": [], "baseline": {}, "order": "alternating",
+        "interrupted": false, "name": "cdf-csl", "title": "", "axes": [], "baseline": {},
+        "order": "alternating",
         "repetitions": 1, "cells": [], "paper": null,
         "totals": {"cells": 0, "skipped": 0, "planned": 0, "runs": 0, "failed": 0, "spared": 0, "left": 0,
             "seconds": 0.0, "bytes_written": 0, "stopped": null},

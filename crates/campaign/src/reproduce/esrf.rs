@@ -136,7 +136,8 @@ fn table(found: &Reproduced<'_>, edition: &Edition, stands: &str, beside: &str, 
     }
 }
 
-/// What the load left of a column: the ratio of the medians, and whether no value with it reaches one without.
+/// What the load left of a column: the ratio of the medians, and whether no value with it reaches one
+/// without.
 fn left(found: &Reproduced<'_>, column: &Column, volume: &str) -> Option<(f64, bool)> {
     let (busy, quiet) = (values(found, column, volume, BUSY), values(found, column, volume, QUIET));
     let most = busy.iter().copied().reduce(f64::max)?;
@@ -166,8 +167,8 @@ fn findings(found: &Reproduced<'_>) -> Vec<String> {
     for volume in found.labels("volume") {
         told.push(match loss(found, volume) {
             Some((column, ratio)) => format!(
-                "{volume}: with the network busy, {column} keeps {:.0} % of its rate; the paper's PCI-X card kept \
-                 67 to 70 % of its writes when it shared its bus with the network card.",
+                "{volume}: with the network busy, {column} keeps {:.0} % of its rate; the paper's PCI-X card \
+                 kept 67 to 70 % of its writes when it shared its bus with the network card.",
                 100.0 * ratio
             ),
             None => format!(
@@ -192,8 +193,8 @@ fn processors(found: &Reproduced<'_>) -> Option<String> {
     let (quiet, network) = (busy(QUIET)?, busy(BUSY)?);
     let cores = found.cores()?;
     Some(format!(
-        "Processors: at most {quiet:.2} of {cores} cores were busy without network traffic and {network:.2} with \
-         it, which leaves {:.2} for display and transfer.",
+        "Processors: at most {quiet:.2} of {cores} cores were busy without network traffic and {network:.2} \
+         with it, which leaves {:.2} for display and transfer.",
         (cores as f64 - network).max(0.0)
     ))
 }

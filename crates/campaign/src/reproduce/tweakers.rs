@@ -1,7 +1,7 @@
 //! Tweakers.net, RAID adapters under PCI buses: what a bus costs that disks share with other traffic.
 //!
-//! A transfer-size sweep as ATTO draws it, then traces of desktops and of servers as fast as they go, alone and
-//! beside a reader that takes 25 MB/s of the same way. The loss is what the index of the traces says.
+//! A transfer-size sweep as ATTO draws it, then traces of desktops and of servers as fast as they go, alone
+//! and beside a reader that takes 25 MB/s of the same way. The loss is what the index of the traces says.
 use keepup_measure::stats::median;
 use keepup_results::{
     PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable, Quantity,
@@ -97,8 +97,8 @@ impl Reproduction for Tweakers {
         page.findings = findings(found);
         page.answers = answers(found);
         let limits = [
-            "the bus was not changed: this machine has one, and its disks may not be on a bus at all; the loss \
-             here is that by 25 MB/s of reads beside the traces, not that of a slower bus",
+            "the bus was not changed: this machine has one, and its disks may not be on a bus at all; the \
+             loss here is that by 25 MB/s of reads beside the traces, not that of a slower bus",
             "the paper changed RAID level and workload together: desktop traces on RAID 0, server traces on \
              RAID 5, so that neither alone explains the difference; here all traces ran on the same volumes",
             "the paper's traces are not public: these are made up from documented distributions, and go as \
@@ -325,8 +325,8 @@ fn findings(found: &Reproduced<'_>) -> Vec<String> {
     let peak = points.max_by(|a, b| a.1.1.total_cmp(&b.1.1));
     if let (Some((name, (bytes, rate))), Some((_, bus))) = (peak, bus) {
         told.push(format!(
-            "The highest rate of the sweep is {rate:.0} MB/s ({name}, transfers of {:.0} KiB): {:.1} times what \
-             PCI of 32 bit and 33 MHz carries at its peak.",
+            "The highest rate of the sweep is {rate:.0} MB/s ({name}, transfers of {:.0} KiB): {:.1} times \
+             what PCI of 32 bit and 33 MHz carries at its peak.",
             bytes / 1024.0,
             rate / bus
         ));

@@ -33,7 +33,8 @@ pub(crate) struct Args {
     /// The system that is 1 [default: the first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
-    /// In what the systems may differ: machine, kernel, network, place, load, keepup, or a setting; once for each
+    /// In what the systems may differ: machine, kernel, network, place, load, keepup, or a setting; once
+    /// for each
     #[arg(long, value_name = "AXIS")]
     axis: Vec<String>,
     /// Rank them whatever differs

@@ -47,7 +47,8 @@ impl Environment {
     }
 }
 
-/// What differs between two records, or settings, as JSON has them, sorted by item: also between those that an
+/// What differs between two records, or settings, as JSON has them, sorted by item: also between those that
+/// an
 /// older version wrote.
 pub fn differences(first: &Value, second: &Value) -> Vec<Difference> {
     let items = |value: &Value| {

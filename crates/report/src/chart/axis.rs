@@ -49,7 +49,7 @@ impl Axis {
     }
 
     /// From 0, also when all figures are far from it.
-    pub(crate) fn from_zero(self) -> Self {
+    pub(crate) fn with_zero(self) -> Self {
         Self { min: Some(0.0), ..self }
     }
 
@@ -156,6 +156,17 @@ pub(crate) fn rate_scale(most: f64) -> Scale {
 /// The unit of times of which `most`, seconds, is the longest.
 pub(crate) fn time_scale(most: f64) -> Scale {
     fitting(&TIMES, most, TIMES_FROM)
+}
+
+/// The next figure of 1, 2, 5, 10 ... below or above a figure: where an axis of ratios ends well.
+pub(crate) fn round_end(value: f64, is_upper: bool) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0];
+    let found = match is_upper {
+        true => steps.iter().find(|step| decade * **step >= value),
+        false => steps.iter().rev().find(|step| decade * **step <= value),
+    };
+    decade * found.copied().unwrap_or(1.0)
 }
 
 /// A figure in as few characters as tell it.

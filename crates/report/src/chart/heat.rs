@@ -40,12 +40,14 @@ pub(crate) fn heat(map: &Heat) -> Chart {
     let option = json!({
         "animation": false,
         "grid": { "left": 4, "right": 14, "top": 26, "height": height, "outerBoundsMode": "same",
-            "outerBoundsContain": "axisLabel", "outerBounds": { "left": 4, "right": 4, "top": 0, "bottom": 0 } },
+            "outerBoundsContain": "axisLabel",
+            "outerBounds": { "left": 4, "right": 4, "top": 0, "bottom": 0 } },
         "xAxis": across, "yAxis": Axis::category(map.up.0.clone(), map.up.1.clone()).up(),
         "tooltip": { "trigger": "item", "confine": true },
         "visualMap": {
             "type": "continuous", "orient": "horizontal", "left": "center", "bottom": 0, "itemWidth": 12,
-            "itemHeight": 140, "min": figure(least), "max": figure(if most > least { most } else { least + 1.0 }),
+            "itemHeight": 140, "min": figure(least),
+            "max": figure(if most > least { most } else { least + 1.0 }),
             "text": [format!("{} {}", short(most), map.unit), short(least)],
             "inRange": { "color": ["--low", "--mid", "--high"] },
         },

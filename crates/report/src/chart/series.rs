@@ -42,8 +42,8 @@ pub(crate) enum Shape {
     },
 }
 
-/// Which end of a line across a chart its name stands at: the top is the end, unless the axis at the left goes
-/// downwards.
+/// Which end of a line across a chart its name stands at: the top is the end, unless the axis at the left
+/// goes downwards.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Start,
@@ -144,6 +144,14 @@ impl Series {
         self
     }
 
+    /// With a line at this place along, of which the legend tells what it is.
+    pub(crate) fn with_marked_place(mut self, at: f64, dash: Dash) -> Self {
+        self.lines.push(
+            json!({ "xAxis": figure(at), "name": "", "lineStyle": { "type": dash.name(), "width": 2 } }),
+        );
+        self
+    }
+
     /// With a stretch that is set apart.
     pub(crate) fn with_area(mut self, from: f64, to: f64, name: &str) -> Self {
         self.areas.push(json!([{ "xAxis": figure(from), "name": name }, { "xAxis": figure(to) }]));
@@ -193,7 +201,8 @@ impl Series {
             option["markLine"] = json!({
                 "symbol": "none", "silent": true, "data": self.lines,
                 "lineStyle": { "color": super::TEXT, "type": "dashed", "width": 1 },
-                "label": { "formatter": "{b}", "position": "insideEndTop", "color": super::TEXT, "fontSize": 11,
+                "label": { "formatter": "{b}", "position": "insideEndTop", "color": super::TEXT,
+                    "fontSize": 11,
                     "backgroundColor": "--page", "padding": [0, 2] },
             });
         }

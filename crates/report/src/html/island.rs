@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The value as JSON for a script element: what could end the element, begin a comment or a line is written as
-/// its number, which is the same to a reader of JSON.
+/// The value as JSON for a script element: what could end the element, begin a comment or a line is written
+/// as its number, which is the same to a reader of JSON.
 pub(super) fn text(value: &Value) -> String {
     let json = value.to_string();
     let mut safe = String::with_capacity(json.len());

@@ -1,6 +1,6 @@
 //! What the pages of all tests have in common: how it was done, how it ended, all figures, loads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use keepup_measure::stats::quantile;
 use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, LoadUnit, Quantity, Stored};
@@ -23,6 +23,8 @@ pub(super) struct Found {
     pub(super) sentences: Vec<String>,
     /// What a reader must know of how it was measured.
     pub(super) cautions: Vec<String>,
+    /// What is said at once instead of how it was done.
+    pub(super) instead: Option<Block>,
     /// Charts and tables.
     pub(super) blocks: Vec<Block>,
     /// What ran beside it on purpose.
@@ -45,8 +47,12 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     let mut items: Vec<Item> = found.sentences.into_iter().map(Item::Text).collect();
     items.extend(cut.into_iter().map(Item::Text));
     let id = if head.id.is_empty() { String::new() } else { format!(", result {}", shorten(head.id, 16)) };
-    let title = format!("{} on this machine, {}{id}", head.workload, head.created);
-    let mut glance = vec![Block::new("How it was done", vec![Item::Facts(how(stored))])];
+    let title = match head.kind {
+        Kind::Compare => format!("{}, {}", name(stored), head.created),
+        _ => format!("{} on this machine, {}{id}", head.workload, head.created),
+    };
+    let how = || Block::new("How it was done", vec![Item::Facts(how(stored))]);
+    let mut glance = vec![found.instead.unwrap_or_else(how)];
     if cautions.is_empty() {
         cautions.push("Nothing was noted that speaks against these figures.".to_owned());
         glance.push(Block::new("What to bear in mind", vec![Item::Text(cautions.remove(0))]));
@@ -78,6 +84,7 @@ pub(crate) fn name(stored: &Stored) -> String {
     match head.kind {
         Kind::Disk => format!("disk {workload}"),
         Kind::Net => format!("network {workload}"),
+        Kind::Compare => format!("comparison of {workload}"),
         _ => workload,
     }
 }
@@ -171,10 +178,11 @@ fn figures(figures: &[Figure]) -> Option<Block> {
     quantities.sort_unstable();
     quantities.dedup();
     let mut rows: Vec<(&str, &str)> = Vec::new();
+    let mut known = BTreeSet::new();
     let mut cells: BTreeMap<(&str, &str, Quantity), &Figure> = BTreeMap::new();
     for figure in figures {
         let row = (figure.place.as_str(), figure.what.as_str());
-        if rows.last() != Some(&row) && !rows.contains(&row) {
+        if known.insert(row) {
             rows.push(row);
         }
         cells.insert((row.0, row.1, figure.quantity), figure);

@@ -160,7 +160,7 @@ fn bars(summary: &DiskSummary) -> Option<Chart> {
         note: "Medians over all repeats.".into(),
         table: Table { columns, rows: phases.iter().map(row).collect() },
         ..plot(
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &Axis::category("", names).downwards(),
             &series,
             height,
@@ -169,7 +169,8 @@ fn bars(summary: &DiskSummary) -> Option<Chart> {
     })
 }
 
-/// Times of requests of each phase, of repeats the last; of writing and of reading apart where there are many.
+/// Times of requests of each phase, of repeats the last; of writing and of reading apart where there are
+/// many.
 fn latencies(summary: &DiskSummary) -> Vec<Chart> {
     let several = places(summary).len() > 1;
     let of = |(place, phase): (String, &str)| -> Option<(String, LatencyFigures)> {

@@ -1,5 +1,5 @@
-//! The page of a test of the network: rates, the rate through time, where datagrams were lost, times there and
-//! back.
+//! The page of a test of the network: rates, the rate through time, where datagrams were lost, times there
+//! and back.
 
 use keepup_measure::stats::median;
 use keepup_results::{
@@ -117,7 +117,8 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
         let of = points.iter().filter(move |point| (point.2 > 0.0) == is_lost);
         of.map(|(n, value, lost)| {
             json!({ "value": [n, figure(unit.of(*value))],
-                "label": { "show": is_lost, "position": "top", "formatter": format!("{} % lost", digits(*lost)),
+                "label": { "show": is_lost, "position": "top",
+                    "formatter": format!("{} % lost", digits(*lost)),
                     "color": BAD, "fontSize": 11 }, "labelLayout": { "hideOverlap": true } })
         })
         .collect::<Vec<_>>()
@@ -138,7 +139,7 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
         ..plot(
             &Axis::linear("trial, in the order in which they were run")
                 .range(0.0, summary.runs.len() as f64 + 1.0),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
         )
@@ -162,7 +163,7 @@ fn settings(summary: &NetSummary, names: &[&str]) -> Option<Chart> {
         note: "Medians over all repeats.".into(),
         table: Table { columns: vec![left("setting"), right("rate")], rows },
         ..plot(
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &Axis::category("", labels.clone()).downwards(),
             &series,
             28 * labels.len() as u32,
@@ -202,8 +203,8 @@ fn through_time(summary: &NetSummary) -> Option<Chart> {
         note: String::new(),
         table: Table { columns, rows: lines.iter().map(row).collect() },
         ..plot(
-            &Axis::linear("time in the window, s").from_zero(),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear("time in the window, s").with_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
         )
@@ -280,7 +281,7 @@ fn ledger(summary: &NetSummary) -> Option<Block> {
             note: "In the order in which a datagram passes them.".into(),
             table: Table { columns: vec![left("layer"), right("datagrams")], rows },
             ..plot(
-                &Axis::linear("datagrams").from_zero(),
+                &Axis::linear("datagrams").with_zero(),
                 &Axis::category("", names.clone()).downwards(),
                 &series,
                 27 * names.len() as u32,

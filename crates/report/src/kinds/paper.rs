@@ -1,5 +1,5 @@
-//! The page of a paper that was repeated: its questions and answers, its tables and figures with this machine in
-//! them, what was found, and what the paper's own numbers say of its claims.
+//! The page of a paper that was repeated: its questions and answers, its tables and figures with this machine
+//! in them, what was found, and what the paper's own numbers say of its claims.
 
 use keepup_results::{
     CampaignSummary, PaperCell, PaperClaim, PaperCurve, PaperPage, PaperRow, PaperTable, Stored,
@@ -200,8 +200,8 @@ fn cells(summary: &CampaignSummary) -> Block {
     Block::new("What was run", vec![Item::Facts(facts), Item::Table(table)])
 }
 
-/// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what is
-/// empty then goes.
+/// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what
+/// is empty then goes.
 pub(super) fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
     let undrawn = |item: Item| match item {
         Item::Chart(chart) if chart.table.rows.len() <= ROWS_MAX => Some(Item::Table(chart.table)),

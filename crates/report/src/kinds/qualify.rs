@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::blocks;
 use crate::chart::{
     Axis, BAD, Chart, Dash, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, colour, figure, keys,
-    plot, rate_scale,
+    plot, rate_scale, round_end,
 };
 use crate::format::{digits, number, rate};
 use crate::history::History;
@@ -32,7 +32,7 @@ pub(crate) fn document(summary: &ResultSummary, history: &History) -> Document {
     let mut through_time = Vec::new();
     through_time.extend(history.trouble.clone().map(Item::Text));
     let pool = summary.plan.get("pool_bytes").and_then(serde_json::Value::as_f64);
-    through_time.extend(timeline::chart(history, pool).map(item));
+    through_time.extend(timeline::charts(history, pool).into_iter().map(item));
     if !history.notes.is_empty() {
         through_time.push(Item::List(history.notes.clone()));
     }
@@ -88,7 +88,8 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
             false => json!({
                 "value": figure(unit.of(rate)),
                 "itemStyle": { "color": "transparent", "borderColor": BAD, "borderWidth": 2 },
-                "label": { "show": trial.lost_events > 0, "formatter": format!("{} lost", number(trial.lost_events)),
+                "label": { "show": trial.lost_events > 0,
+                    "formatter": format!("{} lost", number(trial.lost_events)),
                     "position": "top", "color": BAD, "fontSize": 11 },
             }),
         }
@@ -126,8 +127,9 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let up = Axis::linear(format!("rate, {}", unit.unit));
     (!trials.is_empty()).then(|| Chart {
         title: format!("Rate asked of the source and rate made durable in each trial, {}", unit.unit),
-        note: "A trial holds when nothing is lost, no backlog grows and all is durable in time; the search goes up \
-               where it held and down where it failed. A trial without a bar went as fast as it could."
+        note: "A trial holds when nothing is lost, no backlog grows and all is durable in time; the search \
+               goes up where it held and down where it failed. A trial without a bar went as fast as it \
+               could."
             .into(),
         keys,
         ..plot(&Axis::category("trial, in the order in which they were run", names), &up, &series, 230)
@@ -166,7 +168,8 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let dot = |place: usize, value: f64| {
         json!({
             "value": [figure(unit.of(value)), place],
-            "label": { "show": true, "formatter": rate(value), "position": "right", "color": TEXT, "fontSize": 11 },
+            "label": { "show": true, "formatter": rate(value), "position": "right", "color": TEXT,
+                "fontSize": 11 },
         })
     };
     let required_name = format!("required {}", rate(required));
@@ -189,24 +192,13 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let names: Vec<String> = alone.iter().chain(&whole).map(|part| part.0.clone()).collect();
     let height = 27 * names.len() as u32;
     let across = Axis::log(format!("rate, {} (logarithmic)", unit.unit))
-        .range(axis_end(unit.of(least) / 1.6, false), axis_end(unit.of(most) * 1.2, true));
+        .range(round_end(unit.of(least) / 1.6, false), round_end(unit.of(most) * 1.2, true));
     Some(Chart {
         title: format!("From the fastest part down to the weakest, and what is required, {}", unit.unit),
         note: "Each part alone, then all together. What lies left of the line is slower than required."
             .into(),
         ..plot(&across, &Axis::category("", names).downwards(), &series, height).with_room_at_right(64)
     })
-}
-
-/// The next figure of 1, 2, 5, 10 ... below or above.
-fn axis_end(value: f64, is_upper: bool) -> f64 {
-    let decade = 10f64.powf(value.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0];
-    let found = match is_upper {
-        true => steps.iter().find(|step| decade * **step >= value),
-        false => steps.iter().rev().find(|step| decade * **step <= value),
-    };
-    decade * found.copied().unwrap_or(1.0)
 }
 
 /// What was held against what is required and wanted, on one line.
@@ -217,22 +209,21 @@ fn strip(summary: &ResultSummary) -> Option<Chart> {
     // One that failed far beyond would press the rest together.
     let failed = failed.filter(|failed| *failed < 3.0 * held.max(summary.headroom_wanted));
     let name = if summary.qualified_bytes_per_second.is_some() { "held" } else { "held in trials only" };
+    // Where the lines of what is required and wanted are not.
+    let side = if held > 3.0 * summary.headroom_wanted { "insideRight" } else { "insideLeft" };
     let bar = json!({
         "value": figure(held),
-        "label": { "show": true, "formatter": format!("{name} {}", digits(held)), "position": "insideLeft", "color": "--on-bar" },
+        "label": { "show": true, "formatter": format!("{name} {}", digits(held)), "position": side,
+            "color": "--on-bar" },
         "itemStyle": { "color": if held >= summary.headroom_wanted { GOOD } else { BAD } },
     });
-    let mut series =
-        vec![Series::new("", GOOD, Mark::Bars, vec![bar]).with_place(1.0, "required", Side::End).with_place(
-            summary.headroom_wanted,
-            "wanted",
-            Side::End,
-        )];
-    series.extend(failed.map(|failed| {
-        let at = json!({ "value": [figure(failed), 0], "label": { "show": true, "formatter": "failed", "position": "bottom",
-            "color": BAD, "fontSize": 11 } });
-        Series::new("", BAD, Mark::Dots(Symbol::Cross), vec![at])
-    }));
+    let mut series = vec![
+        Series::new("", GOOD, Mark::Bars, vec![bar])
+            .with_marked_place(1.0, Dash::Dashed)
+            .with_marked_place(summary.headroom_wanted, Dash::Dotted),
+    ];
+    let cross = |failed| vec![json!([figure(failed), 0])];
+    series.extend(failed.map(|failed| Series::new("", BAD, Mark::Dots(Symbol::Cross), cross(failed))));
     let most = held.max(summary.headroom_wanted).max(failed.unwrap_or(0.0));
     let across = Axis::linear("times the required rate").range(0.0, (most * 1.1 * 10.0).ceil() / 10.0);
     let rows = [
@@ -243,8 +234,17 @@ fn strip(summary: &ResultSummary) -> Option<Chart> {
     ];
     let rows =
         rows.into_iter().filter_map(|(name, value)| Some(vec![name.into(), digits(value?).into()])).collect();
+    let key = |name: String, shape, colour| Key { group: String::new(), name, shape, colour };
+    let mut keys = vec![
+        key("required".into(), Shape::Line(Dash::Dashed, None), TEXT),
+        key(format!("wanted {}", digits(summary.headroom_wanted)), Shape::Line(Dash::Dotted, None), TEXT),
+    ];
+    keys.extend(
+        failed.map(|failed| key(format!("failed {}", digits(failed)), Shape::Dot(Symbol::Cross), BAD)),
+    );
     Some(Chart {
         title: "Times the required rate".into(),
+        keys,
         table: Table { columns: vec![left(""), right("times")], rows },
         ..plot(&across, &Axis::category("", vec![String::new()]), &series, 56)
     })
@@ -266,7 +266,8 @@ fn losses(ledger: &LedgerSummary) -> Option<Chart> {
         ledger.verified.map(|verified| ("when read back".to_owned(), missing(ledger.durable, verified))),
     );
     let bars = stages.iter().map(|(_, events)| {
-        json!({ "value": events, "label": { "show": true, "position": "right", "formatter": number(*events), "color": TEXT } })
+        json!({ "value": events,
+            "label": { "show": true, "position": "right", "formatter": number(*events), "color": TEXT } })
     });
     let series = [Series::new("", BAD, Mark::Bars, bars.collect())];
     let most = stages.iter().map(|stage| stage.1).max().unwrap_or(1).max(1) as f64;

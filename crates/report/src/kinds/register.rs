@@ -116,7 +116,10 @@ fn depths(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart
     let columns = vec![left("way"), right("registers"), right("each"), right("all of them"), right("trials")];
     (!methods.is_empty()).then(|| Chart {
         title: format!("Time for each register, {}, one line for each way", unit.unit),
-        note: "Both axes are logarithmic. Vertical lines are break-evens: from there, or up to there, the way that is named takes less time.".into(),
+        note:
+            "Both axes are logarithmic. Vertical lines are break-evens: from there, or up to there, the way \
+               that is named takes less time."
+                .into(),
         table: Table { columns, rows: rows.collect() },
         ..plot(
             &Axis::log("registers at a time (logarithmic)"),

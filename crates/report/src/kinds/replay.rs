@@ -91,7 +91,8 @@ fn places(index: &ReplayIndex) -> Option<Chart> {
     let bar = |(place, value): &(&ReplayPlace, f64)| {
         let side = if place.upper.is_some_and(|upper| upper > value * 1.02) { "insideLeft" } else { "right" };
         let text = if side == "right" { TEXT } else { "--on-bar" };
-        json!({ "value": figure(*value), "label": { "show": true, "position": side, "formatter": short(*value),
+        json!({ "value": figure(*value), "label": { "show": true, "position": side,
+            "formatter": short(*value),
             "color": text, "fontSize": 11 } })
     };
     let mut series = Series::new("", colour(0), Mark::Bars, known.iter().map(bar).collect()).with_place(
@@ -197,7 +198,7 @@ fn ratios(index: &ReplayIndex) -> Option<Chart> {
         note: "The baseline's mean time over this place's: more than 1 is faster than the baseline.".into(),
         table: Table { columns, rows: rows.collect() },
         ..plot(
-            &Axis::linear("ratio, more is better").from_zero(),
+            &Axis::linear("ratio, more is better").with_zero(),
             &Axis::category("", names).downwards(),
             &series,
             (10 + 14 * index.places.len() as u32) * traces.len() as u32,

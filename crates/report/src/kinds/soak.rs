@@ -65,7 +65,8 @@ fn parts(summary: &SoakSummary) -> Option<Chart> {
     let unit = rate_scale(parts.iter().filter_map(|part| part.1.bytes_per_second()).fold(0.0, f64::max));
     let bar = |(_, part): &(&str, &SoakPart)| {
         let value = part.bytes_per_second().map(|value| unit.of(value));
-        json!({ "value": figure(value.unwrap_or(f64::NAN)), "label": { "show": value.is_some(), "position": "right",
+        json!({ "value": figure(value.unwrap_or(f64::NAN)),
+            "label": { "show": value.is_some(), "position": "right",
             "formatter": value.map(short).unwrap_or_default(), "color": TEXT, "fontSize": 11 } })
     };
     let series = [Series::new("", colour(0), Mark::Bars, parts.iter().map(bar).collect())];
@@ -84,7 +85,7 @@ fn parts(summary: &SoakSummary) -> Option<Chart> {
         note: String::new(),
         table: Table { columns, rows: parts.iter().map(row).collect() },
         ..plot(
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &Axis::category("", parts.iter().map(|part| part.0.to_owned()).collect()).downwards(),
             &series,
             110,

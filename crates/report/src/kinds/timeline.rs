@@ -1,6 +1,9 @@
 //! What went on through time: rates, what waited, stalls and cores, one below the other over one axis.
 
-use crate::chart::{Axis, Chart, Key, Panel, Scale, Series, keys, panels, rate_scale, short, time_scale};
+use crate::chart::{
+    Axis, Chart, Dash, FAINT, Heat, Key, Mark, Panel, Scale, Series, heat, keys, panels, rate_scale, short,
+    time_scale,
+};
 use crate::history::{History, Thin};
 use crate::page::{Cell, Table, right};
 
@@ -12,18 +15,26 @@ const RATES: [(&str, &str); 5] = [
     ("drained_bytes_per_second", "drained"),
     ("due_bytes_per_second", "due at the source"),
 ];
-/// More cores than this are told by the busiest of them and their mean alone.
+/// More cores than this have a map of their own, for lines of so many could not be told apart.
 const CORES_MAX: usize = 8;
+/// Cores in such a map; of more the busiest.
+const CORES_MAPPED_MAX: usize = 128;
 /// Rows of the table behind the lines.
 const ROWS: usize = 40;
+/// What is said of trials, where there are any.
+const TRIALS_NOTE: &str = " Grey stretches are trials by their number, with an x where one failed.";
 /// Trials that are named in the chart; more names would cover each other.
 const NAMED_MAX: usize = 40;
 
-/// The lines through time; `None` without samples.
-pub(super) fn chart(history: &History, pool_bytes: Option<f64>) -> Option<Chart> {
+/// The lines through time, and a map of the cores where there are many; none without samples.
+pub(super) fn charts(history: &History, pool_bytes: Option<f64>) -> Vec<Chart> {
     let end = history.lines.values().filter_map(|line| line.buckets().last()).map(|b| b.high.0.max(b.low.0));
     let end = end.fold(0.0, f64::max);
     let time = time_scale(end);
+    lines(history, end, time, pool_bytes).into_iter().chain(core_map(history, end, time)).collect()
+}
+
+fn lines(history: &History, end: f64, time: Scale, pool_bytes: Option<f64>) -> Option<Chart> {
     let mut parts = Vec::new();
     parts.extend(rates(history, time));
     parts.extend(waiting(history, time, pool_bytes));
@@ -43,11 +54,9 @@ pub(super) fn chart(history: &History, pool_bytes: Option<f64>) -> Option<Chart>
     let (option, height) = panels(&across, &drawn, true);
     Some(Chart {
         title: format!("Through time: {title}"),
-        note:
-            "Of each stretch of time the lowest and the highest value are drawn; rates are over at least a tenth of \
-             a second, those of what became durable or was drained over at least half a second. Grey stretches are \
-             trials by their number, with an x where one failed."
-            .into(),
+        note: "Of each stretch of time the lowest and the highest value are drawn; rates are over at least a \
+             tenth of a second, those of what became durable or was drained over at least half a second."
+            .to_owned() + if history.trials.is_empty() { "" } else { TRIALS_NOTE },
         keys,
         option,
         table: table(history, time, end),
@@ -85,6 +94,13 @@ fn rates(history: &History, time: Scale) -> Option<Part> {
         .zip(&found)
         .map(|(number, (name, line))| drawn(name, number, line, time, unit.divisor))
         .collect();
+    // What is due stands behind the others, and differs from them.
+    if found.last().is_some_and(|(name, _)| *name == "due at the source") {
+        series.rotate_right(1);
+        if let Some(due) = series.first_mut() {
+            (due.colour, due.mark) = (FAINT, Mark::Line(Dash::Dotted, None));
+        }
+    }
     mark_trials(history, time, series.first_mut()?);
     let up = Axis::linear(format!("rate, {}", unit.unit));
     Some(Part { title: "rates", up, series, height: 210.0 })
@@ -141,24 +157,43 @@ fn stalls(history: &History, time: Scale) -> Option<Part> {
 
 fn cores(history: &History, time: Scale) -> Option<Part> {
     let cores = history.cores();
-    let series: Vec<Series> = if cores.len() <= CORES_MAX {
-        let each = (0..).zip(&cores);
-        each.map(|(number, (core, line))| drawn(&format!("core {core}"), number, line, time, 1.0)).collect()
-    } else {
-        let mut busiest: Vec<(&u32, &&Thin)> = cores.iter().collect();
-        busiest.sort_by(|a, b| mean(b.1).total_cmp(&mean(a.1)));
-        let each = (0..).zip(busiest.into_iter().take(CORES_MAX));
-        each.map(|(number, (core, line))| drawn(&format!("core {core}"), number, line, time, 1.0)).collect()
-    };
-    let up = Axis::linear(match cores.len() > CORES_MAX {
-        true => format!("the busiest {CORES_MAX} of {} cores, per cent", cores.len()),
-        false => "cores busy, per cent".to_owned(),
+    let each = (0..).zip(cores.iter().filter(|_| cores.len() <= CORES_MAX));
+    let series: Vec<Series> =
+        each.map(|(number, (core, line))| drawn(&format!("core {core}"), number, line, time, 1.0)).collect();
+    let up = Axis::linear("cores busy, per cent").range(0.0, 100.0).every(50.0);
+    (!series.is_empty()).then_some(Part { title: "cores", up, series, height: 96.0 })
+}
+
+/// How busy every core was, where there are many; `None` where lines tell it.
+fn core_map(history: &History, end: f64, time: Scale) -> Option<Chart> {
+    let cores = history.cores();
+    if cores.len() <= CORES_MAX {
+        return None;
+    }
+    let mut shown: Vec<(u32, &Thin)> = cores.iter().map(|(core, line)| (*core, *line)).collect();
+    shown.sort_by(|a, b| mean(b.1).total_cmp(&mean(a.1)));
+    shown.truncate(CORES_MAPPED_MAX);
+    shown.sort_by_key(|core| core.0);
+    let fields = (0..).zip(&shown).flat_map(|(row, (_, line))| {
+        let row: usize = row;
+        (0..).zip(of_stretches(line, end, true)).filter_map(move |(at, busy)| Some((at, row, busy?)))
     });
-    (!series.is_empty()).then(|| Part {
-        title: "cores",
-        up: up.range(0.0, 100.0).every(50.0),
-        series,
-        height: 96.0,
+    let until = |row: usize| short(time.of(end * (row + 1) as f64 / ROWS as f64));
+    let map = Heat {
+        across: (format!("until, {}", time.unit), (0..ROWS).map(until).collect()),
+        up: ("core".into(), shown.iter().map(|(core, _)| core.to_string()).collect()),
+        fields: fields.collect(),
+        unit: "per cent",
+    };
+    let row = |(core, line): &(u32, &Thin)| -> Vec<Cell> {
+        vec![core.to_string().into(), short(mean(line)).into(), short(line.most()).into()]
+    };
+    let columns = vec![right("core"), right("busy, mean, per cent"), right("most")];
+    Some(Chart {
+        title: format!("How busy each of {} cores was through time, per cent", cores.len()),
+        note: "Means of equal stretches of time.".into(),
+        table: Table { columns, rows: shown.iter().map(row).collect() },
+        ..heat(&map)
     })
 }
 

@@ -545,8 +545,8 @@ fn beside_writers(found: &Reproduced<'_>) -> Option<String> {
     let (most, growths) = growth(&settings)?;
     let (low, high) = (growths.iter().copied().reduce(f64::min)?, growths.iter().copied().reduce(f64::max)?);
     Some(format!(
-        "Beside throttled writers the reader never fell below {least:.0} MB/s; the paper's held at least 20. {most} \
-         writers write {low:.2} to {high:.2} times what one does, where {most} would be linear."
+        "Beside throttled writers the reader never fell below {least:.0} MB/s; the paper's held at least 20. \
+         {most} writers write {low:.2} to {high:.2} times what one does, where {most} would be linear."
     ))
 }
 
@@ -559,8 +559,8 @@ fn by_flows(found: &Reproduced<'_>) -> Option<String> {
     };
     let ((one_name, one), (two_name, two)) = (of(1)?, of(2)?);
     Some(format!(
-        "Network: one flow does at most {one:.0} MiB/s ({one_name}), two {two:.0} ({two_name}): {:.2} times; the \
-         paper's IRIX needed two processes for 1.2 times.",
+        "Network: one flow does at most {one:.0} MiB/s ({one_name}), two {two:.0} ({two_name}): {:.2} times; \
+         the paper's IRIX needed two processes for 1.2 times.",
         two / one
     ))
 }

@@ -154,7 +154,7 @@ pub(super) fn page(summary: &CampaignSummary) -> String {
     if !summary.baseline.is_empty() {
         lines.push(
             "ratio: to the baseline's, pair by pair, more than 1 is better; [interval of 95 %]; *: at least \
-             five pairs, and the interval does not hold 1"
+             five pairs, and chance does not explain it"
                 .to_owned(),
         );
     }

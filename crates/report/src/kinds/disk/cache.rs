@@ -74,8 +74,8 @@ fn chart(title: &str, found: &CacheFinding) -> Option<Chart> {
         note: "The lines are how fast a file is read that lies in memory, and one that does not.".into(),
         table: Table { columns, rows: found.steps.iter().map(row).collect() },
         ..plot(
-            &Axis::linear("written since, the first file included, GB").from_zero(),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear("written since, the first file included, GB").with_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
         )

@@ -62,12 +62,18 @@ fn drawn(summary: &DiskSummary, place: &str) -> Option<Chart> {
     };
     let table = Table { columns, rows: (0..).zip(&numbers).map(row).collect() };
     Some(Chart {
-        title: format!("{}: rate against the number of files, {}", shorten(place, NAME_CHARACTERS_MAX), unit.unit),
-        note: "Moved is what all files got together; the first file times N is how the event logger's test told it.".into(),
+        title: format!(
+            "{}: rate against the number of files, {}",
+            shorten(place, NAME_CHARACTERS_MAX),
+            unit.unit
+        ),
+        note: "Moved is what all files got together; the first file times N is how the event logger's test \
+               told it."
+            .into(),
         table,
         ..plot(
             &Axis::category("files at once", numbers.iter().map(u64::to_string).collect()),
-            &Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             230,
         )

@@ -65,7 +65,7 @@ fn drawn(summary: &DiskSummary, place: &str) -> Vec<Chart> {
         Chart {
             title: title.to_owned(),
             table: Table { columns: heads, rows: (0..).zip(&names).map(row).collect() },
-            ..plot(&Axis::category("at once", names.clone()), &Axis::linear(unit).from_zero(), series, 210)
+            ..plot(&Axis::category("at once", names.clone()), &Axis::linear(unit).with_zero(), series, 210)
         }
     };
     let place = shorten(place, NAME_CHARACTERS_MAX);

@@ -61,7 +61,7 @@ fn chart(found: &SteadyFinding) -> Option<Chart> {
     let has_warmth = found.samples.iter().any(|sample| sample.conditions.drive_celsius.is_some());
     let warmth = [warmth];
     let mut all = vec![Panel {
-        up: Axis::linear(format!("rate, {}", unit.unit)).from_zero(),
+        up: Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
         series: &rates,
         height: 230.0,
     }];

@@ -1,4 +1,5 @@
-//! Paced writers against readers: maps of what was written, how long a write took, and what a reader still got.
+//! Paced writers against readers: maps of what was written, how long a write took, and what a reader still
+//! got.
 
 use keepup_results::{DiskPart, DiskPhase, DiskSummary};
 

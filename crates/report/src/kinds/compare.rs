@@ -1,0 +1,196 @@
+//! The page of a comparison: what differs between the systems first, then how their figures compare.
+
+use keepup_results::{
+    Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex, ComparedRow, Stored,
+};
+
+use super::common::{self, Found, charts, told};
+use super::forest::{self, Ratio, Shown};
+use crate::chart::{Chart, short};
+use crate::format::{plural, shorten};
+use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
+
+const ROWS_MAX: usize = 600;
+const NAME_CHARACTERS_MAX: usize = 40;
+
+pub(super) fn document(stored: &Stored, summary: &CompareSummary) -> Document {
+    let mut found = Found {
+        answer: Some(answer(summary)),
+        sentences: sentences(summary),
+        cautions: summary.notes.clone(),
+        instead: Some(differences(summary)),
+        // The table of medians says it all.
+        is_summed_up: true,
+        ..Found::default()
+    };
+    found.blocks.extend(charts("One index for each system", indices(summary)));
+    let others = summary.systems.iter().enumerate().skip(1);
+    let drawn: Vec<Chart> =
+        others.filter_map(|(number, system)| ratios(summary, number, &system.name)).collect();
+    found.blocks.extend(charts("Every figure beside the baseline's", drawn));
+    found.blocks.push(systems(summary));
+    found.blocks.push(rows(summary));
+    common::document(stored, found)
+}
+
+fn answer(summary: &CompareSummary) -> (String, Tone) {
+    match (&summary.limit, &summary.not_ranked) {
+        (Some(limit), _) if !limit.failed.is_empty() => ("LIMIT FAILED".to_owned(), Tone::Bad),
+        (Some(limit), _) if !limit.open.is_empty() => ("LIMIT OPEN".to_owned(), Tone::Doubtful),
+        (Some(_), _) => ("LIMIT HOLDS".to_owned(), Tone::Good),
+        (None, Some(_)) => ("NOT RANKED".to_owned(), Tone::Doubtful),
+        (None, None) => ("COMPARED".to_owned(), Tone::Plain),
+    }
+}
+
+fn sentences(summary: &CompareSummary) -> Vec<String> {
+    let mut sentences: Vec<String> =
+        summary.not_ranked.iter().map(|why| format!("There is no ranking: {why}.")).collect();
+    let baseline = summary.systems.first().map_or("the baseline", |system| system.name.as_str());
+    for index in summary.indices.iter().filter(|index| index.system != baseline) {
+        let Some(value) = index.index else { continue };
+        let bounds = index.lower.zip(index.upper);
+        let bounds = bounds.map(|(lower, upper)| format!(" ({} to {} at 95 %)", short(lower), short(upper)));
+        sentences.push(format!(
+            "{}: {} times {baseline}{}; of {} {} better and {} worse.",
+            index.system,
+            short(value),
+            bounds.unwrap_or_default(),
+            plural(u64::from(index.rows), "figure"),
+            index.better,
+            index.worse
+        ));
+    }
+    if let Some(limit) = &summary.limit {
+        sentences
+            .extend(limit.failed.iter().take(5).map(|what| format!("Below {}: {what}.", short(limit.below))));
+    }
+    sentences
+}
+
+/// In what the systems differ, what was not declared first.
+fn differences(summary: &CompareSummary) -> Block {
+    let title = "In what they differ";
+    let mut sorted: Vec<&ComparedDifference> = summary.differences.iter().collect();
+    sorted.sort_by_key(|difference| difference.is_declared);
+    let told = |one: &&ComparedDifference| {
+        let declared = if one.is_declared { "declared" } else { "not declared" };
+        let (value, baseline) =
+            (shorten(&one.value, NAME_CHARACTERS_MAX), shorten(&one.baseline, NAME_CHARACTERS_MAX));
+        format!("{}, {} ({declared}): {value} instead of {baseline}", one.system, one.item)
+    };
+    let more = sorted.len().saturating_sub(8);
+    let mut list: Vec<String> = sorted.iter().take(8).map(told).collect();
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    match list.is_empty() {
+        true => Block::new(
+            title,
+            vec![Item::Text("In nothing that was recorded of their environments.".to_owned())],
+        ),
+        false => Block::new(title, vec![Item::List(list)]),
+    }
+}
+
+fn indices(summary: &CompareSummary) -> Option<Chart> {
+    let baseline = summary.systems.first()?.name.clone();
+    let of = |index: &ComparedIndex| {
+        let interval = index.lower.zip(index.upper);
+        let shown = match interval {
+            Some((lower, _)) if lower > 1.0 => Shown::Better,
+            Some((_, upper)) if upper < 1.0 => Shown::Worse,
+            _ => Shown::Nothing,
+        };
+        let words = format!(
+            "{}, {} better, {} worse",
+            plural(u64::from(index.rows), "row"),
+            index.better,
+            index.worse
+        );
+        Some(Ratio { name: index.system.clone(), ratio: index.index?, interval, shown, words })
+    };
+    let ratios: Vec<Ratio> =
+        summary.indices.iter().filter(|index| index.system != baseline).filter_map(of).collect();
+    forest::chart("Geometric mean of all ratios", &baseline, &ratios)
+}
+
+fn words(change: Change) -> (&'static str, Shown) {
+    match change {
+        Change::Better => ("better", Shown::Better),
+        Change::Worse => ("worse", Shown::Worse),
+        Change::NotShown => ("no difference shown", Shown::Nothing),
+        Change::TooFew => ("too few values to tell", Shown::Nothing),
+        Change::NotJudged => ("told, not judged", Shown::Nothing),
+    }
+}
+
+fn name(row: &ComparedRow) -> String {
+    let place = if row.place.is_empty() { String::new() } else { format!("{}: ", shorten(&row.place, 24)) };
+    format!("{place}{}, {}", row.what, row.quantity.name())
+}
+
+fn ratios(summary: &CompareSummary, number: usize, system: &str) -> Option<Chart> {
+    let baseline = summary.systems.first()?.name.clone();
+    let of = |row: &ComparedRow| {
+        let beside = row.cells.get(number)?.as_ref()?.beside?;
+        let (words, shown) = words(beside.change);
+        let interval = beside.lower.zip(beside.upper);
+        Some(Ratio { name: name(row), ratio: beside.ratio, interval, shown, words: words.to_owned() })
+    };
+    let ratios: Vec<Ratio> = summary.rows.iter().filter_map(of).collect();
+    forest::chart(
+        &format!(
+            "{} beside {}",
+            shorten(system, NAME_CHARACTERS_MAX),
+            shorten(&baseline, NAME_CHARACTERS_MAX)
+        ),
+        &baseline,
+        &ratios,
+    )
+}
+
+fn systems(summary: &CompareSummary) -> Block {
+    let rows = summary.systems.iter().map(|system| -> Vec<Cell> {
+        let source = system.published.as_ref().map_or_else(
+            || system.results.join(", "),
+            |publication| format!("published: {publication}; no repeats, so no intervals"),
+        );
+        vec![
+            system.name.as_str().into(),
+            system.created.as_str().into(),
+            system.tool_version.clone().unwrap_or_default().into(),
+            system.place.clone().unwrap_or_default().into(),
+            source.into(),
+        ]
+    });
+    let columns = vec![left("system"), left("measured"), left("keepup"), left("place"), left("from")];
+    Block::new("The systems", vec![Item::Table(Table { columns, rows: rows.collect() })])
+}
+
+fn rows(summary: &CompareSummary) -> Block {
+    let cell = |row: &ComparedRow, cell: Option<&ComparedCell>| -> Cell {
+        let Some(cell) = cell else { return "".into() };
+        let value = told(row.quantity, cell.median);
+        let Some(beside) = cell.beside else { return value.into() };
+        let (words, shown) = words(beside.change);
+        let tone = match shown {
+            Shown::Better => Tone::Good,
+            Shown::Worse => Tone::Bad,
+            Shown::Nothing => Tone::Plain,
+        };
+        Cell::toned(format!("{value} ({}, {words})", short(beside.ratio)), tone)
+    };
+    let row = |row: &ComparedRow| -> Vec<Cell> {
+        let cells = (0..summary.systems.len()).map(|n| cell(row, row.cells.get(n).and_then(Option::as_ref)));
+        std::iter::once(Cell::from(name(row))).chain(cells).collect()
+    };
+    let mut columns = vec![left("")];
+    columns.extend(summary.systems.iter().map(|system| right(system.name.clone())));
+    let drawn: Vec<Vec<Cell>> = summary.rows.iter().take(ROWS_MAX).map(row).collect();
+    let mut items = vec![Item::Table(Table { columns, rows: drawn })];
+    if summary.rows.len() > ROWS_MAX {
+        items.push(Item::Text(format!("{} more rows are in the result.", summary.rows.len() - ROWS_MAX)));
+    }
+    Block::new("Medians, and their ratio to the baseline's", items)
+}
