@@ -246,3 +246,21 @@ fn the_highest_rate_without_loss_is_that_of_a_shaped_link() {
         balanced(&run["ledger"]);
     }
 }
+
+#[test]
+fn a_server_of_its_own_needs_no_token_and_ends_with_the_test() {
+    let place = directory();
+    let quick = ["--time", "300 ms", "--ramp", "100 ms", "--json"];
+    for kind in ["tcp", "udp", "latency"] {
+        let rate: &[&str] = if kind == "udp" { &["--rate", "4 MB/s"] } else { &[] };
+        let found = done(&keepup(place.path(), &[&["net", kind, "self"], &quick[..], rate].concat()));
+        let ends = found["runs"][0]["ends"].as_array().unwrap();
+        let names: Vec<&str> = ends.iter().map(|end| end["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["client", "self"]);
+        assert!(number(&ends[1], "/cpu_seconds") > 0.0, "{found:#}");
+    }
+    let dry = keepup(place.path(), &["net", "tcp", "self", "--dry-run"]);
+    assert!(dry.code() == 0 && format!("{dry:?}").contains("with self"), "{dry:#?}");
+    let twice = keepup(place.path(), &["net", "tcp", "self", "self"]);
+    assert!(twice.code() == 2 && twice.stderr.contains("hint: --flows"), "{twice:#?}");
+}

@@ -1,7 +1,55 @@
-//! The papers, repeated by the real program with little data.
+//! Papers repeated by the real program: a tiny part of each paper's bytes, and this machine in its tables.
 use serde_json::Value;
 
 use crate::common::{directory_alone, json, keepup};
+
+/// A paper repeated on two volumes of one directory, with all its runs well.
+fn repeated(paper: &str, more: &[&str]) -> Value {
+    let place = directory_alone();
+    for volume in ["a", "b"] {
+        std::fs::create_dir(place.path().join(volume)).unwrap();
+    }
+    let head = ["reproduce", paper, "--volume", "a", "--volume", "b", "--repeats", "1", "--json"];
+    let run = keepup(place.path(), &[&head[..], more].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    assert_eq!((&found["totals"]["failed"], &found["totals"]["left"]), (&0.into(), &0.into()), "{found:#}");
+    for volume in ["a", "b"] {
+        let left = std::fs::read_dir(place.path().join(volume)).unwrap().count();
+        assert_eq!(left, 0, "nothing stays on the volumes");
+    }
+    found["paper"].clone()
+}
+
+/// Every table has this machine in it, with figures.
+fn has_this_machine(page: &Value) {
+    for table in page["tables"].as_array().unwrap() {
+        let rows = table["rows"].as_array().unwrap().iter();
+        let here = rows.filter(|row| row["is_here"] == true);
+        let cells: Vec<&Value> = here.flat_map(|row| row["cells"].as_array().unwrap()).collect();
+        assert!(cells.iter().any(|cell| cell["value"].is_number()), "{table:#}");
+    }
+    for answer in page["answers"].as_array().unwrap() {
+        assert_ne!(answer["here"], "not measured");
+    }
+}
+
+#[test]
+fn the_event_logger() {
+    let page = repeated("cdf-csl", &["--scale", "0.01"]);
+    has_this_machine(&page);
+    let stands: Vec<&str> =
+        page["curves"].as_array().unwrap().iter().map(|curve| curve["stands"].as_str().unwrap()).collect();
+    assert_eq!(stands, ["figure 2", "figure 3"]);
+}
+
+#[test]
+fn the_bus_under_the_disks() {
+    let page = repeated("tweakers-pci", &["--scale", "0.01"]);
+    has_this_machine(&page);
+    let series = page["curves"][0]["series"].as_array().unwrap();
+    assert_eq!(series.iter().filter(|series| series["is_here"] == false).count(), 3);
+}
 
 #[test]
 fn romanis_on_two_volumes() {

@@ -3,13 +3,14 @@
 //!
 //! A reproduction is a campaign like any other, with a `[paper]` table that says whose page is made of its
 //! results. Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes
-//! from
-//! a result; arithmetic is computed, not typed.
+//! from a result; arithmetic is computed, not typed.
+mod cdf;
 mod cern;
 mod esrf;
 mod found;
 mod published;
 mod romanis;
+mod tweakers;
 
 use std::path::PathBuf;
 
@@ -21,7 +22,8 @@ pub use self::found::Reproduced;
 use crate::error::CampaignError;
 
 /// Papers that can be repeated.
-const ALL: [&dyn Reproduction; 3] = [&esrf::Esrf, &cern::Cern, &romanis::Romanis];
+const ALL: [&dyn Reproduction; 5] =
+    [&esrf::Esrf, &cdf::Cdf, &cern::Cern, &tweakers::Tweakers, &romanis::Romanis];
 
 /// What a campaign's file says of the paper that it repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,13 +57,24 @@ pub struct PaperRequest {
     pub traces: PathBuf,
 }
 
+/// A trace to be made up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceWanted {
+    /// Folder below [`PaperRequest::traces`]: what is replayed together.
+    pub folder: &'static str,
+    /// Whose it is, as `keepup trace make` takes it.
+    pub personality: &'static str,
+    /// How long it lasts, as in "60 s".
+    pub time: String,
+}
+
 /// A paper that can be repeated.
 pub trait Reproduction: Sync {
     /// Its name, as `keepup reproduce` takes it.
     fn name(&self) -> &'static str;
 
-    /// Traces that it replays: personality, length. They are made up before it begins.
-    fn traces(&self, _scale: f64) -> Vec<(&'static str, String)> {
+    /// Traces that it replays. They are made up before it begins.
+    fn traces(&self, _scale: f64) -> Vec<TraceWanted> {
         Vec::new()
     }
 

@@ -86,7 +86,7 @@ fn build(spec: &LoadSpec, token: Option<Token>) -> Result<Box<dyn Load>, Workloa
                 spec: spec.to_string(),
                 why: format!("the server wants a token\nhint: {TOKEN_VARIABLE}=TOKEN, with what it printed"),
             };
-            let server = Server { address: find(from)?, token: token.ok_or_else(none)? };
+            let server = Server { address: find(from)?, token: token.ok_or_else(none)?, name: None };
             Box::new(remote::Remote::new(rate.bytes_per_second(), server)?)
         }
         LoadSpec::Disk { rate, directory, way, size } => {

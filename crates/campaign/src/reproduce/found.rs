@@ -83,6 +83,20 @@ impl<'a> Reproduced<'a> {
         }
     }
 
+    /// Cells of a kind of test on the axis "test", whose labels are the kind, or the kind and a place as in
+    /// "sweep, /data/a"; each with its place, which is empty where there is none.
+    pub(super) fn of_kind(&self, kind: &str) -> Vec<(&'a str, &CellFound<'a>)> {
+        let place = |label: &'a String| match label.strip_prefix(kind)? {
+            "" => Some((label, "")),
+            rest => Some((label, rest.strip_prefix(", ")?)),
+        };
+        let places = self.labels("test").iter().filter_map(place);
+        let of_place = |(label, place): (&'a String, &'a str)| {
+            self.cells(&[("test", label)]).map(|cell| (place, cell)).collect::<Vec<_>>()
+        };
+        places.flat_map(of_place).collect()
+    }
+
     /// Why there is no figure.
     fn why_not(&self, labels: &[(&str, &str)]) -> String {
         let runs = self.cells(labels).flat_map(|found| &found.cell.runs);
@@ -134,6 +148,38 @@ impl CellFound<'_> {
     pub(super) fn disks(&self) -> impl Iterator<Item = &keepup_results::DiskSummary> {
         self.results.iter().filter_map(|result| match &result.summary {
             Stored::Disk(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are tests of the network.
+    pub(super) fn nets(&self) -> impl Iterator<Item = &keepup_results::NetSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Net(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are trials of a recording.
+    pub(super) fn records(&self) -> impl Iterator<Item = &keepup_results::RecordSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Record(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are replays.
+    pub(super) fn replays(&self) -> impl Iterator<Item = &keepup_results::ReplaySummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Replay(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are tests for bit errors.
+    pub(super) fn soaks(&self) -> impl Iterator<Item = &keepup_results::SoakSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Soak(summary) => Some(&**summary),
             _ => None,
         })
     }

@@ -45,6 +45,30 @@ impl Edition {
         told.collect()
     }
 
+    /// One figure of an id, in `unit`; of that condition where one is given. Empty where there is none.
+    pub(super) fn cell(&self, id: &str, system: &str, condition: Option<&str>, unit: PaperUnit) -> PaperCell {
+        let is_it = |figure: &&PublishedFigure| {
+            figure.id == id && figure.system == system && condition.is_none_or(|c| figure.condition == c)
+        };
+        self.figures().iter().find(is_it).map_or_else(PaperCell::default, |figure| cell(figure, unit))
+    }
+
+    /// One of several quantities of an id.
+    pub(super) fn cell_of(
+        &self,
+        id: &str,
+        system: &str,
+        condition: &str,
+        quantity: &str,
+        unit: PaperUnit,
+    ) -> PaperCell {
+        let is_it = |figure: &&PublishedFigure| {
+            let place = (figure.id.as_str(), figure.system.as_str(), figure.condition.as_str());
+            place == (id, system, condition) && figure.quantity == quantity
+        };
+        self.figures().iter().find(is_it).map_or_else(PaperCell::default, |figure| cell(figure, unit))
+    }
+
     /// The rows of a table: one for each system and condition, with a cell for each of `quantities`, in
     /// `unit`.
     pub(super) fn rows(&self, place: &str, quantities: &[&str], unit: PaperUnit) -> Vec<PaperRow> {

@@ -1,4 +1,5 @@
 //! `keepup net`: the network alone.
+mod own;
 mod run;
 mod serve;
 mod table;
@@ -31,6 +32,7 @@ enum Kind {
 /// reach 98 % of the best are named.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  keepup net tcp self                                     over loopback, with a server of its own
   keepup net tcp 192.168.1.2 --token TOKEN
   keepup net tcp 192.168.1.2 --direction both --flows 4 --time '30 s'
   keepup net tcp 192.168.1.2 --flows 1,2,4 --message '16 KiB,128 KiB,1 MiB' --receive-buffer '256 KiB,4 MiB'

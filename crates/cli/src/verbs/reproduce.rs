@@ -84,6 +84,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     };
     let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    // What does not lie there yet.
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let request = PaperRequest {
         // A campaign may be gone on with from another directory.
         volumes: volumes.iter().map(real).collect(),
@@ -92,7 +94,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         raid: args.raid.as_ref().map(real),
         targets: args.target.clone(),
         with: args.with.iter().map(real).collect(),
-        traces: real(&args.out).join(format!("{}-traces", args.paper)),
+        // Traces of another length are other ones.
+        traces: absolute(&args.out).join(format!("{}-traces-{}", args.paper, args.scale)),
     };
     let text = campaign_text(paper, &request)?;
     if args.print {
@@ -107,16 +110,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 /// Makes up the traces that are replayed, as `keepup trace make` does; those that are there stay.
 fn make_traces(paper: &dyn Reproduction, request: &PaperRequest) -> anyhow::Result<()> {
     let traces = paper.traces(request.scale);
-    if traces.is_empty() {
-        return Ok(());
-    }
-    let room = &request.traces;
-    std::fs::create_dir_all(room).with_context(|| format!("cannot make {}", room.display()))?;
-    for (personality, time) in traces {
-        let path = room.join(format!("{personality}.trace"));
+    for wanted in traces {
+        let room = request.traces.join(wanted.folder);
+        std::fs::create_dir_all(&room).with_context(|| format!("cannot make {}", room.display()))?;
+        let path = room.join(format!("{}.trace", wanted.personality));
         if !path.exists() {
             say(&format!("making up the trace {}", path.display()));
-            make_trace(personality, &time, &path)?;
+            make_trace(wanted.personality, &wanted.time, &path)?;
         }
     }
     Ok(())

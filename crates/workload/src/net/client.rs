@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
-use keepup_results::{NetFlow, NetLedger, NetRun};
+use keepup_results::{NetEnd, NetFlow, NetLedger, NetRun};
 
 use super::PORT;
 use super::control::Conversation;
@@ -34,6 +34,16 @@ pub struct Server {
     pub address: SocketAddr,
     /// What it printed.
     pub token: Token,
+    /// What results call it; by its address unless given.
+    pub name: Option<String>,
+}
+
+impl Server {
+    /// What results call it.
+    #[must_use]
+    pub fn told(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.address.to_string())
+    }
 }
 
 /// What a test found, and what cut it short if anything did.
@@ -238,7 +248,7 @@ impl NetTest {
         let (sender, receiver) = if from_client { (mine, theirs) } else { (theirs, mine) };
         NetFlow {
             number: index as u32,
-            server: self.servers[server].address.to_string(),
+            server: self.servers[server].told(),
             from_client,
             target_bytes_per_second: self.spec.rate,
             sent: sender.and_then(|report| report.moved.clone()),
@@ -246,6 +256,15 @@ impl NetTest {
             sender: sender.and_then(|report| report.transport.clone()),
             receive_buffer_bytes: receiver.and_then(|report| report.receive_buffer_bytes),
         }
+    }
+
+    /// The servers' ends, those that told.
+    fn their_ends(&self) -> impl Iterator<Item = NetEnd> {
+        let pairs = self.servers.iter().zip(&self.theirs);
+        pairs.filter_map(|(server, report)| {
+            let end = report.as_ref()?.end.clone();
+            Some(NetEnd { name: server.name.clone().unwrap_or(end.name), ..end })
+        })
     }
 
     /// Where the datagrams went; only when every end has told.
@@ -349,12 +368,7 @@ impl Workload for NetTest {
             name: self.name.clone(),
             repeat: 1,
             flows: bulk.collect(),
-            ends: self
-                .mine
-                .iter()
-                .chain(self.theirs.iter().flatten())
-                .map(|report| report.end.clone())
-                .collect(),
+            ends: self.mine.iter().map(|report| report.end.clone()).chain(self.their_ends()).collect(),
             ledger: if is_datagrams(&self.spec) { self.ledger() } else { None },
             latency: probes.filter_map(|flow| flow.latency.clone()).next(),
             loads: Vec::new(),

@@ -1,5 +1,6 @@
 //! What all network tests share: flags, the grid of settings, runs in turns, the result.
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use keepup_workload::net::{
 };
 use keepup_workload::{Context, Footprint, WorkloadError};
 
+use super::own::{OWN, OwnServer};
 use super::serve::token;
 use super::{rate, table};
 use crate::args::{Runs, size, some_time, span};
@@ -31,7 +33,8 @@ const AROUND_A_RUN: Duration = Duration::from_millis(500);
 /// Flags of every network test.
 #[derive(Clone, clap::Args)]
 pub(super) struct Common {
-    /// Where `keepup net serve` listens; several are used at once: one to many, or many to one
+    /// Where `keepup net serve` listens; several are used at once: one to many, or many to one. `self` is a
+    /// server of the test's own over loopback, in a process of its own that ends with the test
     #[arg(required = true, value_name = "ADDR[:PORT]")]
     servers: Vec<String>,
     /// The token that the server printed [default: the variable KEEPUP_NET_TOKEN]
@@ -77,6 +80,29 @@ enum DirectionArg {
     Both,
 }
 
+/// Servers of a test.
+struct Servers {
+    list: Vec<NetServer>,
+    /// Held for as long as the test runs.
+    _own: Option<OwnServer>,
+}
+
+impl Servers {
+    /// Adds the test's own, which is started unless this is a `dry_run`.
+    fn own(&mut self, dry_run: bool) -> anyhow::Result<()> {
+        let name = Some(OWN.to_owned());
+        if dry_run {
+            let (address, token) = (SocketAddr::from(([127, 0, 0, 1], 0)), Token(String::new()));
+            self.list.push(NetServer { address, token, name });
+            return Ok(());
+        }
+        let own = OwnServer::start()?;
+        self.list.push(NetServer { address: own.address, token: own.token.clone(), name });
+        self._own = Some(own);
+        Ok(())
+    }
+}
+
 /// Settings, each of which is a run.
 pub(super) struct Grid {
     specs: Vec<(String, NetSpec)>,
@@ -105,24 +131,36 @@ impl Common {
         }
     }
 
-    fn servers(&self) -> anyhow::Result<Vec<NetServer>> {
-        let token = self.token.clone().or_else(token_of_environment).ok_or_else(|| {
-            usage(format!(
-                "the server wants a token\nhint: --token TOKEN, or {TOKEN_VARIABLE}=TOKEN, with what \
-                 `keepup net serve` printed"
-            ))
-        })?;
-        let server = |text: &String| {
-            Ok(NetServer { address: find(text).map_err(|why| usage(why.to_string()))?, token: token.clone() })
+    /// The servers; one of the test's own is started, unless nothing is to be done.
+    fn servers(&self) -> anyhow::Result<Servers> {
+        let token = || {
+            self.token.clone().or_else(token_of_environment).ok_or_else(|| {
+                usage(format!(
+                    "the server wants a token\nhint: --token TOKEN, or {TOKEN_VARIABLE}=TOKEN, with what \
+                     `keepup net serve` printed"
+                ))
+            })
         };
-        self.servers.iter().map(server).collect()
+        if self.servers.iter().filter(|text| *text == OWN).count() > 1 {
+            return Err(usage(format!("{OWN} is one server\nhint: --flows N for more flows")));
+        }
+        let mut servers = Servers { list: Vec::new(), _own: None };
+        for text in &self.servers {
+            if text == OWN {
+                servers.own(self.runs.outlet.dry_run)?;
+                continue;
+            }
+            let address = find(text).map_err(|why| usage(why.to_string()))?;
+            servers.list.push(NetServer { address, token: token()?, name: None });
+        }
+        Ok(servers)
     }
 
     /// What will be done, for people, and how long it takes.
     fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> (String, Duration) {
         let each = grid.specs.iter().map(|(_, spec)| spec.ramp + spec.run + AROUND_A_RUN);
         let time = each.sum::<Duration>() * self.runs.repeats;
-        let names: Vec<String> = servers.iter().map(|server| server.address.to_string()).collect();
+        let names: Vec<String> = servers.iter().map(NetServer::told).collect();
         let runs = grid.specs.len() * self.runs.repeats as usize;
         let text = format!(
             "{workload} with {}: {runs} {}, about {:.0} s; nothing is written",
@@ -168,12 +206,12 @@ impl Grid {
 /// Runs all combinations, in turns when there are repeats.
 pub(super) fn measure(common: &Common, workload: &str, grid: &Grid) -> anyhow::Result<Exit> {
     let servers = checked(common, grid)?;
-    let plan = common.plan(workload, &servers, grid);
+    let plan = common.plan(workload, &servers.list, grid);
     let Some(mut desk) = Desk::begin(common, workload, grid, (&plan.0, plan.1))? else {
         return Ok(Exit::Done);
     };
     let mut context = desk.sitting.context();
-    let failure = runs(common, &servers, grid, &mut context, &mut |run| desk.ended(run));
+    let failure = runs(common, &servers.list, grid, &mut context, &mut |run| desk.ended(run));
     desk.finish(failure.map(anyhow::Error::from))
 }
 
@@ -191,7 +229,7 @@ pub(super) fn search(common: &Common, wanted: &Wanted, grid: &Grid) -> anyhow::R
     let mut context = desk.sitting.context();
     let what = DatagramSearch {
         spec: spec.clone(),
-        servers,
+        servers: servers.list.clone(),
         is_quick: wanted.quick,
         soak: wanted.soak,
         rate_max: wanted.max_rate,
@@ -225,10 +263,11 @@ pub(super) struct Wanted {
 }
 
 /// The servers, and whether all settings can be done.
-fn checked(common: &Common, grid: &Grid) -> anyhow::Result<Vec<NetServer>> {
+fn checked(common: &Common, grid: &Grid) -> anyhow::Result<Servers> {
     let servers = common.servers()?;
     for (name, spec) in &grid.specs {
-        NetTest::new(spec.clone(), servers.clone(), name.clone()).map_err(|why| usage(why.to_string()))?;
+        NetTest::new(spec.clone(), servers.list.clone(), name.clone())
+            .map_err(|why| usage(why.to_string()))?;
     }
     Ok(servers)
 }

@@ -8,6 +8,8 @@ use keepup_recording::id::Id;
 use keepup_workload::WorkloadError;
 use keepup_workload::net::{Listening, PORT, ServerLimits, Token};
 
+use super::own::{LISTENING, end_with_parent};
+use super::run::token_of_environment;
 use crate::exit::Exit;
 use crate::output::{result, say};
 use crate::signals::stop_flag;
@@ -30,6 +32,9 @@ pub(super) struct Args {
     /// Clients served at the same time
     #[arg(long, default_value_t = ServerLimits::default().sessions, value_name = "N")]
     sessions: u32,
+    /// Take the token from the environment, and end with standard input
+    #[arg(long, hide = true, conflicts_with = "token")]
+    child: bool,
 }
 
 /// An address of this machine.
@@ -50,12 +55,16 @@ pub(super) fn token(text: &str) -> Result<Token, String> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let random = || Id::random().map(|id| id.to_string());
-    let token = match &args.token {
+    let given = if args.child { token_of_environment() } else { args.token.clone() };
+    let token = match &given {
         Some(token) => token.clone(),
         None => Token(random().context("cannot read random bytes")?),
     };
     let limits = ServerLimits { sessions: args.sessions.max(1), ..ServerLimits::default() };
     let stop = stop_flag()?;
+    if args.child {
+        end_with_parent(&stop)?;
+    }
     let (clock, shown) = (Arc::new(SystemClock), token.clone());
     let listening = Listening::bind(
         args.listen,
@@ -66,8 +75,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         Box::new(move || random().ok()),
     );
     let listening = listening.map_err(WorkloadError::from)?;
-    say(&format!("listening on {}", listening.address()));
-    if args.token.is_none() {
+    say(&format!("{LISTENING}{}", listening.address()));
+    if given.is_none() {
         result(&format!("token: {}", shown.0));
     }
     if !listening.address().ip().is_loopback() {

@@ -1,0 +1,49 @@
+//! The traces of the bus article: what is replayed, and how its names are read.
+use std::path::PathBuf;
+
+use super::*;
+use crate::reproduce::campaign_text;
+
+#[test]
+fn each_volume_has_the_load_on_the_other() {
+    let request = PaperRequest {
+        volumes: vec![PathBuf::from("/a"), PathBuf::from("/b")],
+        scale: 0.1,
+        repetitions: None,
+        raid: None,
+        targets: Vec::new(),
+        with: Vec::new(),
+        traces: PathBuf::from("/traces"),
+    };
+    let text = campaign_text(&Tweakers, &request).unwrap();
+    let campaign = crate::parse(&text, "tweakers-pci").unwrap();
+    assert_eq!(campaign.axes[0].values.len(), 6);
+    for value in campaign.axes[0].values.iter().filter(|value| value.settings["verb"] == ["replay-set"]) {
+        let (volume, load) = (&value.settings["volume"][0], &value.settings["load"][0]);
+        assert!(!load.contains(&format!("@{volume},")), "{value:?}");
+    }
+    assert!(Tweakers.campaign(&PaperRequest { volumes: Vec::new(), ..request }).is_err());
+}
+
+#[test]
+fn all_traces_are_wanted_once_and_none_is_too_short() {
+    let wanted = Tweakers.traces(0.01);
+    let mut names: Vec<&str> = wanted.iter().map(|wanted| wanted.personality).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!((names.len(), wanted.len()), (7, 7));
+    assert!(wanted.iter().all(|wanted| wanted.time == "5 s"));
+}
+
+#[test]
+fn transfers_are_read_from_the_names_of_phases() {
+    assert_eq!(transfer("write 65536 B depth 4"), Some(("write", 65_536.0)));
+    assert_eq!(transfer("write"), None);
+}
+
+#[test]
+fn the_ceilings_are_those_that_the_article_tells() {
+    let mut rates: Vec<f64> = ceilings(&Edition::of("tweakers-pci")).into_iter().map(|(_, r)| r).collect();
+    rates.sort_by(f64::total_cmp);
+    assert_eq!(rates, [75.0, 133.0, 136.0]);
+}
