@@ -1,6 +1,7 @@
 //! CERN's note on VME: what reading registers costs by each way, and from how many on which way pays.
 //!
-//! Sections 3.1 to 3.4: one register, 0x100, 0x10000 and 0x80000 of them, by single accesses, by block transfer
+//! Sections 3.1 to 3.4: one register, 0x100, 0x10000 and 0x80000 of them, by single accesses, by block
+//! transfer
 //! and by DMA; the ways of each target here stand beside them at the same depths.
 use keepup_measure::stats::median;
 use keepup_results::{
@@ -374,8 +375,8 @@ fn limits(measured: &[Measured<'_>]) -> Vec<String> {
     let mut limits = Vec::new();
     if measured.iter().any(|target| !label(target.summary).is_empty()) {
         limits.push(
-            "targets called simulated or virtual are no hardware: their times prove that the ways work and in \
-             which order they come, never how fast a bus or a board is"
+            "targets called simulated or virtual are no hardware: their times prove that the ways work and \
+             in which order they come, never how fast a bus or a board is"
                 .to_owned(),
         );
     }
