@@ -1,7 +1,9 @@
 //! The note's campaign, and its page of a made-up result that was measured elsewhere.
 use std::path::{Path, PathBuf};
 
-use keepup_results::{Begun, CampaignSummary, Ended, RegisterDevice, RegisterPoint, RegisterRun};
+use keepup_results::{
+    Begun, CampaignSummary, Ended, RegisterDevice, RegisterPoint, RegisterRun, TestSummary as _,
+};
 
 use super::super::{PaperTable as Paper, campaign_text};
 use super::*;

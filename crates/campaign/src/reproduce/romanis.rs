@@ -264,8 +264,8 @@ fn recording_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
 
 /// Figure 3 (a) and (b), and CPU for the same amount of data, which the paper does not draw.
 fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
-    let lost = "the paper's curves are lost; its text says that the rate rises almost linearly up to at least \
-                5 disks, whatever the chip, on the faster processor";
+    let lost = "the paper's curves are lost; its text says that the rate rises almost linearly up to at \
+                least 5 disks, whatever the chip, on the faster processor";
     let kinds = [
         (
             "Rate against the number of disks",

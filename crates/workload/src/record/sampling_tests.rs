@@ -1,5 +1,4 @@
 //! Samples of a trial as they are kept: which readings they have, and when cores are looked at.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Mutex;
 
