@@ -41,7 +41,7 @@ fn options() -> CompareOptions {
     CompareOptions::default()
 }
 
-fn row<'a>(summary: &'a CompareSummary, quantity: Quantity) -> &'a keepup_results::ComparedRow {
+fn row(summary: &CompareSummary, quantity: Quantity) -> &keepup_results::ComparedRow {
     summary.rows.iter().find(|row| row.quantity == quantity).unwrap()
 }
 
