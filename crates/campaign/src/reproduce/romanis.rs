@@ -1,7 +1,8 @@
 //! ROMANIS: an acoustic camera of 508 sensors, each on a disk of its own, 1.6 Gbit/s in all.
 //!
-//! Figure 3: rate and CPU against the number of disks, with Iometer's settings of then. The design itself: 508
-//! streams recorded to 1 to N volumes without multiplexing, and read back sensor by sensor, against one RAID 0.
+//! Figure 3: rate and CPU against the number of disks, with Iometer's settings of then. The design itself:
+//! 508 streams recorded to 1 to N volumes without multiplexing, and read back sensor by sensor, against one
+//! RAID 0.
 use keepup_measure::stats::median;
 use keepup_results::{
     Headed, PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,
@@ -258,8 +259,8 @@ fn recording_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
 
 /// Figure 3 (a) and (b), and CPU for the same amount of data, which the paper does not draw.
 fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
-    let lost = "the paper's curves are lost; its text says that the rate rises almost linearly up to at least 5 \
-                disks, whatever the chip, on the faster processor";
+    let lost = "the paper's curves are lost; its text says that the rate rises almost linearly up to at \
+                least 5 disks, whatever the chip, on the faster processor";
     let kinds = [
         (
             "Rate against the number of disks",
@@ -434,7 +435,8 @@ fn more_disks(found: &Reproduced<'_>) -> String {
             let rates =
                 [1, count].map(|n| median(&scaling(found, n, Quantity::BytesPerSecond)).unwrap_or(0.0) / MB);
             format!(
-                "Cannot be told: volumes lie on one disk. It gives {:.0} MB/s to one volume, {:.0} MB/s to {count}.",
+                "Cannot be told: volumes lie on one disk. It gives {:.0} MB/s to one volume, \
+                 {:.0} MB/s to {count}.",
                 rates[0], rates[1]
             )
         }
@@ -469,8 +471,8 @@ fn processors(found: &Reproduced<'_>) -> String {
     let busy = median(&found.values(&labels, "record", Quantity::CoresBusy));
     match (each, busy, found.cores()) {
         (Some(each), Some(busy), Some(cores)) => format!(
-            "At 200 MB/s on {place} the recorder takes {:.2} of {cores} cores; with the simulated sensors, which \
-             run here too, {busy:.2} are busy and {:.2} are left.",
+            "At 200 MB/s on {place} the recorder takes {:.2} of {cores} cores; with the simulated sensors, \
+             which run here too, {busy:.2} are busy and {:.2} are left.",
             each * REQUIRED_MB_PER_S / 1e3,
             (cores as f64 - busy).max(0.0)
         ),
@@ -494,13 +496,13 @@ fn shared(found: &Reproduced<'_>) -> Option<String> {
 fn limits(found: &Reproduced<'_>) -> Vec<String> {
     let mut limits = vec![
         format!(
-            "figure 3 was measured for {:.1} s after {:.1} s of ramp-up, where the paper took 60 s and 10 s: a \
-             cache of the disk may not have been full yet",
+            "figure 3 was measured for {:.1} s after {:.1} s of ramp-up, where the paper took 60 s and 10 s: \
+             a cache of the disk may not have been full yet",
             (RUN_SECONDS * found.scale()).max(RUN_SECONDS_MIN),
             RAMP_SECONDS * found.scale()
         ),
-        "the sensors came over loopback from this machine itself, which pays for them too; there were no loops \
-         of Fibre Channel, and 54 computers of the paper are one here"
+        "the sensors came over loopback from this machine itself, which pays for them too; there were no \
+         loops of Fibre Channel, and 54 computers of the paper are one here"
             .to_owned(),
     ];
     if EVENTS_EACH * found.scale() < 1.0 {
