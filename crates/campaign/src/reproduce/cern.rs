@@ -374,8 +374,8 @@ fn limits(measured: &[Measured<'_>]) -> Vec<String> {
     let mut limits = Vec::new();
     if measured.iter().any(|target| !label(target.summary).is_empty()) {
         limits.push(
-            "targets called simulated or virtual are no hardware: their times prove that the ways work and in \
-             which order they come, never how fast a bus or a board is"
+            "targets called simulated or virtual are no hardware: their times prove that the ways work and \
+             in which order they come, never how fast a bus or a board is"
                 .to_owned(),
         );
     }
