@@ -97,9 +97,10 @@ fn other_settings_are_told_first_and_not_ranked() {
     // No figure is of the same depth, so there is nothing to show beside what differs.
     assert_eq!(run.code(), 2, "{run:#?}");
     let slow = slowed(&second, "slow.json", 2.0);
-    let changed =
-        std::fs::read_to_string(&slow).unwrap().replace("\"file_bytes\":8388608", "\"file_bytes\":77");
-    std::fs::write(&slow, changed.replace("\"b\"", "\"c\"")).unwrap();
+    let mut changed: Value = serde_json::from_str(&std::fs::read_to_string(&slow).unwrap()).unwrap();
+    changed["plan"]["file_bytes"] = 77.into();
+    changed["runs"][0]["volumes"][0] = "c".into();
+    std::fs::write(&slow, changed.to_string()).unwrap();
     let run = keepup(place.path(), &["compare", text(&second), text(&slow)]);
     assert_eq!(run.code(), 0, "{run:#?}");
     let told = run.stdout.find(" -> 77").unwrap_or(usize::MAX);

@@ -1,8 +1,7 @@
 //! CERN's note on VME: what reading registers costs by each way, and from how many on which way pays.
 //!
 //! Sections 3.1 to 3.4: one register, 0x100, 0x10000 and 0x80000 of them, by single accesses, by block
-//! transfer
-//! and by DMA; the ways of each target here stand beside them at the same depths.
+//! transfer and by DMA; the ways of each target here stand beside them at the same depths.
 use keepup_measure::stats::median;
 use keepup_results::{
     PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,

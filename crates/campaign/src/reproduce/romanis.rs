@@ -1,8 +1,7 @@
 //! ROMANIS: an acoustic camera of 508 sensors, each on a disk of its own, 1.6 Gbit/s in all.
 //!
 //! Figure 3: rate and CPU against the number of disks, with Iometer's settings of then. The design itself:
-//! 508
-//! streams recorded to 1 to N volumes without multiplexing, and read back sensor by sensor, against one
+//! 508 streams recorded to 1 to N volumes without multiplexing, and read back sensor by sensor, against one
 //! RAID 0.
 use keepup_measure::stats::median;
 use keepup_results::{
@@ -501,8 +500,8 @@ fn shared(found: &Reproduced<'_>) -> Option<String> {
 fn limits(found: &Reproduced<'_>) -> Vec<String> {
     let mut limits = vec![
         format!(
-            "figure 3 was measured for {:.1} s after {:.1} s of ramp-up, where the paper took 60 s and \
-             10 s: a cache of the disk may not have been full yet",
+            "figure 3 was measured for {:.1} s after {:.1} s of ramp-up, where the paper took 60 s and 10 s: \
+             a cache of the disk may not have been full yet",
             (RUN_SECONDS * found.scale()).max(RUN_SECONDS_MIN),
             RAMP_SECONDS * found.scale()
         ),
