@@ -25,7 +25,7 @@ const TRACES: [(&str, &str, &[&str]); 2] = [
 ];
 const SIZES: &str = "512 B,1 KiB,2 KiB,4 KiB,8 KiB,16 KiB,32 KiB,64 KiB,128 KiB,256 KiB,512 KiB,1 MiB";
 /// Length of each trace, seconds, and the least of it.
-const TRACE_SECONDS: (f64, f64) = (60.0, 5.0);
+const TRACE_SECONDS: (f64, f64) = (15.0, 1.0);
 const MB: f64 = 1e6;
 
 /// The paper.

@@ -2,12 +2,12 @@
 //! in them, what was found, and what the paper's own numbers say of its claims.
 
 use keepup_results::{
-    CampaignSummary, PaperCell, PaperClaim, PaperCurve, PaperPage, PaperRow, PaperTable, Stored,
+    CampaignSummary, PaperAnswer, PaperCell, PaperClaim, PaperCurve, PaperPage, PaperRow, PaperTable, Stored,
 };
 
 use super::common::{self, Found, charts};
 use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot};
-use crate::format::digits;
+use crate::format::{digits, plural};
 use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
 /// Most rows of a figure's numbers where it cannot be drawn.
@@ -55,8 +55,10 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &Paper
         Fact::new(
             "in turns",
             format!(
-                "{}, {} repetitions of {} cells",
-                summary.order, summary.repetitions, summary.totals.cells
+                "{}, {} of {}",
+                summary.order,
+                plural(u64::from(summary.repetitions), "run"),
+                plural(u64::from(summary.totals.cells), "cell")
             ),
         ),
     ];
@@ -79,11 +81,14 @@ fn capital(text: &str) -> String {
 }
 
 fn answers(paper: &PaperPage) -> Block {
-    let rows = paper.answers.iter().map(|answer| -> Vec<Cell> {
-        vec![answer.question.as_str().into(), answer.published.as_str().into(), answer.here.as_str().into()]
-    });
-    let columns = vec![left("asked"), left("the paper"), left("this machine")];
-    Block::new("What the paper asked", vec![Item::Table(Table { columns, rows: rows.collect() })])
+    let told = |answer: &PaperAnswer| {
+        let facts = vec![
+            Fact::new("the paper", answer.published.as_str()),
+            Fact::new("this machine", answer.here.as_str()),
+        ];
+        [Item::Text(answer.question.clone()), Item::Facts(facts)]
+    };
+    Block::new("What the paper asked", paper.answers.iter().flat_map(told).collect())
 }
 
 fn table(table: &PaperTable) -> Block {
@@ -194,10 +199,8 @@ fn cells(summary: &CampaignSummary) -> Block {
         ]
     });
     let columns = vec![right("cell"), left("of"), left("command"), left("")];
-    let facts =
-        vec![Fact::new("in turns", format!("{}, {} repetitions", summary.order, summary.repetitions))];
     let table = Table { columns, rows: rows.collect() };
-    Block::new("What was run", vec![Item::Facts(facts), Item::Table(table)])
+    Block::new("What was run", vec![Item::Table(table)])
 }
 
 /// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what
