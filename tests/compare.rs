@@ -114,6 +114,30 @@ fn other_settings_are_told_first_and_not_ranked() {
 }
 
 #[test]
+fn published_systems_stand_beside_without_an_interval() {
+    let place = directory();
+    std::fs::create_dir_all(place.path().join("a")).unwrap();
+    let test = ["disk", "concurrent", "--files", "2", "--size", "4 MiB", "--volume", "a", "--out", "out"];
+    let run = keepup(place.path(), &test);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let line =
+        run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
+    let run = keepup(place.path(), &["compare", &line, "--published", "cdf-csl", "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    let systems = found["systems"].as_array().unwrap();
+    assert_eq!(systems.len(), 3, "XFS and ext3 of the paper");
+    assert!(systems[1]["published"].is_string() && systems[0]["published"].is_null(), "{found:#}");
+    let row = found["rows"].as_array().unwrap().iter().find(|row| row["what"] == "write 2 at once").unwrap();
+    assert_eq!(row["cells"][1]["median"], 63e6);
+    let beside = &row["cells"][1]["beside"];
+    assert!(beside["ratio"].is_number() && beside["lower"].is_null(), "{row:#}");
+    let run = keepup(place.path(), &["compare", &line, "--published", "esrf-2007"]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert!(run.stderr.contains("disk testdisk and disk block, and this is disk concurrent"), "{run:#?}");
+}
+
+#[test]
 fn what_is_no_result_or_another_test_is_refused() {
     let place = directory();
     let result = measured(place.path(), &["a"], "1", "2");

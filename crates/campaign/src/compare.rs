@@ -5,6 +5,7 @@
 mod differences;
 mod error;
 mod index;
+mod published;
 mod rows;
 mod systems;
 
@@ -14,6 +15,7 @@ use keepup_results::{
 };
 
 pub use self::error::CompareError;
+pub use self::published::published_systems;
 use self::systems::System;
 
 /// What is to be compared: results under one name are of one system, and their values are put together.
@@ -32,8 +34,8 @@ pub struct Published {
     pub name: String,
     /// Where it was published.
     pub source: String,
-    /// When.
-    pub year: u32,
+    /// When, where that is known.
+    pub year: Option<u16>,
     /// Its figures, called as the test calls them.
     pub figures: Vec<keepup_results::Figure>,
 }
@@ -67,7 +69,11 @@ pub fn compare(
     let workload = systems::one_workload(&systems)?;
     systems::put_first(&mut systems, options.baseline.as_deref())?;
     let differences = differences::of(&mut systems, &options.axes, &mut notes);
-    systems.extend(published.iter().map(System::published));
+    let place = match &systems[0].places()[..] {
+        [place] => place.clone(),
+        _ => String::new(),
+    };
+    systems.extend(published.iter().map(|published| System::published(published, &place)));
     if systems.len() < 2 {
         return Err(CompareError::OneSystem { name: systems.remove(0).name });
     }
@@ -154,7 +160,8 @@ impl System {
 }
 
 /// The workload of a result in words: its kind and its test.
-fn workload_of(result: &StoredResult) -> String {
+#[must_use]
+pub fn workload_of(result: &StoredResult) -> String {
     let head = result.summary.head();
     let kind = serde_json::to_value(head.kind).ok();
     let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();

@@ -158,7 +158,7 @@ fn what_was_published_has_a_ratio_and_no_interval() {
     let figure =
         Figure { place: "/data/a".into(), what, quantity: Quantity::BytesPerSecond, values: vec![60e6] };
     let published =
-        Published { name: "2002".into(), source: "a paper".into(), year: 2002, figures: vec![figure] };
+        Published { name: "2002".into(), source: "a paper".into(), year: Some(2002), figures: vec![figure] };
     let summary = compare(&[candidate("now", result)], &[published], &options()).unwrap();
     assert_eq!(summary.systems[1].published.as_deref(), Some("a paper"));
     let beside = row(&summary, Quantity::BytesPerSecond).cells[1].clone().unwrap().beside.unwrap();

@@ -22,7 +22,9 @@ mod state;
 mod summary;
 
 pub use cells::{Cell, quoted};
-pub use compare::{Candidate, CompareError, CompareOptions, Published, compare};
+pub use compare::{
+    Candidate, CompareError, CompareOptions, Published, compare, published_systems, workload_of,
+};
 pub use directory::{CampaignDirectory, Found, figures_of};
 pub use drive::{Ending, News, RunReport, Runner, drive};
 pub use error::CampaignError;

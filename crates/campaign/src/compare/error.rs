@@ -47,6 +47,14 @@ pub enum CompareError {
         /// The name.
         name: String,
     },
+    /// A paper that has nothing of the test.
+    #[error("compare with what {paper} published: {why}")]
+    NotPublished {
+        /// Its name.
+        paper: String,
+        /// Why not, possibly with a hint on a second line.
+        why: String,
+    },
     /// No figure in common.
     #[error(
         "compare results: no figure is in two of them\n\

@@ -44,19 +44,24 @@ impl System {
     }
 
     /// A system that only its publication tells of.
-    pub(super) fn published(published: &Published) -> Self {
+    /// Its figures stand beside those of the baseline's only place, if it has one.
+    pub(super) fn published(published: &Published, place: &str) -> Self {
+        let placed = |figure: &Figure| match figure.place.is_empty() {
+            true => Figure { place: place.to_owned(), ..figure.clone() },
+            false => figure.clone(),
+        };
         Self {
             name: published.name.clone(),
             results: Vec::new(),
             place: None,
-            created: published.year.to_string(),
+            created: published.year.map_or_else(String::new, |year| year.to_string()),
             tool_version: None,
             published: Some(published.source.clone()),
             workload: String::new(),
             plan: Value::Null,
             environment: Value::Null,
             loads: Vec::new(),
-            figures: published.figures.clone(),
+            figures: published.figures.iter().map(placed).collect(),
             turns: None,
         }
     }

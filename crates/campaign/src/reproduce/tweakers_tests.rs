@@ -32,7 +32,8 @@ fn all_traces_are_wanted_once_and_none_is_too_short() {
     names.sort_unstable();
     names.dedup();
     assert_eq!((names.len(), wanted.len()), (7, 7));
-    assert!(wanted.iter().all(|wanted| wanted.time == "5 s"));
+    assert!(wanted.iter().all(|wanted| wanted.time == "1 s"));
+    assert!(Tweakers.traces(1.0).iter().all(|wanted| wanted.time == "15 s"));
 }
 
 #[test]

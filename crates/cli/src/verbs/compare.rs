@@ -4,7 +4,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use keepup_campaign::{Candidate, CompareOptions, compare};
+use keepup_campaign::{Candidate, CompareOptions, compare, published_systems, workload_of};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::id::Id;
 use keepup_results::{CompareSummary, Event, Headed, ResultDirectory, StoredResult, default_name, rfc3339};
@@ -23,6 +23,7 @@ use crate::output::{command, json, result, say};
   keepup compare old=results/a1 new=results/b1 old=results/a2 new=results/b2 --axis kernel
   keepup compare results/concurrent-1 --baseline /data/a     the places of one result
   keepup compare before=a.json after=b.json --fail-below 0.95
+  keepup compare results/testdisk-1 --published esrf-2007
 
 Exit codes: 1 when something is below --fail-below and chance does not explain it; 5 when too few values or
 too much noise leave that open.")]
@@ -37,6 +38,9 @@ pub(crate) struct Args {
     /// for each
     #[arg(long, value_name = "AXIS")]
     axis: Vec<String>,
+    /// Put the published systems of a paper beside them: esrf-2007 or cdf-csl; their figures have no interval
+    #[arg(long, value_name = "PAPER")]
+    published: Vec<String>,
     /// Rank them whatever differs
     #[arg(long)]
     anyway: bool,
@@ -68,12 +72,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         fail_below: args.fail_below,
         only: args.only.clone(),
     };
+    let mut published = Vec::new();
+    for paper in &args.published {
+        let first = candidates.first().and_then(|candidate| candidate.results.first());
+        published.extend(published_systems(paper, &first.map(workload_of).unwrap_or_default())?);
+    }
     let created_unix_ns = SystemClock.unix_ns();
     let summary = CompareSummary {
         tool_version: env!("CARGO_PKG_VERSION").into(),
         created: rfc3339(created_unix_ns),
         command: command(),
-        ..compare(&candidates, &[], &options)?
+        ..compare(&candidates, &published, &options)?
     };
     match args.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the comparison")?),

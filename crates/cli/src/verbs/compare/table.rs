@@ -5,6 +5,8 @@ use keepup_results::{Change, CompareSummary, ComparedCell, ComparedRow, Quantity
 const ITEM_CHARACTERS_MAX: usize = 60;
 /// Differences of one axis that are shown; the JSON object has all.
 const ITEMS_MAX: usize = 6;
+/// Longer names stand below the table, and a number over it.
+const HEAD_CHARACTERS_MAX: usize = 28;
 /// Above this share of the mean, values are called noisy.
 const NOISY: f64 = 0.05;
 
@@ -30,12 +32,13 @@ pub(super) fn page(summary: &CompareSummary) -> String {
 }
 
 fn names(summary: &CompareSummary) -> String {
-    let mut systems = summary.systems.iter().map(|system| match &system.published {
-        Some(source) => format!("{} (published: {source})", system.name),
-        None => system.name.clone(),
-    });
+    let measured = summary.systems.iter().filter(|system| system.published.is_none());
+    let mut systems = measured.map(|system| system.name.clone());
     let baseline = systems.next().unwrap_or_default();
-    format!("{} beside {baseline}", systems.collect::<Vec<_>>().join(", "))
+    let published = summary.systems.iter().filter(|system| system.published.is_some()).count();
+    let others: Vec<String> =
+        systems.chain((published > 0).then(|| format!("{published} published systems"))).collect();
+    format!("{} beside {baseline}", others.join(", "))
 }
 
 fn differences(summary: &CompareSummary) -> Vec<String> {
@@ -114,18 +117,17 @@ fn rows(summary: &CompareSummary) -> Vec<String> {
     let columns: Vec<Vec<String>> = (0..summary.systems.len())
         .map(|n| summary.rows.iter().map(|row| cell(row, row.cells[n].as_ref())).collect())
         .collect();
+    let heads: Vec<String> = (1..).zip(&summary.systems).map(|(n, system)| head(n, &system.name)).collect();
     let widths: Vec<usize> = columns
         .iter()
-        .zip(&summary.systems)
-        .map(|(cells, system)| {
-            width(&mut cells.iter().map(|c| c.chars().count())).max(system.name.chars().count())
-        })
+        .zip(&heads)
+        .map(|(cells, head)| width(&mut cells.iter().map(|c| c.chars().count())).max(head.chars().count()))
         .collect();
-    let mut head = format!("{:<first$} {:<12}", "what", "");
-    for (system, width) in summary.systems.iter().zip(&widths) {
-        head += &format!("  {:<width$}", system.name);
+    let mut line = format!("{:<first$} {:<12}", "what", "");
+    for (name, width) in heads.iter().zip(&widths) {
+        line += &format!("  {name:<width$}");
     }
-    let mut lines = vec![head.trim_end().to_owned()];
+    let mut lines = vec![line.trim_end().to_owned()];
     for (number, row) in summary.rows.iter().enumerate() {
         let mut line = format!("{:<first$} {:<12}", label(row), row.quantity.name());
         for (cells, width) in columns.iter().zip(&widths) {
@@ -133,7 +135,20 @@ fn rows(summary: &CompareSummary) -> Vec<String> {
         }
         lines.push(line.trim_end().to_owned());
     }
+    for (head, system) in heads.iter().zip(&summary.systems).filter(|(head, system)| **head != system.name) {
+        let when = if system.created.is_empty() { String::new() } else { format!(", {}", system.created) };
+        let source = system.published.as_ref().map(|source| format!("; published: {source}{when}"));
+        lines.push(format!("{head} {}{}", system.name, source.unwrap_or_default()));
+    }
     lines
+}
+
+/// What stands over a system's column.
+fn head(number: usize, name: &str) -> String {
+    match name.chars().count() > HEAD_CHARACTERS_MAX {
+        true => format!("[{number}]"),
+        false => name.to_owned(),
+    }
 }
 
 fn cell(row: &ComparedRow, cell: Option<&ComparedCell>) -> String {
