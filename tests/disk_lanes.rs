@@ -235,6 +235,8 @@ fn a_result_that_is_kept_says_what_was_printed() {
     assert_eq!(summary, json(&run));
     let events: Vec<Value> =
         text("events.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // How busy the processors were stands between, as often as time allowed.
+    let events: Vec<&Value> = events.iter().filter(|event| event["event"] != "sample").collect();
     let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["started", "disk_run", "disk_run", "finished"]);
     let runs: Vec<&Value> = events[1..3].iter().map(|event| &event["run"]).collect();

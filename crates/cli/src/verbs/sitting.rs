@@ -10,7 +10,7 @@ use keepup_measure::cpu::{CoreTimes, core_usage};
 use keepup_measure::environment::Environment;
 use keepup_measure::sampler::Sampler;
 use keepup_recording::id::Id;
-use keepup_results::{Begun, Ended, Event, EventLog, ResultDirectory, TestSummary, default_name};
+use keepup_results::{Begun, Ended, Event, EventLog, Kind, ResultDirectory, TestSummary, default_name};
 use keepup_workload::Context;
 
 use crate::args::Outlet;
@@ -129,8 +129,10 @@ impl Kept {
             environment: begun.environment.clone(),
         })?;
         let log = Arc::new(Mutex::new(log));
-        // A test whose processors nobody watches is a test all the same.
-        let sampler = watch(Arc::clone(&log)).ok();
+        // A trial watches them itself, beside its rates. A test whose processors nobody watches is a test all
+        // the same.
+        let is_watched = S::KIND != Kind::Record;
+        let sampler = is_watched.then(|| watch(Arc::clone(&log)).ok()).flatten();
         Ok(Self { directory, log, sampler })
     }
 
