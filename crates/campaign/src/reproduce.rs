@@ -134,6 +134,17 @@ pub fn page(
     reproduction(&table.name).map(|paper| paper.page(&found))
 }
 
+/// The file of a paper's campaign: what all cells share, and what varies.
+fn file<const N: usize>(title: &str, repetitions: i64, run: Table, axes: [(&str, Vec<Value>); N]) -> Table {
+    let axes = axes.map(|(name, values)| (name.to_owned(), Value::Array(values)));
+    Table::from_iter([
+        ("title".to_owned(), title.into()),
+        ("repetitions".to_owned(), repetitions.into()),
+        ("run".to_owned(), Value::Table(run)),
+        ("axes".to_owned(), Value::Table(Table::from_iter(axes))),
+    ])
+}
+
 /// One value of an axis: its label and what it sets.
 fn labelled(label: &str, settings: &[(&str, Value)]) -> Value {
     let mut table = Table::new();

@@ -20,8 +20,10 @@ use keepup_results::Stored;
 pub(crate) use self::common::{name, told};
 
 use crate::history::History;
-use crate::page::{Document, Page};
+use crate::page::{Block, Document, Item, Page};
 
+/// Most rows of a chart's numbers where it cannot be drawn.
+const CHART_ROWS_MAX: usize = 40;
 /// Trials that fit on the terminal's one page; every other page has all.
 const TERMINAL_TRIALS_MAX: usize = 10;
 
@@ -54,8 +56,20 @@ pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
     let document = document(stored, &History::default());
     let mut page = document.page;
     page.blocks = document.glance.into_iter().chain(page.blocks).collect();
-    if matches!(stored, Stored::Campaign(summary) if summary.paper.is_some()) {
-        page.blocks = paper::without_charts(page.blocks);
-    }
+    page.blocks = without_charts(page.blocks);
     page
+}
+
+/// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what
+/// is empty then goes.
+fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
+    let undrawn = |item: Item| match item {
+        Item::Chart(chart) if chart.table.rows.len() <= CHART_ROWS_MAX => Some(Item::Table(chart.table)),
+        Item::Chart(_) => None,
+        other => Some(other),
+    };
+    let blocks = blocks
+        .into_iter()
+        .map(|block| Block { items: block.items.into_iter().filter_map(undrawn).collect(), ..block });
+    blocks.filter(|block| !block.items.is_empty()).collect()
 }

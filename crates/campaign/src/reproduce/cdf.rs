@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::found::Reproduced;
 use super::published::Edition;
-use super::{PaperRequest, Reproduction, labelled, scaled, volumes};
+use super::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 use crate::error::CampaignError;
 
 const CACHE: &str = "page cache";
@@ -47,14 +47,8 @@ impl Reproduction for Cdf {
         let mut tests = of_volumes(&volumes, request.scale);
         tests.extend(of_network(request.scale));
         tests.extend(of_logger(&volumes, request.scale));
-        let mut axes = Table::new();
-        axes.insert("test".into(), Value::Array(tests));
-        let mut file = Table::new();
-        file.insert("title".into(), "The event logger: disks, network, and both together".into());
-        file.insert("repetitions".into(), 2.into());
-        file.insert("run".into(), Value::Table(Table::new()));
-        file.insert("axes".into(), Value::Table(axes));
-        Ok(file)
+        let title = "The event logger: disks, network, and both together";
+        Ok(file(title, 2, Table::new(), [("test", tests)]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {

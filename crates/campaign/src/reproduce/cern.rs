@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use super::found::{Reproduced, name_of};
 use super::published::{Edition, MIB, cell};
-use super::{PaperRequest, Reproduction, labelled};
+use super::{PaperRequest, Reproduction, file, labelled};
 use crate::error::CampaignError;
 use crate::papers::{PaperUnit, PublishedFigure};
 
@@ -52,15 +52,10 @@ impl Reproduction for Cern {
         let targets = targets.iter().map(|target| labelled(target, &[("args", (*target).into())]));
         let time = format!("{:.0} ms", 1e3 * (SECONDS * request.scale).max(SECONDS_MIN));
         let run = [("verb", Value::from("register compare")), ("time", time.into())];
-        let run = run.map(|(name, value)| (name.to_owned(), value));
-        let mut file = Table::new();
-        file.insert("title".into(), "Registers: single accesses against transfers".into());
+        let run = Table::from_iter(run.map(|(name, value)| (name.to_owned(), value)));
         // Each result has thirty trials of its own.
-        file.insert("repetitions".into(), 1.into());
-        file.insert("run".into(), Value::Table(Table::from_iter(run)));
-        let axes = Table::from_iter([("target".to_owned(), Value::Array(targets.collect()))]);
-        file.insert("axes".into(), Value::Table(axes));
-        Ok(file)
+        let title = "Registers: single accesses against transfers";
+        Ok(file(title, 1, run, [("target", targets.collect())]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::found::{CellFound, Reproduced};
 use super::published::{Edition, MIB};
-use super::{PaperRequest, Reproduction, labelled, scaled, volumes};
+use super::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 use crate::error::CampaignError;
 use crate::papers::PaperUnit;
 
@@ -64,19 +64,11 @@ impl Reproduction for Esrf {
             ("seeks", 512.into()),
             ("files", 1.into()),
         ];
-        let mut axes = Table::new();
-        axes.insert("volume".into(), Value::Array(volumes(request)?));
-        axes.insert(
-            "test".into(),
-            Value::Array(vec![labelled(TESTDISK, &testdisk), labelled(BLOCK, &block)]),
-        );
+        let tests = vec![labelled(TESTDISK, &testdisk), labelled(BLOCK, &block)];
         let loads = vec![labelled(QUIET, &[]), labelled(BUSY, &[("load", NETWORK.into())])];
-        axes.insert("beside".into(), Value::Array(loads));
-        let mut file = Table::new();
-        file.insert("title".into(), "The camera computer: disks with and without network traffic".into());
-        file.insert("repetitions".into(), 2.into());
-        file.insert("run".into(), Value::Table(Table::new()));
-        file.insert("axes".into(), Value::Table(axes));
+        let title = "The camera computer: disks with and without network traffic";
+        let axes = [("volume", volumes(request)?), ("test", tests), ("beside", loads)];
+        let mut file = file(title, 2, Table::new(), axes);
         let baseline = Table::from_iter([("beside".to_owned(), Value::from(QUIET))]);
         file.insert("baseline".into(), Value::Table(baseline));
         Ok(file)

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 
 use super::found::Reproduced;
 use super::published::{Edition, cell};
-use super::{PaperRequest, Reproduction, labelled, scaled, volumes};
+use super::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 use crate::error::CampaignError;
 use crate::papers::PaperUnit;
 
@@ -61,12 +61,7 @@ impl Reproduction for Romanis {
                 tests.push(labelled(&label(&place, rate), &settings));
             }
         }
-        let mut file = Table::new();
-        file.insert("title".into(), "The acoustic camera: disks beside each other".into());
-        file.insert("repetitions".into(), 3.into());
-        file.insert("run".into(), Value::Table(Table::new()));
-        file.insert("axes".into(), Value::Table(Table::from_iter([("test".into(), Value::Array(tests))])));
-        Ok(file)
+        Ok(file("The acoustic camera: disks beside each other", 3, Table::new(), [("test", tests)]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {

@@ -7,11 +7,11 @@ use keepup_results::{
     PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable, Quantity,
     ReplayPlace,
 };
-use toml::{Table, Value};
+use toml::Table;
 
 use super::found::Reproduced;
 use super::published::Edition;
-use super::{PaperRequest, Reproduction, TraceWanted, labelled, scaled, volumes};
+use super::{PaperRequest, Reproduction, TraceWanted, file, labelled, scaled, volumes};
 use crate::error::CampaignError;
 use crate::papers::PaperUnit;
 
@@ -79,14 +79,7 @@ impl Reproduction for Tweakers {
                 tests.push(labelled(&named(kind), &replay));
             }
         }
-        let mut axes = Table::new();
-        axes.insert("test".into(), Value::Array(tests));
-        let mut file = Table::new();
-        file.insert("title".into(), "Disks beside other traffic on their bus".into());
-        file.insert("repetitions".into(), 1.into());
-        file.insert("run".into(), Value::Table(Table::new()));
-        file.insert("axes".into(), Value::Table(axes));
-        Ok(file)
+        Ok(file("Disks beside other traffic on their bus", 1, Table::new(), [("test", tests)]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {

@@ -10,8 +10,6 @@ use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot};
 use crate::format::{digits, plural};
 use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
-/// Most rows of a figure's numbers where it cannot be drawn.
-const ROWS_MAX: usize = 40;
 /// Height of a figure in pixels.
 const HEIGHT: u32 = 260;
 
@@ -201,18 +199,4 @@ fn cells(summary: &CampaignSummary) -> Block {
     let columns = vec![right("cell"), left("of"), left("command"), left("")];
     let table = Table { columns, rows: rows.collect() };
     Block::new("What was run", vec![Item::Table(table)])
-}
-
-/// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what
-/// is empty then goes.
-pub(super) fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
-    let undrawn = |item: Item| match item {
-        Item::Chart(chart) if chart.table.rows.len() <= ROWS_MAX => Some(Item::Table(chart.table)),
-        Item::Chart(_) => None,
-        other => Some(other),
-    };
-    let blocks = blocks
-        .into_iter()
-        .map(|block| Block { items: block.items.into_iter().filter_map(undrawn).collect(), ..block });
-    blocks.filter(|block| !block.items.is_empty()).collect()
 }
