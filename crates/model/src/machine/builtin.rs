@@ -11,7 +11,27 @@ macro_rules! embedded {
     };
 }
 
-embedded!["papers/romanis",];
+embedded![
+    "papers/cdf-logger",
+    "papers/cern-l865",
+    "papers/cern-ppc4",
+    "papers/esrf-e1",
+    "papers/esrf-e2",
+    "papers/esrf-e3",
+    "papers/esrf-e4",
+    "papers/esrf-e5",
+    "papers/esrf-e6",
+    "papers/esrf-e7",
+    "papers/esrf-e8",
+    "papers/romanis",
+    "papers/romanis-as-built",
+    "papers/romanis-p166",
+    "papers/tweakers",
+    "today/camera-pc",
+    "today/laptop",
+    "today/raid6-12",
+    "today/recorder-100g",
+];
 
 /// Names of the built-in machines, sorted.
 pub fn machine_names() -> impl Iterator<Item = &'static str> {
