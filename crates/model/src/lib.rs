@@ -4,8 +4,11 @@
 //! Invariants: pure, no I/O, no clock, and randomness from a seed that is passed in; every number that is not
 //! computed has a source.
 
+mod engine_error;
+pub mod mva;
 mod solve;
 mod system;
 
+pub use engine_error::EngineError;
 pub use solve::{Gain, Limit, LimitKind, Solution, gains, solve};
 pub use system::{Currency, Flow, Resource, System, Use, Window};
