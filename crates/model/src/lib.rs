@@ -6,6 +6,7 @@
 
 mod engine_error;
 pub mod mva;
+pub mod simulate;
 mod solve;
 mod system;
 
