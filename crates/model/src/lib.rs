@@ -9,6 +9,7 @@ pub mod mva;
 pub mod simulate;
 mod solve;
 mod system;
+pub mod vary;
 
 pub use engine_error::EngineError;
 pub use solve::{Gain, Limit, LimitKind, Solution, gains, solve};
