@@ -5,16 +5,21 @@
 //! computed has a source.
 
 mod catalogue;
+mod engine_error;
 mod error;
 pub mod formulas;
 mod machine;
+pub mod mva;
 mod part;
 mod ranged;
+pub mod simulate;
 mod solve;
 mod system;
 mod unit;
+pub mod vary;
 
 pub use catalogue::{catalogue, parse_parts, part};
+pub use engine_error::EngineError;
 pub use error::ModelError;
 pub use formulas::store::{Direction, Layout};
 pub use machine::{

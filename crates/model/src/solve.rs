@@ -59,7 +59,7 @@ pub fn solve(system: &System) -> Solution {
         }
         let wanted: Vec<f64> = system.beside.iter().map(|flow| wanted(flow, number)).collect();
         limits.push(limit(number, resource, LimitKind::Capacity, left(resource.capacity, &wanted) / each));
-        let is_shared = wanted.iter().any(|wanted| *wanted > 0.0);
+        let is_shared = is_shared(system, number);
         let windows = system.uses.iter().filter(|one| one.resource == number);
         limits.extend(windows.filter_map(|one| {
             let rate = window_rate(one, resource, is_shared)?;
@@ -90,6 +90,11 @@ fn wanted(flow: &Flow, resource: usize) -> f64 {
     flow.bytes_per_second * demand(&flow.uses, resource, flow.operation_bytes)
 }
 
+/// Whether any flow beside the path uses a resource.
+pub(crate) fn is_shared(system: &System, resource: usize) -> bool {
+    system.beside.iter().any(|flow| wanted(flow, resource) > 0.0)
+}
+
 /// What is left for one who takes all he gets, beside others who want so much: the fair level above which
 /// nobody who asks for more is served.
 fn left(capacity: f64, wanted: &[f64]) -> f64 {
@@ -108,7 +113,7 @@ fn left(capacity: f64, wanted: &[f64]) -> f64 {
 }
 
 /// Rate of a master that waits, in payload of the path.
-fn window_rate(one: &Use, resource: &Resource, is_shared: bool) -> Option<f64> {
+pub(crate) fn window_rate(one: &Use, resource: &Resource, is_shared: bool) -> Option<f64> {
     let window = one.window.filter(|_| one.per_byte > 0.0)?;
     let wait = if is_shared { window.behind_bytes / resource.capacity } else { 0.0 };
     let moved = window.outstanding * window.request_bytes / (window.round_trip_seconds + wait);
