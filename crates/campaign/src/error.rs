@@ -2,6 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use keepup_model::ModelError;
 use keepup_plan::Place;
 use keepup_results::ResultsError;
 
@@ -28,14 +29,9 @@ pub enum CampaignError {
         /// What is wrong, possibly with a hint on a second line.
         reason: String,
     },
-    /// There is no paper of that name.
-    #[error("there is no paper {name:?}\nhint: {known}")]
-    NoPaper {
-        /// The name.
-        name: String,
-        /// Those that are close, or all.
-        known: String,
-    },
+    /// No paper has that name.
+    #[error(transparent)]
+    NoPaper(#[from] ModelError),
     /// A paper cannot be repeated with what was given.
     #[error("cannot repeat {name}: {why}")]
     Paper {

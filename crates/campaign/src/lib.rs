@@ -15,7 +15,6 @@ mod drive;
 mod error;
 mod file;
 mod forecast;
-pub mod papers;
 mod plan;
 pub mod reproduce;
 mod state;

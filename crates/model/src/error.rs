@@ -1,5 +1,6 @@
 //! What can be wrong with parts, machines and settings.
 
+use crate::engine_error::EngineError;
 use keepup_plan::{Place, close_names, line_of_key};
 
 /// Why there is no answer.
@@ -43,6 +44,9 @@ pub enum ModelError {
         /// What is wrong.
         reason: String,
     },
+    /// Numbers that the engine refuses.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
 fn suggestion(close: &[String]) -> String {
@@ -51,6 +55,7 @@ fn suggestion(close: &[String]) -> String {
 
 fn hint(what: &str) -> &'static str {
     match what {
+        "paper" => "\nhint: cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci",
         "part" => "\nhint: keepup predict parts",
         "machine" => "\nhint: keepup predict machines, or a path with '/' and '.toml' for a file of your own",
         _ => "",

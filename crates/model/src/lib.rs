@@ -5,13 +5,17 @@
 //! computed has a source.
 
 mod catalogue;
+mod cells;
 mod engine_error;
 mod error;
 pub mod formulas;
 mod machine;
 pub mod mva;
+pub mod papers;
 mod part;
+mod predict;
 mod ranged;
+mod scatter;
 pub mod simulate;
 mod solve;
 mod system;
@@ -19,6 +23,7 @@ mod unit;
 pub mod vary;
 
 pub use catalogue::{catalogue, parse_parts, part};
+pub use cells::predicted_papers;
 pub use engine_error::EngineError;
 pub use error::ModelError;
 pub use formulas::store::{Direction, Layout};
@@ -27,6 +32,7 @@ pub use machine::{
     machine_names,
 };
 pub use part::{Capability, Formula, Part, Want};
+pub use predict::{Ask, SAMPLES, Sweep, SweepError, assumptions, predict};
 pub use ranged::{Ranged, Source};
 pub use solve::{Gain, Limit, LimitKind, Solution, gains, solve};
 pub use system::{Currency, Flow, Resource, System, Use, Window};

@@ -67,6 +67,9 @@ pub struct ResourceSpec {
     /// Whether all hosts together have these, such as one network.
     #[serde(default, skip_serializing_if = "is_false")]
     pub shared: bool,
+    /// The longest time for which it does nothing now and then: what memory has to bridge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Ranged>,
     /// Figures in the place of the part's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, Ranged>,
@@ -266,6 +269,12 @@ impl Machine {
             Ok(Fitting { name: name.clone(), part, count, layout, shared })
         };
         self.resource.iter().map(fitting).collect()
+    }
+
+    /// The stalls of all that it has, seconds.
+    #[must_use]
+    pub fn stall_seconds(&self) -> Vec<f64> {
+        self.resource.values().filter_map(|spec| Some(spec.stall.as_ref()?.value)).collect()
     }
 
     /// One path in plain numbers: every figure is drawn once. `operation_bytes` is in the place of the path's own.

@@ -39,6 +39,24 @@ fn every_machine_loads_and_every_path_has_a_rate_and_reads_back() {
 }
 
 #[test]
+fn figures_are_named_in_the_order_in_which_they_are_drawn() {
+    for name in machine_names() {
+        let machine = machine(name).unwrap();
+        for path in machine.path.keys() {
+            let assembly = machine.assembly(path, Some(1e6)).unwrap();
+            let mut drawn = Vec::new();
+            let mut draw = |figure: &Ranged| {
+                drawn.push(figure.clone());
+                figure.value
+            };
+            assembly.system(&mut draw).unwrap();
+            let named: Vec<Ranged> = assembly.figures().into_iter().map(|(_, figure)| figure).collect();
+            assert_eq!(drawn, named, "{name} {path}");
+        }
+    }
+}
+
+#[test]
 fn romanis_grows_by_the_disk_until_the_loop_is_full() {
     for path in ["write", "write-tl"] {
         let with = |disks: u32| rate("papers/romanis", path, &[&format!("disks={disks}")]);

@@ -207,10 +207,13 @@ impl Part {
     /// The figures contradict each other; in words.
     pub fn capability(&self, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<Capability, String> {
         let mut drawn = Vec::with_capacity(self.figures.len());
-        for want in self.formula.wants() {
-            drawn.extend(self.figures.get(want.name).map(|figure| (want.name, draw(figure))));
-        }
+        drawn.extend(self.drawn().map(|(name, figure)| (name, draw(figure))));
         capability::of(self.formula, &drawn)
+    }
+
+    /// Its figures in the order in which they are drawn.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = (&'static str, &Ranged)> {
+        self.formula.wants().iter().filter_map(|want| Some((want.name, self.figures.get(want.name)?)))
     }
 
     /// Bytes per second of payload in one direction, with the values as they are; none when it is not counted in bytes.

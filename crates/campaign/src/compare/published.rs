@@ -2,7 +2,7 @@
 use keepup_results::{Figure, Quantity};
 
 use super::{CompareError, Published};
-use crate::papers::{Paper, PublishedFigure, paper};
+use keepup_model::papers::{Paper, PublishedFigure, paper};
 
 /// One figure of a paper, and what a test of today calls the same.
 struct Same {

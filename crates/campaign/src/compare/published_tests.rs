@@ -1,6 +1,6 @@
 //! Published figures find the tests that measure the same.
 use super::{ALL, published_systems};
-use crate::papers::paper;
+use keepup_model::papers::paper;
 
 #[test]
 fn every_figure_that_is_named_is_published() {

@@ -13,7 +13,7 @@ use super::found::{Reproduced, name_of};
 use super::published::{Edition, MIB, cell};
 use super::{PaperRequest, Reproduction, file, labelled};
 use crate::error::CampaignError;
-use crate::papers::{PaperUnit, PublishedFigure};
+use keepup_model::papers::{PaperUnit, PublishedFigure};
 
 /// Measured where no target is given: memory, and keepup's own target of IPbus.
 const DEFAULTS: [&str; 2] = ["ram", "ipbus:self"];

@@ -12,7 +12,7 @@ use super::found::{CellFound, Reproduced};
 use super::published::{Edition, MIB};
 use super::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 use crate::error::CampaignError;
-use crate::papers::PaperUnit;
+use keepup_model::papers::PaperUnit;
 
 /// Payload of Gigabit Ethernet with frames of 8192 bytes, which filled the link there: 8140 / 8230 of the
 /// line's 125 MB/s.

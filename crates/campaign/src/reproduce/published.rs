@@ -1,7 +1,7 @@
 //! A paper's published figures as parts of a page.
 use keepup_results::{PaperCell, PaperClaim, PaperRow};
 
-use crate::papers::{Paper, PaperUnit, Published, PublishedFigure, paper};
+use keepup_model::papers::{Paper, PaperUnit, Published, PublishedFigure, paper};
 
 /// 2^20 bytes.
 pub(super) const MIB: f64 = 1_048_576.0;

@@ -15,7 +15,7 @@ use super::found::Reproduced;
 use super::published::{Edition, cell};
 use super::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 use crate::error::CampaignError;
-use crate::papers::PaperUnit;
+use keepup_model::papers::PaperUnit;
 
 const MB: f64 = 1e6;
 /// What a sensor sends at a time, as the tests there wrote it.

@@ -13,7 +13,7 @@ use super::found::Reproduced;
 use super::published::Edition;
 use super::{PaperRequest, Reproduction, TraceWanted, file, labelled, scaled, volumes};
 use crate::error::CampaignError;
-use crate::papers::PaperUnit;
+use keepup_model::papers::PaperUnit;
 
 const SWEEP: &str = "transfer sizes";
 const DESKTOP: &str = "desktop traces";
@@ -148,7 +148,7 @@ fn beside<'f>(found: &'f Reproduced<'_>) -> Vec<Beside<'f>> {
 
 fn losses(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     let published = edition.figures().iter().filter(|figure| figure.quantity == "loss");
-    let row = |figure: &crate::papers::PublishedFigure| PaperRow {
+    let row = |figure: &keepup_model::papers::PublishedFigure| PaperRow {
         name: format!("{}: {}", figure.system, figure.condition),
         is_here: false,
         cells: vec![super::published::cell(figure, PaperUnit::Percent)],

@@ -95,6 +95,22 @@ impl Assembly {
         Ok(Self { machine: machine.name.clone(), resources, paths, main, operation_bytes, beside })
     }
 
+    /// Every figure that is drawn, with its name, in the order in which [`system`](Self::system) draws them.
+    #[must_use]
+    pub fn figures(&self) -> Vec<(String, Ranged)> {
+        let named = |of: &str, name: &str, figure: &Ranged| (format!("{of}.{name}"), figure.clone());
+        let parts = self
+            .resources
+            .iter()
+            .flat_map(|ready| ready.part.drawn().map(move |(name, figure)| named(&ready.name, name, figure)));
+        let stages = self.paths.iter().flatten().flat_map(|stage| {
+            let of = &self.resources[stage.resource].name;
+            stage.drawn().map(move |(name, figure)| named(of, name, figure))
+        });
+        let beside = self.beside.iter().map(|flow| named(&flow.name, "rate", &flow.rate));
+        parts.chain(stages).chain(beside).collect()
+    }
+
     /// In plain numbers, each figure of a resource and of a stage drawn once.
     ///
     /// # Errors
@@ -169,7 +185,7 @@ fn stages(machine: &Machine, path: &PathSpec) -> Result<Vec<Stage>, ModelError> 
             let disks = machine.resource.get(name).ok_or_else(|| unknown(name))?;
             let random = disks.layout.random_cost(path.direction, disks.count);
             let stream = disks.layout.stream_cost(path.direction, disks.count);
-            Ok(if spec.random { random } else { stream })
+            Ok::<f64, ModelError>(if spec.random { random } else { stream })
         };
         let own = cost(&spec.on)?;
         let crosses = spec.crosses.as_deref().map_or(Ok(1.0), cost)?;
@@ -181,6 +197,28 @@ fn stages(machine: &Machine, path: &PathSpec) -> Result<Vec<Stage>, ModelError> 
 }
 
 impl Stage {
+    /// Its figures in the order in which [`cost`](Self::cost) draws them.
+    fn drawn(&self) -> impl Iterator<Item = (&'static str, &Ranged)> {
+        let spec = &self.spec;
+        let rate = spec.rate.as_ref().filter(|_| spec.per_byte.is_none());
+        let own = [
+            ("per_byte", spec.per_byte.as_ref()),
+            ("rate", rate),
+            ("factor", spec.factor.as_ref()),
+            ("per_operation", spec.per_operation.as_ref()),
+        ];
+        let window = spec.window.as_ref().map(|window| {
+            [
+                ("outstanding", Some(&window.outstanding)),
+                ("request", Some(&window.request)),
+                ("round_trip", Some(&window.round_trip)),
+                ("behind", Some(&window.behind)),
+            ]
+        });
+        let all = own.into_iter().chain(window.into_iter().flatten());
+        all.filter_map(|(name, figure)| Some((name, figure?)))
+    }
+
     /// What it asks for, with `count` of its resource.
     fn cost(&self, can: &Capability, count: f64, draw: &mut dyn FnMut(&Ranged) -> f64) -> Use {
         let spec = &self.spec;

@@ -10,9 +10,9 @@ use super::{
     BUFFERS, CACHE, DIRECT, ERRORS, FILE_BYTES, FILES, FILES_MAX, LOGGER, NETWORK, THROTTLE, TO_NULL,
     TWO_READ, TWO_WRITE,
 };
-use crate::papers::PaperUnit;
 use crate::reproduce::found::{CellFound, Reproduced};
 use crate::reproduce::published::{Edition, MIB};
+use keepup_model::papers::PaperUnit;
 
 const MB: f64 = 1e6;
 /// Bytes that errors are counted over, so that the figures can be read.

@@ -1,6 +1,6 @@
 //! Every published number is there, in its unit; what follows from a paper's numbers is what it should be.
 use super::*;
-use crate::error::CampaignError;
+use crate::error::ModelError;
 
 /// Published numbers of a paper by the id of their rows, in the order of the file; a range has both ends,
 /// what is told in words only has none.
@@ -243,6 +243,6 @@ fn a_paper_that_cannot_be_is_refused_with_its_place() {
 #[test]
 fn a_name_that_is_nearly_right_is_told() {
     let error = paper("cern-vm").unwrap_err();
-    assert!(matches!(&error, CampaignError::NoPaper { known, .. } if known == "cern-vme"), "{error}");
+    assert!(matches!(&error, ModelError::Unknown { close, .. } if close == &["cern-vme"]), "{error}");
     assert!(paper("nature").unwrap_err().to_string().contains("esrf-2007, romanis"));
 }

@@ -11,14 +11,13 @@ mod unit;
 
 use std::collections::BTreeSet;
 
-use keepup_plan::{Place, close_names, line_of_offset};
 use serde::{Deserialize, Serialize};
 
 pub use self::claim::{CONTRADICTION, Claim};
 pub use self::figure::{Published, PublishedFigure};
 pub use self::formula::{Formula, Worked};
 pub use self::unit::PaperUnit;
-use crate::error::CampaignError;
+use crate::error::{Fault, ModelError, read};
 
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
@@ -65,13 +64,9 @@ pub fn paper_names() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// There is none; the error names those that are close.
-pub fn paper(name: &str) -> Result<Paper, CampaignError> {
+pub fn paper(name: &str) -> Result<Paper, ModelError> {
     let found = EMBEDDED.iter().find(|(known, _)| *known == name);
-    let (_, text) = found.ok_or_else(|| {
-        let close = close_names(name, paper_names());
-        let known = if close.is_empty() { paper_names().map(str::to_owned).collect() } else { close };
-        CampaignError::NoPaper { name: name.to_owned(), known: known.join(", ") }
-    })?;
+    let (_, text) = found.ok_or_else(|| ModelError::unknown("paper", name, paper_names()))?;
     parse(text, &format!("papers/{name}.toml"))
 }
 
@@ -79,19 +74,11 @@ pub fn paper(name: &str) -> Result<Paper, CampaignError> {
 ///
 /// # Errors
 /// What is no TOML, has unknown keys, or contradicts itself; with its place.
-pub fn parse(text: &str, file: &str) -> Result<Paper, CampaignError> {
-    let invalid = |line, reason: String| CampaignError::Invalid {
-        place: Place { origin: file.to_owned(), line },
-        key: String::new(),
-        reason,
-    };
-    let paper: Paper = toml::from_str(text).map_err(|e| {
-        let line = e.span().map(|span| line_of_offset(text, span.start));
-        invalid(line, e.message().to_owned())
-    })?;
+pub fn parse(text: &str, file: &str) -> Result<Paper, ModelError> {
+    let paper: Paper = read(text, file)?;
     match paper.fault() {
         None => Ok(paper),
-        Some(reason) => Err(invalid(None, reason)),
+        Some(reason) => Err(Fault::new("", reason).placed(text, file)),
     }
 }
 

@@ -1,0 +1,38 @@
+//! How well the model does: errors, and whether it beats "nothing changes".
+
+use keepup_measure::stats::median;
+use keepup_results::{Origin, PredictedCell, Skill};
+
+/// Of each kind of cell, and of all together. Fitted ones prove nothing and are in none of them.
+pub(super) fn of(cells: &[PredictedCell]) -> Vec<Skill> {
+    let derived = |cell: &PredictedCell| cell.origin == Origin::Derived;
+    let predicted = |cell: &PredictedCell| cell.origin == Origin::Predicted;
+    let beside = |cell: &PredictedCell| predicted(cell) && cell.unchanged.is_some();
+    let kinds: [(&str, &dyn Fn(&PredictedCell) -> bool); 4] = [
+        ("from protocols and counts", &derived),
+        ("with constants fitted to other figures", &predicted),
+        ("of these, what a load or another part changes", &beside),
+        ("all", &|cell| derived(cell) || predicted(cell)),
+    ];
+    kinds
+        .into_iter()
+        .filter_map(|(name, is_it)| skill(name, cells.iter().filter(|cell| is_it(cell))))
+        .collect()
+}
+
+fn skill<'a>(name: &str, cells: impl Iterator<Item = &'a PredictedCell>) -> Option<Skill> {
+    let cells: Vec<&PredictedCell> = cells.collect();
+    let errors: Vec<f64> = cells.iter().map(|cell| cell.error.abs()).collect();
+    let pairs = cells.iter().filter_map(|cell| Some((cell.error, cell.unchanged? / cell.published - 1.0)));
+    let (own, unchanged) = pairs
+        .fold((0.0, 0.0), |(own, unchanged), (error, null)| (own + error * error, unchanged + null * null));
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Some(Skill {
+        of: name.to_owned(),
+        cells: count(cells.len()),
+        met: count(cells.iter().filter(|cell| cell.error.abs() <= cell.target).count()),
+        median_error: median(&errors)?,
+        worst_error: errors.iter().copied().fold(0.0, f64::max),
+        over_unchanged: (unchanged > 0.0).then(|| 1.0 - own / unchanged),
+    })
+}

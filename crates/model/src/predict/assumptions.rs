@@ -1,0 +1,50 @@
+//! Every number that a prediction rests on, with its source and its part in the prediction's scatter.
+
+use keepup_results::Assumption;
+
+use super::Ask;
+use crate::error::ModelError;
+use crate::machine::Machine;
+use crate::ranged::Source;
+use crate::scatter;
+use crate::solve::solve;
+
+/// All figures of what is on the path or beside it, each with its share in the scatter of the rate, varied
+/// alone.
+///
+/// # Errors
+/// No such path; figures that contradict each other.
+pub fn assumptions(machine: &Machine, ask: &Ask) -> Result<Vec<Assumption>, ModelError> {
+    let assembly = machine.assembly(ask.path_of(machine), ask.operation_bytes)?;
+    let shares = scatter::shares(|draw| Ok(solve(&assembly.system(draw)?).bytes_per_second))?;
+    let limits = solve(&ask.system(machine)?).limits;
+    let counts = |name: &str| {
+        let of = name.split('.').next().unwrap_or_default();
+        limits.iter().any(|limit| limit.name == of) || machine.beside.get(of).is_some_and(|flow| flow.on)
+    };
+    let told = assembly.figures().into_iter().zip(shares).filter(|((name, _), _)| counts(name));
+    let told = told.map(|((name, figure), share)| Assumption {
+        name,
+        value: figure.unit.rounded(figure.value),
+        range: figure
+            .has_range()
+            .then(|| format!("{} to {}", figure.unit.rounded(figure.low), figure.unit.rounded(figure.high))),
+        source: word(figure.source).to_owned(),
+        share: figure.has_range().then_some(share),
+        from: figure.from,
+    });
+    Ok(told.collect())
+}
+
+/// How much a figure is worth, in a word.
+fn word(source: Source) -> &'static str {
+    match source {
+        Source::Datasheet => "datasheet",
+        Source::Paper => "paper",
+        Source::Fitted => "fitted",
+        Source::Measured => "measured",
+        Source::Guessed => "guessed",
+        Source::Standard => "standard",
+        Source::Given => "given",
+    }
+}

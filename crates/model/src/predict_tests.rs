@@ -1,0 +1,155 @@
+//! Predictions of machines made by hand: what limits, what is enough, what stalls ask for.
+use proptest::prelude::*;
+
+use super::*;
+use crate::machine::{Machine, machine};
+
+fn ask() -> Ask {
+    Ask {
+        path: None,
+        operation_bytes: None,
+        required_bytes_per_second: None,
+        headroom: 1.0,
+        stall_seconds: Vec::new(),
+        samples: 100,
+        seed: 1,
+    }
+}
+
+/// Four disks of 20 MB/s behind a link of 100 MB/s, and a core that is busy for 2 s for a GB.
+const SMALL: &str = r#"
+name = "small"
+title = "a small machine"
+main = "record"
+
+[resource.disks]
+formula = "rate"
+count = 4
+set = { rate = { value = "20 MB/s", range = ["18 MB/s", "22 MB/s"], source = "guessed", from = "a test" } }
+
+[resource.link]
+formula = "rate"
+shared = true
+set = { rate = { value = "100 MB/s", source = "guessed", from = "a test" } }
+
+[resource.cores]
+formula = "thread"
+count = 2
+stall = { value = "2 s", source = "measured", from = "a test" }
+
+[path.record]
+about = "from the network to disks"
+direction = "write"
+operation = "1 MB"
+
+[[path.record.stage]]
+on = "link"
+
+[[path.record.stage]]
+on = "disks"
+
+[[path.record.stage]]
+on = "cores"
+per_byte = { value = "2 s/GB", source = "measured", from = "a test" }
+"#;
+
+fn small() -> Machine {
+    Machine::parse(SMALL, "small.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_small_machine_is_told_with_its_limits_and_cores() {
+    let found = predict(&small(), &ask(), "").unwrap();
+    assert_eq!(found.bytes_per_second, 80e6);
+    let (lower, upper) = (found.lower_bytes_per_second.unwrap(), found.upper_bytes_per_second.unwrap());
+    assert!(72e6 <= lower && lower < 78e6 && 82e6 < upper && upper <= 88e6, "{lower} {upper}");
+    let names: Vec<&str> = found.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["disks", "link", "cores"]);
+    assert!((found.parts[0].gain_of_a_tenth.unwrap() - 0.1).abs() < 1e-9);
+    // 0.08 GB/s of 2 s/GB.
+    assert!((found.cores_busy.unwrap() - 0.16).abs() < 1e-9);
+    assert_eq!(found.buffers[0].bytes, 160e6);
+    assert_eq!(found.buffers[0].recovery_seconds, None, "it runs at its limit");
+}
+
+#[test]
+fn what_is_enough_is_counted() {
+    let wanted = |rate: f64| {
+        let asked = Ask { required_bytes_per_second: Some(rate), ..ask() };
+        predict(&small(), &asked, "").unwrap()
+    };
+    let found = wanted(90e6);
+    let enough = found.enough.unwrap();
+    assert_eq!(enough.hosts, Some(2));
+    let more: Vec<_> = enough.more.iter().map(|more| (more.name.as_str(), more.count, more.needed)).collect();
+    assert_eq!(more, [("disks", 4, Some(5))]);
+    assert!((found.headroom.unwrap() - 80.0 / 90.0).abs() < 1e-9);
+    // All hosts share the link.
+    let enough = wanted(150e6).enough.unwrap();
+    assert_eq!(enough.hosts, None);
+    assert_eq!(enough.more.iter().find(|more| more.name == "link").unwrap().needed, Some(2));
+    let found = wanted(40e6);
+    assert_eq!(found.enough.unwrap().hosts, Some(1));
+    // 2 s of 40 MB/s, which the other 40 MB/s take away in 2 s.
+    assert_eq!((found.buffers[0].bytes, found.buffers[0].recovery_seconds), (80e6, Some(2.0)));
+}
+
+#[test]
+fn every_number_has_its_source_and_its_part_of_the_scatter() {
+    let told = assumptions(&small(), &ask()).unwrap();
+    let disks = told.iter().find(|one| one.name == "disks.rate").unwrap();
+    assert_eq!((disks.source.as_str(), disks.from.as_str()), ("guessed", "a test"));
+    assert!((disks.share.unwrap() - 1.0).abs() < 1e-9);
+    let cores = told.iter().find(|one| one.name == "cores.per_byte").unwrap();
+    assert_eq!((cores.source.as_str(), cores.share), ("measured", None));
+}
+
+#[test]
+fn sweeps_are_read() {
+    let read = |text: &str| text.parse::<Sweep>();
+    assert_eq!(read("disks=1..3").unwrap().values, ["1", "2", "3"]);
+    assert_eq!(read("disks=2..=2").unwrap().values, ["2"]);
+    let rates = read("disks.rate=10MB/s, 20MB/s").unwrap();
+    assert_eq!(
+        (rates.axis.as_str(), &rates.values[..]),
+        ("disks.rate", &["10MB/s".into(), "20MB/s".into()][..])
+    );
+    for bad in ["disks", "=1..2", "disks=3..1", "disks=a..b", "disks=1,,2", "disks=", "disks=0..99999"] {
+        let why = read(bad).unwrap_err().to_string();
+        assert!(why.contains("hint: such as"), "{bad}: {why}");
+    }
+}
+
+#[test]
+fn the_papers_disks_have_their_knees() {
+    let mut rates = Vec::new();
+    for (label, setting) in "disks=1..8".parse::<Sweep>().unwrap().settings() {
+        let mut changed = machine("papers/romanis").unwrap();
+        changed.with(&setting).unwrap();
+        rates.push((label.to_owned(), predict(&changed, &ask(), label).unwrap()));
+    }
+    assert!(rates[..5].iter().all(|(_, found)| found.parts[0].name == "disks"));
+    assert!(rates[5..].iter().all(|(_, found)| found.parts[0].name != "disks"));
+}
+
+proptest! {
+    #[test]
+    fn any_sweep_is_read_or_refused(text in ".{0,40}") {
+        if let Ok(sweep) = text.parse::<Sweep>() {
+            prop_assert!(!sweep.values.is_empty());
+        }
+    }
+
+    #[test]
+    fn enough_is_enough_and_one_less_is_not(wanted in 1e6..1e9f64) {
+        let mut unshared = small();
+        unshared.resource.get_mut("link").unwrap().shared = false;
+        let asked = Ask { required_bytes_per_second: Some(wanted), samples: 0, ..ask() };
+        let hosts = predict(&unshared, &asked, "").unwrap().enough.unwrap().hosts.unwrap();
+        let with = |hosts: u32| {
+            predict(&Machine { hosts, ..unshared.clone() }, &asked, "").unwrap().bytes_per_second
+        };
+        prop_assert!(with(hosts) >= wanted);
+        prop_assert!(hosts == 1 || with(hosts - 1) < wanted);
+    }
+}
