@@ -430,6 +430,33 @@ fn each_figure_is_drawn_once_and_a_range_moves_the_rate() {
 }
 
 #[test]
+fn figures_are_listed_in_the_order_in_which_they_are_drawn() {
+    for name in machine_names() {
+        let mut machine = machine(name).unwrap();
+        machine.beside.values_mut().for_each(|flow| flow.on = true);
+        for path in machine.path.keys() {
+            let assembly = machine.assembly(path, Some(1e6)).unwrap();
+            let mut drawn = Vec::new();
+            assembly
+                .system(&mut |figure| {
+                    drawn.push(figure.clone());
+                    figure.value
+                })
+                .unwrap();
+            let listed: Vec<Ranged> = assembly.figures().into_iter().map(|(_, one)| one.clone()).collect();
+            assert_eq!(listed, drawn, "{name} {path}");
+        }
+    }
+    let mut shared = machine("papers/esrf-e2").unwrap();
+    shared.with("network=on").unwrap();
+    let assembly = shared.assembly("write-block", None).unwrap();
+    let names: Vec<String> = assembly.figures().into_iter().map(|(name, _)| name).collect();
+    for name in ["bus.clock", "write-block on bus: behind", "receive on cpu: per_byte", "network.rate"] {
+        assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+    }
+}
+
+#[test]
 fn unknown_names_come_with_close_ones() {
     let error = machine("papers/romanic").unwrap_err().to_string();
     assert!(error.contains("close to it: papers/romanis"), "{error}");

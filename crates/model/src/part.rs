@@ -206,11 +206,14 @@ impl Part {
     /// # Errors
     /// The figures contradict each other; in words.
     pub fn capability(&self, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<Capability, String> {
-        let mut drawn = Vec::with_capacity(self.figures.len());
-        for want in self.formula.wants() {
-            drawn.extend(self.figures.get(want.name).map(|figure| (want.name, draw(figure))));
-        }
+        let drawn: Vec<(&str, f64)> = self.drawn().map(|(name, figure)| (name, draw(figure))).collect();
         capability::of(self.formula, &drawn)
+    }
+
+    /// Its figures, in the order in which they are drawn.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = (&'static str, &Ranged)> {
+        let wants = self.formula.wants().iter();
+        wants.filter_map(|want| Some((want.name, self.figures.get(want.name)?)))
     }
 
     /// Bytes per second of payload in one direction, with the values as they are; none when it is not counted in bytes.

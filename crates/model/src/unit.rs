@@ -110,6 +110,7 @@ const UNITS: &[Unit] = &[
     unit("s/B", Dimension::SecondsPerByte, 1.0),
     unit("s/GB", Dimension::SecondsPerByte, 1e-9),
     unit("%", Dimension::Share, 0.01),
+    unit("of 1", Dimension::Share, 1.0),
     unit("words", Dimension::Words, 1.0),
     unit("", Dimension::Count, 1.0),
 ];

@@ -15,7 +15,7 @@ use crate::unit::Dimension;
 pub struct Assembly {
     machine: String,
     resources: Vec<Ready>,
-    paths: Vec<Vec<Stage>>,
+    paths: Vec<Way>,
     main: Vec<Leg>,
     operation_bytes: f64,
     beside: Vec<Beside>,
@@ -26,6 +26,13 @@ struct Ready {
     name: String,
     part: Part,
     count: u32,
+}
+
+/// The stages of one path.
+#[derive(Debug, Clone)]
+struct Way {
+    name: String,
+    stages: Vec<Stage>,
 }
 
 /// One stage, with what layouts make of it.
@@ -115,8 +122,8 @@ impl Assembly {
         let paths: Vec<Vec<Use>> = self
             .paths
             .iter()
-            .map(|stages| {
-                let each = stages.iter();
+            .map(|way| {
+                let each = way.stages.iter();
                 each.map(|stage| stage.cost(&capabilities[stage.resource], counts(stage), draw)).collect()
             })
             .collect();
@@ -130,6 +137,25 @@ impl Assembly {
         let uses = uses(&self.main, &paths);
         Ok(System { resources, uses, operation_bytes: self.operation_bytes, beside })
     }
+
+    /// Every figure with what it is of, `disks.rate`, in the order in which [`Assembly::system`] draws them.
+    #[must_use]
+    pub fn figures(&self) -> Vec<(String, &Ranged)> {
+        let mut figures = Vec::new();
+        for Ready { name, part, .. } in &self.resources {
+            let own = part.drawn();
+            figures.extend(own.map(|(figure, value)| (format!("{name}.{figure}"), value)));
+        }
+        for way in &self.paths {
+            for Stage { spec, .. } in &way.stages {
+                let own = spec.drawn().into_iter();
+                let named = |(figure, value)| (format!("{} on {}: {figure}", way.name, spec.on), value);
+                figures.extend(own.map(named));
+            }
+        }
+        figures.extend(self.beside.iter().map(|flow| (format!("{}.rate", flow.name), &flow.rate)));
+        figures
+    }
 }
 
 /// The stages of a path and of all that it includes. The checks of a machine exclude that it includes itself.
@@ -138,7 +164,7 @@ fn legs<'a>(
     name: &'a str,
     operation_bytes: Option<f64>,
     places: &mut Places<'a>,
-    paths: &mut Vec<Vec<Stage>>,
+    paths: &mut Vec<Way>,
 ) -> Result<Vec<Leg>, ModelError> {
     let Some(spec) = machine.path.get(name) else {
         return Err(ModelError::unknown("path", name, machine.path.keys().map(String::as_str)));
@@ -146,7 +172,7 @@ fn legs<'a>(
     let path = match places.get(name) {
         Some(place) => *place,
         None => {
-            paths.push(stages(machine, spec)?);
+            paths.push(Way { name: name.to_owned(), stages: stages(machine, spec)? });
             places.insert(name, paths.len() - 1);
             paths.len() - 1
         }
@@ -178,6 +204,23 @@ fn stages(machine: &Machine, path: &PathSpec) -> Result<Vec<Stage>, ModelError> 
         Ok(Stage { resource, direction: path.direction, times, accesses, spec: spec.clone() })
     };
     path.stages.iter().map(stage).collect()
+}
+
+impl StageSpec {
+    /// Its figures, in the order in which [`Stage::cost`] draws them.
+    fn drawn(&self) -> Vec<(&'static str, &Ranged)> {
+        let own = [
+            ("per_byte", self.per_byte.as_ref()),
+            ("rate", self.rate.as_ref()),
+            ("factor", self.factor.as_ref()),
+            ("per_operation", self.per_operation.as_ref()),
+            ("outstanding", self.window.as_ref().map(|window| &window.outstanding)),
+            ("request", self.window.as_ref().map(|window| &window.request)),
+            ("round_trip", self.window.as_ref().map(|window| &window.round_trip)),
+            ("behind", self.window.as_ref().map(|window| &window.behind)),
+        ];
+        own.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
+    }
 }
 
 impl Stage {
