@@ -60,7 +60,7 @@ fn rates_that_standards_prescribe() {
 
 #[test]
 fn pci_express_has_the_public_models_figures_within_its_range() {
-    // GB/s written and read for 4 KiB, by pcie-model: it counts more of the link's own packets than there are.
+    // GB/s written and read for 4 KiB, by pcie-model: it counts more link packets than there are.
     for (name, write, read) in [
         ("pcie1x8", 1.55, 1.57),
         ("pcie2x4", 1.65, 1.67),
@@ -127,7 +127,12 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_file_is_survived(file in 0..EMBEDDED.len(), at in 0.0..1.0f64, with in "[ -~]{0,4}", cut in 0usize..9) {
+    fn a_damaged_file_is_survived(
+        file in 0..EMBEDDED.len(),
+        at in 0.0..1.0f64,
+        with in "[ -~]{0,4}",
+        cut in 0usize..9,
+    ) {
         let text = EMBEDDED[file].1;
         let start = (at * text.len() as f64) as usize;
         let start = (0..=start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);

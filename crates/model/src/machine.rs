@@ -1,7 +1,7 @@
 //! A machine: resources made of parts, and the paths of data through them.
 //!
-//! Invariants: a machine that comes out of [`Machine::parse`], [`machine`] or [`Machine::with`] is checked: its
-//! parts are there, units fit, and no path includes itself. Whoever makes one otherwise calls
+//! Invariants: a machine that comes out of [`Machine::parse`], [`machine`] or [`Machine::with`] is checked:
+//! its parts are there, units fit, and no path includes itself. Whoever makes one otherwise calls
 //! [`Machine::check`].
 
 mod assembly;
@@ -277,7 +277,8 @@ impl Machine {
         self.resource.values().filter_map(|spec| Some(spec.stall.as_ref()?.value)).collect()
     }
 
-    /// One path in plain numbers: every figure is drawn once. `operation_bytes` is in the place of the path's own.
+    /// One path in plain numbers: every figure is drawn once. `operation_bytes` is in the place of the path's
+    /// own.
     ///
     /// # Errors
     /// No such path; no size of an operation; figures as drawn contradict each other.

@@ -39,24 +39,6 @@ fn every_machine_loads_and_every_path_has_a_rate_and_reads_back() {
 }
 
 #[test]
-fn figures_are_named_in_the_order_in_which_they_are_drawn() {
-    for name in machine_names() {
-        let machine = machine(name).unwrap();
-        for path in machine.path.keys() {
-            let assembly = machine.assembly(path, Some(1e6)).unwrap();
-            let mut drawn = Vec::new();
-            let mut draw = |figure: &Ranged| {
-                drawn.push(figure.clone());
-                figure.value
-            };
-            assembly.system(&mut draw).unwrap();
-            let named: Vec<Ranged> = assembly.figures().into_iter().map(|(_, figure)| figure).collect();
-            assert_eq!(drawn, named, "{name} {path}");
-        }
-    }
-}
-
-#[test]
 fn romanis_grows_by_the_disk_until_the_loop_is_full() {
     for path in ["write", "write-tl"] {
         let with = |disks: u32| rate("papers/romanis", path, &[&format!("disks={disks}")]);
@@ -262,87 +244,107 @@ direction = "write"
 includes = ["write"]
 "#;
 
+/// What stands in the small machine, what in its place, and what is said of it.
+const BAD: &[(&str, &str, &str)] = &[
+    (
+        "part = \"pci-32-33\"",
+        "part = \"pci-33-33\"",
+        "m.toml:10: resource.bus.part: no part is called \"pci-33-33\"",
+    ),
+    ("part = \"pci-32-33\"", "", "resource.bus: it has neither part nor formula"),
+    (
+        "formula = \"thread\"",
+        "formula = \"thread\"\npart = \"isa\"",
+        "resource.worker.formula: it has a part already",
+    ),
+    (
+        "part = \"pci-32-33\"",
+        "part = \"pci-32-33\"\nset = { clock = \"5 MB\" }",
+        "clock of part pci-32-33 wants Hz, got MB",
+    ),
+    (
+        "part = \"pci-32-33\"",
+        "part = \"pci-32-33\"\nset = { clok = \"5 Hz\" }",
+        "has no figure \"clok\"\nhint: it has clock",
+    ),
+    ("count = 4", "count = 0", "m.toml:7: resource.disks.count: 0 is not from 1"),
+    (
+        "count = 4",
+        "count = 3\nlayout = \"raid10\"",
+        "m.toml:8: resource.disks.layout: raid10 cannot be made of 3",
+    ),
+    ("on = \"bus\"", "on = \"buss\"", "no resource is called \"buss\"\nhint: it has bus"),
+    ("on = \"bus\"", "on = \"cpu\"", "what a byte costs on cpu is missing"),
+    ("on = \"bus\"", "on = \"worker\"", "what a byte costs on worker is missing"),
+    ("on = \"bus\"", "on = \"bus\"\nper_byte = \"3 cycles/B\"", "part pci-32-33 has no use for it"),
+    ("on = \"bus\"", "on = \"cpu\"\nper_byte = \"3 us\"", "per_byte on cpu wants cycles/B or s/GB, got 3 us"),
+    ("on = \"bus\"", "on = \"bus\"\nrandom = true", "part pci-32-33 has no time of access"),
+    ("times = 2", "times = 0", "it must be above 0"),
+    ("times = 2", "times = nan", "it must be above 0"),
+    ("times = 2", "crosses = \"disk\"", "no resource is called \"disk\"\nhint: it has disks"),
+    ("operation = \"1 MB\"", "operation = \"1 MHz\"", "operation wants B, got 1 MHz"),
+    ("operation = \"1 MB\"", "includes = [\"both\"]", "a path cannot include itself: both -> write -> both"),
+    ("[\"write\"]", "[\"writes\"]", "no path is called \"writes\"\nhint: it has write"),
+    ("[resource.cpu]", "[resource.hosts]", "resource.hosts: this name means how many machines"),
+    ("main = \"write\"", "main = \"read\"", "m.toml:3: main: no path is called \"read\""),
+    ("title = \"t\"", "title = \"t\"\nhosts = 0", "hosts: 0 is not from 1"),
+    ("title = \"t\"", "colour = \"t\"", "unknown field `colour`"),
+    (
+        "[path.both]",
+        "[beside.disks]\npath = \"write\"\nrate = \"1 B/s\"\n[path.both]",
+        "a resource has this name",
+    ),
+    (
+        "[path.both]",
+        "[beside.x]\npath = \"both\"\nrate = \"1 B/s\"\n[path.both]",
+        "path both says no operation",
+    ),
+    (
+        "[path.both]",
+        "[path.none]\nabout = \"\"\ndirection = \"read\"\n[path.both]",
+        "path.none: it goes nowhere",
+    ),
+    ("[path.both]", "[path.\"a.b\"]\nabout = \"\"\ndirection = \"read\"\n[path.both]", "a name has letters"),
+];
+
 #[test]
 fn a_bad_machine_says_where_and_why() {
-    for (from, to, why) in [
-        (
-            "part = \"pci-32-33\"",
-            "part = \"pci-33-33\"",
-            "m.toml:10: resource.bus.part: no part is called \"pci-33-33\"",
-        ),
-        ("part = \"pci-32-33\"", "", "resource.bus: it has neither part nor formula"),
-        (
-            "formula = \"thread\"",
-            "formula = \"thread\"\npart = \"isa\"",
-            "resource.worker.formula: it has a part already",
-        ),
-        (
-            "part = \"pci-32-33\"",
-            "part = \"pci-32-33\"\nset = { clock = \"5 MB\" }",
-            "clock of part pci-32-33 wants Hz, got MB",
-        ),
-        (
-            "part = \"pci-32-33\"",
-            "part = \"pci-32-33\"\nset = { clok = \"5 Hz\" }",
-            "has no figure \"clok\"\nhint: it has clock",
-        ),
-        ("count = 4", "count = 0", "m.toml:7: resource.disks.count: 0 is not from 1"),
-        (
-            "count = 4",
-            "count = 3\nlayout = \"raid10\"",
-            "m.toml:8: resource.disks.layout: raid10 cannot be made of 3",
-        ),
-        ("on = \"bus\"", "on = \"buss\"", "no resource is called \"buss\"\nhint: it has bus"),
-        ("on = \"bus\"", "on = \"cpu\"", "what a byte costs on cpu is missing"),
-        ("on = \"bus\"", "on = \"worker\"", "what a byte costs on worker is missing"),
-        ("on = \"bus\"", "on = \"bus\"\nper_byte = \"3 cycles/B\"", "part pci-32-33 has no use for it"),
-        (
-            "on = \"bus\"",
-            "on = \"cpu\"\nper_byte = \"3 us\"",
-            "per_byte on cpu wants cycles/B or s/GB, got 3 us",
-        ),
-        ("on = \"bus\"", "on = \"bus\"\nrandom = true", "part pci-32-33 has no time of access"),
-        ("times = 2", "times = 0", "it must be above 0"),
-        ("times = 2", "times = nan", "it must be above 0"),
-        ("times = 2", "crosses = \"disk\"", "no resource is called \"disk\"\nhint: it has disks"),
-        ("operation = \"1 MB\"", "operation = \"1 MHz\"", "operation wants B, got 1 MHz"),
-        (
-            "operation = \"1 MB\"",
-            "includes = [\"both\"]",
-            "a path cannot include itself: both -> write -> both",
-        ),
-        ("[\"write\"]", "[\"writes\"]", "no path is called \"writes\"\nhint: it has write"),
-        ("main = \"write\"", "main = \"read\"", "m.toml:3: main: no path is called \"read\""),
-        ("title = \"t\"", "title = \"t\"\nhosts = 0", "hosts: 0 is not from 1"),
-        ("title = \"t\"", "colour = \"t\"", "unknown field `colour`"),
-        (
-            "[path.both]",
-            "[beside.disks]\npath = \"write\"\nrate = \"1 B/s\"\n[path.both]",
-            "a resource has this name",
-        ),
-        (
-            "[path.both]",
-            "[beside.x]\npath = \"both\"\nrate = \"1 B/s\"\n[path.both]",
-            "path both says no operation",
-        ),
-        (
-            "[path.both]",
-            "[path.none]\nabout = \"\"\ndirection = \"read\"\n[path.both]",
-            "path.none: it goes nowhere",
-        ),
-        (
-            "[path.both]",
-            "[path.\"a.b\"]\nabout = \"\"\ndirection = \"read\"\n[path.both]",
-            "a name has letters",
-        ),
-    ] {
-        let text = SMALL.replacen(from, to, 1);
+    for (from, to, why) in BAD {
+        let text = SMALL.replacen(*from, to, 1);
         assert_ne!(text, SMALL, "{from}");
         let error = Machine::parse(&text, "m.toml").unwrap_err().to_string();
-        assert!(error.contains(why), "{to}\n{error}");
+        assert!(error.contains(*why), "{to}\n{error}");
         assert!(error.starts_with("m.toml"), "{error}");
     }
     Machine::parse(SMALL, "m.toml").unwrap();
+}
+
+#[test]
+fn the_machine_of_the_documentation_is_one() {
+    let page = include_str!("../../../docs/machines.md");
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let mut machine = Machine::parse(text, "docs/machines.md").unwrap_or_else(|error| panic!("{error}"));
+    let record = |machine: &Machine| {
+        solve(&machine.system("record", None, &mut |figure| figure.value).unwrap()).bytes_per_second / 1e6
+    };
+    // 900 MB/s through the controller, six bytes for five.
+    assert!((record(&machine) - 750.0).abs() < 1e-9);
+    for setting in ["disks=4", "disks.rate=20MB/s", "disks.layout=raid6", "hosts=2", "monitor.rate=80MB/s"] {
+        machine.with(setting).unwrap_or_else(|error| panic!("{error}"));
+    }
+    assert!((record(&machine) - 80.0).abs() < 1e-9, "two of four disks on two hosts");
+    let (_, formulas) = page.split_once("## What a part is made of").unwrap();
+    for part in catalogue::catalogue().unwrap() {
+        let formula = toml::Value::try_from(part.formula).unwrap();
+        let row = format!("| `{}` |", formula.as_str().unwrap());
+        let row =
+            formulas.lines().find(|line| line.starts_with(&row)).unwrap_or_else(|| panic!("no row {row}"));
+        for want in part.formula.wants() {
+            let star = if want.required { "" } else { "*" };
+            assert!(row.contains(&format!("`{}`{star}", want.name)), "{row} has not {}", want.name);
+        }
+    }
 }
 
 #[test]
@@ -448,6 +450,33 @@ fn each_figure_is_drawn_once_and_a_range_moves_the_rate() {
 }
 
 #[test]
+fn figures_are_listed_in_the_order_in_which_they_are_drawn() {
+    for name in machine_names() {
+        let mut machine = machine(name).unwrap();
+        machine.beside.values_mut().for_each(|flow| flow.on = true);
+        for path in machine.path.keys() {
+            let assembly = machine.assembly(path, Some(1e6)).unwrap();
+            let mut drawn = Vec::new();
+            assembly
+                .system(&mut |figure| {
+                    drawn.push(figure.clone());
+                    figure.value
+                })
+                .unwrap();
+            let listed: Vec<Ranged> = assembly.figures().into_iter().map(|(_, one)| one.clone()).collect();
+            assert_eq!(listed, drawn, "{name} {path}");
+        }
+    }
+    let mut shared = machine("papers/esrf-e2").unwrap();
+    shared.with("network=on").unwrap();
+    let assembly = shared.assembly("write-block", None).unwrap();
+    let names: Vec<String> = assembly.figures().into_iter().map(|(name, _)| name).collect();
+    for name in ["bus.clock", "write-block on bus: behind", "receive on cpu: per_byte", "network.rate"] {
+        assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+    }
+}
+
+#[test]
 fn unknown_names_come_with_close_ones() {
     let error = machine("papers/romanic").unwrap_err().to_string();
     assert!(error.contains("close to it: papers/romanis"), "{error}");
@@ -468,7 +497,11 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_machine_is_refused_or_solved(at in 0..SMALL.len(), cut in 0usize..12, with in "[ -~\n]{0,5}") {
+    fn a_damaged_machine_is_refused_or_solved(
+        at in 0..SMALL.len(),
+        cut in 0usize..12,
+        with in "[ -~\n]{0,5}",
+    ) {
         let end = (at + cut).min(SMALL.len());
         if let Ok(machine) = Machine::parse(&format!("{}{with}{}", &SMALL[..at], &SMALL[end..]), "damaged") {
             for path in machine.path.keys() {

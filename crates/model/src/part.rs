@@ -1,9 +1,10 @@
 //! A part: a formula, and the figures that go into it.
 //!
-//! Invariants: a part that passed [`Part::check`] has every figure that its formula wants and no other, in the
-//! right unit, and comes to a capability with the values and at the ends of every range.
+//! Invariants: a part that passed [`Part::check`] has every figure that its formula wants and no other, in
+//! the right unit, and comes to a capability with the values and at the ends of every range.
 
 mod capability;
+mod wants;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use keepup_plan::close_names;
 use serde::{Deserialize, Serialize};
 
 pub use capability::Capability;
+pub use wants::Want;
 
 use crate::error::Fault;
 use crate::formulas::store::Direction;
@@ -53,138 +55,6 @@ pub enum Formula {
     Thread,
 }
 
-/// A figure that a formula takes.
-#[derive(Debug, Clone, Copy)]
-pub struct Want {
-    /// Its name in files.
-    pub name: &'static str,
-    /// What it is counted in.
-    pub dimension: Dimension,
-    /// Whether the formula cannot do without.
-    pub required: bool,
-    /// Whether it may be zero.
-    pub zero: bool,
-}
-
-const fn want(name: &'static str, dimension: Dimension) -> Want {
-    Want { name, dimension, required: true, zero: false }
-}
-
-const fn or_zero(name: &'static str, dimension: Dimension) -> Want {
-    Want { zero: true, ..want(name, dimension) }
-}
-
-const fn may(name: &'static str, dimension: Dimension) -> Want {
-    Want { required: false, ..or_zero(name, dimension) }
-}
-
-impl Formula {
-    /// The figures that it takes.
-    #[must_use]
-    pub fn wants(self) -> &'static [Want] {
-        use Dimension::{Bytes, BytesPerSecond, Count, Metres, PerSecond, Seconds, Share, Words};
-        match self {
-            Self::Rate => const { &[want("rate", BytesPerSecond), may("efficiency", Share)] },
-            Self::Operations => const { &[want("rate", PerSecond)] },
-            Self::ParallelBus => {
-                const {
-                    &[
-                        want("width", Bytes),
-                        want("clock", PerSecond),
-                        want("burst", Bytes),
-                        or_zero("clocks_read", Count),
-                        or_zero("clocks_write", Count),
-                    ]
-                }
-            }
-            Self::Handshake => {
-                const { &[want("width", Bytes), want("cycle", Seconds), may("response", Seconds)] }
-            }
-            Self::Pcie => {
-                const {
-                    &[
-                        want("transfers", PerSecond),
-                        want("coding", Share),
-                        want("lanes", Count),
-                        want("payload", Bytes),
-                        or_zero("header_read", Bytes),
-                        or_zero("header_write", Bytes),
-                        or_zero("link_packets", Share),
-                        may("request", Bytes),
-                        may("command", Bytes),
-                    ]
-                }
-            }
-            Self::FibreChannel => {
-                const {
-                    &[
-                        want("baud", PerSecond),
-                        want("coding", Share),
-                        want("frame", Bytes),
-                        or_zero("overhead", Bytes),
-                        may("nodes", Count),
-                        may("words_each", Words),
-                        may("fibre", Metres),
-                        may("tenancy", Bytes),
-                        may("turns", Count),
-                    ]
-                }
-            }
-            Self::Ethernet => {
-                const {
-                    &[
-                        want("line", BytesPerSecond),
-                        want("mtu", Bytes),
-                        or_zero("headers", Bytes),
-                        or_zero("frame", Bytes),
-                    ]
-                }
-            }
-            Self::SerialLink => {
-                const { &[want("baud", PerSecond), want("coding", Share), want("efficiency", Share)] }
-            }
-            Self::Register => {
-                const { &[or_zero("set_up", Seconds), want("word_time", Seconds), want("word", Bytes)] }
-            }
-            Self::Disk => const { &[want("rate", BytesPerSecond), may("access", Seconds)] },
-            Self::DiskGeometry => {
-                const {
-                    &[
-                        want("sectors", Count),
-                        want("turns", PerSecond),
-                        or_zero("skew", Share),
-                        may("access", Seconds),
-                    ]
-                }
-            }
-            Self::Flash => {
-                const { &[want("read", BytesPerSecond), want("write", BytesPerSecond), may("access", Seconds)] }
-            }
-            Self::Processor => const { &[want("clock", PerSecond)] },
-            Self::Memory => {
-                const {
-                    &[
-                        want("transfers", PerSecond),
-                        want("width", Bytes),
-                        want("channels", Count),
-                        want("efficiency", Share),
-                    ]
-                }
-            }
-            Self::Thread => &[],
-        }
-    }
-
-    /// Figures that go together: all of them or none.
-    fn together(self) -> &'static [&'static str] {
-        match self {
-            Self::Pcie => &["request", "command"],
-            Self::FibreChannel => &["nodes", "words_each", "fibre", "tenancy", "turns"],
-            _ => &[],
-        }
-    }
-}
-
 /// A part of the catalogue, or one that a machine's file describes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
@@ -206,17 +76,18 @@ impl Part {
     /// # Errors
     /// The figures contradict each other; in words.
     pub fn capability(&self, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<Capability, String> {
-        let mut drawn = Vec::with_capacity(self.figures.len());
-        drawn.extend(self.drawn().map(|(name, figure)| (name, draw(figure))));
+        let drawn: Vec<(&str, f64)> = self.drawn().map(|(name, figure)| (name, draw(figure))).collect();
         capability::of(self.formula, &drawn)
     }
 
-    /// Its figures in the order in which they are drawn.
+    /// Its figures, in the order in which they are drawn.
     pub(crate) fn drawn(&self) -> impl Iterator<Item = (&'static str, &Ranged)> {
-        self.formula.wants().iter().filter_map(|want| Some((want.name, self.figures.get(want.name)?)))
+        let wants = self.formula.wants().iter();
+        wants.filter_map(|want| Some((want.name, self.figures.get(want.name)?)))
     }
 
-    /// Bytes per second of payload in one direction, with the values as they are; none when it is not counted in bytes.
+    /// Bytes per second of payload in one direction, with the values as they are; none when it is not counted
+    /// in bytes.
     ///
     /// # Errors
     /// The figures contradict each other; in words.
@@ -250,6 +121,9 @@ impl Part {
         }
         if figure.low == 0.0 && !want.zero {
             return Err(format!("{name} of part {} cannot be zero", self.name));
+        }
+        if want.dimension == Dimension::Share && figure.high > 1.0 {
+            return Err(format!("{name} of part {} cannot be more than the whole, 100 %", self.name));
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! A machine in plain numbers: what each of its resources can do, what one path asks of them for a byte and for
-//! an operation, and what else runs beside it.
+//! A machine in plain numbers: what each of its resources can do, what one path asks of them for a byte and
+//! for an operation, and what else runs beside it.
 
 /// What a resource has so much of in a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Units of the model: a number with its unit, read from text and written so that it reads back the same.
 //!
-//! Invariants: MB is 10^6 bytes, MiB is 2^20; a value is kept in the base unit of its dimension, and is neither
-//! negative, infinite nor not a number.
+//! Invariants: MB is 10^6 bytes, MiB is 2^20; a value is kept in the base unit of its dimension, and is
+//! neither negative, infinite nor not a number.
 
 use std::fmt;
 use std::str::FromStr;
@@ -110,6 +110,7 @@ const UNITS: &[Unit] = &[
     unit("s/B", Dimension::SecondsPerByte, 1.0),
     unit("s/GB", Dimension::SecondsPerByte, 1e-9),
     unit("%", Dimension::Share, 0.01),
+    unit("of 1", Dimension::Share, 1.0),
     unit("words", Dimension::Words, 1.0),
     unit("", Dimension::Count, 1.0),
 ];
@@ -136,7 +137,7 @@ impl Unit {
         self.dimension
     }
 
-    /// The shortest text that reads back as exactly `value`, which is in base units: in this unit where that is
+    /// A text that reads back as exactly `value`, which is in base units: in this unit where that is
     /// possible, else in another of its dimension.
     #[must_use]
     pub fn exact(self, value: f64) -> String {

@@ -87,8 +87,8 @@ impl Layout {
         }
     }
 
-    /// Accesses of disks for one small request at a random place. With parity a write reads and writes the data
-    /// and each parity (the same source).
+    /// Accesses of disks for one small request at a random place. With parity a write reads and writes the
+    /// data and each parity (the same source).
     #[must_use]
     pub fn random_cost(self, direction: Direction, disks: u32) -> f64 {
         match (self, direction) {

@@ -15,7 +15,7 @@ use crate::unit::Dimension;
 pub struct Assembly {
     machine: String,
     resources: Vec<Ready>,
-    paths: Vec<Vec<Stage>>,
+    paths: Vec<Way>,
     main: Vec<Leg>,
     operation_bytes: f64,
     beside: Vec<Beside>,
@@ -26,6 +26,13 @@ struct Ready {
     name: String,
     part: Part,
     count: u32,
+}
+
+/// The stages of one path.
+#[derive(Debug, Clone)]
+struct Way {
+    name: String,
+    stages: Vec<Stage>,
 }
 
 /// One stage, with what layouts make of it.
@@ -95,22 +102,6 @@ impl Assembly {
         Ok(Self { machine: machine.name.clone(), resources, paths, main, operation_bytes, beside })
     }
 
-    /// Every figure that is drawn, with its name, in the order in which [`system`](Self::system) draws them.
-    #[must_use]
-    pub fn figures(&self) -> Vec<(String, Ranged)> {
-        let named = |of: &str, name: &str, figure: &Ranged| (format!("{of}.{name}"), figure.clone());
-        let parts = self
-            .resources
-            .iter()
-            .flat_map(|ready| ready.part.drawn().map(move |(name, figure)| named(&ready.name, name, figure)));
-        let stages = self.paths.iter().flatten().flat_map(|stage| {
-            let of = &self.resources[stage.resource].name;
-            stage.drawn().map(move |(name, figure)| named(of, name, figure))
-        });
-        let beside = self.beside.iter().map(|flow| named(&flow.name, "rate", &flow.rate));
-        parts.chain(stages).chain(beside).collect()
-    }
-
     /// In plain numbers, each figure of a resource and of a stage drawn once.
     ///
     /// # Errors
@@ -131,8 +122,8 @@ impl Assembly {
         let paths: Vec<Vec<Use>> = self
             .paths
             .iter()
-            .map(|stages| {
-                let each = stages.iter();
+            .map(|way| {
+                let each = way.stages.iter();
                 each.map(|stage| stage.cost(&capabilities[stage.resource], counts(stage), draw)).collect()
             })
             .collect();
@@ -146,6 +137,25 @@ impl Assembly {
         let uses = uses(&self.main, &paths);
         Ok(System { resources, uses, operation_bytes: self.operation_bytes, beside })
     }
+
+    /// Every figure with what it is of, `disks.rate`, in the order in which [`Assembly::system`] draws them.
+    #[must_use]
+    pub fn figures(&self) -> Vec<(String, &Ranged)> {
+        let mut figures = Vec::new();
+        for Ready { name, part, .. } in &self.resources {
+            let own = part.drawn();
+            figures.extend(own.map(|(figure, value)| (format!("{name}.{figure}"), value)));
+        }
+        for way in &self.paths {
+            for Stage { spec, .. } in &way.stages {
+                let own = spec.drawn().into_iter();
+                let named = |(figure, value)| (format!("{} on {}: {figure}", way.name, spec.on), value);
+                figures.extend(own.map(named));
+            }
+        }
+        figures.extend(self.beside.iter().map(|flow| (format!("{}.rate", flow.name), &flow.rate)));
+        figures
+    }
 }
 
 /// The stages of a path and of all that it includes. The checks of a machine exclude that it includes itself.
@@ -154,7 +164,7 @@ fn legs<'a>(
     name: &'a str,
     operation_bytes: Option<f64>,
     places: &mut Places<'a>,
-    paths: &mut Vec<Vec<Stage>>,
+    paths: &mut Vec<Way>,
 ) -> Result<Vec<Leg>, ModelError> {
     let Some(spec) = machine.path.get(name) else {
         return Err(ModelError::unknown("path", name, machine.path.keys().map(String::as_str)));
@@ -162,7 +172,7 @@ fn legs<'a>(
     let path = match places.get(name) {
         Some(place) => *place,
         None => {
-            paths.push(stages(machine, spec)?);
+            paths.push(Way { name: name.to_owned(), stages: stages(machine, spec)? });
             places.insert(name, paths.len() - 1);
             paths.len() - 1
         }
@@ -196,29 +206,24 @@ fn stages(machine: &Machine, path: &PathSpec) -> Result<Vec<Stage>, ModelError> 
     path.stages.iter().map(stage).collect()
 }
 
-impl Stage {
-    /// Its figures in the order in which [`cost`](Self::cost) draws them.
-    fn drawn(&self) -> impl Iterator<Item = (&'static str, &Ranged)> {
-        let spec = &self.spec;
-        let rate = spec.rate.as_ref().filter(|_| spec.per_byte.is_none());
+impl StageSpec {
+    /// Its figures, in the order in which [`Stage::cost`] draws them.
+    fn drawn(&self) -> Vec<(&'static str, &Ranged)> {
         let own = [
-            ("per_byte", spec.per_byte.as_ref()),
-            ("rate", rate),
-            ("factor", spec.factor.as_ref()),
-            ("per_operation", spec.per_operation.as_ref()),
+            ("per_byte", self.per_byte.as_ref()),
+            ("rate", self.rate.as_ref()),
+            ("factor", self.factor.as_ref()),
+            ("per_operation", self.per_operation.as_ref()),
+            ("outstanding", self.window.as_ref().map(|window| &window.outstanding)),
+            ("request", self.window.as_ref().map(|window| &window.request)),
+            ("round_trip", self.window.as_ref().map(|window| &window.round_trip)),
+            ("behind", self.window.as_ref().map(|window| &window.behind)),
         ];
-        let window = spec.window.as_ref().map(|window| {
-            [
-                ("outstanding", Some(&window.outstanding)),
-                ("request", Some(&window.request)),
-                ("round_trip", Some(&window.round_trip)),
-                ("behind", Some(&window.behind)),
-            ]
-        });
-        let all = own.into_iter().chain(window.into_iter().flatten());
-        all.filter_map(|(name, figure)| Some((name, figure?)))
+        own.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
     }
+}
 
+impl Stage {
     /// What it asks for, with `count` of its resource.
     fn cost(&self, can: &Capability, count: f64, draw: &mut dyn FnMut(&Ranged) -> f64) -> Use {
         let spec = &self.spec;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use keepup_plan::close_names;
 
-use super::{BesideSpec, Machine, PathSpec, StageSpec};
+use super::{BesideSpec, Machine, PathSpec, StageSpec, WindowSpec};
 use crate::error::Fault;
 use crate::part::Part;
 use crate::ranged::Ranged;
@@ -13,6 +13,8 @@ use crate::unit::Dimension;
 
 /// Most of one thing in a machine, and most machines.
 pub(super) const COUNT_MAX: u32 = 1_000_000;
+/// The setting that says how many machines there are.
+pub(super) const HOSTS: &str = "hosts";
 /// Most often that payload crosses a resource.
 const TIMES_MAX: f64 = 1e6;
 /// Most paths within each other.
@@ -88,7 +90,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Follows what a path includes, to which `seen` leads; how many paths that are, each as often as it is there.
+    /// Follows what a path includes, to which `seen` leads; how many paths that are, each as often as it is
+    /// there.
     fn nested<'a>(
         &'a self,
         name: &'a str,
@@ -145,7 +148,6 @@ fn stage_fault(key: &str, stage: &StageSpec, part: &Part, currency: Currency) ->
             format!("it must be above 0 and at most {TIMES_MAX}"),
         ));
     }
-    let bytes = currency == Currency::Bytes;
     let per_byte: &[Dimension] = match currency {
         Currency::Cycles => &[Dimension::CyclesPerByte, Dimension::SecondsPerByte],
         Currency::Seconds => &[Dimension::SecondsPerByte],
@@ -187,19 +189,25 @@ fn stage_fault(key: &str, stage: &StageSpec, part: &Part, currency: Currency) ->
     if stage.random && capability.access_seconds == 0.0 && stage.crosses.is_none() {
         return Err(Fault::new(at("random"), format!("part {} has no time of access", part.name)));
     }
-    let Some(window) = &stage.window else { return Ok(()) };
-    if !bytes {
-        return Err(Fault::new(at("window"), format!("part {} is no bus", part.name)));
+    match &stage.window {
+        Some(_) if currency != Currency::Bytes => {
+            Err(Fault::new(at("window"), format!("part {} is no bus", part.name)))
+        }
+        Some(window) => window_fault(&at("window"), window),
+        None => Ok(()),
     }
+}
+
+fn window_fault(key: &str, window: &WindowSpec) -> Result<(), Fault> {
     for (name, value, dimension) in [
         ("outstanding", &window.outstanding, Dimension::Count),
         ("request", &window.request, Dimension::Bytes),
         ("round_trip", &window.round_trip, Dimension::Seconds),
     ] {
-        figure(&at(&format!("window.{name}")), name, value, &[dimension])?;
-        above_zero(&at(&format!("window.{name}")), value)?;
+        figure(&format!("{key}.{name}"), name, value, &[dimension])?;
+        above_zero(&format!("{key}.{name}"), value)?;
     }
-    figure(&at("window.behind"), "behind", &window.behind, &[Dimension::Bytes])
+    figure(&format!("{key}.behind"), "behind", &window.behind, &[Dimension::Bytes])
 }
 
 fn figure(key: &str, what: &str, figure: &Ranged, accepted: &[Dimension]) -> Result<(), Fault> {
@@ -225,6 +233,9 @@ pub(super) fn count(key: &str, count: u32) -> Result<(), Fault> {
 /// Names stand in settings, `disks.rate=20MB/s`.
 fn plain_name(key: &str, name: &str) -> Result<(), Fault> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name == HOSTS {
+        return Err(Fault::new(key, "this name means how many machines there are"));
+    }
     if !name.is_empty() && name.chars().all(is_plain) {
         return Ok(());
     }

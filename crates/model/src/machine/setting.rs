@@ -3,6 +3,7 @@
 use keepup_plan::close_names;
 
 use super::Machine;
+use super::check::HOSTS;
 use crate::catalogue;
 use crate::error::ModelError;
 use crate::formulas::store::Layout;
@@ -12,11 +13,11 @@ use crate::unit::Quantity;
 impl Machine {
     /// Changes one thing:
     /// `NAME=4` how many of a resource, `NAME=PART` what it is made of, `NAME.count=4`, `NAME.part=PART`,
-    /// `NAME.layout=raid5`, `NAME.FIGURE=20MB/s` one of its figures, `hosts=2`; of traffic beside it `NAME=on`,
-    /// `NAME=off` and `NAME.rate=50MB/s`.
+    /// `NAME.layout=raid5`, `NAME.FIGURE=20MB/s` one of its figures, `hosts=2`; of traffic beside it
+    /// `NAME=on`, `NAME=off` and `NAME.rate=50MB/s`.
     ///
-    /// Another part does not keep the figures that were set for the one before it, nor what masters waited for
-    /// on it, unless it is a bus of the same kind.
+    /// Another part does not keep the figures that were set for the one before it. A bus of the same kind
+    /// keeps what masters wait for on it, with its times; another kind does not.
     ///
     /// # Errors
     /// Unknown names, with close ones; a value that does not fit. The machine is then as it was.
@@ -42,7 +43,7 @@ impl Machine {
             Some((name, figure)) => (name, Some(figure)),
             None => (key, None),
         };
-        if key == "hosts" {
+        if key == HOSTS {
             self.hosts = count(value)?;
             return Ok(());
         }
@@ -60,7 +61,7 @@ impl Machine {
         }
         if !self.resource.contains_key(name) {
             let known = self.resource.keys().chain(self.beside.keys()).map(String::as_str);
-            let known: Vec<&str> = known.chain(["hosts"]).collect();
+            let known: Vec<&str> = known.chain([HOSTS]).collect();
             let close = close_names(name, known.iter().copied());
             let list = if close.is_empty() { known.join(", ") } else { close.join(", ") };
             return Err(format!("it has nothing that is called {name:?}\nhint: it has {list}"));

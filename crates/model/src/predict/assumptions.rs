@@ -31,7 +31,7 @@ pub fn assumptions(machine: &Machine, ask: &Ask) -> Result<Vec<Assumption>, Mode
             .then(|| format!("{} to {}", figure.unit.rounded(figure.low), figure.unit.rounded(figure.high))),
         source: word(figure.source).to_owned(),
         share: figure.has_range().then_some(share),
-        from: figure.from,
+        from: figure.from.clone(),
     });
     Ok(told.collect())
 }
