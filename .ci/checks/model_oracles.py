@@ -19,7 +19,7 @@ from decimal import Decimal, getcontext
 import simpy
 
 EVENT_BYTES = 1000.0
-SEEDS = range(1, 13)
+SEEDS = range(101, 117)
 ROUNDING = 1e-6
 STANDARD_ERRORS = 4.0
 ERROR_SHARE_MAX = {"fill_max": 0.25, "latency_max": 0.25}
