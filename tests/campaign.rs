@@ -112,7 +112,8 @@ fn every_cell_is_a_result_and_stands_beside_its_baseline() {
     assert_eq!(leftovers(here), 0);
     let text = keepup(here, &["campaign", "resume", campaign.to_str().unwrap()]);
     assert_eq!(text.code(), 0, "nothing is left: {text:#?}");
-    assert!(text.stdout.contains("CONFOUNDED: volume and way change at once; each alone: cells 3, 2"));
+    let confounded = "cell 4: volume and way change at once; each alone: cells 3, 2";
+    assert!(text.stdout.replace("\n    ", " ").contains(confounded), "{text:#?}");
     assert!(text.stdout.contains("8 of 8 runs"), "{text:#?}");
 }
 
@@ -297,7 +298,7 @@ fn a_cell_that_fails_is_told_and_the_rest_is_run() {
     std::fs::write(here.join("d.toml"), format!("{HALF}[stop]\nfailures = 1\n")).unwrap();
     let run = keepup(here, &["campaign", "run", "d.toml", "--out", "other"]);
     assert_eq!(run.code(), 4, "{run:#?}");
-    assert!(run.stdout.contains("stopped by its own rule: 1 runs failed"), "{run:#?}");
+    assert!(run.stdout.contains("Stopped by its own rule: 1 runs failed"), "{run:#?}");
     assert!(run.stdout.contains("2 of 4 runs"), "{run:#?}");
     std::fs::write(here.join("e.toml"), format!("{HALF}[stop]\nbytes = \"0 B\"\ntime = \"1 ms\"\n")).unwrap();
     let run = keepup(here, &["campaign", "run", "e.toml", "--out", "third", "--json"]);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use keepup_results::{
     Begun, CampaignSummary, Event, EventLog, Figure, Figures, Kind, ResultDirectory, StoredResult,
-    TestSummary, default_name,
+    TestSummary,
 };
 
 use crate::error::CampaignError;
@@ -50,25 +50,12 @@ impl CampaignDirectory {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn create(out: &Path, campaign: &Campaign, text: &str, begun: &Begun) -> Result<Self, CampaignError> {
-        fs::create_dir_all(out).map_err(CampaignError::io("make", out))?;
-        let path = out.join(default_name(&campaign.name, &begun.id, begun.created_unix_ns)?);
-        let directory = ResultDirectory::create(&path, &begun.id)?;
-        let lock = locked(&path)?;
-        let plan = path.join(PLAN);
+    pub fn create(out: &Path, text: &str, begun: &Begun) -> Result<Self, CampaignError> {
+        let (directory, log) =
+            ResultDirectory::begin(out, Kind::Campaign, CampaignSummary::SCHEMA_VERSION, begun)?;
+        let lock = locked(directory.path())?;
+        let plan = directory.path().join(PLAN);
         fs::write(&plan, text).map_err(CampaignError::io("write", &plan))?;
-        let mut log = directory.create_log()?;
-        log.append(&Event::Started {
-            t_unix_ns: begun.created_unix_ns,
-            schema_version: CampaignSummary::SCHEMA_VERSION,
-            tool_version: begun.tool_version.clone(),
-            id: begun.id.clone(),
-            kind: Kind::Campaign,
-            command: begun.command.clone(),
-            profile: campaign.name.clone(),
-            plan: begun.plan.clone(),
-            environment: begun.environment.clone(),
-        })?;
         Ok(Self { directory, log, _lock: lock })
     }
 

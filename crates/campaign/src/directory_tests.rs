@@ -18,7 +18,7 @@ fn begun(campaign: &Campaign) -> Begun {
 
 fn made(out: &Path) -> CampaignDirectory {
     let campaign = campaign(2, 2, "");
-    CampaignDirectory::create(out, &campaign, "the text", &begun(&campaign)).unwrap()
+    CampaignDirectory::create(out, "the text", &begun(&campaign)).unwrap()
 }
 
 fn run(cell: u32, repetition: u32) -> Event {

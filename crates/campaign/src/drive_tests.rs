@@ -52,7 +52,7 @@ fn directory(out: &Path) -> CampaignDirectory {
         plan: serde_json::to_value(&campaign).unwrap(),
         environment: serde_json::Value::Null,
     };
-    CampaignDirectory::create(out, &campaign, "", &begun).unwrap()
+    CampaignDirectory::create(out, "", &begun).unwrap()
 }
 
 #[test]

@@ -87,18 +87,7 @@ fn told(run: &RunDone) -> CampaignRun {
 
 /// Figures of all runs, values of one behind those of the other.
 fn pooled(runs: &[&RunDone]) -> Vec<Figure> {
-    let mut pooled: Vec<Figure> = Vec::new();
-    for figure in runs.iter().flat_map(|run| &run.figures) {
-        match pooled.iter_mut().find(|known| is_same(known, figure)) {
-            Some(known) => known.values.extend(&figure.values),
-            None => pooled.push(figure.clone()),
-        }
-    }
-    pooled
-}
-
-fn is_same(a: &Figure, b: &Figure) -> bool {
-    (&a.place, &a.what, a.quantity) == (&b.place, &b.what, b.quantity)
+    Figure::pooled(runs.iter().flat_map(|run| run.figures.iter().cloned()))
 }
 
 /// Every figure of a cell beside that of its baseline, repetition beside repetition.
@@ -144,7 +133,7 @@ fn places(figures: &[Figure]) -> Vec<&str> {
 }
 
 fn values<'a>(run: &'a RunDone, wanted: &Figure) -> Option<&'a [f64]> {
-    run.figures.iter().find(|figure| is_same(figure, wanted)).map(|figure| &figure.values[..])
+    run.figures.iter().find(|figure| figure.is_same(wanted)).map(|figure| &figure.values[..])
 }
 
 fn ratio(figure: &Figure, pairs: &[(f64, f64)]) -> Option<CampaignRatio> {

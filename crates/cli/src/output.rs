@@ -4,12 +4,20 @@ use std::io::{IsTerminal, Write};
 
 use keepup_campaign::quoted;
 use keepup_recording::reader::Recording;
+use keepup_report::{Style, terminal};
+use keepup_results::Stored;
 use keepup_stream::ledger::LossCause;
 
 /// Prints a result. A reader that went away has seen what it wanted.
 pub(crate) fn result(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+}
+
+/// Prints the page of a result.
+pub(crate) fn page(stored: &Stored) {
+    let style = Style { colour: colour(), width: width() };
+    result(terminal(stored, style).trim_end());
 }
 
 /// Prints one JSON object as the result.
@@ -84,7 +92,7 @@ pub(crate) fn report_error(error: &anyhow::Error) {
 }
 
 /// Whether colours belong on stdout.
-pub(crate) fn colour() -> bool {
+fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 

@@ -4,13 +4,30 @@
 //! Invariants: pure, no I/O, no clock, and randomness from a seed that is passed in; every number that is not
 //! computed has a source.
 
+mod catalogue;
 mod engine_error;
+mod error;
+pub mod formulas;
+mod machine;
 pub mod mva;
+mod part;
+mod ranged;
 pub mod simulate;
 mod solve;
 mod system;
+mod unit;
 pub mod vary;
 
+pub use catalogue::{catalogue, parse_parts, part};
 pub use engine_error::EngineError;
+pub use error::ModelError;
+pub use formulas::store::{Direction, Layout};
+pub use machine::{
+    Assembly, BesideSpec, Fitting, Machine, PathSpec, ResourceSpec, StageSpec, WindowSpec, machine,
+    machine_names,
+};
+pub use part::{Capability, Formula, Part, Want};
+pub use ranged::{Ranged, Source};
 pub use solve::{Gain, Limit, LimitKind, Solution, gains, solve};
 pub use system::{Currency, Flow, Resource, System, Use, Window};
+pub use unit::{Dimension, Quantity, Unit};

@@ -29,6 +29,8 @@ pub(crate) struct Chart {
     pub(crate) option: Value,
     /// The numbers.
     pub(crate) table: Table,
+    /// Whether a table of the page has the same numbers, so that text pages do without these.
+    pub(crate) is_told: bool,
     /// Pixels.
     pub(crate) height: u32,
 }
@@ -90,6 +92,7 @@ pub(crate) fn plot(across: &Axis, up: &Axis, series: &[Series], height: u32) -> 
         keys: keys(series),
         option,
         table: Table::default(),
+        is_told: false,
         height,
     }
 }

@@ -8,6 +8,8 @@ mod forest;
 mod latency;
 mod net;
 mod paper;
+mod predict;
+mod predict_papers;
 mod qualify;
 mod record;
 mod register;
@@ -44,6 +46,7 @@ pub(crate) fn document(stored: &Stored, history: &History) -> Document {
         Stored::Record(summary) => record::document(stored, summary, history),
         Stored::Campaign(summary) => campaign::document(stored, summary),
         Stored::Compare(summary) => compare::document(stored, summary),
+        Stored::Predict(summary) => predict::document(stored, summary),
     }
 }
 
@@ -64,7 +67,9 @@ pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
 /// is empty then goes.
 fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
     let undrawn = |item: Item| match item {
-        Item::Chart(chart) if chart.table.rows.len() <= CHART_ROWS_MAX => Some(Item::Table(chart.table)),
+        Item::Chart(chart) if !chart.is_told && chart.table.rows.len() <= CHART_ROWS_MAX => {
+            Some(Item::Table(chart.table))
+        }
         Item::Chart(_) => None,
         other => Some(other),
     };

@@ -9,6 +9,8 @@ use crate::page::{Cell, Fact, Headline, Item, Page, Table, Tone};
 const WIDTH_MIN: usize = 60;
 /// Narrowest last column of a table before it runs over the edge.
 const LAST_COLUMN_MIN: usize = 16;
+/// Rows of a table that are shown; the other forms of a report have more.
+const ROWS_MAX: usize = 100;
 const INDENT: usize = 2;
 const GAP: &str = "  ";
 
@@ -88,13 +90,18 @@ impl Pen {
     }
 
     fn table(&mut self, table: &Table) {
-        let rows: Vec<Vec<Cell>> = table.rows.iter().map(|row| row.iter().map(cleaned).collect()).collect();
+        let shown = table.rows.iter().take(ROWS_MAX);
+        let rows: Vec<Vec<Cell>> = shown.map(|row| row.iter().map(cleaned).collect()).collect();
         let widths = self.widths(table, &rows);
         if table.columns.iter().any(|column| !column.title.is_empty()) {
             let titles: Vec<Cell> = table.columns.iter().map(|column| clean(&column.title).into()).collect();
             self.row(table, &widths, &titles);
         }
         rows.iter().for_each(|row| self.row(table, &widths, row));
+        let more = table.rows.len() - rows.len();
+        if more > 0 {
+            self.line(INDENT, &format!("... {more} more rows: keepup report RESULT --markdown"));
+        }
     }
 
     /// Every column as wide as its widest cell, but the last one only as wide as there is room.

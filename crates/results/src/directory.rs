@@ -12,8 +12,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ResultsError;
+use crate::event::Event;
 use crate::log::{EventLog, EventReader};
-use crate::summary::SCHEMA_VERSION;
+use crate::summary::{Kind, SCHEMA_VERSION};
+use crate::test::Begun;
 
 /// File whose presence says that keepup made the directory.
 pub(crate) const MARKER: &str = ".keepup-result";
@@ -62,6 +64,33 @@ pub struct ResultDirectory {
 }
 
 impl ResultDirectory {
+    /// Makes a directory of its own below `out` for what begins now, and a log that begins with it.
+    ///
+    /// # Errors
+    /// The workload's name or the id is not fit to be part of a file name, or the system refuses.
+    pub fn begin(
+        out: &Path,
+        kind: Kind,
+        schema_version: u32,
+        begun: &Begun,
+    ) -> Result<(Self, EventLog), ResultsError> {
+        let name = default_name(&begun.workload, &begun.id, begun.created_unix_ns)?;
+        let directory = Self::create(&out.join(name), &begun.id)?;
+        let mut log = directory.create_log()?;
+        log.append(&Event::Started {
+            t_unix_ns: begun.created_unix_ns,
+            schema_version,
+            tool_version: begun.tool_version.clone(),
+            id: begun.id.clone(),
+            kind,
+            command: begun.command.clone(),
+            profile: begun.workload.clone(),
+            plan: begun.plan.clone(),
+            environment: begun.environment.clone(),
+        })?;
+        Ok((directory, log))
+    }
+
     /// Makes the directory, its parents too, and marks it as keepup's. One that exists must be empty.
     ///
     /// # Errors

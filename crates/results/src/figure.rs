@@ -115,6 +115,27 @@ pub trait Figures {
     fn figures(&self) -> Vec<Figure>;
 }
 
+impl Figure {
+    /// Whether the other is of the same thing in the same place.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.place, &self.what, self.quantity) == (&other.place, &other.what, other.quantity)
+    }
+
+    /// Figures of several runs as those of one: values of the same thing behind each other.
+    #[must_use]
+    pub fn pooled(figures: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut pooled: Vec<Self> = Vec::new();
+        for figure in figures {
+            match pooled.iter_mut().find(|known| known.is_same(&figure)) {
+                Some(known) => known.values.extend(figure.values),
+                None => pooled.push(figure),
+            }
+        }
+        pooled
+    }
+}
+
 /// Figures under way: values of the same quantity of the same thing come together, in the order in which
 /// each first came.
 #[derive(Debug, Default)]
@@ -124,10 +145,10 @@ impl Collected {
     /// Adds a value, where there is one.
     pub(crate) fn add(&mut self, place: &str, what: &str, quantity: Quantity, value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
-        let same = |figure: &&mut Figure| {
-            figure.place == place && figure.what == what && figure.quantity == quantity
+        let is_same = |figure: &&mut Figure| {
+            (figure.place.as_str(), figure.what.as_str(), figure.quantity) == (place, what, quantity)
         };
-        match self.0.iter_mut().find(same) {
+        match self.0.iter_mut().find(is_same) {
             Some(figure) => figure.values.push(value),
             None => self.0.push(Figure {
                 place: place.to_owned(),

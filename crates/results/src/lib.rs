@@ -23,6 +23,7 @@ mod load;
 mod log;
 mod net;
 mod paper;
+mod predict;
 mod record;
 mod register;
 mod replay;
@@ -61,6 +62,10 @@ pub use net::{
 };
 pub use paper::{
     PaperAnswer, PaperCell, PaperClaim, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,
+};
+pub use predict::{
+    Assumption, ContradictedClaim, Enough, MoreOf, OpenCell, Origin, PredictSummary, PredictedBuffer,
+    PredictedCell, PredictedMachine, PredictedPapers, PredictedPart, Prediction, Skill,
 };
 pub use record::{RecordFirst, RecordMoment, RecordPlacement, RecordReadBack, RecordRun, RecordSummary};
 pub use register::{

@@ -11,6 +11,7 @@ use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
 use crate::example::fit;
 use crate::net::NetSummary;
+use crate::predict::PredictSummary;
 use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
@@ -37,6 +38,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("register.schema.json", &schema_of::<RegisterSummary>());
     committed("replay.schema.json", &schema_of::<ReplaySummary>());
     committed("compare.schema.json", &schema_of::<CompareSummary>());
+    committed("predict.schema.json", &schema_of::<PredictSummary>());
     committed("soak.schema.json", &schema_of::<SoakSummary>());
 }
 

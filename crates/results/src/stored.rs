@@ -18,6 +18,7 @@ use crate::error::ResultsError;
 use crate::event::Event;
 use crate::figure::{Figure, Figures};
 use crate::net::NetSummary;
+use crate::predict::PredictSummary;
 use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
@@ -61,6 +62,8 @@ pub enum Stored {
     Campaign(Box<CampaignSummary>),
     /// Results beside each other.
     Compare(Box<CompareSummary>),
+    /// A prediction.
+    Predict(Box<PredictSummary>),
 }
 
 /// What every result says of itself.
@@ -136,6 +139,7 @@ impl Stored {
             Kind::Soak => boxed(value).map(Self::Soak),
             Kind::Campaign => boxed(value).map(Self::Campaign),
             Kind::Compare => boxed(value).map(Self::Compare),
+            Kind::Predict => boxed(value).map(Self::Predict),
         }
         .map_err(damaged)
     }
@@ -151,6 +155,7 @@ impl Stored {
             Self::Soak(summary) => (&**summary, &**summary),
             Self::Campaign(summary) => (&**summary, &**summary),
             Self::Compare(summary) => (&**summary, &**summary),
+            Self::Predict(summary) => (&**summary, &**summary),
         }
     }
 }
@@ -248,7 +253,7 @@ fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored
             Ok(Stored::Replay(Box::new(summary)))
         }
         Kind::Campaign => Err(cut("can be gone on with: keepup campaign resume DIR")),
-        Kind::Qualify | Kind::Register | Kind::Soak | Kind::Compare => {
+        Kind::Qualify | Kind::Register | Kind::Soak | Kind::Compare | Kind::Predict => {
             Err(cut("what it measured is known in the end only"))
         }
     }

@@ -123,6 +123,8 @@ pub enum Kind {
     Campaign,
     /// Results beside each other.
     Compare,
+    /// What the capacity model says.
+    Predict,
 }
 
 /// The answer to "can this machine keep up with this detector?".

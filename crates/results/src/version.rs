@@ -11,6 +11,7 @@ use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::net::NetSummary;
+use crate::predict::PredictSummary;
 use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
@@ -42,7 +43,7 @@ const STEPS: &[Step] = &[
 
 /// Every kind.
 #[cfg(test)]
-pub(crate) const ALL: [Kind; 9] = [
+pub(crate) const ALL: [Kind; 10] = [
     Kind::Qualify,
     Kind::Disk,
     Kind::Net,
@@ -52,6 +53,7 @@ pub(crate) const ALL: [Kind; 9] = [
     Kind::Soak,
     Kind::Campaign,
     Kind::Compare,
+    Kind::Predict,
 ];
 
 /// Today's version of a kind.
@@ -66,6 +68,7 @@ pub(crate) fn current(kind: Kind) -> u64 {
         Kind::Soak => SoakSummary::SCHEMA_VERSION,
         Kind::Campaign => CampaignSummary::SCHEMA_VERSION,
         Kind::Compare => COMPARE_SCHEMA_VERSION,
+        Kind::Predict => PredictSummary::SCHEMA_VERSION,
     })
 }
 

@@ -102,8 +102,16 @@ impl Program {
     ///
     /// # Panics
     /// When that takes too long; the child is killed then.
-    pub fn wait(mut self) -> Run {
-        let ended = match self.child.wait(LIMIT) {
+    pub fn wait(self) -> Run {
+        self.wait_for(LIMIT)
+    }
+
+    /// Waits for the end of a program that may work for so long.
+    ///
+    /// # Panics
+    /// When it takes longer; the child is killed then.
+    pub fn wait_for(mut self, limit: Duration) -> Run {
+        let ended = match self.child.wait(limit) {
             Ok(Some(ended)) => ended,
             other => panic!("child {} did not end ({other:?}); heard {:#?}", self.id(), self.heard),
         };

@@ -22,7 +22,7 @@ pub(crate) struct Spent {
     pub(crate) seconds: f64,
     /// CPU of this process, its kernel workers included.
     pub(crate) cpu_seconds: f64,
-    /// CPU of the whole machine, in steps of a tick of each core.
+    /// CPU of the whole machine: all that no core idled, in steps of 10 ms of each.
     pub(crate) machine_cpu_seconds: Option<f64>,
     /// Of that, deferred interrupts.
     pub(crate) softirq_seconds: Option<f64>,
@@ -69,9 +69,8 @@ impl SpentClock {
         let (Some(before), Some(after)) = (&self.cores, cores()) else { return spent };
         for (before, after) in before.iter().zip(&after).filter(|(b, a)| b.core == a.core) {
             let passed = after.since(before);
-            let busy = passed.user_ns + passed.system_ns + passed.irq_ns + passed.softirq_ns;
             let add = |sum: &mut Option<f64>, ns| *sum = Some(sum.unwrap_or(0.0) + seconds(ns));
-            add(&mut spent.machine_cpu_seconds, busy);
+            add(&mut spent.machine_cpu_seconds, passed.busy_ns());
             add(&mut spent.softirq_seconds, passed.softirq_ns);
             add(&mut spent.steal_seconds, passed.steal_ns);
             spent.cores = Some(spent.cores.unwrap_or(0) + 1);

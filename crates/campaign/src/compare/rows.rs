@@ -2,7 +2,7 @@
 use keepup_measure::stats::{CHANCE_MAX, Pairing, VALUES_MIN, compare, median};
 use keepup_results::{Better, Change, ComparedCell, ComparedRatio, ComparedRow, Figure, Quantity};
 
-use super::systems::{System, is_same};
+use super::systems::System;
 
 /// Resamples of a bootstrap; its seed is fixed, so that the same results give the same text.
 const RESAMPLES: u32 = 2000;
@@ -12,7 +12,7 @@ const SEED: u64 = 1;
 pub(super) fn of(systems: &[System], only: Option<&str>, notes: &mut Vec<String>) -> Vec<ComparedRow> {
     let mut keys: Vec<&Figure> = Vec::new();
     for figure in systems.iter().flat_map(|system| &system.figures) {
-        if !keys.iter().any(|known| is_same(known, figure)) {
+        if !keys.iter().any(|known| known.is_same(figure)) {
             keys.push(figure);
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn name(row: &ComparedRow) -> String {
 
 fn row(systems: &[System], key: &Figure) -> ComparedRow {
     let found: Vec<Option<&Figure>> =
-        systems.iter().map(|system| system.figures.iter().find(|figure| is_same(figure, key))).collect();
+        systems.iter().map(|system| system.figures.iter().find(|figure| figure.is_same(key))).collect();
     let base = found.first().copied().flatten();
     let cells = systems.iter().zip(&found).enumerate().map(|(number, (system, figure))| {
         let values = figure.map(|figure| figure.values.clone())?;

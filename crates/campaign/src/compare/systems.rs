@@ -118,18 +118,8 @@ fn put_together(system: &mut System, name: &str, result: &StoredResult) -> Resul
         });
     }
     system.results.extend(more.results);
-    for figure in more.figures {
-        match system.figures.iter_mut().find(|known| is_same(known, &figure)) {
-            Some(known) => known.values.extend(figure.values),
-            None => system.figures.push(figure),
-        }
-    }
+    system.figures = Figure::pooled(std::mem::take(&mut system.figures).into_iter().chain(more.figures));
     Ok(())
-}
-
-/// Whether two figures are of the same thing.
-pub(super) fn is_same(a: &Figure, b: &Figure) -> bool {
-    (&a.place, &a.what, a.quantity) == (&b.place, &b.what, b.quantity)
 }
 
 /// The places of one result, which took turns; one place stays as it is.
@@ -189,7 +179,11 @@ fn loads_of(summary: &Stored) -> Vec<String> {
         }
         Stored::Soak(summary) => summary.loads.iter().map(|load| load.spec.clone()).collect(),
         // A replay's places tell of their loads themselves; registers have none.
-        Stored::Replay(_) | Stored::Register(_) | Stored::Campaign(_) | Stored::Compare(_) => Vec::new(),
+        Stored::Replay(_)
+        | Stored::Register(_)
+        | Stored::Campaign(_)
+        | Stored::Compare(_)
+        | Stored::Predict(_) => Vec::new(),
     };
     loads.sort();
     loads.dedup();

@@ -70,6 +70,8 @@ fn limits() -> impl Iterator<Item = String> {
     let limits = [
         "the network is this machine's loopback, and the logger's source runs on the same processors as the \
          logger: no card, no switch and no second machine took part",
+        "the page cache was looked for up to twice the memory of the paper's machine, at full scale: this \
+         machine's may be larger than what the table shows",
         "files at once are written through the page cache and read cold from the disk; a file counts as \
          written when it is durable, where the paper stopped at the program's end",
         "the throttled writers and their reader went past the page cache, with up to four events under way \

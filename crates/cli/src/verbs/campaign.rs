@@ -14,13 +14,12 @@ use keepup_campaign::{
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
-use keepup_report::{Style, terminal};
 use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 
 use self::runner::Child;
 use crate::exit::Exit;
 use crate::forecast::foretell;
-use crate::output::{colour, command, json, result, say, width};
+use crate::output::{command, json, page, result, say};
 use crate::signals::stop_flag;
 
 /// Run a matrix of measurements in turns: configurations against tests, each compared with a baseline
@@ -136,7 +135,7 @@ pub(super) fn start(campaign: Campaign, text: &str, how: &How<'_>) -> anyhow::Re
         plan: serde_json::to_value(&campaign).context("cannot encode the campaign")?,
         environment: serde_json::to_value(environment).unwrap_or_default(),
     };
-    let directory = CampaignDirectory::create(how.out, &campaign, text, &begun)?;
+    let directory = CampaignDirectory::create(how.out, text, &begun)?;
     Sitting { state, begun, directory, stop, is_json: how.json }.sit()
 }
 
@@ -209,11 +208,7 @@ impl Sitting {
         self.directory.finish(&summary)?;
         match self.is_json {
             true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-            false if summary.paper.is_some() => {
-                let style = Style { colour: colour(), width: width() };
-                result(&terminal(&Stored::Campaign(Box::new(summary.clone())), style));
-            }
-            false => result(&table::page(&summary)),
+            false => page(&Stored::Campaign(Box::new(summary.clone()))),
         }
         let path = self.directory.path().display();
         super::report::keep(self.directory.path());

@@ -1,16 +1,14 @@
 //! `keepup compare`: results beside each other.
-mod table;
-
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use keepup_campaign::{Candidate, CompareOptions, compare, published_systems, workload_of};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::id::Id;
-use keepup_results::{CompareSummary, Event, Headed, ResultDirectory, StoredResult, default_name, rfc3339};
+use keepup_results::{Begun, CompareSummary, Event, Kind, ResultDirectory, Stored, StoredResult, rfc3339};
 
 use crate::exit::Exit;
-use crate::output::{command, json, result, say};
+use crate::output::{command, json, page, say};
 
 /// Compare results: what differs between the machines first, then every figure, with what chance explains
 ///
@@ -86,7 +84,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     match args.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the comparison")?),
-        false => result(&table::page(&summary)),
+        false => page(&Stored::Compare(Box::new(summary.clone()))),
     }
     if let Some(out) = &args.out {
         say(&format!("result: {}", keep(out, &summary, created_unix_ns)?.display()));
@@ -134,22 +132,16 @@ fn named(argument: &str) -> (String, PathBuf) {
 }
 
 fn keep(out: &Path, summary: &CompareSummary, created_unix_ns: u64) -> anyhow::Result<PathBuf> {
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let id = Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned();
-    let directory = ResultDirectory::create(&out.join(default_name("compare", &id, created_unix_ns)?), &id)?;
-    let mut log = directory.create_log()?;
-    let head = summary.head();
-    log.append(&Event::Started {
-        t_unix_ns: created_unix_ns,
-        schema_version: summary.schema_version,
+    let begun = Begun {
+        id: Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned(),
         tool_version: summary.tool_version.clone(),
-        id,
-        kind: head.kind,
+        created_unix_ns,
         command: summary.command.clone(),
-        profile: summary.workload.clone(),
+        workload: "compare".into(),
         plan: serde_json::Value::Null,
         environment: serde_json::Value::Null,
-    })?;
+    };
+    let (directory, mut log) = ResultDirectory::begin(out, Kind::Compare, summary.schema_version, &begun)?;
     log.append(&Event::Finished { t_unix_ns: created_unix_ns, verdict: None })?;
     log.finish()?;
     directory.write_summary(summary)?;

@@ -11,7 +11,6 @@ use keepup_qualify::qualify;
 use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
-use keepup_report::{Style, terminal};
 use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::preflight::check;
@@ -20,7 +19,7 @@ use crate::args::{Cpus, Recording, cpus, default_volume, size, span};
 use crate::exit::Exit;
 use crate::forecast::{forecast, foretell};
 use crate::loads::{LoadArgs, announce};
-use crate::output::{colour, command, json, result, say, width};
+use crate::output::{command, json, page, say};
 use crate::progress::Status;
 use crate::signals::stop_flag;
 
@@ -105,10 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (summary, generator_limited) = outcome?;
     match args.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => {
-            let style = Style { colour: colour(), width: width() };
-            result(&terminal(&Stored::Qualify(Box::new(summary.clone())), style));
-        }
+        false => page(&Stored::Qualify(Box::new(summary.clone()))),
     }
     super::report::keep(Path::new(&summary.result_directory));
     for load in summary.loads.iter().filter(|load| load.session.failure.is_some()) {

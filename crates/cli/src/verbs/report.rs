@@ -2,11 +2,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use keepup_report::{History, Style, badge, html, markdown, terminal};
+use keepup_report::{History, badge, html, markdown};
 use keepup_results::{ResultDirectory, ResultsError, StoredResult};
 
 use crate::exit::Exit;
-use crate::output::{colour, result, say, width};
+use crate::output::{page, result, say};
 
 /// The page that a result gets by itself.
 const PAGE: &str = "report.html";
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else if args.badge {
         result(badge(&stored.summary).trim_end());
     } else {
-        result(terminal(&stored.summary, Style { colour: colour(), width: width() }).trim_end());
+        page(&stored.summary);
     }
     Ok(Exit::Done)
 }

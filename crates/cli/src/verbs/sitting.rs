@@ -10,7 +10,7 @@ use keepup_measure::cpu::{CoreTimes, core_usage};
 use keepup_measure::environment::Environment;
 use keepup_measure::sampler::Sampler;
 use keepup_recording::id::Id;
-use keepup_results::{Begun, Ended, Event, EventLog, Kind, ResultDirectory, TestSummary, default_name};
+use keepup_results::{Begun, Ended, Event, EventLog, Kind, ResultDirectory, TestSummary};
 use keepup_workload::Context;
 
 use crate::args::Outlet;
@@ -113,21 +113,7 @@ struct Kept {
 impl Kept {
     /// Makes a directory of its own below `out`.
     fn begin<S: TestSummary>(out: &Path, begun: &Begun) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-        let name = default_name(&begun.workload, &begun.id, begun.created_unix_ns)?;
-        let directory = ResultDirectory::create(&out.join(name), &begun.id)?;
-        let mut log = directory.create_log()?;
-        log.append(&Event::Started {
-            t_unix_ns: begun.created_unix_ns,
-            schema_version: S::SCHEMA_VERSION,
-            tool_version: begun.tool_version.clone(),
-            id: begun.id.clone(),
-            kind: S::KIND,
-            command: begun.command.clone(),
-            profile: begun.workload.clone(),
-            plan: begun.plan.clone(),
-            environment: begun.environment.clone(),
-        })?;
+        let (directory, log) = ResultDirectory::begin(out, S::KIND, S::SCHEMA_VERSION, begun)?;
         let log = Arc::new(Mutex::new(log));
         // A trial watches them itself, beside its rates. A test whose processors nobody watches is a test all
         // the same.

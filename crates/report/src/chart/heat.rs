@@ -63,6 +63,7 @@ pub(crate) fn heat(map: &Heat) -> Chart {
         keys: Vec::new(),
         option,
         table: Table::default(),
+        is_told: false,
         height: height + 26 + 78,
     }
 }

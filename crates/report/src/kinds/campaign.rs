@@ -18,6 +18,8 @@ use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 const BARS_MAX: usize = 60;
 /// Things that are drawn, each in a chart of its own.
 const CHARTS_MAX: usize = 6;
+/// Things that have a column in the table of cells.
+const COLUMNS: usize = 3;
 /// Things that are looked through for them.
 const THINGS_MAX: usize = 200;
 const ROWS_MAX: usize = 600;
@@ -74,12 +76,13 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
         sentences: vec![
             summary.title.clone(),
             format!(
-                "{} of {} runs over {} in {}; {} failed, {} left.",
+                "{} of {} runs over {} in {}; {} failed, {} not needed, {} left.",
                 totals.runs,
                 totals.planned,
                 plural(u64::from(totals.cells), "cell"),
                 seconds(totals.seconds),
                 totals.failed,
+                totals.spared,
                 totals.left
             ),
         ],
@@ -88,7 +91,9 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
         ..Found::default()
     };
     let things = things(summary);
-    let drawn = things.iter().take(CHARTS_MAX).filter_map(|thing| one(summary, thing));
+    let drawn = (0..CHARTS_MAX)
+        .zip(&things)
+        .filter_map(|(number, thing)| Some(Chart { is_told: number < COLUMNS, ..one(summary, thing)? }));
     let measured = charts("What the cells measured", drawn.collect::<Vec<_>>());
     found.blocks.extend(measured.map(|block| Block { is_beside: true, ..block }));
     found.blocks.extend(charts("Beside the baseline", ratios(summary)));
@@ -129,14 +134,10 @@ fn cautions(summary: &CampaignSummary) -> Vec<String> {
         .iter()
         .filter(|cell| cell.confounded)
         .take(20)
-        .map(|cell| cell.number.to_string())
+        .map(|cell| format!("cell {}: {}", cell.number, confounded(cell)))
         .collect();
     if !confounded.is_empty() {
-        cautions.push(format!(
-            "Confounded, for more than one thing changed at once: cells {}. No ratio of theirs tells \
-             which did it.",
-            confounded.join(", ")
-        ));
+        cautions.push(format!("No ratio of these tells what did it. {}.", confounded.join("; ")));
     }
     if summary.totals.skipped > 0 {
         cautions.push(format!(
@@ -152,6 +153,19 @@ fn cautions(summary: &CampaignSummary) -> Vec<String> {
         cautions.push("With fewer than five runs of each cell no difference is taken as shown.".to_owned());
     }
     cautions
+}
+
+/// What changed at once, and which cells change one of it alone.
+fn confounded(cell: &CampaignCell) -> String {
+    let numbers = |cells: &[u32]| cells.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match (cell.changed.len(), cell.alone.is_empty()) {
+        (0 | 1, _) => format!("{} change at once", cell.settings.join(" and ")),
+        (_, true) => format!("{} change at once", cell.changed.join(" and ")),
+        (_, false) => {
+            let alone = numbers(&cell.alone);
+            format!("{} change at once; each alone: cells {alone}", cell.changed.join(" and "))
+        }
+    }
 }
 
 /// What most cells have, rates before anything else, in the order of the first cell that has it.
@@ -268,7 +282,7 @@ fn ratios(summary: &CampaignSummary) -> Option<Chart> {
 
 /// Every cell with what it measured first.
 fn cells(summary: &CampaignSummary, things: &[Thing<'_>]) -> Block {
-    let shown = things.get(..things.len().min(3)).unwrap_or_default();
+    let shown = things.get(..things.len().min(COLUMNS)).unwrap_or_default();
     let mut columns = vec![right("cell")];
     columns.extend(summary.axes.iter().map(|axis| left(axis.name.clone())));
     columns.push(right("runs"));
@@ -302,7 +316,7 @@ fn state(cell: &CampaignCell) -> Cell {
         return Cell::toned(format!("failed: {}", run.why.as_deref().unwrap_or_default()), Tone::Bad);
     }
     if cell.confounded {
-        return Cell::toned(format!("confounded: {}", cell.changed.join(", ")), Tone::Doubtful);
+        return Cell::toned(format!("confounded: {}", confounded(cell)), Tone::Doubtful);
     }
     cell.baseline.map_or_else(String::new, |number| format!("beside cell {number}")).into()
 }

@@ -1,7 +1,8 @@
 //! The page of a comparison: what differs between the systems first, then how their figures compare.
 
 use keepup_results::{
-    Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex, ComparedRow, Stored,
+    Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex, ComparedLimit, ComparedRow,
+    Stored,
 };
 
 use super::common::{self, Found, charts, told};
@@ -12,6 +13,10 @@ use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
 
 const ROWS_MAX: usize = 600;
 const NAME_CHARACTERS_MAX: usize = 40;
+/// Differences and figures beyond the limit that are named; the result has all.
+const NAMED_MAX: usize = 8;
+/// Above this share of the mean, the scatter of a system's values is told.
+const SCATTER: f64 = 0.05;
 
 pub(super) fn document(stored: &Stored, summary: &CompareSummary) -> Document {
     let mut found = Found {
@@ -25,8 +30,9 @@ pub(super) fn document(stored: &Stored, summary: &CompareSummary) -> Document {
     };
     found.blocks.extend(charts("One index for each system", indices(summary)));
     let others = summary.systems.iter().enumerate().skip(1);
-    let drawn: Vec<Chart> =
-        others.filter_map(|(number, system)| ratios(summary, number, &system.name)).collect();
+    // The table of medians tells them too.
+    let drawn = others.filter_map(|(number, system)| ratios(summary, number, &system.name));
+    let drawn: Vec<Chart> = drawn.map(|chart| Chart { is_told: true, ..chart }).collect();
     found.blocks.extend(charts("Every figure beside the baseline's", drawn));
     found.blocks.push(systems(summary));
     found.blocks.push(rows(summary));
@@ -44,8 +50,7 @@ fn answer(summary: &CompareSummary) -> (String, Tone) {
 }
 
 fn sentences(summary: &CompareSummary) -> Vec<String> {
-    let mut sentences: Vec<String> =
-        summary.not_ranked.iter().map(|why| format!("There is no ranking: {why}.")).collect();
+    let mut sentences: Vec<String> = summary.not_ranked.iter().flat_map(|why| not_ranked(why)).collect();
     let baseline = summary.systems.first().map_or("the baseline", |system| system.name.as_str());
     for index in summary.indices.iter().filter(|index| index.system != baseline) {
         let Some(value) = index.index else { continue };
@@ -61,11 +66,33 @@ fn sentences(summary: &CompareSummary) -> Vec<String> {
             index.worse
         ));
     }
-    if let Some(limit) = &summary.limit {
-        sentences
-            .extend(limit.failed.iter().take(5).map(|what| format!("Below {}: {what}.", short(limit.below))));
-    }
+    sentences.extend(summary.limit.iter().flat_map(limit));
     sentences
+}
+
+/// Why, and what helps.
+fn not_ranked(why: &str) -> Vec<String> {
+    let mut parts = why.split("\nhint: ");
+    let first = parts.next().map(|why| format!("Not ranked: {why}."));
+    first.into_iter().chain(parts.map(|hint| format!("Hint: {hint}."))).collect()
+}
+
+/// What is below the limit.
+fn limit(limit: &ComparedLimit) -> Vec<String> {
+    let below = short(limit.below);
+    let named = |lead: String, names: &[String]| {
+        let shown = names.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join("; ");
+        let more = names.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        (!names.is_empty()).then(|| format!("{lead}: {shown}{more}."))
+    };
+    let failed = named(format!("Below {below} of the baseline"), &limit.failed);
+    let open = named(format!("May be below {below}, which chance may explain"), &limit.open);
+    let sentences: Vec<String> = failed.into_iter().chain(open).collect();
+    match sentences.is_empty() {
+        true => vec![format!("Nothing is below {below} of the baseline.")],
+        false => sentences,
+    }
 }
 
 /// In what the systems differ, what was not declared first.
@@ -79,8 +106,8 @@ fn differences(summary: &CompareSummary) -> Block {
             (shorten(&one.value, NAME_CHARACTERS_MAX), shorten(&one.baseline, NAME_CHARACTERS_MAX));
         format!("{}, {} ({declared}): {value} instead of {baseline}", one.system, one.item)
     };
-    let more = sorted.len().saturating_sub(8);
-    let mut list: Vec<String> = sorted.iter().take(8).map(told).collect();
+    let more = sorted.len().saturating_sub(NAMED_MAX);
+    let mut list: Vec<String> = sorted.iter().take(NAMED_MAX).map(told).collect();
     if more > 0 {
         list.push(format!("and {more} more"));
     }
@@ -168,19 +195,27 @@ fn systems(summary: &CompareSummary) -> Block {
     Block::new("The systems", vec![Item::Table(Table { columns, rows: rows.collect() })])
 }
 
-fn rows(summary: &CompareSummary) -> Block {
-    let cell = |row: &ComparedRow, cell: Option<&ComparedCell>| -> Cell {
-        let Some(cell) = cell else { return "".into() };
-        let value = told(row.quantity, cell.median);
-        let Some(beside) = cell.beside else { return value.into() };
-        let (words, shown) = words(beside.change);
-        let tone = match shown {
-            Shown::Better => Tone::Good,
-            Shown::Worse => Tone::Bad,
-            Shown::Nothing => Tone::Plain,
-        };
-        Cell::toned(format!("{value} ({}, {words})", short(beside.ratio)), tone)
+/// A median with its scatter where that is large, its ratio with the interval, and what that shows.
+fn cell(row: &ComparedRow, cell: Option<&ComparedCell>) -> Cell {
+    let Some(cell) = cell else { return "".into() };
+    let mut value = told(row.quantity, cell.median);
+    if let Some(variation) = cell.variation.filter(|variation| *variation > SCATTER) {
+        value.push_str(&format!(" ±{:.0} %", 100.0 * variation));
+    }
+    let Some(beside) = cell.beside else { return value.into() };
+    let (words, shown) = words(beside.change);
+    let tone = match shown {
+        Shown::Better => Tone::Good,
+        Shown::Worse => Tone::Bad,
+        Shown::Nothing => Tone::Plain,
     };
+    let interval = beside.lower.zip(beside.upper);
+    let interval = interval.map(|(lower, upper)| format!(" ({} to {})", short(lower), short(upper)));
+    let ratio = format!("{}{}", short(beside.ratio), interval.unwrap_or_default());
+    Cell::toned(format!("{value}, {ratio}, {words}"), tone)
+}
+
+fn rows(summary: &CompareSummary) -> Block {
     let row = |row: &ComparedRow| -> Vec<Cell> {
         let cells = (0..summary.systems.len()).map(|n| cell(row, row.cells.get(n).and_then(Option::as_ref)));
         std::iter::once(Cell::from(name(row))).chain(cells).collect()
@@ -192,5 +227,11 @@ fn rows(summary: &CompareSummary) -> Block {
     if summary.rows.len() > ROWS_MAX {
         items.push(Item::Text(format!("{} more rows are in the result.", summary.rows.len() - ROWS_MAX)));
     }
+    items.push(Item::Text(
+        "Each median with the standard deviation of its values where that is above 5 %, its ratio to the \
+         baseline's (more than 1 is better) with the interval of 95 %, and what that shows: a difference \
+         where chance does not explain it."
+            .to_owned(),
+    ));
     Block::new("Medians, and their ratio to the baseline's", items)
 }

@@ -60,6 +60,7 @@ fn lines(history: &History, end: f64, time: Scale, pool_bytes: Option<f64>) -> O
         keys,
         option,
         table: table(history, time, end),
+        is_told: false,
         height,
     })
 }

@@ -11,6 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 fn core(busy_ns: u64, idle_ns: u64) -> Vec<CoreTimes> {
     vec![CoreTimes {
         core: 3,
+        read_ns: busy_ns + idle_ns,
         user_ns: busy_ns,
         system_ns: 0,
         irq_ns: 0,

@@ -1,10 +1,7 @@
-//! Campaigns for people: the list of cells, a line for each run, the table at the end.
-use std::fmt::Write as _;
-
+//! Campaigns for people: the list of cells, a line for each run, how far it is.
 use keepup_campaign::{Forecast, Forecasts, News, Progress, State};
-use keepup_measure::stats::median;
 use keepup_plan::units::Bytes;
-use keepup_results::{Begun, CampaignCell, CampaignRatio, CampaignSummary, Figure, Quantity, rfc3339};
+use keepup_results::{Begun, rfc3339};
 
 /// What a whole campaign costs, with a line for each cell.
 pub(super) fn forecast(state: &State, forecasts: &Forecasts) -> Forecast {
@@ -128,104 +125,6 @@ pub(super) fn status_json(state: &State, is_running: bool) -> serde_json::Value 
         "seconds": progress.seconds,
         "seconds_left": progress.seconds_left,
     })
-}
-
-/// The whole result.
-pub(super) fn page(summary: &CampaignSummary) -> String {
-    let mut lines = vec![summary.title.clone()];
-    for cell in &summary.cells {
-        lines.push(String::new());
-        lines.extend(cell_lines(summary, cell));
-    }
-    let totals = &summary.totals;
-    lines.push(String::new());
-    lines.push(format!(
-        "{} of {} runs in {}, {} failed, {} not needed, {} left; {} of {} cells left out",
-        totals.runs,
-        totals.planned,
-        time(totals.seconds),
-        totals.failed,
-        totals.spared,
-        totals.left,
-        totals.skipped,
-        totals.cells
-    ));
-    lines.extend(totals.stopped.as_ref().map(|why| format!("stopped by its own rule: {why}")));
-    if !summary.baseline.is_empty() {
-        lines.push(
-            "ratio: to the baseline's, pair by pair, more than 1 is better; [interval of 95 %]; *: at least \
-             five pairs, and chance does not explain it"
-                .to_owned(),
-        );
-    }
-    lines.join("\n")
-}
-
-fn cell_lines(summary: &CampaignSummary, cell: &CampaignCell) -> Vec<String> {
-    let label = |name: &String| Some(format!("{name} {}", cell.coordinates.get(name)?));
-    let labels: Vec<String> = summary.axes.iter().filter_map(|axis| label(&axis.name)).collect();
-    let beside = cell.baseline.map_or_else(String::new, |number| format!(", beside cell {number}"));
-    let mut lines = vec![format!("cell {}: {}{beside}", cell.number, labels.join(", "))];
-    lines.extend(cell.skipped.as_ref().map(|why| format!("  left out: {why}")));
-    lines.extend(cell.confounded.then(|| confounded(cell)));
-    for run in cell.runs.iter().filter(|run| run.exit_code != 0) {
-        let why = run.why.as_deref().unwrap_or("no reason told");
-        lines.push(format!("  repetition {} FAILED with {}: {why}", run.repetition, run.exit_code));
-    }
-    if !cell.figures.is_empty() {
-        lines.push(format!(
-            "  {:<20} {:<28} {:<14} {:>4} {:>14}  ratio",
-            "place", "what", "quantity", "n", "median"
-        ));
-    }
-    lines.extend(cell.figures.iter().map(|figure| figure_line(cell, figure)));
-    lines
-}
-
-/// Why no ratio of the cell tells what did it.
-fn confounded(cell: &CampaignCell) -> String {
-    let alone: Vec<String> = cell.alone.iter().map(ToString::to_string).collect();
-    match cell.changed.len() {
-        0 | 1 => format!("  CONFOUNDED: {} change at once", cell.settings.join(" and ")),
-        _ => format!(
-            "  CONFOUNDED: {} change at once; each alone: cells {}",
-            cell.changed.join(" and "),
-            alone.join(", ")
-        ),
-    }
-}
-
-fn figure_line(cell: &CampaignCell, figure: &Figure) -> String {
-    let value = median(&figure.values).map_or_else(|| "-".to_owned(), |value| shown(figure.quantity, value));
-    let mut line = format!(
-        "  {:<20} {:<28} {:<14} {:>4} {value:>14}",
-        figure.place,
-        figure.what,
-        figure.quantity.name(),
-        figure.values.len()
-    );
-    let is_its = |ratio: &&CampaignRatio| {
-        (&ratio.place, &ratio.what, ratio.quantity) == (&figure.place, &figure.what, figure.quantity)
-    };
-    if let Some(ratio) = cell.ratios.iter().find(is_its) {
-        // A String takes whatever is written.
-        let _ = write!(line, "  {:.3}", ratio.ratio);
-        if let (Some(lower), Some(upper)) = (ratio.lower, ratio.upper) {
-            let _ = write!(line, " [{lower:.3}, {upper:.3}]{}", if ratio.flagged { " *" } else { "" });
-        }
-    }
-    line
-}
-
-/// A value with its unit.
-fn shown(quantity: Quantity, value: f64) -> String {
-    match quantity {
-        Quantity::BytesPerSecond => format!("{:.1} MB/s", value / 1e6),
-        Quantity::Bytes => format!("{:.1} MB", value / 1e6),
-        _ if quantity.unit() == "s" && value < 1e-3 => format!("{:.2} us", value * 1e6),
-        _ if quantity.unit() == "s" && value < 1.0 => format!("{:.3} ms", value * 1e3),
-        _ => format!("{value:.3} {}", quantity.unit()).trim_end().to_owned(),
-    }
 }
 
 /// A length of time, rounded.

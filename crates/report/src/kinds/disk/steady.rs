@@ -80,6 +80,7 @@ fn chart(found: &SteadyFinding) -> Option<Chart> {
         keys,
         option,
         table: table(found, unit),
+        is_told: false,
         height,
     })
 }

@@ -13,6 +13,7 @@ fn say(root: &Path, written: u64, read: u64, stolen: u64) {
     fs::write(root.join("proc/diskstats"), diskstats).unwrap();
     let stat = format!("cpu0 0 0 0 0 0 0 0 {stolen} 0 0\ncpu1 0 0 0 0 0 0 0 {stolen} 0 0\n");
     fs::write(root.join("proc/stat"), stat).unwrap();
+    fs::write(root.join("proc/uptime"), "5.00 6.00\n").unwrap();
 }
 
 #[test]

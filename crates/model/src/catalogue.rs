@@ -1,0 +1,152 @@
+//! The catalogue of parts: the folder `parts/` of this crate, compiled in.
+//!
+//! Invariants: every part in it is checked when it is read; names are unique over all files.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Fault, ModelError, read};
+use crate::formulas::bus::PCIE_WIDTHS;
+use crate::part::{Formula, Part};
+use crate::ranged::{Ranged, Source};
+use crate::unit::Unit;
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        /// Name and text of each file, sorted by name.
+        const EMBEDDED: &[(&str, &str)] =
+            &[$((concat!("parts/", $name, ".toml"), include_str!(concat!("../parts/", $name, ".toml")))),*];
+    };
+}
+
+embedded![
+    "controllers",
+    "disks",
+    "ethernet",
+    "fibre-channel",
+    "parallel-buses",
+    "pcie",
+    "processors",
+    "storage-links",
+    "vme",
+];
+
+/// Longest chain of parts that are like others.
+const CHAIN_MAX: usize = 8;
+
+/// A family of parts, as a file has it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Family {
+    family: String,
+    part: BTreeMap<String, Entry>,
+}
+
+/// One part of a file. What it is `like` gives whatever it does not say itself.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    title: String,
+    like: Option<String>,
+    formula: Option<Formula>,
+    #[serde(default)]
+    figures: BTreeMap<String, Ranged>,
+}
+
+static CATALOGUE: LazyLock<Result<Vec<Part>, ModelError>> = LazyLock::new(|| {
+    let mut parts = Vec::new();
+    for (file, text) in EMBEDDED {
+        parts.extend(parse_parts(text, file)?);
+    }
+    Ok(parts)
+});
+
+/// All parts, family by family.
+///
+/// # Errors
+/// None that is not a fault of the built-in files, which tests read.
+pub fn catalogue() -> Result<&'static [Part], ModelError> {
+    CATALOGUE.as_ref().map(Vec::as_slice).map_err(Clone::clone)
+}
+
+/// The part of that name. A PCI Express link may have its width in its name: `pcie3x8`.
+///
+/// # Errors
+/// There is none; the error names those that are close.
+pub fn part(name: &str) -> Result<Part, ModelError> {
+    let parts = catalogue()?;
+    if let Some(found) = parts.iter().find(|part| part.name == name) {
+        return Ok(found.clone());
+    }
+    with_lanes(parts, name)
+        .ok_or_else(|| ModelError::unknown("part", name, parts.iter().map(|part| part.name.as_str())))
+}
+
+/// `pcie3x8` is `pcie3` with eight lanes.
+fn with_lanes(parts: &[Part], name: &str) -> Option<Part> {
+    let (base, lanes) = name.rsplit_once('x')?;
+    let lanes: u32 = lanes.parse().ok().filter(|lanes| PCIE_WIDTHS.contains(lanes))?;
+    let found = parts.iter().find(|part| part.name == base && part.formula == Formula::Pcie)?;
+    let mut part =
+        Part { name: name.to_owned(), title: format!("{}, x{lanes}", found.title), ..found.clone() };
+    let value = f64::from(lanes);
+    let from = "the width in the part's name".to_owned();
+    let figure =
+        Ranged { value, low: value, high: value, unit: Unit::named("")?, source: Source::Standard, from };
+    part.figures.insert("lanes".to_owned(), figure);
+    Some(part)
+}
+
+/// Reads a family of parts. `file` is told in errors.
+///
+/// # Errors
+/// What is no TOML, has unknown keys, lacks figures, or contradicts itself; with its place.
+pub fn parse_parts(text: &str, file: &str) -> Result<Vec<Part>, ModelError> {
+    let family: Family = read(text, file)?;
+    let entries = family.part.keys();
+    let parts = entries.map(|name| {
+        let placed = |fault: Fault| fault.placed(text, file);
+        let part = resolve(&family, name).map_err(placed)?;
+        let inside = |fault: Fault| {
+            let key = if fault.key.is_empty() { String::new() } else { format!(".figures.{}", fault.key) };
+            placed(Fault::new(format!("part.{name}{key}"), fault.reason))
+        };
+        part.check().map_err(inside)?;
+        Ok(part)
+    });
+    parts.collect()
+}
+
+/// A part with what it takes over from those that it is like.
+fn resolve(family: &Family, name: &str) -> Result<Part, Fault> {
+    let key = format!("part.{name}");
+    let own = &family.part[name];
+    let mut figures = own.figures.clone();
+    let mut formula = own.formula;
+    let mut entry = own;
+    let mut seen = 1;
+    while let Some(base) = &entry.like {
+        entry = family.part.get(base).ok_or_else(|| {
+            Fault::new(format!("{key}.like"), format!("no part of this file is called {base:?}"))
+        })?;
+        seen += 1;
+        if seen > CHAIN_MAX {
+            let reason = format!("{base:?} is like itself, or more than {CHAIN_MAX} parts are in a chain");
+            return Err(Fault::new(format!("{key}.like"), reason));
+        }
+        for (name, figure) in &entry.figures {
+            figures.entry(name.clone()).or_insert_with(|| figure.clone());
+        }
+        formula = formula.or(entry.formula);
+    }
+    let formula =
+        formula.ok_or_else(|| Fault::new(&*key, "it has no formula, and is like none that has one"))?;
+    let (name, title, family) = (name.to_owned(), own.title.clone(), family.family.clone());
+    Ok(Part { name, title, family, formula, figures })
+}
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

@@ -1,0 +1,212 @@
+//! Units of the model: a number with its unit, read from text and written so that it reads back the same.
+//!
+//! Invariants: MB is 10^6 bytes, MiB is 2^20; a value is kept in the base unit of its dimension, and is neither
+//! negative, infinite nor not a number.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What is counted, and in which base unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimension {
+    /// Bytes; also the width of a bus, in bits.
+    Bytes,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Per second: clocks, symbols, transfers, operations, turns.
+    PerSecond,
+    /// Seconds.
+    Seconds,
+    /// Metres.
+    Metres,
+    /// Cycles for a byte.
+    CyclesPerByte,
+    /// Cycles.
+    Cycles,
+    /// Busy seconds for a byte; written for 10^9 bytes.
+    SecondsPerByte,
+    /// A part of a whole, from 0; written in per cent.
+    Share,
+    /// Words of whatever size the part says.
+    Words,
+    /// A plain number.
+    Count,
+}
+
+impl Dimension {
+    /// The unit in which its values are kept, or the one to write.
+    #[must_use]
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Bytes => "B",
+            Self::BytesPerSecond => "B/s",
+            Self::PerSecond => "Hz",
+            Self::Seconds => "s",
+            Self::Metres => "m",
+            Self::CyclesPerByte => "cycles/B",
+            Self::Cycles => "cycles",
+            Self::SecondsPerByte => "s/GB",
+            Self::Share => "%",
+            Self::Words => "words",
+            Self::Count => "a plain number",
+        }
+    }
+}
+
+/// A unit of one dimension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit {
+    name: &'static str,
+    dimension: Dimension,
+    scale: f64,
+}
+
+const fn unit(name: &'static str, dimension: Dimension, scale: f64) -> Unit {
+    Unit { name, dimension, scale }
+}
+
+const KIB: f64 = 1024.0;
+
+/// All units, each dimension from its base unit up.
+const UNITS: &[Unit] = &[
+    unit("B", Dimension::Bytes, 1.0),
+    unit("bit", Dimension::Bytes, 0.125),
+    unit("kB", Dimension::Bytes, 1e3),
+    unit("MB", Dimension::Bytes, 1e6),
+    unit("GB", Dimension::Bytes, 1e9),
+    unit("TB", Dimension::Bytes, 1e12),
+    unit("KiB", Dimension::Bytes, KIB),
+    unit("MiB", Dimension::Bytes, KIB * KIB),
+    unit("GiB", Dimension::Bytes, KIB * KIB * KIB),
+    unit("B/s", Dimension::BytesPerSecond, 1.0),
+    unit("kB/s", Dimension::BytesPerSecond, 1e3),
+    unit("MB/s", Dimension::BytesPerSecond, 1e6),
+    unit("GB/s", Dimension::BytesPerSecond, 1e9),
+    unit("TB/s", Dimension::BytesPerSecond, 1e12),
+    unit("KiB/s", Dimension::BytesPerSecond, KIB),
+    unit("MiB/s", Dimension::BytesPerSecond, KIB * KIB),
+    unit("GiB/s", Dimension::BytesPerSecond, KIB * KIB * KIB),
+    unit("bit/s", Dimension::BytesPerSecond, 0.125),
+    unit("kbit/s", Dimension::BytesPerSecond, 125.0),
+    unit("Mbit/s", Dimension::BytesPerSecond, 125e3),
+    unit("Gbit/s", Dimension::BytesPerSecond, 125e6),
+    unit("Hz", Dimension::PerSecond, 1.0),
+    unit("/s", Dimension::PerSecond, 1.0),
+    unit("kHz", Dimension::PerSecond, 1e3),
+    unit("MHz", Dimension::PerSecond, 1e6),
+    unit("GHz", Dimension::PerSecond, 1e9),
+    unit("MT/s", Dimension::PerSecond, 1e6),
+    unit("GT/s", Dimension::PerSecond, 1e9),
+    unit("GBd", Dimension::PerSecond, 1e9),
+    unit("rpm", Dimension::PerSecond, 1.0 / 60.0),
+    unit("s", Dimension::Seconds, 1.0),
+    unit("ms", Dimension::Seconds, 1e-3),
+    unit("us", Dimension::Seconds, 1e-6),
+    unit("ns", Dimension::Seconds, 1e-9),
+    unit("m", Dimension::Metres, 1.0),
+    unit("km", Dimension::Metres, 1e3),
+    unit("cycles/B", Dimension::CyclesPerByte, 1.0),
+    unit("cycles", Dimension::Cycles, 1.0),
+    unit("s/B", Dimension::SecondsPerByte, 1.0),
+    unit("s/GB", Dimension::SecondsPerByte, 1e-9),
+    unit("%", Dimension::Share, 0.01),
+    unit("words", Dimension::Words, 1.0),
+    unit("", Dimension::Count, 1.0),
+];
+
+/// Most characters of a text that a message repeats.
+const WRITTEN_MAX: usize = 40;
+
+impl Unit {
+    /// The unit of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        UNITS.iter().find(|unit| unit.name == name).copied()
+    }
+
+    /// As it is written; empty for a plain number.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn dimension(self) -> Dimension {
+        self.dimension
+    }
+
+    /// The shortest text that reads back as exactly `value`, which is in base units: in this unit where that is
+    /// possible, else in another of its dimension.
+    #[must_use]
+    pub fn exact(self, value: f64) -> String {
+        let others = UNITS.iter().filter(|unit| unit.dimension == self.dimension).copied();
+        let written = |unit: Self| format!("{} {}", value / unit.scale, unit.name).trim_end().to_owned();
+        let faithful = |text: &String| text.parse::<Quantity>().is_ok_and(|read| read.value == value);
+        std::iter::once(self).chain(others).map(written).find(faithful).unwrap_or_else(|| written(self))
+    }
+
+    /// `value`, which is in base units, rounded to four figures for a reader.
+    #[must_use]
+    pub fn rounded(self, value: f64) -> String {
+        let value = value / self.scale;
+        let digits = if value > 0.0 { value.log10().floor() as i32 } else { 0 };
+        let decimals = usize::try_from(3 - digits).unwrap_or(0).min(12);
+        let text = format!("{value:.decimals$}");
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        format!("{text} {}", self.name).trim_end().to_owned()
+    }
+}
+
+/// A number with its unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantity {
+    /// In base units of its dimension.
+    pub value: f64,
+    /// The unit in which it was written.
+    pub unit: Unit,
+}
+
+impl FromStr for Quantity {
+    type Err = String;
+
+    /// Reads "136 MB/s", "5.5ms" or "9".
+    fn from_str(written: &str) -> Result<Self, String> {
+        let text = written.trim();
+        let short: String = written.chars().take(WRITTEN_MAX).collect();
+        let refuse = |why: &str| format!("cannot read {short:?} as a figure: {why}");
+        if text.starts_with('-') {
+            return Err(refuse("it is negative"));
+        }
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, name) = (&text[..end], text[end..].trim());
+        let number: f64 = number.parse().map_err(|_| refuse("it does not begin with a number"))?;
+        let Some(unit) = Unit::named(name) else {
+            return Err(refuse(&format!("there is no such unit{}", unit_hint(name))));
+        };
+        let value = number * unit.scale;
+        if value.is_finite() { Ok(Self { value, unit }) } else { Err(refuse("the number is too large")) }
+    }
+}
+
+/// What to write in the place of an unknown unit.
+fn unit_hint(name: &str) -> String {
+    let meant = name.replace("ps", "/s");
+    match UNITS.iter().find(|unit| unit.name.eq_ignore_ascii_case(&meant)) {
+        Some(unit) => format!("\nhint: write {:?}", unit.name),
+        None => {
+            "\nhint: such as 8 MiB, 136 MB/s, 1 Gbit/s, 33 MHz, 5.5 ms, 2.1 cycles/B, 0.2 s/GB, 32 %".into()
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    /// Exact: it reads back as the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.unit.exact(self.value))
+    }
+}
+
+#[cfg(test)]
+#[path = "unit_tests.rs"]
+mod tests;

@@ -1,0 +1,377 @@
+//! The page of a prediction: what limits a machine that may not exist, and on what the answer rests.
+
+use keepup_results::{
+    Assumption, Enough, MoreOf, PredictSummary, PredictedBuffer, PredictedPart, Prediction, Stored,
+};
+
+use super::common::{self, Found, charts};
+use super::predict_papers;
+use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot, rate_scale};
+use crate::format::{bytes, digits, or_not_measured, percent, plural, rate, seconds, shorten};
+use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
+
+const HEIGHT: u32 = 260;
+const NAME_CHARACTERS_MAX: usize = 48;
+/// Resources whose limits are drawn over a sweep.
+const PARTS_DRAWN_MAX: usize = 5;
+const POINTS_MAX: usize = 600;
+
+pub(super) fn document(stored: &Stored, summary: &PredictSummary) -> Document {
+    let found = match (&summary.papers, &summary.points[..]) {
+        (Some(papers), _) => predict_papers::found(papers),
+        (None, [one]) => of_one(summary, one),
+        (None, _) => of_sweep(summary),
+    };
+    let title = match summary.papers {
+        Some(_) => "What the model says of five papers".to_owned(),
+        None => format!("{} on {}", summary.workload, summary.machine.title),
+    };
+    let mut blocks = found.blocks;
+    blocks.extend(assumptions(&summary.assumptions));
+    let found = Found {
+        blocks,
+        cautions: found.cautions.into_iter().chain(summary.limits.iter().cloned()).collect(),
+        is_summed_up: true,
+        ..found
+    };
+    let mut document = common::document(stored, found);
+    if summary.papers.is_none() {
+        document.glance[0] = machine(summary);
+    }
+    document.page.headline.title = format!("{title}, {}", summary.created);
+    document
+}
+
+fn machine(summary: &PredictSummary) -> Block {
+    let machine = &summary.machine;
+    let mut facts = vec![
+        Fact::new("machine", format!("{} ({})", machine.title, machine.name)),
+        Fact::new("path", machine.path.as_str()),
+        Fact::new("operation", bytes(machine.operation_bytes as u64)),
+    ];
+    if !machine.with.is_empty() {
+        facts.push(Fact::new("changed", machine.with.join(", ")));
+    }
+    if machine.hosts > 1 {
+        facts.push(Fact::new("machines", machine.hosts.to_string()));
+    }
+    let needed = summary.required_bytes_per_second.map(|needed| {
+        format!("{}, with {} times that as head-room", rate(needed), digits(summary.headroom_wanted))
+    });
+    facts.push(Fact::new("wanted", needed.unwrap_or_else(|| "as fast as it goes".to_owned())));
+    Block::new("What was asked", vec![Item::Facts(facts)])
+}
+
+fn of_one(summary: &PredictSummary, point: &Prediction) -> Found {
+    let mut blocks = vec![parts(point)];
+    blocks.extend(point.enough.as_ref().map(enough));
+    blocks.extend(buffers(&point.buffers));
+    Found { answer: Some(answer(summary, point)), sentences: sentences(point), blocks, ..Found::default() }
+}
+
+fn answer(summary: &PredictSummary, point: &Prediction) -> (String, Tone) {
+    match point.headroom {
+        None => ("PREDICTED".to_owned(), Tone::Plain),
+        Some(headroom) if headroom >= summary.headroom_wanted => ("ENOUGH".to_owned(), Tone::Good),
+        Some(headroom) if headroom >= 1.0 => ("ENOUGH, WITHOUT THE HEAD-ROOM".to_owned(), Tone::Doubtful),
+        Some(_) => ("NOT ENOUGH".to_owned(), Tone::Bad),
+    }
+}
+
+/// A rate with its interval.
+fn told(point: &Prediction) -> String {
+    let interval = point.lower_bytes_per_second.zip(point.upper_bytes_per_second);
+    let interval = interval.filter(|(lower, upper)| lower < upper);
+    let interval = interval.map(|(lower, upper)| format!(" ({} to {} at 95 %)", rate(lower), rate(upper)));
+    format!("{}{}", rate(point.bytes_per_second), interval.unwrap_or_default())
+}
+
+/// A resource with its number.
+fn named(part: &PredictedPart) -> String {
+    match part.count {
+        1 => part.name.clone(),
+        count => format!("{count} {}", part.name),
+    }
+}
+
+fn sentences(point: &Prediction) -> Vec<String> {
+    let each = format!("{} events or operations a second", digits(point.operations_per_second));
+    let mut sentences = vec![format!("The model gives {}: {each}.", told(point))];
+    if let Some(headroom) = point.headroom {
+        sentences.push(format!("That is {} of what is required.", times(headroom)));
+    }
+    let mut parts = point.parts.iter();
+    if let Some(first) = parts.next() {
+        let why = if first.is_waiting { ", whose master waits for answers" } else { "" };
+        let mut sentence = format!("The bottleneck is {}{why}", named(first));
+        if let Some(next) = parts.find(|part| part.name != first.name) {
+            sentence += &format!("; next comes {} at {}", named(next), rate(next.bytes_per_second));
+        }
+        sentences.push(sentence + ".");
+        let gain = first.gain_of_a_tenth.filter(|gain| *gain > 0.0);
+        let gain =
+            gain.map(|gain| format!("A tenth more of {} gives {} more.", first.name, percent(100.0 * gain)));
+        sentences.extend(gain);
+    }
+    if let Some(cores) = point.cores_busy {
+        let required = point.cores_busy_at_required;
+        let required = required.map(|cores| format!(", {} at the required one", digits(cores)));
+        let required = required.unwrap_or_default();
+        sentences.push(format!("Cores busy at that rate: {}{required}.", digits(cores)));
+    }
+    sentences
+}
+
+fn times(headroom: f64) -> String {
+    if headroom < 1.0 { percent(100.0 * headroom) } else { format!("{} times", digits(headroom)) }
+}
+
+fn parts(point: &Prediction) -> Block {
+    let row = |(place, part): (usize, &PredictedPart)| -> Vec<Cell> {
+        let kind = if part.is_waiting { "waits for answers" } else { "" };
+        let gain =
+            part.gain_of_a_tenth.map_or_else(String::new, |gain| format!("+{}", percent(100.0 * gain)));
+        let tone = if place == 0 { Tone::Doubtful } else { Tone::Plain };
+        vec![
+            Cell::toned(part.name.as_str(), tone),
+            part.count.to_string().into(),
+            rate(part.bytes_per_second).into(),
+            percent(100.0 * part.utilisation).into(),
+            gain.into(),
+            kind.into(),
+            shorten(&part.part, NAME_CHARACTERS_MAX).into(),
+        ]
+    };
+    let columns = vec![
+        left("resource"),
+        right("number"),
+        right("limit if alone"),
+        right("in use"),
+        right("a tenth more gives"),
+        left(""),
+        left("part"),
+    ];
+    let rows = point.parts.iter().enumerate().map(row).collect();
+    Block::new("What limits it, the bottleneck first", vec![Item::Table(Table { columns, rows })])
+}
+
+fn enough(enough: &Enough) -> Block {
+    let wanted = rate(enough.bytes_per_second);
+    let lead = match enough.hosts {
+        Some(hosts) => {
+            format!("For {wanted} with the head-room: {} of this kind.", plural(u64::from(hosts), "machine"))
+        }
+        None => format!(
+            "For {wanted} with the head-room no number of machines does: they share what limits them."
+        ),
+    };
+    let more = |more: &MoreOf| match more.needed {
+        Some(needed) => format!("{}: {needed} instead of {}", more.name, more.count),
+        None => format!("{}: more of it does not help, its master waits for answers", more.name),
+    };
+    let mut items = vec![Item::Text(lead)];
+    if !enough.more.is_empty() {
+        items.push(Item::Text("Or in one machine:".to_owned()));
+        items.push(Item::List(enough.more.iter().map(more).collect()));
+    }
+    Block::new("What would be enough", items)
+}
+
+fn buffers(buffers: &[PredictedBuffer]) -> Option<Block> {
+    let row = |buffer: &PredictedBuffer| -> Vec<Cell> {
+        let recovery = buffer.recovery_seconds.map_or_else(|| "never".to_owned(), seconds);
+        vec![
+            seconds(buffer.stall_seconds).into(),
+            rate(buffer.bytes_per_second).into(),
+            bytes(buffer.bytes as u64).into(),
+            recovery.into(),
+        ]
+    };
+    let columns = vec![right("stall"), right("comes in"), right("memory"), right("empty again after")];
+    let rows = buffers.iter().map(row).collect();
+    (!buffers.is_empty())
+        .then(|| Block::new("Memory for its stalls", vec![Item::Table(Table { columns, rows })]))
+}
+
+fn of_sweep(summary: &PredictSummary) -> Found {
+    let axis = summary.sweep.clone().unwrap_or_default();
+    let ends = summary.points.first().zip(summary.points.last());
+    let mut sentences: Vec<String> = ends
+        .into_iter()
+        .map(|(first, last)| {
+            format!(
+                "From {} at {axis} {} to {} at {}.",
+                rate(first.bytes_per_second),
+                first.label,
+                rate(last.bytes_per_second),
+                last.label
+            )
+        })
+        .collect();
+    sentences.extend(changes(&summary.points).into_iter().map(|(before, point)| {
+        let name = |point: &Prediction| point.parts.first().map(|part| part.name.clone()).unwrap_or_default();
+        format!(
+            "The bottleneck passes from {} to {} between {axis} {} and {}.",
+            name(before),
+            name(point),
+            before.label,
+            point.label
+        )
+    }));
+    if let Some(wanted) = summary.required_bytes_per_second {
+        let is_enough =
+            |point: &&Prediction| point.headroom.is_some_and(|headroom| headroom >= summary.headroom_wanted);
+        let found = summary.points.iter().find(is_enough);
+        sentences.push(match found {
+            Some(point) => format!("{} with the head-room need {axis} {}.", rate(wanted), point.label),
+            None => format!("No point of it reaches {} with the head-room.", rate(wanted)),
+        });
+    }
+    Found {
+        answer: Some((format!("PREDICTED OVER {}", axis.to_uppercase()), Tone::Plain)),
+        sentences,
+        blocks: charts("Rate over the sweep", drawn(summary)).into_iter().chain([points(summary)]).collect(),
+        ..Found::default()
+    }
+}
+
+/// Points at which another resource becomes the bottleneck, with the ones before them.
+fn changes(points: &[Prediction]) -> Vec<(&Prediction, &Prediction)> {
+    let first = |point: &Prediction| point.parts.first().map(|part| part.name.clone());
+    points
+        .windows(2)
+        .filter_map(|pair| (first(&pair[0]) != first(&pair[1])).then_some((&pair[0], &pair[1])))
+        .collect()
+}
+
+fn drawn(summary: &PredictSummary) -> Option<Chart> {
+    let points: Vec<(f64, &Prediction)> =
+        summary.points.iter().filter_map(|point| Some((point.label.parse().ok()?, point))).collect();
+    let most = points.iter().map(|(_, point)| point.upper_bytes_per_second.unwrap_or(point.bytes_per_second));
+    let unit = rate_scale(most.fold(0.0, f64::max));
+    let line = |of: &dyn Fn(&Prediction) -> Option<f64>| {
+        let values = points.iter().filter_map(|(x, point)| Some(pair(*x, Some(unit.of(of(point)?)))));
+        values.collect::<Vec<_>>()
+    };
+    let predicted = line(&|point| Some(point.bytes_per_second));
+    let mut series = vec![Series::new("rate", colour(0), Mark::Line(Dash::Solid, None), predicted)];
+    let ends: [(&str, &dyn Fn(&Prediction) -> Option<f64>); 2] = [
+        ("lower end of 95 %", &|point| point.lower_bytes_per_second),
+        ("upper end of 95 %", &|point| point.upper_bytes_per_second),
+    ];
+    for (name, of) in ends {
+        let values = line(of);
+        if !values.is_empty() {
+            series.push(Series::new(name, colour(0), Mark::Line(Dash::Dotted, None), values));
+        }
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for part in points.iter().flat_map(|(_, point)| point.parts.iter().take(2)) {
+        if !names.contains(&part.name.as_str()) && names.len() < PARTS_DRAWN_MAX {
+            names.push(&part.name);
+        }
+    }
+    // A limit far above everything would press the rate to the bottom.
+    let top = 1.5 * points.iter().map(|(_, point)| point.bytes_per_second).fold(0.0, f64::max);
+    for (number, name) in names.iter().enumerate() {
+        let of = |point: &Prediction| {
+            let part = point.parts.iter().find(|part| part.name == **name)?;
+            Some(part.bytes_per_second).filter(|rate| *rate <= top)
+        };
+        let values = line(&of);
+        if !values.is_empty() {
+            let mark = Mark::Dots(if number % 2 == 0 { Symbol::Circle } else { Symbol::Diamond });
+            series.push(Series::new(&format!("{name} alone"), colour(number + 1), mark, values));
+        }
+    }
+    let axis = summary.sweep.clone().unwrap_or_default();
+    (points.len() > 1).then(|| Chart {
+        title: format!("Predicted rate over {axis}, {}", unit.unit),
+        note: "Dots are the limits of single resources; the lowest one is the rate.".into(),
+        table: table(summary),
+        is_told: true,
+        ..plot(
+            &Axis::linear(axis),
+            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
+            &series,
+            HEIGHT,
+        )
+    })
+}
+
+fn table(summary: &PredictSummary) -> Table {
+    let row = |point: &Prediction| -> Vec<Cell> {
+        let part = |number: usize| point.parts.get(number).map(named).unwrap_or_default();
+        vec![
+            point.label.as_str().into(),
+            told(point).into(),
+            or_not_measured(point.headroom, times).into(),
+            or_not_measured(point.cores_busy, digits).into(),
+            part(0).into(),
+            part(1).into(),
+        ]
+    };
+    let columns = vec![
+        right(summary.sweep.clone().unwrap_or_default()),
+        right("rate"),
+        right("of what is required"),
+        right("cores busy"),
+        left("bottleneck"),
+        left("runner-up"),
+    ];
+    let mut table = Table { columns, rows: summary.points.iter().take(POINTS_MAX).map(row).collect() };
+    // Columns in which nothing is known say nothing.
+    if summary.required_bytes_per_second.is_none() {
+        without(&mut table, "of what is required");
+    }
+    if summary.points.iter().all(|point| point.cores_busy.is_none()) {
+        without(&mut table, "cores busy");
+    }
+    table
+}
+
+fn without(table: &mut Table, title: &str) {
+    if let Some(place) = table.columns.iter().position(|column| column.title == title) {
+        table.columns.remove(place);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(place)));
+    }
+}
+
+fn points(summary: &PredictSummary) -> Block {
+    let mut items = vec![Item::Table(table(summary))];
+    if summary.points.len() > POINTS_MAX {
+        items.push(Item::Text(format!(
+            "{} more points are in the result.",
+            summary.points.len() - POINTS_MAX
+        )));
+    }
+    Block::new("Point by point", items)
+}
+
+/// Every number with its source, those that make most of the scatter first.
+fn assumptions(assumptions: &[Assumption]) -> Option<Block> {
+    let mut sorted: Vec<&Assumption> = assumptions.iter().collect();
+    sorted.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
+    let row = |one: &&Assumption| -> Vec<Cell> {
+        let is_weak = matches!(one.source.as_str(), "guessed" | "fitted");
+        let tone = if is_weak { Tone::Doubtful } else { Tone::Plain };
+        vec![
+            one.name.as_str().into(),
+            one.value.as_str().into(),
+            one.range.clone().unwrap_or_default().into(),
+            one.share.map_or_else(String::new, |share| percent(100.0 * share)).into(),
+            Cell::toned(one.source.as_str(), tone),
+            one.from.as_str().into(),
+        ]
+    };
+    let columns = vec![
+        left("number"),
+        right("value"),
+        right("range"),
+        right("of the scatter"),
+        left("source"),
+        left(""),
+    ];
+    let rows: Vec<Vec<Cell>> = sorted.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Block::new("On what it rests", vec![Item::Table(Table { columns, rows })]))
+}

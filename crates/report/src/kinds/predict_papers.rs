@@ -1,0 +1,156 @@
+//! The page on five papers: each published figure beside what the model says of it.
+
+use keepup_results::{ContradictedClaim, OpenCell, Origin, PredictedCell, PredictedPapers, Skill};
+
+use super::common::Found;
+use crate::format::{digits, percent, plural};
+use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+
+pub(super) fn found(papers: &PredictedPapers) -> Found {
+    let mut blocks = vec![skill(&papers.skill)];
+    let mut names: Vec<&str> = Vec::new();
+    for cell in &papers.cells {
+        if !names.contains(&cell.paper.as_str()) {
+            names.push(&cell.paper);
+        }
+    }
+    blocks.extend(names.iter().map(|name| cells(papers, name)));
+    if !papers.open.is_empty() {
+        blocks.push(open(&papers.open));
+    }
+    if !papers.contradicted.is_empty() {
+        blocks.push(contradicted(&papers.contradicted));
+    }
+    Found { answer: Some(answer(papers)), sentences: sentences(papers), blocks, ..Found::default() }
+}
+
+fn is_met(cell: &PredictedCell) -> bool {
+    cell.error.abs() <= cell.target
+}
+
+fn answer(papers: &PredictedPapers) -> (String, Tone) {
+    let judged = papers.cells.iter().filter(|cell| cell.origin != Origin::Fitted);
+    let (met, all) = judged.fold((0, 0), |(met, all), cell| (met + u32::from(is_met(cell)), all + 1));
+    let tone = if met == all { Tone::Good } else { Tone::Doubtful };
+    (format!("{met} OF {all} CELLS MET"), tone)
+}
+
+fn sentences(papers: &PredictedPapers) -> Vec<String> {
+    let of = |origin| papers.cells.iter().filter(|cell| cell.origin == origin).count() as u64;
+    let mut sentences = vec![format!(
+        "{} follow from protocols and counts, {} are predicted with constants that were fitted to others; {} \
+         that constants were fitted to prove nothing and are not counted. {} were fitted in all.",
+        plural(of(Origin::Derived), "figure"),
+        of(Origin::Predicted),
+        of(Origin::Fitted),
+        plural(u64::from(papers.fitted_constants), "constant")
+    )];
+    for skill in &papers.skill {
+        let Some(over) = skill.over_unchanged else { continue };
+        let than = if over > 0.0 { "better" } else { "worse" };
+        sentences.push(format!(
+            "{}: {than} than \"nothing changes\", whose squared error it makes {} times as large.",
+            skill.of,
+            digits(1.0 - over)
+        ));
+    }
+    let worst = papers.cells.iter().filter(|cell| cell.origin != Origin::Fitted && !is_met(cell));
+    let missed: Vec<String> = worst.map(|cell| format!("{} {}", cell.id, cell.quantity)).collect();
+    if !missed.is_empty() {
+        sentences.push(format!("Missed: {}.", missed.join(", ")));
+    }
+    sentences.push(format!(
+        "Nothing can be said of {}, for the reasons below.",
+        plural(papers.open.len() as u64, "figure")
+    ));
+    sentences
+}
+
+fn skill(all: &[Skill]) -> Block {
+    let row = |one: &Skill| -> Vec<Cell> {
+        let tone = if one.met == one.cells { Tone::Good } else { Tone::Doubtful };
+        let over = one.over_unchanged.map_or_else(|| "nothing to compare with".to_owned(), digits);
+        vec![
+            one.of.as_str().into(),
+            one.cells.to_string().into(),
+            Cell::toned(one.met.to_string(), tone),
+            percent(100.0 * one.median_error).into(),
+            percent(100.0 * one.worst_error).into(),
+            over.into(),
+        ]
+    };
+    let columns = vec![
+        left("figures"),
+        right("number"),
+        right("within their target"),
+        right("median error"),
+        right("worst"),
+        right("skill over \"nothing changes\""),
+    ];
+    let table = Item::Table(Table { columns, rows: all.iter().map(row).collect() });
+    let how = "Skill is 1 less the squared error of the model over that of \"nothing changes\": 1 is perfect, \
+               below 0 it is worse than saying that a load changes nothing.";
+    Block::new("How well it does", vec![table, Item::Text(how.to_owned())])
+}
+
+fn cells(papers: &PredictedPapers, paper: &str) -> Block {
+    let row = |cell: &PredictedCell| -> Vec<Cell> {
+        let unit = if cell.unit.is_empty() { String::new() } else { format!(" {}", cell.unit) };
+        let interval = cell.lower.zip(cell.upper).filter(|(lower, upper)| lower < upper);
+        let interval = interval.map(|(lower, upper)| format!(" ({} to {})", digits(lower), digits(upper)));
+        let (origin, tone) = match cell.origin {
+            Origin::Fitted => ("fitted", Tone::Plain),
+            _ if !is_met(cell) => ("MISSED", Tone::Bad),
+            Origin::Derived => ("derived", Tone::Good),
+            Origin::Predicted => ("predicted", Tone::Good),
+        };
+        let words = [cell.system.as_str(), cell.condition.as_str(), cell.quantity.as_str()];
+        let what: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        vec![
+            cell.id.as_str().into(),
+            format!("{}{unit}", digits(cell.published)).into(),
+            format!("{}{}", digits(cell.predicted), interval.unwrap_or_default()).into(),
+            format!("{:+.1} %", 100.0 * cell.error).into(),
+            cell.unchanged.map_or_else(String::new, digits).into(),
+            Cell::toned(origin, tone),
+            format!("{}. {}", what.join(", "), cell.because).into(),
+        ]
+    };
+    let columns = vec![
+        left("id"),
+        right("published"),
+        right("model"),
+        right("error"),
+        right("unchanged"),
+        left(""),
+        left("what, and why"),
+    ];
+    let rows = papers.cells.iter().filter(|cell| cell.paper == paper).map(row).collect();
+    Block::new(paper, vec![Item::Table(Table { columns, rows })])
+}
+
+fn open(all: &[OpenCell]) -> Block {
+    let row = |one: &OpenCell| -> Vec<Cell> {
+        vec![one.paper.as_str().into(), one.id.as_str().into(), format!("{}: {}", one.what, one.why).into()]
+    };
+    let columns = vec![left("paper"), left("id"), left("what, and why nothing can be said of it")];
+    Block::new(
+        "What it says nothing of",
+        vec![Item::Table(Table { columns, rows: all.iter().map(row).collect() })],
+    )
+}
+
+fn contradicted(all: &[ContradictedClaim]) -> Block {
+    let row = |one: &ContradictedClaim| -> Vec<Cell> {
+        vec![
+            one.paper.as_str().into(),
+            one.place.as_str().into(),
+            format!("{}: {}", one.says, one.arithmetic).into(),
+        ]
+    };
+    let columns = vec![left("paper"), left("where"), left("the claim, and what its own numbers say")];
+    Block::new(
+        "Claims that do not follow",
+        vec![Item::Table(Table { columns, rows: all.iter().map(row).collect() })],
+    )
+}
