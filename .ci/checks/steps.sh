@@ -55,6 +55,12 @@ use_your_result() {
     "$CI_PYTHON" .ci/checks/use_your_result.py docs/book/use-your-result.md "$out"/* "$scratch"/qualified/*
 }
 
+# Buffers against SimPy, networks of queues against the recursion of the textbooks.
+model_oracles() {
+    cargo build --quiet -p keepup-model --example simulate
+    timeout 300 "$CI_PYTHON" .ci/checks/model_oracles.py target/debug/examples/simulate
+}
+
 fuzz_short() {
     local corpus="fuzz/corpus/$1"
     mkdir -p "$corpus"
