@@ -1,5 +1,5 @@
-//! Simulations and networks of queues worked out from a list of cases in JSON on stdin, their results as a list in JSON on
-//! stdout: for other programs to compare theirs with. `.ci/checks/model_oracles.py` does.
+//! Simulations and networks of queues worked out from a list of cases in JSON on stdin, their results as a
+//! list in JSON on stdout: for other programs to compare theirs with. `.ci/checks/model_oracles.py` does.
 #![expect(clippy::print_stdout, reason = "an example")]
 
 use std::error::Error;

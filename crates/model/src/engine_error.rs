@@ -58,8 +58,8 @@ pub enum EngineError {
     },
     /// A source that is too fast in the long run.
     #[error(
-        "work out a buffer: the source sends {:.3} MB/s and the slowest stage takes {:.3} MB/s in the long run, \
-         stalls counted, so no buffer suffices\nhint: a slower source or a faster stage",
+        "work out a buffer: the source sends {:.3} MB/s and the slowest stage takes {:.3} MB/s in the long \
+         run, stalls counted, so no buffer suffices\nhint: a slower source or a faster stage",
         rate_in / 1e6, rate_out / 1e6
     )]
     NoBufferSuffices {
