@@ -2,6 +2,7 @@
 use std::process::ExitCode;
 
 use keepup_campaign::{CampaignError, CompareError};
+use keepup_model::ModelError;
 use keepup_plan::ProfileError;
 use keepup_qualify::QualifyError;
 use keepup_recorder::RecorderError;
@@ -88,7 +89,10 @@ impl Exit {
         if let Some(e) = cause.downcast_ref::<ResultsError>() {
             return Some(Self::of_results(e));
         }
-        let usage = cause.is::<ProfileError>() || cause.is::<UsageError>() || cause.is::<CompareError>();
+        let usage = cause.is::<ProfileError>()
+            || cause.is::<UsageError>()
+            || cause.is::<CompareError>()
+            || cause.is::<ModelError>();
         usage.then_some(Self::Usage)
     }
 

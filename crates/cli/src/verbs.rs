@@ -9,6 +9,7 @@ pub(crate) mod export;
 pub(crate) mod info;
 pub(crate) mod load;
 pub(crate) mod net;
+pub(crate) mod predict;
 pub(crate) mod profile;
 pub(crate) mod qualify;
 pub(crate) mod record;

@@ -4,6 +4,7 @@
 //! Invariants: pure, no I/O, no clock, and randomness from a seed that is passed in; every number that is not
 //! computed has a source.
 
+mod calibrate;
 mod catalogue;
 mod cells;
 mod engine_error;
@@ -22,6 +23,7 @@ mod system;
 mod unit;
 pub mod vary;
 
+pub use calibrate::calibrate;
 pub use catalogue::{catalogue, parse_parts, part};
 pub use cells::predicted_papers;
 pub use engine_error::EngineError;

@@ -100,7 +100,7 @@ fn every_number_has_its_source_and_its_part_of_the_scatter() {
     let disks = told.iter().find(|one| one.name == "disks.rate").unwrap();
     assert_eq!((disks.source.as_str(), disks.from.as_str()), ("guessed", "a test"));
     assert!((disks.share.unwrap() - 1.0).abs() < 1e-9);
-    let cores = told.iter().find(|one| one.name == "cores.per_byte").unwrap();
+    let cores = told.iter().find(|one| one.name == "record on cores: per_byte").unwrap();
     assert_eq!((cores.source.as_str(), cores.share), ("measured", None));
 }
 

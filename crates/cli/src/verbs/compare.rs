@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use keepup_campaign::{Candidate, CompareOptions, compare, published_systems, workload_of};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::id::Id;
-use keepup_results::{Begun, CompareSummary, Event, Kind, ResultDirectory, Stored, StoredResult, rfc3339};
+use keepup_results::{Begun, CompareSummary, Kind, Stored, StoredResult, rfc3339};
 
 use crate::exit::Exit;
 use crate::output::{command, json, page, say};
@@ -141,9 +141,5 @@ fn keep(out: &Path, summary: &CompareSummary, created_unix_ns: u64) -> anyhow::R
         plan: serde_json::Value::Null,
         environment: serde_json::Value::Null,
     };
-    let (directory, mut log) = ResultDirectory::begin(out, Kind::Compare, summary.schema_version, &begun)?;
-    log.append(&Event::Finished { t_unix_ns: created_unix_ns, verdict: None })?;
-    log.finish()?;
-    directory.write_summary(summary)?;
-    Ok(directory.path().to_owned())
+    super::sitting::keep(out, Kind::Compare, summary.schema_version, &begun, summary)
 }

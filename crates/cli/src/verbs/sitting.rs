@@ -103,6 +103,21 @@ impl<S: TestSummary> Sitting<S> {
     }
 }
 
+/// Keeps what was worked out, not measured, in a directory of its own below `out`.
+pub(super) fn keep(
+    out: &Path,
+    kind: Kind,
+    schema_version: u32,
+    begun: &Begun,
+    summary: &impl serde::Serialize,
+) -> anyhow::Result<PathBuf> {
+    let (directory, mut log) = ResultDirectory::begin(out, kind, schema_version, begun)?;
+    log.append(&Event::Finished { t_unix_ns: begun.created_unix_ns, verdict: None })?;
+    log.finish()?;
+    directory.write_summary(summary)?;
+    Ok(directory.path().to_owned())
+}
+
 /// Every run as it ends, how busy the processors were meanwhile, and the whole at the end.
 struct Kept {
     directory: ResultDirectory,

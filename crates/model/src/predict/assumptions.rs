@@ -18,8 +18,12 @@ pub fn assumptions(machine: &Machine, ask: &Ask) -> Result<Vec<Assumption>, Mode
     let assembly = machine.assembly(ask.path_of(machine), ask.operation_bytes)?;
     let shares = scatter::shares(|draw| Ok(solve(&assembly.system(draw)?).bytes_per_second))?;
     let limits = solve(&ask.system(machine)?).limits;
+    // A part's figure is "disks.rate", one of a stage "write on disks: per_byte".
     let counts = |name: &str| {
-        let of = name.split('.').next().unwrap_or_default();
+        let of = match name.split_once(" on ") {
+            Some((_, stage)) => stage.split(':').next().unwrap_or_default(),
+            None => name.split('.').next().unwrap_or_default(),
+        };
         limits.iter().any(|limit| limit.name == of) || machine.beside.get(of).is_some_and(|flow| flow.on)
     };
     let told = assembly.figures().into_iter().zip(shares).filter(|((name, _), _)| counts(name));

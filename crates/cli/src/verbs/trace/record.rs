@@ -81,6 +81,7 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Trace(_)
         | Verb::Campaign(_)
         | Verb::Compare(_)
+        | Verb::Predict(_)
         | Verb::Reproduce(_)
         | Verb::Doctor(_)
         | Verb::Load(_)
