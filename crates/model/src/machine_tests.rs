@@ -291,7 +291,8 @@ const BAD: &[(&str, &str, &str)] = &[
     ("[\"write\"]", "[\"writes\"]", "no path is called \"writes\"\nhint: it has write"),
     (
         "count = 4",
-        "set = { rate = { value = \"5 MB/s\", range = [\"6 MB/s\", \"4 MB/s\"], source = \"guessed\", from = \"x\" } }",
+        "set = { rate = { value = \"5 MB/s\", \
+         range = [\"6 MB/s\", \"4 MB/s\"], source = \"guessed\", from = \"x\" } }",
         "m.toml:7: resource.disks.set.rate: the range 6 MB/s to 4 MB/s is upside down",
     ),
     ("[resource.cpu]", "[resource.hosts]", "resource.hosts: this name means how many machines"),
