@@ -102,6 +102,10 @@ fn esrf_without_load_is_as_fitted_and_with_load_within_a_tenth() {
             let (alone, beside) = (mib(&[]), mib(&["network=on"]));
             assert!((alone / quiet[number] - 1.0).abs() < 0.005, "{name} {path}: {alone}");
             let off = (beside / loaded[number] - 1.0).abs();
+            if (name, path) == ("papers/esrf-e2", "write-single") {
+                assert!(off < 0.005, "the one cell that is fitted: {beside}");
+                continue;
+            }
             ours_off += off;
             null_off += (quiet[number] / loaded[number] - 1.0).abs();
             if off > 0.1 {
@@ -110,7 +114,7 @@ fn esrf_without_load_is_as_fitted_and_with_load_within_a_tenth() {
         }
     }
     // Better than to say that load changes nothing; what is outside a tenth is no matter of the load.
-    assert!(ours_off < 0.7 * null_off, "{ours_off} {null_off}");
+    assert!(ours_off < 0.6 * null_off, "{ours_off} {null_off}");
     assert_eq!(outside, [("papers/esrf-e1", "write-many"), ("papers/esrf-e3", "read-block")]);
 }
 
@@ -285,6 +289,12 @@ const BAD: &[(&str, &str, &str)] = &[
     ("operation = \"1 MB\"", "operation = \"1 MHz\"", "operation wants B, got 1 MHz"),
     ("operation = \"1 MB\"", "includes = [\"both\"]", "a path cannot include itself: both -> write -> both"),
     ("[\"write\"]", "[\"writes\"]", "no path is called \"writes\"\nhint: it has write"),
+    (
+        "count = 4",
+        "set = { rate = { value = \"5 MB/s\", \
+         range = [\"6 MB/s\", \"4 MB/s\"], source = \"guessed\", from = \"x\" } }",
+        "m.toml:7: resource.disks.set.rate: the range 6 MB/s to 4 MB/s is upside down",
+    ),
     ("[resource.cpu]", "[resource.hosts]", "resource.hosts: this name means how many machines"),
     ("main = \"write\"", "main = \"read\"", "m.toml:3: main: no path is called \"read\""),
     ("title = \"t\"", "title = \"t\"\nhosts = 0", "hosts: 0 is not from 1"),
