@@ -11,7 +11,7 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_model::{Ask, Machine, SAMPLES, Sweep, assumptions, predict, predicted_papers};
 use keepup_plan::units::{Bytes, Span};
 use keepup_plan::{Profile, load};
-use keepup_results::{Begun, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary, rfc3339};
+use keepup_results::{Begun, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary};
 
 use crate::exit::{Exit, UsageError};
 use crate::output::{command, json, page, say};

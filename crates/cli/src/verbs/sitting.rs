@@ -12,6 +12,8 @@ use keepup_measure::sampler::Sampler;
 use keepup_recording::id::Id;
 use keepup_results::{Begun, Ended, Event, EventLog, Kind, ResultDirectory, TestSummary};
 use keepup_workload::Context;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::args::Outlet;
 use crate::exit::Exit;
@@ -109,7 +111,7 @@ pub(super) fn keep(
     kind: Kind,
     schema_version: u32,
     begun: &Begun,
-    summary: &impl serde::Serialize,
+    summary: &(impl Serialize + DeserializeOwned),
 ) -> anyhow::Result<PathBuf> {
     let (directory, mut log) = ResultDirectory::begin(out, kind, schema_version, begun)?;
     log.append(&Event::Finished { t_unix_ns: begun.created_unix_ns, verdict: None })?;
