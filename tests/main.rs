@@ -46,6 +46,8 @@ mod net;
 mod net_faults;
 #[path = "net_peers.rs"]
 mod net_peers;
+#[path = "predict.rs"]
+mod predict;
 #[path = "profiles.rs"]
 mod profiles;
 #[path = "qualify.rs"]

@@ -91,6 +91,16 @@ reports_in_chromium() {
     for sample in crates/results/samples/*.json crates/report/tests/{fit,limited,not_fit}.json; do
         target/release/keepup report "$sample" --html "$scratch/reports/$(basename "$sample" .json).html"
     done
+    # Pages of papers are made here: their tables are the widest.
+    rm -rf "$scratch/papers"
+    mkdir -p "$scratch/papers/volume"
+    for paper in cern-vme romanis; do
+        target/release/keepup reproduce "$paper" --scale 0.01 --repeats 2 --volume "$scratch/papers/volume" \
+            --out "$scratch/papers/$paper" >/dev/null
+        cp "$scratch/papers/$paper"/*/report.html "$scratch/reports/$paper.html"
+    done
+    target/release/keepup predict papers --html "$scratch/reports/predict-papers.html" >/dev/null
+    target/release/keepup predict csl-old --on papers/romanis --sweep disks=1..8 --html "$scratch/reports/predict-sweep.html" >/dev/null
     timeout 300 "$venv/bin/python" .ci/checks/report_in_chromium.py "$(command -v chromium)" "$scratch/pictures" \
         "$scratch"/reports/*.html
 }

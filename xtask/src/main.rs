@@ -1,5 +1,5 @@
 //! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`,
-//! `cargo xtask instructions`, `cargo xtask guest`.
+//! `cargo xtask instructions`, `cargo xtask guest`, `cargo xtask validate-model`.
 //!
 //! `tidy` checks what no compiler does: the order of crates, where `unsafe`, tokio and the wall clock may
 //! stand, how long files and functions may be, and that links in documents lead somewhere.
@@ -17,17 +17,21 @@ mod peers;
 mod rules;
 mod source;
 mod tidy;
+mod validate;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-const USAGE: &str = "usage: cargo xtask <tidy | ci | guest | instructions | peers>
+const USAGE: &str = "usage: cargo xtask <tidy | ci | guest | instructions | validate-model | peers>
   tidy  check the rules of the house (crate order, unsafe, clocks, lengths, links)
   ci    format, tidy, clippy, tests: everything that must hold before a change is merged
   instructions [--bless]
         count instructions of the decode and seal paths with callgrind and compare them with the journal's;
-        exit 1 when one rose by more than 5 %";
+        exit 1 when one rose by more than 5 %
+  validate-model [DIR]
+        configurations made of throttled volumes, shaped links and loads below DIR: what the model says of
+        each from ceilings measured apart, then what `keepup trial` finds; as root";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,6 +39,7 @@ fn main() -> Result<ExitCode> {
         ["tidy"] => Ok(if tidy::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         ["ci"] => Ok(if ci::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         ["guest", ref rest @ ..] => Ok(guest::run(rest)),
+        ["validate-model", ref rest @ ..] => validate::run(rest),
         ["instructions"] => instructions::run(false),
         ["instructions", "--bless"] => instructions::run(true),
         ["peers", ref rest @ ..] if peers::run(rest)? => Ok(ExitCode::SUCCESS),

@@ -90,7 +90,7 @@ impl Calibration<'_> {
             name: name.to_owned(),
             title: format!("the machine of the qualification of {made} for {}", self.result.profile),
             notes: vec![
-                "Measured: the ceilings of the components, each alone, and the processor time of the recorder."
+                "Measured: the ceilings of the components, each alone, and what the recorder costs."
                     .to_owned(),
                 "Costs for each event are in those for each byte: events of another size were not measured."
                     .to_owned(),

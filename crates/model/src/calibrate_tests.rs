@@ -28,7 +28,10 @@ fn ask(path: &str) -> Ask {
         operation_bytes: Some(1e6),
         required_bytes_per_second: Some(100e6),
         headroom: 1.0,
+        outstanding: None,
         stall_seconds: Vec::new(),
+        stall_every_seconds: None,
+        buffer_bytes: None,
         samples: 100,
         seed: 1,
     }

@@ -1,8 +1,8 @@
 //! What the model says of figures that papers published: which machine and path each of them is, which
 //! constants were fitted to it, and what it says nothing of.
 //!
-//! Invariants: a published value comes from the paper's file alone, a predicted one from machines and formulas
-//! alone; a figure is a cell, or is open with its reason.
+//! Invariants: a published value comes from the paper's file alone, a predicted one from machines and
+//! formulas alone; a figure is a cell, or is open with its reason.
 
 mod evaluate;
 mod skill;

@@ -3,16 +3,18 @@
 
 mod assumptions;
 mod enough;
+mod stalls;
 mod sweep;
 
-use keepup_results::{PredictedBuffer, PredictedPart, Prediction};
+use keepup_results::{PredictedPart, Prediction};
 
 pub use self::assumptions::assumptions;
+use self::stalls::Stalls;
 pub use self::sweep::{Sweep, SweepError};
 use crate::error::ModelError;
 use crate::machine::Machine;
+use crate::mva::closed;
 use crate::scatter;
-use crate::simulate::stall_bytes;
 use crate::solve::{LimitKind, gains, solve};
 use crate::system::{Currency, System, demand};
 
@@ -27,8 +29,14 @@ pub struct Ask {
     pub required_bytes_per_second: Option<f64>,
     /// Rate over required rate that is wanted.
     pub headroom: f64,
+    /// Operations under way at a time, of a load whose operations wait for each other; none for a stream.
+    pub outstanding: Option<u32>,
     /// Stalls that were seen or are to be survived, seconds each.
     pub stall_seconds: Vec<f64>,
+    /// From the end of one stall to the next, seconds; none when they are far apart.
+    pub stall_every_seconds: Option<f64>,
+    /// Memory that there is for them, bytes.
+    pub buffer_bytes: Option<f64>,
     /// Draws from the ranges of all figures.
     pub samples: u32,
     /// Where draws come from.
@@ -37,6 +45,9 @@ pub struct Ask {
 
 /// Draws for an interval of 95 % whose ends are steady to about a tenth of its width.
 pub const SAMPLES: u32 = 400;
+
+/// With more operations under way the exact network of each draw would take too long.
+const DRAWN_OUTSTANDING_MAX: u32 = 64;
 
 impl Ask {
     /// The path of `machine` that is meant.
@@ -60,13 +71,15 @@ impl Ask {
 /// No such path; figures that contradict each other.
 pub fn predict(machine: &Machine, ask: &Ask, label: &str) -> Result<Prediction, ModelError> {
     let system = ask.system(machine)?;
-    let solution = solve(&system);
-    let rate = solution.bytes_per_second;
+    let rate = reached(&system, ask)?;
     let hosts = f64::from(machine.hosts);
     let (lower, upper) = bounds(machine, ask)?.unzip();
     let required = ask.required_bytes_per_second;
-    let stalls = ask.stall_seconds.iter().copied().chain(machine.stall_seconds());
-    let incoming = required.unwrap_or(rate) / hosts;
+    let stalls = Stalls {
+        incoming: required.unwrap_or(rate) / hosts,
+        rate: rate / hosts,
+        operation_bytes: system.operation_bytes,
+    };
     Ok(Prediction {
         label: label.to_owned(),
         bytes_per_second: rate,
@@ -76,19 +89,19 @@ pub fn predict(machine: &Machine, ask: &Ask, label: &str) -> Result<Prediction, 
         headroom: required.map(|required| rate / required),
         cores_busy: cores(&system, rate, hosts),
         cores_busy_at_required: required.and_then(|required| cores(&system, required.min(rate), hosts)),
-        parts: parts(machine, &system)?,
+        parts: parts(machine, &system, rate)?,
         enough: required.map(|required| enough::enough(machine, ask, required * ask.headroom)).transpose()?,
-        buffers: stalls.map(|stall| buffer(incoming, rate / hosts, stall)).collect(),
+        buffers: stalls.buffers(machine, ask)?,
     })
 }
 
 /// The interval of 95 % of the rate; none where no figure has a range.
 fn bounds(machine: &Machine, ask: &Ask) -> Result<Option<(f64, f64)>, ModelError> {
-    if ask.samples == 0 {
+    if ask.samples == 0 || ask.outstanding.is_some_and(|outstanding| outstanding > DRAWN_OUTSTANDING_MAX) {
         return Ok(None);
     }
     let assembly = machine.assembly(ask.path_of(machine), ask.operation_bytes)?;
-    scatter::bounds(ask.samples, ask.seed, |draw| Ok(solve(&assembly.system(draw)?).bytes_per_second))
+    scatter::bounds(ask.samples, ask.seed, |draw| reached(&assembly.system(draw)?, ask))
 }
 
 /// Cores of one host that a rate of all hosts keeps busy, with what runs beside it; none where no processor
@@ -115,12 +128,14 @@ fn cores(system: &System, rate: f64, hosts: f64) -> Option<f64> {
 /// Name of the resource that stands for all cores of a machine that was measured: it is counted in seconds.
 pub(crate) const PROCESSORS: &str = "cores";
 
-fn parts(machine: &Machine, system: &System) -> Result<Vec<PredictedPart>, ModelError> {
+/// What limits a path, with what is in use at `rate`.
+fn parts(machine: &Machine, system: &System, rate: f64) -> Result<Vec<PredictedPart>, ModelError> {
     let fittings = machine.resources()?;
     let title = |name: &str| {
         let found = fittings.iter().find(|fitting| fitting.name == name);
         found.map_or_else(String::new, |fitting| fitting.part.title.clone())
     };
+    let stream = solve(system).bytes_per_second;
     let gains = gains(system);
     let mut told = vec![false; system.resources.len()];
     let part = |limit: crate::solve::Limit| {
@@ -131,7 +146,8 @@ fn parts(machine: &Machine, system: &System) -> Result<Vec<PredictedPart>, Model
             count: system.resources[limit.resource].count,
             is_waiting: limit.kind == LimitKind::RoundTrip,
             bytes_per_second: limit.bytes_per_second,
-            utilisation: limit.utilisation,
+            // Of a stream the first one is full; operations that wait for each other fill none.
+            utilisation: limit.utilisation * rate / stream,
             gain_of_a_tenth: gain.filter(|_| is_first),
             name: limit.name,
         }
@@ -139,14 +155,11 @@ fn parts(machine: &Machine, system: &System) -> Result<Vec<PredictedPart>, Model
     Ok(solve(system).limits.into_iter().map(part).collect())
 }
 
-/// What one stall asks for, with `incoming` of what could be `rate`.
-fn buffer(incoming: f64, rate: f64, stall_seconds: f64) -> PredictedBuffer {
-    let bytes = stall_bytes(incoming, stall_seconds);
-    PredictedBuffer {
-        bytes_per_second: incoming,
-        stall_seconds,
-        bytes,
-        recovery_seconds: (rate > incoming).then(|| bytes / (rate - incoming)),
+/// The rate of a stream, or of so many operations under way.
+fn reached(system: &System, ask: &Ask) -> Result<f64, ModelError> {
+    match ask.outstanding {
+        None => Ok(solve(system).bytes_per_second),
+        Some(outstanding) => Ok(closed(system, outstanding)?.bytes_per_second),
     }
 }
 

@@ -10,7 +10,10 @@ fn ask() -> Ask {
         operation_bytes: None,
         required_bytes_per_second: None,
         headroom: 1.0,
+        outstanding: None,
         stall_seconds: Vec::new(),
+        stall_every_seconds: None,
+        buffer_bytes: None,
         samples: 100,
         seed: 1,
     }

@@ -35,11 +35,13 @@ pub(crate) struct Block {
     pub(crate) items: Vec<Item>,
     /// Whether its items may stand side by side where there is room.
     pub(crate) is_beside: bool,
+    /// Rows of each of its tables that a terminal shows; as many as of any without it.
+    pub(crate) terminal_rows: Option<usize>,
 }
 
 impl Block {
     pub(crate) fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
-        Self { title: title.into(), items, is_beside: false }
+        Self { title: title.into(), items, is_beside: false, terminal_rows: None }
     }
 }
 

@@ -7,8 +7,10 @@ use crate::page::{Cell, Fact, Headline, Item, Page, Table, Tone};
 
 /// Tables need this much; on a narrower terminal lines run over.
 const WIDTH_MIN: usize = 60;
-/// Narrowest last column of a table before it runs over the edge.
-const LAST_COLUMN_MIN: usize = 16;
+/// Narrowest column of a table before it runs over the edge.
+const COLUMN_MIN: usize = 12;
+/// By how much a column gives way at a time, characters.
+const STEP: usize = 2;
 /// Rows of a table that are shown; the other forms of a report have more.
 const ROWS_MAX: usize = 100;
 const INDENT: usize = 2;
@@ -17,12 +19,13 @@ const GAP: &str = "  ";
 /// The page as text; ends with a line feed.
 pub(crate) fn render(page: &Page, style: Style) -> String {
     let width = style.width.max(WIDTH_MIN);
-    let mut pen = Pen { text: String::new(), style: Style { width, ..style } };
+    let mut pen = Pen { text: String::new(), style: Style { width, ..style }, rows_max: ROWS_MAX };
     pen.headline(&page.headline);
     for block in &page.blocks {
         pen.line(0, "");
         let title = pen.strong(&clean(&block.title));
         pen.line(0, &title);
+        pen.rows_max = block.terminal_rows.unwrap_or(ROWS_MAX);
         block.items.iter().for_each(|item| pen.item(item));
     }
     pen.text
@@ -31,6 +34,7 @@ pub(crate) fn render(page: &Page, style: Style) -> String {
 struct Pen {
     text: String,
     style: Style,
+    rows_max: usize,
 }
 
 impl Pen {
@@ -90,7 +94,7 @@ impl Pen {
     }
 
     fn table(&mut self, table: &Table) {
-        let shown = table.rows.iter().take(ROWS_MAX);
+        let shown = table.rows.iter().take(self.rows_max);
         let rows: Vec<Vec<Cell>> = shown.map(|row| row.iter().map(cleaned).collect()).collect();
         let widths = self.widths(table, &rows);
         if table.columns.iter().any(|column| !column.title.is_empty()) {
@@ -104,7 +108,7 @@ impl Pen {
         }
     }
 
-    /// Every column as wide as its widest cell, but the last one only as wide as there is room.
+    /// Every column as wide as its widest cell, but where they do not fit the widest ones give way.
     fn widths(&self, table: &Table, rows: &[Vec<Cell>]) -> Vec<usize> {
         let natural = |(index, title): (usize, &str)| {
             let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.text.chars().count());
@@ -112,32 +116,31 @@ impl Pen {
         };
         let mut widths: Vec<usize> =
             table.columns.iter().map(|column| column.title.as_str()).enumerate().map(natural).collect();
-        let others: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
-        let room = self.style.width.saturating_sub(INDENT + others).max(LAST_COLUMN_MIN);
-        if let Some(last) = widths.last_mut() {
-            *last = room.min(*last);
+        let gaps = INDENT + GAP.len() * widths.len().saturating_sub(1);
+        let room = self.style.width.saturating_sub(gaps);
+        loop {
+            let over = widths.iter().sum::<usize>().saturating_sub(room);
+            let Some(widest) = widths.iter_mut().max() else { return widths };
+            if over == 0 || *widest <= COLUMN_MIN {
+                return widths;
+            }
+            // Step by step, so that columns which become equally wide give way together.
+            *widest -= over.min(STEP).min(*widest - COLUMN_MIN);
         }
-        widths
     }
 
+    /// A row, over several lines where a cell has more text than its column is wide.
     fn row(&mut self, table: &Table, widths: &[usize], cells: &[Cell]) {
-        let Some((last, others)) = cells.split_last() else { return };
-        let last_width = widths.last().copied().unwrap_or(0);
-        let mut line = String::new();
-        for ((cell, column), width) in others.iter().zip(&table.columns).zip(widths) {
-            line.push_str(&self.padded(cell, column.right, *width));
-            line.push_str(GAP);
-        }
-        let others_width: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
-        let right = table.columns.last().is_some_and(|column| column.right);
-        let parts = wrap(&last.text, last_width);
-        let mut parts = parts.iter().map(|part| Cell::toned(part.as_str(), last.tone));
-        let first = parts.next().unwrap_or_else(|| "".into());
-        let drawn = self.padded(&first, right, last_width);
-        self.line(INDENT, &format!("{line}{drawn}"));
-        for part in parts {
-            let drawn = self.padded(&part, right, last_width);
-            self.line(INDENT + others_width, &drawn);
+        let parts: Vec<Vec<String>> =
+            cells.iter().zip(widths).map(|(cell, width)| wrap(&cell.text, (*width).max(1))).collect();
+        for number in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut line = String::new();
+            for (((cell, column), width), parts) in cells.iter().zip(&table.columns).zip(widths).zip(&parts) {
+                let part = parts.get(number).map(String::as_str).unwrap_or_default();
+                line.push_str(&self.padded(&Cell::toned(part, cell.tone), column.right, *width));
+                line.push_str(GAP);
+            }
+            self.line(INDENT, &line);
         }
     }
 

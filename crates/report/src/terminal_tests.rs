@@ -42,6 +42,17 @@ fn the_last_column_wraps_below_itself() {
 }
 
 #[test]
+fn the_widest_column_gives_way_wherever_it_is() {
+    let name = "a long name ".repeat(10);
+    let columns = vec![left("of"), right("rate, MB/s"), left("why")];
+    let rows = vec![vec![name.trim_end().into(), "2558".into(), "short".into()]];
+    let text = draw(vec![Item::Table(Table { columns, rows })], 60);
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+    assert!(text.lines().nth(1).unwrap().contains("2558  short"), "{text}");
+    assert_eq!(text.matches("name").count(), 10, "{text}");
+}
+
+#[test]
 fn what_is_to_be_copied_is_never_broken() {
     let command = "keepup qualify csl ".repeat(8);
     let facts = vec![Fact::new("note", command.trim_end()), Fact::literal("repeat with", command.trim_end())];

@@ -42,6 +42,8 @@ pub struct PredictedMachine {
     pub path: String,
     /// Payload of one operation, bytes.
     pub operation_bytes: f64,
+    /// Operations under way at a time; null for a stream, whose stages all work at the same time.
+    pub operations_under_way: Option<u32>,
     /// Settings that were changed, as they were given.
     pub with: Vec<String>,
     /// Such machines side by side.
@@ -132,6 +134,15 @@ pub struct PredictedBuffer {
     pub bytes: f64,
     /// From the end of the stall until the memory is empty again, seconds; null when it never is.
     pub recovery_seconds: Option<f64>,
+    /// From the end of one stall to the next, seconds; null for a single one.
+    pub every_seconds: Option<f64>,
+    /// Memory that loses nothing when it stalls that often, simulated; null for a single stall, and where no
+    /// memory would do.
+    pub repeated_bytes: Option<f64>,
+    /// Memory that there is, bytes; null when nothing was said of it.
+    pub given_bytes: Option<f64>,
+    /// Share of the data that finds no room there, simulated; null without memory that is given.
+    pub lost_share: Option<f64>,
 }
 
 /// A number that a prediction rests on.

@@ -81,13 +81,21 @@ impl LoopFileSystem {
     /// # Errors
     /// What the system said: no loop devices, no program that makes such a file system.
     pub fn mount(kind: Kind, path: &Path) -> Result<Self, String> {
+        Self::mount_sized(kind, path, DEVICE_BYTES)
+    }
+
+    /// The same on devices of so many bytes.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn mount_sized(kind: Kind, path: &Path, device_bytes: u64) -> Result<Self, String> {
         std::fs::create_dir_all(path).map_err(|e| e.to_string())?;
         let mut made = Self { path: path.into(), is_mounted: false, devices: Vec::new(), images: Vec::new() };
         for n in 0..kind.devices() {
             let image = path.with_extension(format!("image{n}"));
             let file = std::fs::File::create(&image).map_err(|e| e.to_string())?;
             made.images.push(image.clone());
-            file.set_len(DEVICE_BYTES).map_err(|e| e.to_string())?;
+            file.set_len(device_bytes).map_err(|e| e.to_string())?;
             let text = image.to_string_lossy().into_owned();
             made.devices.push(output("losetup", &["--find", "--show", "--direct-io=on", &text])?);
         }

@@ -143,11 +143,11 @@ fn inside(namespace: &str, program: &str, arguments: &[&str]) -> Result<(), Stri
     command("ip", &all)
 }
 
-/// A group of processes whose writes to one device are throttled (control groups, version 1).
+/// A group of processes whose writes to some devices are throttled (control groups, version 1).
 #[derive(Debug)]
 pub struct ThrottledWrites {
     group: PathBuf,
-    device: String,
+    devices: Vec<String>,
 }
 
 impl ThrottledWrites {
@@ -157,11 +157,22 @@ impl ThrottledWrites {
     /// # Errors
     /// What the system said; also where there is no such controller.
     pub fn create(name: &str, path: &Path, bytes_per_second: u64) -> Result<Self, String> {
-        let stat = rustix::fs::stat(path).map_err(|e| e.to_string())?;
-        let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+        Self::each(name, &[path], bytes_per_second)
+    }
+
+    /// The same for the devices under several paths, each by itself.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn each(name: &str, paths: &[&Path], bytes_per_second: u64) -> Result<Self, String> {
+        let device = |path: &&Path| {
+            let stat = rustix::fs::stat(*path).map_err(|e| format!("{}: {e}", path.display()))?;
+            Ok(format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev)))
+        };
+        let devices = paths.iter().map(device).collect::<Result<_, String>>()?;
         let group = Path::new("/sys/fs/cgroup/blkio").join(name);
         std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
-        let throttled = Self { group, device: format!("{major}:{minor}") };
+        let throttled = Self { group, devices };
         throttled.limit(bytes_per_second)?;
         Ok(throttled)
     }
@@ -172,8 +183,10 @@ impl ThrottledWrites {
     /// What the system said.
     pub fn limit(&self, bytes_per_second: u64) -> Result<(), String> {
         let file = self.group.join("blkio.throttle.write_bps_device");
-        let rule = format!("{} {bytes_per_second}", self.device);
-        std::fs::write(&file, rule).map_err(|e| format!("{}: {e}", file.display()))
+        self.devices.iter().try_for_each(|device| {
+            let rule = format!("{device} {bytes_per_second}");
+            std::fs::write(&file, rule).map_err(|e| format!("{}: {e}", file.display()))
+        })
     }
 
     /// The file that takes the ids of processes.

@@ -89,9 +89,18 @@ struct OneArgs {
     /// Payload of one operation [default: the path's own, or the profile's event]
     #[arg(long, value_name = "SIZE")]
     operation: Option<Bytes>,
+    /// Operations under way at a time, where each waits for those before it [default: a stream]
+    #[arg(long, value_name = "N")]
+    outstanding: Option<u32>,
     /// A stall that memory has to bridge; once for each
     #[arg(long, value_name = "TIME")]
     stall: Vec<Span>,
+    /// From the end of one stall to the next: how much memory, or what is lost, is simulated
+    #[arg(long, value_name = "TIME", requires = "stall")]
+    stall_every: Option<Span>,
+    /// Memory that there is for stalls
+    #[arg(long, value_name = "SIZE", requires = "stall")]
+    buffer: Option<Bytes>,
     #[command(flatten)]
     how: How,
 }
@@ -171,7 +180,10 @@ fn ask(profile: &Profile, machine: &Machine, args: &OneArgs) -> Ask {
         operation_bytes: args.operation.map(|size| size.0 as f64).or((!own).then_some(event)),
         required_bytes_per_second: Some(profile.required_bytes_per_second()),
         headroom: profile.headroom,
+        outstanding: args.outstanding,
         stall_seconds: args.stall.iter().map(|stall| stall.0.as_secs_f64()).collect(),
+        stall_every_seconds: args.stall_every.map(|every| every.0.as_secs_f64()),
+        buffer_bytes: args.buffer.map(|size| size.0 as f64),
         samples: SAMPLES,
         seed: SEED,
     }
@@ -190,6 +202,7 @@ fn summary(
         title: machine.title.clone(),
         path: ask.path_of(machine).to_owned(),
         operation_bytes: ask.system(machine)?.operation_bytes,
+        operations_under_way: ask.outstanding,
         with: args.with.clone(),
         hosts: machine.hosts,
     };
@@ -203,8 +216,8 @@ fn summary(
 /// What no prediction has in it.
 fn limits() -> impl Iterator<Item = String> {
     let limits = [
-        "A prediction: nothing was measured. Stages of the path work at the same time, and the slowest one sets \
-         the rate.",
+        "A prediction: nothing was measured. Stages of the path work at the same time, and the slowest one \
+         sets the rate.",
         "The interval is drawn from the ranges of the numbers, not from the error of the model itself: see \
          `keepup predict papers` for that.",
     ];

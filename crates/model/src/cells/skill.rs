@@ -7,11 +7,12 @@ use keepup_results::{Origin, PredictedCell, Skill};
 pub(super) fn of(cells: &[PredictedCell]) -> Vec<Skill> {
     let derived = |cell: &PredictedCell| cell.origin == Origin::Derived;
     let predicted = |cell: &PredictedCell| cell.origin == Origin::Predicted;
-    let beside = |cell: &PredictedCell| predicted(cell) && cell.unchanged.is_some();
+    let beside =
+        |cell: &PredictedCell| predicted(cell) && cell.paper == "esrf-2007" && cell.unchanged.is_some();
     let kinds: [(&str, &dyn Fn(&PredictedCell) -> bool); 4] = [
         ("from protocols and counts", &derived),
         ("with constants fitted to other figures", &predicted),
-        ("of these, what a load or another part changes", &beside),
+        ("disks beside network traffic (E1 to E7)", &beside),
         ("all", &|cell| derived(cell) || predicted(cell)),
     ];
     kinds

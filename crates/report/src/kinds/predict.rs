@@ -7,7 +7,7 @@ use keepup_results::{
 use super::common::{self, Found, charts};
 use super::predict_papers;
 use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot, rate_scale};
-use crate::format::{bytes, digits, or_not_measured, percent, plural, rate, seconds, shorten};
+use crate::format::{bytes, digits, number, or_not_measured, percent, plural, rate, seconds, shorten};
 use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
 const HEIGHT: u32 = 260;
@@ -15,6 +15,8 @@ const NAME_CHARACTERS_MAX: usize = 48;
 /// Resources whose limits are drawn over a sweep.
 const PARTS_DRAWN_MAX: usize = 5;
 const POINTS_MAX: usize = 600;
+/// Numbers that a terminal shows: those that matter most.
+const ASSUMPTIONS_ON_TERMINAL: usize = 8;
 
 pub(super) fn document(stored: &Stored, summary: &PredictSummary) -> Document {
     let found = match (&summary.papers, &summary.points[..]) {
@@ -35,9 +37,10 @@ pub(super) fn document(stored: &Stored, summary: &PredictSummary) -> Document {
         ..found
     };
     let mut document = common::document(stored, found);
-    if summary.papers.is_none() {
-        document.glance[0] = machine(summary);
-    }
+    document.glance[0] = match &summary.papers {
+        Some(papers) => predict_papers::skill(&papers.skill),
+        None => machine(summary),
+    };
     document.page.headline.title = format!("{title}, {}", summary.created);
     document
 }
@@ -51,6 +54,9 @@ fn machine(summary: &PredictSummary) -> Block {
     ];
     if !machine.with.is_empty() {
         facts.push(Fact::new("changed", machine.with.join(", ")));
+    }
+    if let Some(under_way) = machine.operations_under_way {
+        facts.push(Fact::new("under way", plural(u64::from(under_way), "operation")));
     }
     if machine.hosts > 1 {
         facts.push(Fact::new("machines", machine.hosts.to_string()));
@@ -129,8 +135,10 @@ fn times(headroom: f64) -> String {
 fn parts(point: &Prediction) -> Block {
     let row = |(place, part): (usize, &PredictedPart)| -> Vec<Cell> {
         let kind = if part.is_waiting { "waits for answers" } else { "" };
-        let gain =
-            part.gain_of_a_tenth.map_or_else(String::new, |gain| format!("+{}", percent(100.0 * gain)));
+        let gain = part.gain_of_a_tenth.map_or_else(String::new, |gain| match gain > 0.0 {
+            true => format!("+{}", percent(100.0 * gain)),
+            false => "nothing".to_owned(),
+        });
         let tone = if place == 0 { Tone::Doubtful } else { Tone::Plain };
         vec![
             Cell::toned(part.name.as_str(), tone),
@@ -179,18 +187,50 @@ fn enough(enough: &Enough) -> Block {
 
 fn buffers(buffers: &[PredictedBuffer]) -> Option<Block> {
     let row = |buffer: &PredictedBuffer| -> Vec<Cell> {
-        let recovery = buffer.recovery_seconds.map_or_else(|| "never".to_owned(), seconds);
+        let size = |size: f64| bytes(size as u64);
+        let repeated = match (buffer.every_seconds, buffer.repeated_bytes) {
+            (None, _) => String::new(),
+            (Some(_), Some(needed)) => size(needed),
+            (Some(_), None) => "no memory suffices".to_owned(),
+        };
+        let lost = buffer.lost_share.map_or_else(
+            || "".into(),
+            |lost| {
+                let tone = if lost > 0.0 { Tone::Bad } else { Tone::Good };
+                Cell::toned(percent(100.0 * lost), tone)
+            },
+        );
         vec![
             seconds(buffer.stall_seconds).into(),
             rate(buffer.bytes_per_second).into(),
-            bytes(buffer.bytes as u64).into(),
-            recovery.into(),
+            size(buffer.bytes).into(),
+            buffer.recovery_seconds.map_or_else(|| "never".to_owned(), seconds).into(),
+            buffer.every_seconds.map_or_else(String::new, seconds).into(),
+            repeated.into(),
+            buffer.given_bytes.map_or_else(String::new, size).into(),
+            lost,
         ]
     };
-    let columns = vec![right("stall"), right("comes in"), right("memory"), right("empty again after")];
-    let rows = buffers.iter().map(row).collect();
-    (!buffers.is_empty())
-        .then(|| Block::new("Memory for its stalls", vec![Item::Table(Table { columns, rows })]))
+    let columns = vec![
+        right("stall"),
+        right("comes in"),
+        right("memory for one"),
+        right("empty again after"),
+        right("stalls each"),
+        right("memory for all"),
+        right("there is"),
+        right("lost"),
+    ];
+    let mut table = Table { columns, rows: buffers.iter().map(row).collect() };
+    if buffers.iter().all(|buffer| buffer.every_seconds.is_none()) {
+        without(&mut table, "stalls each");
+        without(&mut table, "memory for all");
+    }
+    if buffers.iter().all(|buffer| buffer.given_bytes.is_none()) {
+        without(&mut table, "there is");
+        without(&mut table, "lost");
+    }
+    (!buffers.is_empty()).then(|| Block::new("Memory for its stalls", vec![Item::Table(table)]))
 }
 
 fn of_sweep(summary: &PredictSummary) -> Found {
@@ -224,7 +264,7 @@ fn of_sweep(summary: &PredictSummary) -> Found {
         let found = summary.points.iter().find(is_enough);
         sentences.push(match found {
             Some(point) => format!("{} with the head-room need {axis} {}.", rate(wanted), point.label),
-            None => format!("No point of it reaches {} with the head-room.", rate(wanted)),
+            None => nearest(summary, wanted),
         });
     }
     Found {
@@ -233,6 +273,22 @@ fn of_sweep(summary: &PredictSummary) -> Found {
         blocks: charts("Rate over the sweep", drawn(summary)).into_iter().chain([points(summary)]).collect(),
         ..Found::default()
     }
+}
+
+/// What comes nearest to a rate that no point reaches, and by how much it falls short.
+fn nearest(summary: &PredictSummary, wanted: f64) -> String {
+    let none = format!("No point of it reaches {} with the head-room", rate(wanted));
+    let best = summary.points.iter().max_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
+    let Some(best) = best else { return format!("{none}.") };
+    let short = 1.0 - best.bytes_per_second / (wanted * summary.headroom_wanted);
+    let hosts = best.enough.as_ref().and_then(|enough| enough.hosts);
+    let hosts = hosts.map(|hosts| format!("; {} of them would do", number(u64::from(hosts))));
+    format!(
+        "{none}; {} comes nearest, {} short of it{}.",
+        best.label,
+        percent(100.0 * short),
+        hosts.unwrap_or_default()
+    )
 }
 
 /// Points at which another resource becomes the bottleneck, with the ones before them.
@@ -348,7 +404,8 @@ fn points(summary: &PredictSummary) -> Block {
     Block::new("Point by point", items)
 }
 
-/// Every number with its source, those that make most of the scatter first.
+/// Every number with its source, those that make most of the scatter first; those that make none of it are
+/// told where there is room.
 fn assumptions(assumptions: &[Assumption]) -> Option<Block> {
     let mut sorted: Vec<&Assumption> = assumptions.iter().collect();
     sorted.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
@@ -373,5 +430,6 @@ fn assumptions(assumptions: &[Assumption]) -> Option<Block> {
         left(""),
     ];
     let rows: Vec<Vec<Cell>> = sorted.iter().map(row).collect();
-    (!rows.is_empty()).then(|| Block::new("On what it rests", vec![Item::Table(Table { columns, rows })]))
+    let block = Block::new("On what it rests", vec![Item::Table(Table { columns, rows })]);
+    Some(Block { terminal_rows: Some(ASSUMPTIONS_ON_TERMINAL), ..block }).filter(|_| !assumptions.is_empty())
 }

@@ -1,12 +1,11 @@
 //! Reckoning with buses, PCI Express, Ethernet and Fibre Channel. MB = 10^6 bytes.
 use super::{Worked, worked};
+use crate::formulas::{bus, link};
 use crate::papers::PaperUnit;
 use crate::papers::claim::number;
 
-/// Widths that PCI Express has.
-const WIDTHS: [f64; 5] = [1.0, 2.0, 4.0, 8.0, 16.0];
-/// Of ten bits on the line eight are data (8b/10b), and eight bits are a byte: GB/s for each GT/s.
-const GB_PER_GT: f64 = 0.1;
+/// Of ten bits on the line eight are data (8b/10b).
+const CODING_SHARE: f64 = 0.8;
 /// Of one Gbit/s, MB/s.
 const MB_PER_GBIT: f64 = 125.0;
 /// Headers of IPv4 and TCP with timestamps, bytes.
@@ -15,11 +14,9 @@ const TCP_HEADERS_BYTES: f64 = 52.0;
 const ETHERNET_FRAME_BYTES: f64 = 38.0;
 /// What a Fibre Channel frame has beside its payload: start, header, checksum, end and six idles, bytes.
 const FRAME_OVERHEAD_BYTES: f64 = 60.0;
-/// Bits of a transmission word on the line.
-const WORD_BITS: f64 = 40.0;
 
 fn peak(bits: f64, mhz: f64) -> f64 {
-    bits / 8.0 * mhz
+    bus::parallel_peak(bits / 8.0, mhz)
 }
 
 pub(super) fn bus_peak(bits: f64, mhz: f64) -> Worked {
@@ -34,14 +31,14 @@ pub(super) fn bus_share(rate_mib_per_s: f64, bits: f64, mhz: f64) -> Worked {
 
 pub(super) fn pcie_rate(lanes: f64, lane_gt_per_s: f64) -> Worked {
     let steps = format!("{lanes} x {lane_gt_per_s} GT/s x 8/10 / 8");
-    worked(lanes * lane_gt_per_s * GB_PER_GT, PaperUnit::GigabytesPerSecond, steps)
+    worked(bus::pcie_line(lanes, lane_gt_per_s, CODING_SHARE), PaperUnit::GigabytesPerSecond, steps)
 }
 
 pub(super) fn pcie_lanes(ethernet_gbit_per_s: f64, mtu_bytes: f64, lane_gt_per_s: f64) -> Worked {
     let payload = ethernet_payload(ethernet_gbit_per_s, mtu_bytes).value;
-    let lane = lane_gt_per_s * GB_PER_GT * 1e3;
+    let lane = bus::pcie_line(1.0, lane_gt_per_s * 1e3, CODING_SHARE);
     let needed = payload / lane;
-    let width = WIDTHS.into_iter().find(|width| *width >= needed);
+    let width = bus::pcie_lanes_for(payload, lane).map(f64::from);
     let steps = format!(
         "{} MB/s of payload / {} MB/s = {}, so the next width of 1, 2, 4, 8, 16",
         number(payload),
@@ -57,12 +54,12 @@ pub(super) fn ethernet_line(ethernet_gbit_per_s: f64) -> Worked {
 }
 
 pub(super) fn ethernet_payload(ethernet_gbit_per_s: f64, mtu_bytes: f64) -> Worked {
-    let share = (mtu_bytes - TCP_HEADERS_BYTES) / (mtu_bytes + ETHERNET_FRAME_BYTES);
+    let cost = link::ethernet_cost(mtu_bytes, TCP_HEADERS_BYTES, ETHERNET_FRAME_BYTES);
     let steps = format!(
         "{ethernet_gbit_per_s} Gbit/s / 8 x ({mtu_bytes} - {TCP_HEADERS_BYTES}) / \
          ({mtu_bytes} + {ETHERNET_FRAME_BYTES})"
     );
-    worked(ethernet_gbit_per_s * MB_PER_GBIT * share, PaperUnit::MegabytesPerSecond, steps)
+    worked(ethernet_gbit_per_s * MB_PER_GBIT / cost, PaperUnit::MegabytesPerSecond, steps)
 }
 
 fn frame_steps(loop_mb_per_s: f64, frame_bytes: f64) -> String {
@@ -70,7 +67,7 @@ fn frame_steps(loop_mb_per_s: f64, frame_bytes: f64) -> String {
 }
 
 pub(super) fn frame_payload(loop_mb_per_s: f64, frame_bytes: f64) -> Worked {
-    let rate = loop_mb_per_s * frame_bytes / (frame_bytes + FRAME_OVERHEAD_BYTES);
+    let rate = loop_mb_per_s / link::frame_cost(frame_bytes, FRAME_OVERHEAD_BYTES);
     worked(rate, PaperUnit::MegabytesPerSecond, frame_steps(loop_mb_per_s, frame_bytes))
 }
 
@@ -82,9 +79,9 @@ pub(super) fn frame_share(stream_mbit_per_s: f64, loop_mb_per_s: f64, frame_byte
 }
 
 pub(super) fn loop_turn(nodes: f64, words_each: f64, line_gbit_per_s: f64) -> Worked {
-    let steps = format!("{nodes} x {words_each} x {WORD_BITS} bit / {line_gbit_per_s} Gbit/s");
-    let ns = nodes * words_each * WORD_BITS / line_gbit_per_s;
-    worked(ns / 1e3, PaperUnit::Microseconds, steps)
+    let steps = format!("{nodes} x {words_each} x {} bit / {line_gbit_per_s} Gbit/s", link::WORD_BITS);
+    let seconds = link::loop_turn(nodes, words_each, line_gbit_per_s * 1e9, 0.0);
+    worked(seconds * 1e6, PaperUnit::Microseconds, steps)
 }
 
 /// What the bus leaves of `free_mb_per_s` alone, less what it carries beside it.
@@ -93,5 +90,5 @@ pub(super) fn loss_beside(free_mb_per_s: f64, loss_percent: f64, beside_mb_per_s
     let steps = format!(
         "1 - ({free_mb_per_s} MB/s x (1 - {loss_percent} %) - {beside_mb_per_s} MB/s) / {free_mb_per_s} MB/s"
     );
-    worked(100.0 * (1.0 - (alone - beside_mb_per_s) / free_mb_per_s), PaperUnit::Percent, steps)
+    worked(100.0 * bus::loss_beside(free_mb_per_s, alone, beside_mb_per_s), PaperUnit::Percent, steps)
 }

@@ -1,5 +1,6 @@
 //! Reckoning with registers, disks and processors.
 use super::{Worked, worked};
+use crate::formulas::{register, store};
 use crate::papers::PaperUnit;
 
 /// The lengths of n at which set-up + n transfers cost what n single accesses do.
@@ -10,7 +11,8 @@ pub(super) fn break_even(set_up_us: f64, single_us: f64, transfer_us: f64, words
     if words_each != 1.0 {
         steps.push_str(&format!(" x {words_each}"));
     }
-    worked(set_up_us / (single_us - transfer_us) * words_each, PaperUnit::Words, steps)
+    let each = register::break_even_words(set_up_us, single_us, transfer_us);
+    worked(each * words_each, PaperUnit::Words, steps)
 }
 
 pub(super) fn word_rate(word_bytes: f64, word_us: f64) -> Worked {
@@ -33,7 +35,7 @@ pub(super) fn ratio(over: &[f64], under: &[f64]) -> Worked {
 
 pub(super) fn machines(target_mb_per_s: f64, each_mb_per_s: f64) -> Worked {
     let steps = format!("{target_mb_per_s} MB/s / {each_mb_per_s} MB/s, rounded up");
-    worked((target_mb_per_s / each_mb_per_s).ceil(), PaperUnit::Items, steps)
+    worked(register::needed(target_mb_per_s, each_mb_per_s), PaperUnit::Items, steps)
 }
 
 /// Half of the disks against all but one.
@@ -44,30 +46,32 @@ pub(super) fn mirror_room(disks: f64) -> Worked {
 
 pub(super) fn one_after_another(first_mb_per_s: f64, second_mb_per_s: f64) -> Worked {
     let steps = format!("1 / (1 / {first_mb_per_s} MB/s + 1 / {second_mb_per_s} MB/s)");
-    let rate = 1.0 / (1.0 / first_mb_per_s + 1.0 / second_mb_per_s);
+    let rate = register::one_after_another(first_mb_per_s, second_mb_per_s);
     worked(rate, PaperUnit::MegabytesPerSecond, steps)
 }
 
 pub(super) fn second_stage(first_mb_per_s: f64, both_mb_per_s: f64) -> Worked {
     let steps = format!("1 / (1 / {both_mb_per_s} MB/s - 1 / {first_mb_per_s} MB/s)");
-    let rate = 1.0 / (1.0 / both_mb_per_s - 1.0 / first_mb_per_s);
+    let rate = register::second_of_two(first_mb_per_s, both_mb_per_s);
     worked(rate, PaperUnit::MegabytesPerSecond, steps)
 }
 
 pub(super) fn random_rate(access_ms: f64, request_kib: f64, stream_mb_per_s: f64) -> Worked {
     let bytes = request_kib * 1024.0;
-    let seconds = access_ms / 1e3 + bytes / (stream_mb_per_s * 1e6);
+    let rate = store::random_rate(bytes, access_ms / 1e3, stream_mb_per_s * 1e6);
     let steps = format!("{request_kib} KiB / ({access_ms} ms + {request_kib} KiB / {stream_mb_per_s} MB/s)");
-    worked(bytes / seconds / 1e6, PaperUnit::MegabytesPerSecond, steps)
+    worked(rate / 1e6, PaperUnit::MegabytesPerSecond, steps)
 }
 
 pub(super) fn commands(transfer_bytes: f64, segments: f64, segment_bytes: f64) -> Worked {
     let steps = format!("{transfer_bytes} B / ({segments} x {segment_bytes} B), rounded up");
-    worked((transfer_bytes / (segments * segment_bytes)).ceil(), PaperUnit::Items, steps)
+    let commands = register::transfers(transfer_bytes, segments, segment_bytes);
+    worked(commands, PaperUnit::Items, steps)
 }
 
 pub(super) fn cycles_per_byte(mhz: f64, rate_mb_per_s: f64) -> Worked {
-    worked(mhz / rate_mb_per_s, PaperUnit::CyclesPerByte, format!("{mhz} MHz / {rate_mb_per_s} MB/s"))
+    let cycles = register::cycles_per_byte(mhz, rate_mb_per_s);
+    worked(cycles, PaperUnit::CyclesPerByte, format!("{mhz} MHz / {rate_mb_per_s} MB/s"))
 }
 
 pub(super) fn total(groups: f64, each: f64) -> Worked {

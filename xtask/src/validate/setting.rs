@@ -1,0 +1,168 @@
+//! What is made for a validation, and what the model is told of it.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+
+use super::Ceilings;
+
+/// One configuration.
+pub(super) struct Setting {
+    pub(super) name: &'static str,
+    pub(super) volumes: usize,
+    /// To how much each volume is throttled, MB/s.
+    pub(super) throttle: Option<u32>,
+    /// To how much the link is shaped, Mbit/s.
+    pub(super) shaping: Option<u32>,
+    pub(super) streams: u32,
+    pub(super) event: &'static str,
+    pub(super) load: Option<Load>,
+}
+
+/// What runs beside it.
+#[derive(Clone, Copy)]
+pub(super) enum Load {
+    /// Writes to the first volume, MB/s.
+    Disk(u32),
+    /// Busy processors.
+    Cores(u32),
+}
+
+impl Load {
+    /// As `--load` takes it.
+    pub(super) fn spec(self, volumes: &[&Path]) -> String {
+        match self {
+            Self::Disk(mb) => {
+                let volume = volumes.first().map(|path| path.display().to_string()).unwrap_or_default();
+                format!("disk={mb}MB/s@{volume},write,size=256MiB")
+            }
+            Self::Cores(cores) => format!("cpu={cores}"),
+        }
+    }
+}
+
+const PLAIN: Setting =
+    Setting { name: "", volumes: 1, throttle: None, shaping: None, streams: 1, event: "1 MiB", load: None };
+
+/// All of them.
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting { name: "1 volume of 60 MB/s", throttle: Some(60), ..PLAIN },
+    Setting { name: "2 volumes of 60 MB/s", volumes: 2, throttle: Some(60), ..PLAIN },
+    Setting { name: "3 volumes of 60 MB/s", volumes: 3, throttle: Some(60), ..PLAIN },
+    Setting { name: "4 volumes of 60 MB/s", volumes: 4, throttle: Some(60), ..PLAIN },
+    Setting {
+        name: "4 volumes of 60 MB/s, 508 streams",
+        volumes: 4,
+        throttle: Some(60),
+        streams: 508,
+        event: "64 KiB",
+        ..PLAIN
+    },
+    Setting {
+        name: "4 volumes of 60 MB/s behind 1 Gbit/s",
+        volumes: 4,
+        throttle: Some(60),
+        shaping: Some(1000),
+        ..PLAIN
+    },
+    Setting {
+        name: "2 volumes of 60 MB/s behind 1.6 Gbit/s",
+        volumes: 2,
+        throttle: Some(60),
+        shaping: Some(1600),
+        ..PLAIN
+    },
+    Setting {
+        name: "1 volume of 200 MB/s behind 400 Mbit/s",
+        throttle: Some(200),
+        shaping: Some(400),
+        ..PLAIN
+    },
+    Setting {
+        name: "1 volume of 60 MB/s beside 20 MB/s of writes",
+        throttle: Some(60),
+        load: Some(Load::Disk(20)),
+        ..PLAIN
+    },
+    Setting {
+        name: "2 volumes of 200 MB/s beside a busy core",
+        volumes: 2,
+        throttle: Some(200),
+        load: Some(Load::Cores(1)),
+        ..PLAIN
+    },
+];
+
+impl Setting {
+    /// The detector: as fast as need be found by the search from a low rate on.
+    pub(super) fn profile(&self) -> String {
+        format!(
+            "name = \"validation\"\nextends = \"csl-old\"\n[event]\nsize = \"{}\"\n[source]\n\
+             rate = \"20 /s\"\nbuffer = \"64 MiB\"\n\
+             streams = {}\n[record]\nsegment = \"128 MiB\"\nvolumes = {}\n",
+            self.event, self.streams, self.volumes
+        )
+    }
+
+    /// The machine as the model is told of it: nothing but what was measured of its parts.
+    pub(super) fn machine(&self, ceilings: &Ceilings) -> Result<String> {
+        let at = |known: &[(u32, f64)], wanted: Option<u32>, otherwise: f64| match wanted {
+            None => Ok(otherwise),
+            Some(wanted) => known
+                .iter()
+                .find(|(setting, _)| *setting == wanted)
+                .map(|(_, rate)| *rate)
+                .ok_or_else(|| anyhow!("no ceiling for {wanted}")),
+        };
+        let volume = at(&ceilings.throttled, self.throttle, ceilings.disk)?;
+        let link = at(&ceilings.links, self.shaping, ceilings.loopback)?;
+        let measured = |value: f64, unit: &str| {
+            let (low, high) = (0.97 * value, 1.03 * value);
+            format!(
+                "{{ value = \"{value} {unit}\", range = [\"{low} {unit}\", \"{high} {unit}\"], \
+                 source = \"measured\", from = \"alone\" }}"
+            )
+        };
+        let rated = |name: &str, count: usize, rate: f64| {
+            format!(
+                "[resource.{name}]\nformula = \"rate\"\ncount = {count}\nset = {{ rate = {} }}\n\n",
+                measured(rate, "B/s")
+            )
+        };
+        let mut text =
+            "name = \"validation\"\ntitle = \"a machine made for a validation\"\nmain = \"record\"\n\n"
+                .to_owned();
+        text += &rated("link", 1, link);
+        text += &rated("pipeline", 1, ceilings.pipeline);
+        text += &rated("volumes", self.volumes, volume);
+        text += &rated("disk", 1, ceilings.disks.max(ceilings.disk));
+        text += "[resource.cores]\nformula = \"thread\"\ncount = 2\n\n";
+        text += "[path.record]\nabout = \"from the link to the volumes\"\ndirection = \"write\"\n\n";
+        for stage in ["link", "pipeline", "volumes", "disk"] {
+            text += &format!("[[path.record.stage]]\non = \"{stage}\"\n\n");
+        }
+        let cost = measured(ceilings.seconds_per_gb, "s/GB");
+        text += &format!("[[path.record.stage]]\non = \"cores\"\nper_byte = {cost}\n\n");
+        text += &self.beside();
+        Ok(text)
+    }
+
+    fn beside(&self) -> String {
+        let (stage, rate) = match self.load {
+            None => return String::new(),
+            // Streams are spread evenly: what one volume has less, all have less.
+            Some(Load::Disk(mb)) => {
+                (format!("on = \"volumes\"\ntimes = {}\n", self.volumes), f64::from(mb) * 1e6)
+            }
+            // A core that is busy all the time is 1 s for a GB at 1 GB/s.
+            Some(Load::Cores(cores)) => {
+                let cost = "{ value = \"1 s/GB\", source = \"given\" }";
+                (format!("on = \"cores\"\nper_byte = {cost}\n"), f64::from(cores) * 1e9)
+            }
+        };
+        format!(
+            "[path.load]\nabout = \"what runs beside it\"\ndirection = \"write\"\noperation = \"1 MiB\"\n\n\
+             [[path.load.stage]]\n{stage}\n[beside.load]\npath = \"load\"\nrate = \"{rate} B/s\"\n"
+        )
+    }
+}
