@@ -295,6 +295,17 @@ fn a_cell_that_fails_is_told_and_the_rest_is_run() {
     assert!(runs(&found)[2].1["why"].as_str().unwrap().contains("127.0.0.1:9"), "{found:#}");
     assert_eq!((&found["totals"]["failed"], &found["totals"]["left"]), (&2.into(), &0.into()));
     assert!(list(&list(&found, "cells")[1], "ratios").is_empty());
+    let made = std::fs::read_dir(here.join("results")).unwrap().next().unwrap().unwrap().path();
+    let runs_made = || {
+        let log = std::fs::read_to_string(made.join("events.jsonl")).unwrap();
+        log.lines().filter(|line| line.contains("cell_run")).count()
+    };
+    let again = keepup(here, &["campaign", "resume", made.to_str().unwrap(), "--json"]);
+    assert_eq!((again.code(), runs_made()), (4, 4), "nothing is left: {again:#?}");
+    let again = keepup(here, &["campaign", "resume", made.to_str().unwrap(), "--failed", "--json"]);
+    assert_eq!((again.code(), runs_made()), (4, 6), "what failed was run again: {again:#?}");
+    assert_eq!(json(&again)["totals"]["failed"], 2, "and fails again: {again:#?}");
+    assert_eq!(runs(&json(&again)).len(), 4);
     std::fs::write(here.join("d.toml"), format!("{HALF}[stop]\nfailures = 1\n")).unwrap();
     let run = keepup(here, &["campaign", "run", "d.toml", "--out", "other"]);
     assert_eq!(run.code(), 4, "{run:#?}");

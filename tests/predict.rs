@@ -71,6 +71,15 @@ fn a_machine_of_ones_own_and_how_many_are_enough() {
     assert_eq!(point["enough"]["hosts"], 2);
     assert_eq!(point["enough"]["more"][0]["needed"], 3);
     assert_eq!(point["buffers"][0]["bytes"], 160e6);
+    let again = ["--stall", "2s", "--stall-every", "30s", "--buffer", "80 MB", "--with", "disks=4", "--json"];
+    let run = keepup(here, &[&["predict", "csl", "--on", "own.toml"], &again[..]].concat());
+    let buffer = &json(&run)["points"][0]["buffers"][0];
+    // 2 s of 80 MB/s each 32 s, of which half has room.
+    let lost = buffer["lost_share"].as_f64().unwrap();
+    assert!((lost - 80.0 / (32.0 * 80.0)).abs() < 0.003, "{buffer:#}");
+    assert!((buffer["repeated_bytes"].as_f64().unwrap() / 160e6 - 1.0).abs() < 0.02, "{buffer:#}");
+    let few = keepup(here, &["predict", "csl", "--on", "own.toml", "--outstanding", "1", "--json"]);
+    assert_eq!(json(&few)["points"][0]["bytes_per_second"], 5e7, "one disk at a time");
     let more = keepup(here, &["predict", "csl", "--on", "own.toml", "--with", "disks=3"]);
     assert_eq!(more.code(), 0, "{more:#?}");
     assert!(more.stdout.starts_with("[ ENOUGH ]"), "{more:#?}");

@@ -328,7 +328,9 @@ impl Bench {
         let repeats = REPEATS.to_string();
         let head = ["trial", &profile, "--rate", "max", "--time", TIME, "--repeats", &repeats, "--no-verify"];
         let mut command: Vec<String> = head.map(str::to_owned).to_vec();
-        command.extend(["--pool", "64 MiB", "--json"].map(str::to_owned));
+        // Each stream fills a block of its own.
+        let pool = if setting.streams > 64 { "192 MiB" } else { "64 MiB" };
+        command.extend(["--pool", pool, "--json"].map(str::to_owned));
         let paths = self.paths(setting.volumes);
         paths.iter().for_each(|path| command.extend(["--volume".to_owned(), path.display().to_string()]));
         command.extend(setting.load.iter().flat_map(|load| ["--load".to_owned(), load.spec(&paths)]));
@@ -339,7 +341,7 @@ impl Bench {
             runs.iter().filter_map(|run| number(&run["durable_bytes_per_second"])).collect();
         let lost = runs.iter().any(|run| run["ledger"]["lost"]["events"].as_u64() != Some(0));
         ensure!(!lost, "events were lost");
-        let rate = median(&rates).ok_or_else(|| anyhow!("no run ended"))?;
+        let rate = median(&rates).ok_or_else(|| anyhow!("no run ended: {}", result["failure"]))?;
         let ends = |end: fn(f64, f64) -> f64| rates.iter().copied().reduce(end).unwrap_or(rate);
         Ok(Knee { rate, ends: (ends(f64::min), ends(f64::max)) })
     }

@@ -116,6 +116,8 @@ impl CampaignDirectory {
         for event in events {
             if let Event::CellRun { cell, repetition, exit_code, directory, seconds, why, .. } = event? {
                 let figures = Vec::new();
+                // One that failed may have been run again: the last counts.
+                runs.retain(|run: &RunDone| (run.cell, run.repetition) != (cell, repetition));
                 runs.push(RunDone { cell, repetition, exit_code, directory, seconds, why, figures });
             }
         }
@@ -172,6 +174,11 @@ impl CampaignDirectory {
 }
 
 impl Found {
+    /// Takes runs that failed for runs that were not made.
+    pub fn forget_failed(&mut self) {
+        self.runs.retain(|run| run.why.is_none());
+    }
+
     /// Reads what the runs measured, of those that left a result.
     pub fn read_figures(&mut self, path: &Path) {
         for run in &mut self.runs {

@@ -37,16 +37,19 @@ fn what_is_derived_is_within_two_per_cent() {
 fn what_is_fitted_fits_and_what_is_missed_is_known() {
     let mut missed = Vec::new();
     for cell in all().cells {
-        assert!(cell.target <= 0.2, "{cell:#?}");
+        assert!(cell.target <= 0.1, "{cell:#?}");
         if cell.error.abs() > cell.target {
             assert_ne!(cell.origin, Origin::Fitted, "{cell:#?}");
             missed.push(format!("{} {}: {:+.3}", cell.id, cell.condition, cell.error));
         }
     }
     let known = [
+        "K2 3 files at once: +0.125",
+        "K2 4 files at once: +0.135",
         "K7 all 20000 events: -0.200",
         "E1 gigabit Ethernet incoming: -0.111",
         "E3 gigabit Ethernet incoming: +0.162",
+        "T4 the same, with other devices on the bus: +0.120",
     ];
     assert_eq!(missed, known, "{missed:#?}");
 }

@@ -205,12 +205,16 @@ fn machines_of_today_have_a_bottleneck_that_another_part_moves() {
     let name = "today/camera-pc";
     assert_eq!(bottleneck(name, "record", &[]), "net");
     assert_eq!(bottleneck(name, "record", &["disks=1", "disks.write=1GB/s"]), "disks");
-    assert_eq!(bottleneck(name, "record", &["net=ethernet-400g"]), "net-slot");
-    let both = ["net=ethernet-400g", "net-slot=pcie5x16"];
-    assert!(rate(name, "record", &both) > 2.0 * rate(name, "record", &[]));
+    // A recorder has one thread that takes data in; several recorders have several.
+    assert_eq!(bottleneck(name, "record", &["net=ethernet-400g"]), "intake");
+    let slot = ["net=ethernet-400g", "intake=4"];
+    assert_eq!(bottleneck(name, "record", &slot), "net-slot");
+    let all = ["net=ethernet-400g", "intake=4", "net-slot=pcie5x16"];
+    assert!(rate(name, "record", &all) > 2.0 * rate(name, "record", &[]));
     assert_eq!(bottleneck("today/laptop", "record", &[]), "net");
     assert_eq!(bottleneck("today/raid6-12", "record", &["disks=6"]), "disks");
-    assert!(rate("today/recorder-100g", "record", &[]) > 8000.0);
+    assert_eq!(bottleneck("today/recorder-100g", "record", &[]), "intake");
+    assert!(rate("today/recorder-100g", "record", &["intake=4"]) > 8000.0);
 }
 
 const SMALL: &str = r#"name = "small"

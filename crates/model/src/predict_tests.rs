@@ -65,7 +65,7 @@ fn a_small_machine_is_told_with_its_limits_and_cores() {
     let found = predict(&small(), &ask(), "").unwrap();
     assert_eq!(found.bytes_per_second, 80e6);
     let (lower, upper) = (found.lower_bytes_per_second.unwrap(), found.upper_bytes_per_second.unwrap());
-    assert!(72e6 <= lower && lower < 78e6 && 82e6 < upper && upper <= 88e6, "{lower} {upper}");
+    assert!((72e6..78e6).contains(&lower) && (82e6..=88e6).contains(&upper), "{lower} {upper}");
     let names: Vec<&str> = found.parts.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(names, ["disks", "link", "cores"]);
     assert!((found.parts[0].gain_of_a_tenth.unwrap() - 0.1).abs() < 1e-9);
@@ -95,6 +95,40 @@ fn what_is_enough_is_counted() {
     assert_eq!(found.enough.unwrap().hosts, Some(1));
     // 2 s of 40 MB/s, which the other 40 MB/s take away in 2 s.
     assert_eq!((found.buffers[0].bytes, found.buffers[0].recovery_seconds), (80e6, Some(2.0)));
+}
+
+#[test]
+fn operations_that_wait_for_each_other_fill_nothing() {
+    let with =
+        |outstanding: u32| predict(&small(), &Ask { outstanding: Some(outstanding), ..ask() }, "").unwrap();
+    // 10 ms on the link, 50 ms on one of four disks, 2 ms on one of two cores.
+    let one = with(1);
+    assert!((one.bytes_per_second / (1e6 / 0.062) - 1.0).abs() < 1e-9, "{one:#?}");
+    let disks = one.parts.iter().find(|part| part.name == "disks").unwrap();
+    assert!((disks.utilisation - one.bytes_per_second / 80e6).abs() < 1e-9, "{disks:?}");
+    let (few, many) = (with(4).bytes_per_second, with(200).bytes_per_second);
+    assert!(one.bytes_per_second < few && few < many && (many / 80e6 - 1.0).abs() < 0.01, "{few} {many}");
+}
+
+#[test]
+fn stalls_that_come_again_are_simulated() {
+    let with = |every: f64, buffer: f64| {
+        let asked = Ask {
+            required_bytes_per_second: Some(40e6),
+            stall_every_seconds: Some(every),
+            buffer_bytes: Some(buffer),
+            ..ask()
+        };
+        predict(&small(), &asked, "").unwrap().buffers[0].clone()
+    };
+    // What comes in 2 s is gone after 2 s more: the next stall finds the memory empty.
+    let found = with(3.0, 40e6);
+    assert!((found.repeated_bytes.unwrap() / 80e6 - 1.0).abs() < 0.02, "{found:#?}");
+    // Half of what comes during a stall finds no room: 40 of 200 MB.
+    assert!((found.lost_share.unwrap() - 0.2).abs() < 0.01, "{found:#?}");
+    assert_eq!(with(3.0, 90e6).lost_share, Some(0.0));
+    // Two thirds of the time in stalls leave 27 MB/s.
+    assert_eq!(with(1.0, 1e9).repeated_bytes, None);
 }
 
 #[test]

@@ -74,6 +74,9 @@ struct ResumeArgs {
     /// Go on though the order, the baseline or keepup itself is another by now
     #[arg(long)]
     anyway: bool,
+    /// Run again what failed; what it left is kept aside
+    #[arg(long)]
+    failed: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -145,6 +148,9 @@ fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
     let mut found = CampaignDirectory::read(path)?;
     let (campaign, _) = load(&CampaignDirectory::plan_of(path))?;
     found.may_resume(path, &campaign, env!("CARGO_PKG_VERSION"), args.anyway)?;
+    if args.failed {
+        found.forget_failed();
+    }
     found.read_figures(path);
     let stop = stop_flag()?;
     let Some(forecasts) = looked_at(&campaign, &stop)? else { return Ok(Exit::Interrupted) };

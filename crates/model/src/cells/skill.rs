@@ -5,20 +5,18 @@ use keepup_results::{Origin, PredictedCell, Skill};
 
 /// Of each kind of cell, and of all together. Fitted ones prove nothing and are in none of them.
 pub(super) fn of(cells: &[PredictedCell]) -> Vec<Skill> {
-    let derived = |cell: &PredictedCell| cell.origin == Origin::Derived;
-    let predicted = |cell: &PredictedCell| cell.origin == Origin::Predicted;
+    let derived = |cell: &&PredictedCell| cell.origin == Origin::Derived;
+    let predicted = |cell: &&PredictedCell| cell.origin == Origin::Predicted;
     let beside =
-        |cell: &PredictedCell| predicted(cell) && cell.paper == "esrf-2007" && cell.unchanged.is_some();
-    let kinds: [(&str, &dyn Fn(&PredictedCell) -> bool); 4] = [
-        ("from protocols and counts", &derived),
-        ("with constants fitted to other figures", &predicted),
-        ("disks beside network traffic (E1 to E7)", &beside),
-        ("all", &|cell| derived(cell) || predicted(cell)),
+        |cell: &&PredictedCell| predicted(cell) && cell.paper == "esrf-2007" && cell.unchanged.is_some();
+    let all = || cells.iter();
+    let kinds = [
+        skill("from protocols and counts", all().filter(derived)),
+        skill("with constants fitted to other figures", all().filter(predicted)),
+        skill("disks beside network traffic (E1 to E7)", all().filter(beside)),
+        skill("all", all().filter(|cell| derived(cell) || predicted(cell))),
     ];
-    kinds
-        .into_iter()
-        .filter_map(|(name, is_it)| skill(name, cells.iter().filter(|cell| is_it(cell))))
-        .collect()
+    kinds.into_iter().flatten().collect()
 }
 
 fn skill<'a>(name: &str, cells: impl Iterator<Item = &'a PredictedCell>) -> Option<Skill> {

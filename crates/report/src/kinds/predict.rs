@@ -15,6 +15,8 @@ const NAME_CHARACTERS_MAX: usize = 48;
 /// Resources whose limits are drawn over a sweep.
 const PARTS_DRAWN_MAX: usize = 5;
 const POINTS_MAX: usize = 600;
+/// A stream fills its bottleneck; operations that wait for each other do not.
+const FULL: f64 = 0.995;
 /// Numbers that a terminal shows: those that matter most.
 const ASSUMPTIONS_ON_TERMINAL: usize = 8;
 
@@ -114,6 +116,10 @@ fn sentences(point: &Prediction) -> Vec<String> {
             sentence += &format!("; next comes {} at {}", named(next), rate(next.bytes_per_second));
         }
         sentences.push(sentence + ".");
+        if first.utilisation < FULL {
+            let in_use = percent(100.0 * first.utilisation);
+            sentences.push(format!("So few operations under way use {in_use} of it."));
+        }
         let gain = first.gain_of_a_tenth.filter(|gain| *gain > 0.0);
         let gain =
             gain.map(|gain| format!("A tenth more of {} gives {} more.", first.name, percent(100.0 * gain)));
@@ -284,7 +290,8 @@ fn nearest(summary: &PredictSummary, wanted: f64) -> String {
     let hosts = best.enough.as_ref().and_then(|enough| enough.hosts);
     let hosts = hosts.map(|hosts| format!("; {} of them would do", number(u64::from(hosts))));
     format!(
-        "{none}; {} comes nearest, {} short of it{}.",
+        "{none}; {} {} comes nearest, {} short of it{}.",
+        summary.sweep.as_deref().unwrap_or_default(),
         best.label,
         percent(100.0 * short),
         hosts.unwrap_or_default()
@@ -311,16 +318,14 @@ fn drawn(summary: &PredictSummary) -> Option<Chart> {
     };
     let predicted = line(&|point| Some(point.bytes_per_second));
     let mut series = vec![Series::new("rate", colour(0), Mark::Line(Dash::Solid, None), predicted)];
-    let ends: [(&str, &dyn Fn(&Prediction) -> Option<f64>); 2] = [
-        ("lower end of 95 %", &|point| point.lower_bytes_per_second),
-        ("upper end of 95 %", &|point| point.upper_bytes_per_second),
+    let ends = [
+        ("lower end of 95 %", line(&|point| point.lower_bytes_per_second)),
+        ("upper end of 95 %", line(&|point| point.upper_bytes_per_second)),
     ];
-    for (name, of) in ends {
-        let values = line(of);
-        if !values.is_empty() {
-            series.push(Series::new(name, colour(0), Mark::Line(Dash::Dotted, None), values));
-        }
-    }
+    let ends = ends.into_iter().filter(|(_, values)| !values.is_empty());
+    series.extend(
+        ends.map(|(name, values)| Series::new(name, colour(0), Mark::Line(Dash::Dotted, None), values)),
+    );
     let mut names: Vec<&str> = Vec::new();
     for part in points.iter().flat_map(|(_, point)| point.parts.iter().take(2)) {
         if !names.contains(&part.name.as_str()) && names.len() < PARTS_DRAWN_MAX {
@@ -337,7 +342,7 @@ fn drawn(summary: &PredictSummary) -> Option<Chart> {
         let values = line(&of);
         if !values.is_empty() {
             let mark = Mark::Dots(if number % 2 == 0 { Symbol::Circle } else { Symbol::Diamond });
-            series.push(Series::new(&format!("{name} alone"), colour(number + 1), mark, values));
+            series.push(Series::new(format!("{name} alone"), colour(number + 1), mark, values));
         }
     }
     let axis = summary.sweep.clone().unwrap_or_default();
