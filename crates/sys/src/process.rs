@@ -40,8 +40,14 @@ impl Process {
     ///
     /// Fails when the program cannot be started.
     pub fn start(mut command: Command) -> Result<Self, SysError> {
-        let tie = || set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
-        // SAFETY: between fork and exec the closure makes one system call and touches no memory.
+        let tie = || {
+            // A shell has what it starts in the background ignore Ctrl-C, which children inherit: this one
+            // could not be interrupted.
+            // SAFETY: the default action is no handler; nothing of this process is called.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)
+        };
+        // SAFETY: between fork and exec the closure makes two system calls and touches no memory.
         let child = unsafe { command.pre_exec(tie) }.spawn();
         let child = child.map_err(|source| SysError::Call { action: "start a process", source })?;
         Ok(Self { child, ended: None })
