@@ -101,6 +101,6 @@ reports_in_chromium() {
     done
     target/release/keepup predict papers --html "$scratch/reports/predict-papers.html" >/dev/null
     target/release/keepup predict csl-old --on papers/romanis --sweep disks=1..8 --html "$scratch/reports/predict-sweep.html" >/dev/null
-    timeout 300 "$venv/bin/python" .ci/checks/report_in_chromium.py "$(command -v chromium)" "$scratch/pictures" \
+    timeout 900 "$venv/bin/python" .ci/checks/report_in_chromium.py "$(command -v chromium)" "$scratch/pictures" \
         "$scratch"/reports/*.html
 }
