@@ -19,6 +19,7 @@ mod event;
 mod example;
 mod figure;
 mod latency;
+pub mod live;
 mod load;
 mod log;
 mod net;

@@ -1,0 +1,12 @@
+//! What a recorder does while it does it: the state of its run control, and the figures of a moment.
+//!
+//! These are what passes between a recorder and whoever looks at it or commands it; nothing here is stored.
+
+mod moment;
+mod run;
+
+pub use moment::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
+pub use run::{
+    METADATA_BYTES_MAX, METADATA_KEYS_MAX, RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings,
+    RunState, RunStatus, RunVolume, StopAfter,
+};
