@@ -36,6 +36,7 @@ pub struct Recorder {
     pool_bytes: u64,
     pool_pages: String,
     pool_note: Option<&'static str>,
+    is_kept_in_part: bool,
     intake: Threaded<IntakeReport>,
     volumes: Vec<VolumeThreads>,
 }
@@ -75,7 +76,7 @@ impl Recorder {
             links.push(link);
             volumes.push(threads);
         }
-        let cpus = config.cpus.clone();
+        let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
         let parts = IntakeParts {
             config,
             recording: recording.to_string(),
@@ -100,6 +101,7 @@ impl Recorder {
             pool_bytes,
             pool_pages,
             pool_note,
+            is_kept_in_part,
             intake,
             volumes,
         })
@@ -144,6 +146,11 @@ impl Recorder {
     /// Size of the block pool, in bytes.
     pub fn pool_bytes(&self) -> u64 {
         self.pool_bytes
+    }
+
+    /// Whether old segments make room for new ones.
+    pub fn is_kept_in_part(&self) -> bool {
+        self.is_kept_in_part
     }
 
     /// A switch that ends the recording cleanly, usable from other threads.

@@ -1,6 +1,10 @@
 //! Live figures of a recording, published by its threads without locks and read by anybody.
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use keepup_stream::ledger::LossCause;
+use keepup_stream::wire::StreamInfo;
 
 use crate::report::{Stalls, VolumeStalls};
 
@@ -11,8 +15,8 @@ pub struct IntakeCounters {
     pub received_events: AtomicU64,
     /// Payload bytes of those.
     pub received_bytes: AtomicU64,
-    /// Events missing in the sequence so far.
-    pub gap_events: AtomicU64,
+    /// Events missing so far, by cause, in the order of [`LossCause::ALL`].
+    gap_events: [AtomicU64; LossCause::ALL.len()],
     /// Connections open.
     pub connections: AtomicU64,
     /// Bytes of the pool in use.
@@ -27,6 +31,84 @@ pub struct IntakeCounters {
     pub turn_ns_max: AtomicU64,
     /// Time in which the intake had nothing to do, in nanoseconds.
     pub idle_ns: AtomicU64,
+}
+
+impl IntakeCounters {
+    /// Events missing so far, by cause; those of which there are any.
+    pub fn gap_events_by_cause(&self) -> BTreeMap<LossCause, u64> {
+        let counts = LossCause::ALL.iter().zip(&self.gap_events).map(|(&cause, n)| (cause, n.load(Relaxed)));
+        counts.filter(|(_, events)| *events > 0).collect()
+    }
+
+    /// Events missing so far.
+    pub fn gap_events(&self) -> u64 {
+        self.gap_events.iter().map(|events| events.load(Relaxed)).sum()
+    }
+
+    /// Enters that so many events are missing.
+    pub(crate) fn add_gap(&self, cause: LossCause, events: u64) {
+        add(&self.gap_events[cause as usize], events);
+    }
+
+    /// Enters that so many events, which were thought to be missing for no known reason, are missing for `cause`.
+    pub(crate) fn explain_gap(&self, cause: LossCause, events: u64) {
+        let unexplained = &self.gap_events[LossCause::SequenceGap as usize];
+        unexplained.store(unexplained.load(Relaxed).saturating_sub(events), Relaxed);
+        self.add_gap(cause, events);
+    }
+}
+
+/// Figures of one stream, as they stood when its last block was sealed or became durable.
+#[derive(Debug)]
+pub struct StreamCounters {
+    /// What was declared of it.
+    pub info: StreamInfo,
+    /// Whether a source feeds it.
+    pub connected: AtomicBool,
+    /// Events received whole and in order.
+    pub received_events: AtomicU64,
+    /// Payload bytes of those.
+    pub received_bytes: AtomicU64,
+    /// Events on stable storage.
+    pub durable_events: AtomicU64,
+    /// Payload bytes of those.
+    pub durable_bytes: AtomicU64,
+    /// Events missing so far.
+    pub gap_events: AtomicU64,
+    /// Sequence number that is expected next.
+    pub next_sequence: AtomicU64,
+}
+
+impl StreamCounters {
+    pub(crate) fn new(info: StreamInfo) -> Self {
+        Self {
+            info,
+            connected: AtomicBool::new(false),
+            received_events: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
+            durable_events: AtomicU64::new(0),
+            durable_bytes: AtomicU64::new(0),
+            gap_events: AtomicU64::new(0),
+            next_sequence: AtomicU64::new(0),
+        }
+    }
+}
+
+/// The streams declared so far. The lock is taken when a stream is declared for the first time, and by those
+/// who look.
+#[derive(Debug, Default)]
+pub struct StreamTable(Mutex<Vec<Arc<StreamCounters>>>);
+
+impl StreamTable {
+    /// Appends to `known`, which has the first of them, those declared since.
+    pub fn catch_up(&self, known: &mut Vec<Arc<StreamCounters>>) {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(all.iter().skip(known.len()).cloned());
+    }
+
+    pub(crate) fn add(&self, stream: Arc<StreamCounters>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+    }
 }
 
 /// Figures of one volume's writer.
@@ -78,6 +160,8 @@ pub struct Counters {
     pub intake: IntakeCounters,
     /// One per volume.
     pub volumes: Vec<VolumeCounters>,
+    /// One per stream.
+    pub streams: StreamTable,
 }
 
 impl Counters {
@@ -85,12 +169,18 @@ impl Counters {
         Self {
             intake: IntakeCounters::default(),
             volumes: (0..volumes).map(|_| VolumeCounters::default()).collect(),
+            streams: StreamTable::default(),
         }
     }
 
     /// Payload bytes confirmed by the kernel, over all volumes.
     pub fn written_payload_bytes(&self) -> u64 {
         self.volumes.iter().map(|v| v.written_payload_bytes.load(Relaxed)).sum()
+    }
+
+    /// Events confirmed by the kernel, over all volumes.
+    pub fn written_events(&self) -> u64 {
+        self.volumes.iter().map(|v| v.written_events.load(Relaxed)).sum()
     }
 
     /// Payload bytes on stable storage, over all volumes.

@@ -17,6 +17,7 @@ mod placement;
 pub mod report;
 mod threads;
 mod volume;
+pub mod watch;
 mod writer;
 
 pub use config::{RecorderConfig, Target};

@@ -1,5 +1,5 @@
 //! The pipeline as a whole: real sockets, real files, and a ledger that must add up.
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a helper of a test may fail the test")]
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,10 +8,12 @@ use std::time::Duration;
 use keepup_measure::clock::SystemClock;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, drain};
 use keepup_recorder::report::{Ended, RecordReport};
+use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
+use keepup_results::live::Moment;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
 use keepup_stream::wire::ElementType;
 
@@ -138,4 +140,39 @@ fn a_drain_follows_and_every_ledger_agrees() {
     assert_eq!(drained.durable, drained.sent);
     let tape_directories = tape.directories();
     agree(&source, &tape.join().unwrap(), &check(&tape_directories));
+}
+
+#[test]
+fn who_looks_sees_what_the_ledger_says_in_the_end() {
+    let volume = tempfile::tempdir().unwrap();
+    let config = RecorderConfig { stay: true, ..config(Target::Volumes(vec![volume.path().into()])) };
+    let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
+    let qualified = Qualified { bytes_per_second: 1e6, result: "results/one".into(), differs: vec![] };
+    let mut watcher = Watcher::new(&recorder, Arc::new(SystemClock), Some(qualified));
+    let before = watcher.look();
+    assert_eq!((before.flow.received.events, before.streams.len()), (0, 0));
+    let source = send(&recorder, &plan(5, 2, EventSize::Fixed(50_000), 400));
+    let sent = source.total(|s| s.sent);
+    let is_shown = |moment: &Moment| {
+        moment.flow.durable.events == sent.events
+            && moment.streams.iter().map(|stream| stream.durable.events).sum::<u64>() == sent.events
+            && moment.streams.iter().all(|stream| !stream.connected)
+    };
+    let moment = (0..200).map(|_| std::thread::sleep(Duration::from_millis(20))).map(|()| watcher.look());
+    let moment = moment.into_iter().find(is_shown).expect("everything becomes durable and is shown so");
+    assert_eq!(moment.flow.received.bytes, sent.bytes);
+    assert_eq!(moment.flow.written.bytes, sent.bytes);
+    assert_eq!(moment.streams.len(), 5);
+    for (stream, sent) in moment.streams.iter().zip(&source.streams) {
+        assert_eq!((stream.id, stream.received.events), (sent.id, sent.sent.events));
+        assert_eq!(stream.next_sequence, sent.sent.events);
+        assert_eq!(stream.missing_events, 0);
+        assert!(stream.silent_seconds.is_some());
+    }
+    assert_eq!(moment.volumes[0].durable_bytes, sent.bytes);
+    assert_eq!(moment.volumes[0].queue_bytes, 0);
+    assert!(moment.volumes[0].free_bytes.is_some_and(|bytes| bytes > 0));
+    assert_eq!(moment.margin.unwrap().qualified_bytes_per_second, 1e6);
+    recorder.stopper().stop();
+    recorder.join().unwrap();
 }

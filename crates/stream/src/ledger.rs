@@ -79,6 +79,17 @@ pub enum LossCause {
 }
 
 impl LossCause {
+    /// All causes.
+    pub const ALL: [LossCause; 7] = [
+        LossCause::Source,
+        LossCause::SequenceGap,
+        LossCause::ConnectionLost,
+        LossCause::BadChecksum,
+        LossCause::VolumeFailed,
+        LossCause::SpaceExhausted,
+        LossCause::CutOff,
+    ];
+
     /// Whether such events had been received (and counted as received) before they were lost.
     pub fn is_after_receipt(self) -> bool {
         matches!(self, LossCause::VolumeFailed | LossCause::SpaceExhausted)

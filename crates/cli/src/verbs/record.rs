@@ -11,12 +11,12 @@ use std::time::Duration;
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recorder::report::RecordReport;
+use keepup_recorder::watch::Watcher;
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_workload::preflight::check;
 
-use self::live::Live;
 use crate::args::{Recording, default_volume, keep, size, span};
 use crate::exit::{Exit, UsageError};
 use crate::output::{json, result, say};
@@ -142,10 +142,11 @@ pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::R
     }
     say(&format!("writing with {}", recorder.engine()));
     recorder.notes().iter().for_each(|note| say(&format!("note: {note}")));
-    let mut live = Live::new(&recorder);
+    let mut watcher = Watcher::new(&recorder, Arc::new(SystemClock), None);
     watch(&|| recorder.is_ended() || stop.load(Ordering::Acquire), &mut |line, passed| {
-        live.warnings().iter().for_each(|warning| line.line(&format!("warning: {warning}")));
-        line.show(&live.status(passed), passed);
+        let moment = watcher.look();
+        watcher.news(&moment).iter().for_each(|warning| line.line(&format!("warning: {warning}")));
+        line.show(&live::status(&moment), passed);
     });
     recorder.stopper().stop();
     let report = recorder.join()?;

@@ -142,13 +142,8 @@ impl Intake {
 
     fn release(&mut self, connection: Connection) {
         for &slot in &connection.slots {
-            let stream = &mut self.store.streams[slot];
-            stream.owner = None;
-            // What had arrived of an event is overwritten by the next one.
-            stream.under_way = None;
-            if connection.phase == Phase::Open {
-                stream.gap_cause = LossCause::ConnectionLost;
-            }
+            let cause = (connection.phase == Phase::Open).then_some(LossCause::ConnectionLost);
+            self.store.release(slot, cause);
         }
         self.connected -= 1;
         self.counters.intake.connections.store(self.connected as u64, Ordering::Relaxed);

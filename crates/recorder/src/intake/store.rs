@@ -97,6 +97,7 @@ impl Store {
         self.block_bytes = block_bytes;
         for stream in made {
             self.volumes.announce(&stream.info);
+            self.counters.streams.add(Arc::clone(&stream.figures));
             self.by_id.insert(stream.info.id, self.streams.len());
             self.streams.push(stream);
         }
@@ -105,6 +106,7 @@ impl Store {
         for &slot in &slots {
             self.streams[slot].owner = Some(owner);
             self.streams[slot].dirty = false;
+            self.streams[slot].publish();
         }
         Ok(slots)
     }
@@ -200,17 +202,40 @@ impl Store {
         if let Some(gap) = tail {
             self.note_gap(gap);
         }
-        explained.into_iter().for_each(|gap| self.volumes.note_gap(gap));
+        for gap in explained {
+            self.counters.intake.explain_gap(gap.cause, gap.events);
+            self.volumes.note_gap(gap);
+        }
+        self.streams[slot].publish();
     }
 
     fn note_gap(&self, gap: Gap) {
         self.volumes.note_gap(gap);
-        add(&self.counters.intake.gap_events, gap.events);
+        self.counters.intake.add_gap(gap.cause, gap.events);
+    }
+
+    /// Enters events that will never be durable, though they were received.
+    fn lose(&mut self, slot: usize, gap: Gap) {
+        self.streams[slot].block_lost(gap);
+        self.streams[slot].publish();
+        self.note_gap(gap);
+    }
+
+    /// Lets go of a stream whose connection has ended; `cause` is why what does not come is missing, where
+    /// the connection did not end in order.
+    pub(super) fn release(&mut self, slot: usize, cause: Option<LossCause>) {
+        let stream = &mut self.streams[slot];
+        stream.owner = None;
+        // What had arrived of an event is overwritten by the next one.
+        stream.under_way = None;
+        stream.gap_cause = cause.unwrap_or(stream.gap_cause);
+        stream.publish();
     }
 
     /// Sends a stream's open block to a volume.
     pub(super) fn seal(&mut self, slot: usize) {
         if let Some(sealed) = self.streams[slot].seal(slot) {
+            self.streams[slot].publish();
             self.place(sealed);
         }
     }
@@ -248,8 +273,7 @@ impl Store {
             events: u64::from(header.event_count),
             cause,
         };
-        self.streams[sealed.meta.slot].block_lost(gap);
-        self.volumes.note_gap(gap);
+        self.lose(sealed.meta.slot, gap);
         self.pool.give_back(sealed.block);
         self.failed.get_or_insert_with(|| self.volumes.failures());
     }
@@ -280,6 +304,7 @@ impl Store {
             }
             FromWriter::Durable { slot, stream_block, events, payload_bytes } => {
                 self.streams[slot].block_durable(stream_block, events, payload_bytes);
+                self.streams[slot].publish();
             }
             FromWriter::Returned(sealed) => {
                 self.volumes.settle(volume, sealed.meta.bytes as u64);
@@ -288,8 +313,7 @@ impl Store {
             }
             FromWriter::Lost { slot, first_sequence, events, cause } => {
                 let gap = Gap { stream: self.streams[slot].info.id, first_sequence, events, cause };
-                self.streams[slot].block_lost(gap);
-                self.volumes.note_gap(gap);
+                self.lose(slot, gap);
             }
             FromWriter::Failed { why, cause } => {
                 self.incidents.push(format!("{}: {why}", self.volumes.label(volume)));

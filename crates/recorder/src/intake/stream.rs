@@ -5,6 +5,7 @@
 //! checksum.
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_recording::crc::{Combiner, Crc32};
 use keepup_recording::layout::{
@@ -16,6 +17,7 @@ use keepup_stream::ledger::{Count, Gap, LossCause, StreamLedger};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Block;
 
+use crate::counters::StreamCounters;
 use crate::link::{Sealed, SealedMeta};
 
 /// Where the first message header of a block begins.
@@ -114,12 +116,15 @@ pub(super) struct Stream {
     pub(super) owner: Option<usize>,
     /// Something to acknowledge.
     pub(super) dirty: bool,
+    /// For those who look.
+    pub(super) figures: Arc<StreamCounters>,
 }
 
 impl Stream {
     pub(super) fn new(info: StreamInfo, channel: ChannelBytes) -> Self {
         Self {
             channel_id: info.id as u16,
+            figures: Arc::new(StreamCounters::new(info.clone())),
             info,
             channel: Arc::new(channel),
             next_sequence: 0,
@@ -138,6 +143,18 @@ impl Stream {
             owner: None,
             dirty: false,
         }
+    }
+
+    /// Shows where it stands to those who look.
+    pub(super) fn publish(&self) {
+        let (figures, ledger) = (&self.figures, &self.ledger);
+        figures.connected.store(self.owner.is_some(), Relaxed);
+        figures.received_events.store(ledger.received.events, Relaxed);
+        figures.received_bytes.store(ledger.received.bytes, Relaxed);
+        figures.durable_events.store(ledger.durable.events, Relaxed);
+        figures.durable_bytes.store(ledger.durable.bytes, Relaxed);
+        figures.gap_events.store(ledger.gap_events.values().sum(), Relaxed);
+        figures.next_sequence.store(self.next_sequence, Relaxed);
     }
 
     /// Whether the open block, if any, can take `head`; if not it has to be sealed first.

@@ -23,7 +23,7 @@ pub struct Moment {
     pub pool: PoolNow,
     /// Every volume, in the order given.
     pub volumes: Vec<VolumeNow>,
-    /// Every stream, in the order in which they were declared.
+    /// Every stream declared so far, by number.
     pub streams: Vec<StreamNow>,
     /// Every core of the machine.
     pub cores: Vec<CoreNow>,

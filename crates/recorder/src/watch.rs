@@ -1,0 +1,274 @@
+//! The figures of a recording at a moment: its counters, what they have changed by since the last look, and
+//! what the machine does meanwhile.
+//!
+//! Looking takes no lock of the data path and waits for no disk.
+mod room;
+mod warnings;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use keepup_measure::clock::Clock;
+use keepup_measure::cpu::{CoreTimes, ProcessCpu, core_usage};
+use keepup_results::Count;
+use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
+
+use self::room::Rooms;
+use self::warnings::Warnings;
+use crate::Recorder;
+use crate::counters::{Counters, IntakeCounters, StreamCounters, VolumeCounters};
+
+/// A rate that this machine was qualified for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Qualified {
+    /// The rate, in bytes per second.
+    pub bytes_per_second: f64,
+    /// The result that says so.
+    pub result: String,
+    /// What was different when it was measured.
+    pub differs: Vec<String>,
+}
+
+/// Who looks at a recording, with what was seen last.
+pub struct Watcher {
+    counters: Arc<Counters>,
+    clock: Arc<dyn Clock>,
+    directories: Vec<PathBuf>,
+    pool_bytes: u64,
+    is_kept_in_part: bool,
+    qualified: Option<Qualified>,
+    rooms: Rooms,
+    warnings: Warnings,
+    streams: Vec<Seen>,
+    known: Vec<Arc<StreamCounters>>,
+    before: Before,
+    begun_ns: u64,
+}
+
+/// What was read at the last look.
+#[derive(Clone, Debug, Default)]
+struct Before {
+    at_ns: u64,
+    flow: [Count; 3],
+    idle_ns: u64,
+    wait_ns: u64,
+    drained_events: u64,
+    volumes: Vec<VolumeBefore>,
+    cores: Vec<CoreTimes>,
+    process: Option<ProcessCpu>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct VolumeBefore {
+    written_bytes: u64,
+    full_ns: u64,
+}
+
+/// A stream at the last look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    received: Count,
+    /// When something had last come, monotonic.
+    heard_ns: Option<u64>,
+}
+
+impl Watcher {
+    /// Looks at `recorder` from now on. `qualified` is what its rate is held against.
+    pub fn new(recorder: &Recorder, clock: Arc<dyn Clock>, qualified: Option<Qualified>) -> Self {
+        let (counters, directories) = (recorder.counters(), recorder.directories());
+        let rooms = Rooms::start(directories.clone(), recorder.recording(), Arc::clone(&clock));
+        let begun_ns = clock.now_ns();
+        let volumes = vec![VolumeBefore::default(); counters.volumes.len()];
+        Self {
+            pool_bytes: recorder.pool_bytes(),
+            is_kept_in_part: recorder.is_kept_in_part(),
+            rooms,
+            warnings: Warnings::default(),
+            streams: Vec::new(),
+            known: Vec::new(),
+            before: Before {
+                at_ns: begun_ns,
+                volumes,
+                cores: CoreTimes::read_all(Path::new("/")).unwrap_or_default(),
+                process: Some(ProcessCpu::now()),
+                ..Before::default()
+            },
+            begun_ns,
+            counters,
+            clock,
+            directories,
+            qualified,
+        }
+    }
+
+    /// The figures now. Rates are over the time since the last call.
+    pub fn look(&mut self) -> Moment {
+        let now_ns = self.clock.now_ns();
+        let passed_s = (now_ns.saturating_sub(self.before.at_ns).max(1)) as f64 / 1e9;
+        let flow = self.flow(passed_s);
+        let mut moment = Moment {
+            t_unix_ns: self.clock.unix_ns(),
+            seconds: now_ns.saturating_sub(self.begun_ns) as f64 / 1e9,
+            pool: self.pool(flow.received_bytes_per_second),
+            volumes: self.volumes(now_ns, passed_s),
+            streams: self.streams(now_ns, passed_s),
+            margin: self.margin(flow.received_bytes_per_second),
+            process_cores: self.process_cores(passed_s),
+            cores: self.cores(),
+            flow,
+            warnings: Vec::new(),
+        };
+        self.before.at_ns = now_ns;
+        moment.warnings = self.warnings.standing(&moment);
+        moment
+    }
+
+    /// What has gone wrong between the last two looks, as sentences that are said once.
+    pub fn news(&mut self, moment: &Moment) -> Vec<String> {
+        self.warnings.news(moment, &self.counters)
+    }
+
+    fn flow(&mut self, passed_s: f64) -> Flow {
+        let (counters, intake) = (&self.counters, &self.counters.intake);
+        let received = count(&intake.received_events, &intake.received_bytes);
+        let written = Count { events: counters.written_events(), bytes: counters.written_payload_bytes() };
+        let durable = Count { events: counters.durable_events(), bytes: counters.durable_payload_bytes() };
+        let now = [received, written, durable];
+        let before = std::mem::replace(&mut self.before.flow, now);
+        let rate = |at: usize| now[at].bytes.saturating_sub(before[at].bytes) as f64 / passed_s;
+        let idle_ns = intake.idle_ns.load(Relaxed);
+        let idle_s =
+            idle_ns.saturating_sub(std::mem::replace(&mut self.before.idle_ns, idle_ns)) as f64 / 1e9;
+        let drained = self.rooms.drained_events().map(|events| {
+            let before = std::mem::replace(&mut self.before.drained_events, events);
+            Drained { events, events_per_second: events.saturating_sub(before) as f64 / passed_s }
+        });
+        Flow {
+            received,
+            written,
+            durable,
+            drained,
+            received_bytes_per_second: rate(0),
+            written_bytes_per_second: rate(1),
+            durable_bytes_per_second: rate(2),
+            received_events_per_second: received.events.saturating_sub(before[0].events) as f64 / passed_s,
+            missing: missing(intake),
+            missing_events: intake.gap_events(),
+            connections: intake.connections.load(Relaxed),
+            intake_busy: (1.0 - idle_s / passed_s).clamp(0.0, 1.0),
+        }
+    }
+
+    fn pool(&mut self, bytes_per_second: f64) -> PoolNow {
+        let intake = &self.counters.intake;
+        let used_bytes = intake.pool_bytes_used.load(Relaxed);
+        let wait_ns = intake.pool_wait_ns.load(Relaxed);
+        let waiting = wait_ns > std::mem::replace(&mut self.before.wait_ns, wait_ns);
+        let free_bytes = self.pool_bytes.saturating_sub(used_bytes);
+        PoolNow {
+            bytes: self.pool_bytes,
+            used_bytes,
+            used_bytes_max: intake.pool_bytes_used_max.load(Relaxed),
+            room_seconds: (bytes_per_second > 0.0).then(|| free_bytes as f64 / bytes_per_second),
+            wait_seconds: wait_ns as f64 / 1e9,
+            waiting,
+        }
+    }
+
+    fn volumes(&mut self, now_ns: u64, passed_s: f64) -> Vec<VolumeNow> {
+        let counters = Arc::clone(&self.counters);
+        counters.volumes.iter().enumerate().map(|(at, v)| self.volume(at, v, now_ns, passed_s)).collect()
+    }
+
+    fn volume(&mut self, at: usize, v: &VolumeCounters, now_ns: u64, passed_s: f64) -> VolumeNow {
+        let (written_bytes, full_ns) = (v.written_bytes.load(Relaxed), v.full_ns.load(Relaxed));
+        let now = VolumeBefore { written_bytes, full_ns };
+        let before = std::mem::replace(&mut self.before.volumes[at], now);
+        let rate = written_bytes.saturating_sub(before.written_bytes) as f64 / passed_s;
+        let room = self.rooms.of(at, now_ns);
+        let oldest_ns = v.oldest_ns.load(Relaxed);
+        let stalled_ns = if oldest_ns == 0 { 0 } else { now_ns.saturating_sub(oldest_ns) };
+        let full_in = room.filter(|_| rate > 0.0 && !self.is_kept_in_part);
+        VolumeNow {
+            path: self.directories.get(at).map_or("null".into(), |d| d.display().to_string()),
+            written_bytes,
+            written_bytes_per_second: rate,
+            durable_bytes: v.durable_payload_bytes.load(Relaxed),
+            queue_bytes: v.placed_bytes.load(Relaxed).saturating_sub(written_bytes),
+            full: (full_ns.saturating_sub(before.full_ns) as f64 / 1e9 / passed_s).min(1.0),
+            stalled_seconds: stalled_ns as f64 / 1e9,
+            write_seconds_max: v.write_ns_max.load(Relaxed) as f64 / 1e9,
+            flush_seconds_max: v.sync_ns_max.load(Relaxed) as f64 / 1e9,
+            flushes: v.syncs.load(Relaxed),
+            segments: v.segments.load(Relaxed),
+            rests: v.rests.load(Relaxed),
+            failure: v.failure.get().cloned(),
+            free_bytes: room.map(|room| room.free_bytes),
+            total_bytes: room.map(|room| room.total_bytes),
+            full_in_seconds: full_in.map(|room| room.free_bytes as f64 / rate),
+        }
+    }
+
+    fn streams(&mut self, now_ns: u64, passed_s: f64) -> Vec<StreamNow> {
+        self.counters.streams.catch_up(&mut self.known);
+        self.streams.resize(self.known.len(), Seen::default());
+        let known = self.known.iter().zip(&mut self.streams);
+        let mut streams: Vec<_> = known.map(|(s, seen)| stream(s, seen, now_ns, passed_s)).collect();
+        streams.sort_by_key(|stream| stream.id);
+        streams
+    }
+
+    fn margin(&self, bytes_per_second: f64) -> Option<Margin> {
+        let qualified = self.qualified.as_ref().filter(|qualified| qualified.bytes_per_second > 0.0)?;
+        Some(Margin {
+            qualified_bytes_per_second: qualified.bytes_per_second,
+            used: bytes_per_second / qualified.bytes_per_second,
+            result: qualified.result.clone(),
+            differs: qualified.differs.clone(),
+        })
+    }
+
+    fn process_cores(&mut self, passed_s: f64) -> Option<f64> {
+        let now = ProcessCpu::now();
+        let before = self.before.process.replace(now)?;
+        Some(now.since_ns(before) as f64 / 1e9 / passed_s)
+    }
+
+    fn cores(&mut self) -> Vec<CoreNow> {
+        let Ok(now) = CoreTimes::read_all(Path::new("/")) else { return Vec::new() };
+        let before = std::mem::replace(&mut self.before.cores, now);
+        let usage = core_usage(&before, &self.before.cores);
+        usage.iter().map(|core| CoreNow { core: core.core, busy: core.busy_percent / 100.0 }).collect()
+    }
+}
+
+fn count(events: &std::sync::atomic::AtomicU64, bytes: &std::sync::atomic::AtomicU64) -> Count {
+    Count { events: events.load(Relaxed), bytes: bytes.load(Relaxed) }
+}
+
+fn missing(intake: &IntakeCounters) -> std::collections::BTreeMap<String, u64> {
+    intake.gap_events_by_cause().into_iter().map(|(cause, events)| (cause.to_string(), events)).collect()
+}
+
+fn stream(figures: &StreamCounters, seen: &mut Seen, now_ns: u64, passed_s: f64) -> StreamNow {
+    let received = count(&figures.received_events, &figures.received_bytes);
+    let before = std::mem::replace(&mut seen.received, received);
+    if received.events > before.events {
+        seen.heard_ns = Some(now_ns);
+    }
+    StreamNow {
+        id: figures.info.id,
+        name: figures.info.name.clone(),
+        element: figures.info.element.to_string(),
+        shape: figures.info.shape.clone(),
+        compression: figures.info.compression.map(|compression| compression.as_str().to_owned()),
+        connected: figures.connected.load(Relaxed),
+        received,
+        durable: count(&figures.durable_events, &figures.durable_bytes),
+        missing_events: figures.gap_events.load(Relaxed),
+        received_bytes_per_second: received.bytes.saturating_sub(before.bytes) as f64 / passed_s,
+        next_sequence: figures.next_sequence.load(Relaxed),
+        silent_seconds: seen.heard_ns.map(|heard_ns| now_ns.saturating_sub(heard_ns) as f64 / 1e9),
+    }
+}

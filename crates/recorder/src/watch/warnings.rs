@@ -1,0 +1,131 @@
+//! What of a recording people must hear: what stands now, and what is new.
+use std::sync::atomic::Ordering::Relaxed;
+
+use keepup_results::live::{Moment, VolumeNow};
+
+use crate::counters::Counters;
+
+/// The pool is a warning when it bridges a stall for less than this, in seconds, and is more than
+/// [`POOL_USED`] full.
+const ROOM_SECONDS: f64 = 1.0;
+/// Share of the pool in use below which its room is no warning.
+const POOL_USED: f64 = 0.5;
+/// A write or flush under way for so long is a warning, in seconds.
+const STALL_SECONDS: f64 = 1.0;
+/// A volume that is full within this time is a warning, in seconds.
+const FULL_IN_SECONDS: f64 = 3600.0;
+/// A rate above this share of the qualified one is a warning.
+const MARGIN_USED: f64 = 0.9;
+
+/// What was said, so that it is said once.
+#[derive(Debug, Default)]
+pub(super) struct Warnings {
+    was_waiting: bool,
+    missing: u64,
+    failed: Vec<bool>,
+    rests: Vec<u64>,
+    was_behind: bool,
+    was_beyond: bool,
+}
+
+impl Warnings {
+    /// What stands now, the worst first.
+    pub(super) fn standing(&self, moment: &Moment) -> Vec<String> {
+        let mut warnings = Vec::new();
+        warnings.extend(moment.volumes.iter().filter_map(failed));
+        if moment.flow.missing_events > 0 {
+            let causes = moment.flow.missing.iter().map(|(cause, events)| format!("{events} {cause}"));
+            let causes: Vec<String> = causes.collect();
+            warnings.push(format!(
+                "{} events are missing: {}",
+                moment.flow.missing_events,
+                causes.join(", ")
+            ));
+        }
+        let pool = &moment.pool;
+        if pool.waiting {
+            warnings.push("the memory is full: sources must wait for the volumes".into());
+        } else if let Some(room) = pool
+            .room_seconds
+            .filter(|room| *room < ROOM_SECONDS && pool.used_bytes as f64 > POOL_USED * pool.bytes as f64)
+        {
+            warnings.push(format!("memory for {room:.1} s is left"));
+        }
+        warnings.extend(moment.volumes.iter().filter_map(stalled));
+        if let Some(margin) = moment.margin.as_ref().filter(|margin| margin.used > MARGIN_USED) {
+            warnings.push(format!(
+                "the rate is {:.0} % of what this machine was qualified for",
+                margin.used * 100.0
+            ));
+        }
+        warnings.extend(moment.volumes.iter().filter_map(full_soon));
+        warnings
+    }
+
+    /// What has come up since this was last asked.
+    pub(super) fn news(&mut self, moment: &Moment, counters: &Counters) -> Vec<String> {
+        self.failed.resize(moment.volumes.len(), false);
+        self.rests.resize(moment.volumes.len(), 0);
+        let mut news = Vec::new();
+        for (at, volume) in moment.volumes.iter().enumerate() {
+            if volume.rests > std::mem::replace(&mut self.rests[at], volume.rests) {
+                news.push(format!(
+                    "{} does not answer; what comes goes to other volumes for a while",
+                    volume.path
+                ));
+            }
+            if let (Some(warning), false) = (failed(volume), self.failed[at]) {
+                self.failed[at] = true;
+                news.push(warning);
+            }
+        }
+        let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).sum();
+        if excess > 0 && !std::mem::replace(&mut self.was_behind, excess > 0) {
+            news.push(format!(
+                "{:.2} GB more than --keep asks for must stay: no drain has them; see keepup drain --follow",
+                excess as f64 / 1e9
+            ));
+        }
+        self.was_behind = excess > 0;
+        if moment.pool.waiting && !self.was_waiting {
+            news.push(format!(
+                "all {:.0} MB of memory are full: the volumes are slower than the sources, which must wait",
+                moment.pool.bytes as f64 / 1e6
+            ));
+        }
+        self.was_waiting = moment.pool.waiting;
+        let missing = moment.flow.missing_events;
+        let more = missing.saturating_sub(std::mem::replace(&mut self.missing, missing));
+        if more > 0 {
+            news.push(format!("{more} events are missing, {missing} so far"));
+        }
+        let beyond = moment.margin.as_ref().filter(|margin| margin.used > MARGIN_USED);
+        if let (Some(margin), false) = (beyond, self.was_beyond) {
+            news.push(format!(
+                "the rate is {:.0} % of the {:.0} MB/s that this machine was qualified for",
+                margin.used * 100.0,
+                margin.qualified_bytes_per_second / 1e6
+            ));
+        }
+        self.was_beyond = beyond.is_some();
+        news
+    }
+}
+
+fn failed(volume: &VolumeNow) -> Option<String> {
+    volume.failure.as_ref().map(|why| format!("{} takes no data any more: {why}", volume.path))
+}
+
+fn stalled(volume: &VolumeNow) -> Option<String> {
+    let stalled = volume.failure.is_none() && volume.stalled_seconds > STALL_SECONDS;
+    stalled.then(|| format!("{} has not answered for {:.1} s", volume.path, volume.stalled_seconds))
+}
+
+fn full_soon(volume: &VolumeNow) -> Option<String> {
+    let seconds = volume.full_in_seconds.filter(|seconds| *seconds < FULL_IN_SECONDS)?;
+    Some(format!("{} is full in {:.0} min at this rate", volume.path, seconds / 60.0))
+}
+
+#[cfg(test)]
+#[path = "warnings_tests.rs"]
+mod tests;
