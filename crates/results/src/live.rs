@@ -4,9 +4,11 @@
 
 mod moment;
 mod run;
+mod search;
 
 pub use moment::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 pub use run::{
     METADATA_BYTES_MAX, METADATA_KEYS_MAX, RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings,
     RunState, RunStatus, RunVolume, StopAfter,
 };
+pub use search::{Search, SearchCeiling, SearchTrial};

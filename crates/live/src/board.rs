@@ -1,0 +1,231 @@
+//! What is shown: written down once whenever it changes, and handed to everybody who looks.
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use keepup_results::live::{Moment, RunStatus, Search, StreamNow};
+use serde::Serialize;
+use tokio::sync::watch;
+
+/// Moments of which the rates are remembered, for who comes later: ten minutes at one a second.
+const HISTORY_MAX: usize = 600;
+
+/// What is to be seen at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scene<'a> {
+    /// Run control.
+    pub run: Option<&'a RunStatus>,
+    /// A recording's figures.
+    pub moment: Option<&'a Moment>,
+    /// A qualification as it goes on.
+    pub search: Option<&'a Search>,
+}
+
+/// One part of what is shown, as an event of the stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    /// Rises when the text changes; 0 while there is none.
+    pub(crate) version: u64,
+    /// The whole event.
+    pub(crate) event: Bytes,
+}
+
+/// All parts at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frame {
+    /// In the order in which they are to be sent.
+    pub(crate) parts: [Part; PARTS.len()],
+    pub(crate) run: Option<Arc<RunStatus>>,
+    pub(crate) moment: Option<Arc<Moment>>,
+}
+
+/// Names of the parts: run control, what streams there are, figures, and the search.
+const PARTS: [&str; 4] = ["run", "streams", "now", "search"];
+const RUN: usize = 0;
+const STREAMS: usize = 1;
+const NOW: usize = 2;
+const SEARCH: usize = 3;
+
+/// The board. What is published replaces what was there.
+#[derive(Debug)]
+pub struct Board {
+    frame: watch::Sender<Arc<Frame>>,
+    history: Mutex<VecDeque<Past>>,
+}
+
+/// Rates of the past, for charts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Past {
+    /// When, milliseconds since the Unix epoch.
+    t_unix_ms: u64,
+    /// MB/s received.
+    received: f64,
+    /// MB/s written.
+    written: f64,
+    /// MB/s durable.
+    durable: f64,
+    /// Per cent of the pool in use.
+    pool: f64,
+    /// Events missing so far.
+    missing: u64,
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Self { frame: watch::Sender::new(Arc::default()), history: Mutex::default() }
+    }
+}
+
+impl Board {
+    /// Shows a scene from now on. Waits for nobody.
+    pub fn publish(&self, scene: Scene<'_>) {
+        let before = self.frame.borrow().clone();
+        let mut frame = Frame { parts: before.parts.clone(), run: None, moment: None };
+        if let Some(run) = scene.run {
+            frame.put(RUN, run);
+            frame.run = Some(Arc::new(run.clone()));
+        }
+        if let Some(moment) = scene.moment {
+            let streams: Vec<StreamCard<'_>> = moment.streams.iter().map(StreamCard::of).collect();
+            frame.put(STREAMS, &streams);
+            frame.put(NOW, &Tick::of(moment));
+            frame.moment = Some(Arc::new(moment.clone()));
+            self.remember(moment);
+        }
+        if let Some(search) = scene.search {
+            frame.put(SEARCH, search);
+        }
+        self.frame.send_replace(Arc::new(frame));
+    }
+
+    /// What was shown lately, the oldest first.
+    pub(crate) fn history(&self) -> Vec<Past> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    /// What is shown now, and what will be.
+    pub(crate) fn look(&self) -> watch::Receiver<Arc<Frame>> {
+        self.frame.subscribe()
+    }
+
+    /// What is shown now.
+    pub(crate) fn now(&self) -> Arc<Frame> {
+        self.frame.borrow().clone()
+    }
+
+    fn remember(&self, moment: &Moment) {
+        let (flow, pool) = (&moment.flow, &moment.pool);
+        let past = Past {
+            t_unix_ms: moment.t_unix_ns / 1_000_000,
+            received: flow.received_bytes_per_second / 1e6,
+            written: flow.written_bytes_per_second / 1e6,
+            durable: flow.durable_bytes_per_second / 1e6,
+            pool: 100.0 * pool.used_bytes as f64 / pool.bytes.max(1) as f64,
+            missing: flow.missing_events,
+        };
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        if history.len() == HISTORY_MAX {
+            history.pop_front();
+        }
+        history.push_back(past);
+    }
+}
+
+impl Frame {
+    /// Writes a part down as an event, unless it says what it said before.
+    fn put(&mut self, at: usize, content: &impl Serialize) {
+        let mut event = format!("event: {}\ndata: ", PARTS[at]);
+        match serde_json::to_string(content) {
+            Ok(json) => event.push_str(&json),
+            // Only a map with keys that are no text could fail.
+            Err(e) => drop(write!(event, "{{\"error\":\"{e}\"}}")),
+        }
+        event.push_str("\n\n");
+        let part = &mut self.parts[at];
+        if part.event != event.as_bytes() {
+            *part = Part { version: part.version + 1, event: event.into() };
+        }
+    }
+}
+
+/// What of a stream does not change from moment to moment.
+#[derive(Debug, Serialize)]
+struct StreamCard<'a> {
+    id: u32,
+    name: &'a str,
+    element: &'a str,
+    shape: &'a [u64],
+    compression: Option<&'a str>,
+}
+
+impl<'a> StreamCard<'a> {
+    fn of(stream: &'a StreamNow) -> Self {
+        Self {
+            id: stream.id,
+            name: &stream.name,
+            element: &stream.element,
+            shape: &stream.shape,
+            compression: stream.compression.as_deref(),
+        }
+    }
+}
+
+/// A moment as the page has it every second: figures of streams in columns, without their names.
+#[derive(Debug, Serialize)]
+struct Tick<'a> {
+    t_unix_ms: u64,
+    seconds: f64,
+    flow: &'a keepup_results::live::Flow,
+    pool: &'a keepup_results::live::PoolNow,
+    volumes: &'a [keepup_results::live::VolumeNow],
+    cores: &'a [keepup_results::live::CoreNow],
+    process_cores: Option<f64>,
+    margin: &'a Option<keepup_results::live::Margin>,
+    warnings: &'a [String],
+    streams: StreamColumns,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct StreamColumns {
+    events: Vec<u64>,
+    bytes: Vec<u64>,
+    durable_events: Vec<u64>,
+    missing: Vec<u64>,
+    /// Bytes per second.
+    rate: Vec<u64>,
+    connected: Vec<u8>,
+    /// Seconds, in tenths; -1 when nothing has ever come.
+    silent: Vec<i64>,
+}
+
+impl<'a> Tick<'a> {
+    fn of(moment: &'a Moment) -> Self {
+        let mut streams = StreamColumns::default();
+        for stream in &moment.streams {
+            streams.events.push(stream.received.events);
+            streams.bytes.push(stream.received.bytes);
+            streams.durable_events.push(stream.durable.events);
+            streams.missing.push(stream.missing_events);
+            streams.rate.push(stream.received_bytes_per_second as u64);
+            streams.connected.push(stream.connected.into());
+            streams.silent.push(stream.silent_seconds.map_or(-1, |seconds| (seconds * 10.0) as i64));
+        }
+        Self {
+            t_unix_ms: moment.t_unix_ns / 1_000_000,
+            seconds: moment.seconds,
+            flow: &moment.flow,
+            pool: &moment.pool,
+            volumes: &moment.volumes,
+            cores: &moment.cores,
+            process_cores: moment.process_cores,
+            margin: &moment.margin,
+            warnings: &moment.warnings,
+            streams,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "board_tests.rs"]
+mod tests;

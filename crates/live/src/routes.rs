@@ -1,0 +1,87 @@
+//! What can be asked for.
+mod events;
+mod figures;
+mod run;
+mod shell;
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+
+use crate::board::Board;
+use crate::guard::{Access, guard, not_found};
+use crate::orders::OrderDesk;
+use crate::server::Parts;
+
+/// Largest body of a request, in bytes: settings with all the metadata they may have, twice.
+const BODY_BYTES_MAX: usize = 160 << 10;
+
+/// What all answers are made from.
+pub(crate) struct App {
+    access: Arc<Access>,
+    board: Arc<Board>,
+    desk: Option<OrderDesk>,
+    title: String,
+    charts: &'static str,
+    watchers: Arc<tokio::sync::Semaphore>,
+}
+
+impl App {
+    pub(crate) fn new(parts: &Parts, board: Arc<Board>, desk: OrderDesk) -> Arc<Self> {
+        Arc::new(Self {
+            access: Arc::new(parts.access.clone()),
+            board,
+            desk: parts.commands.then_some(desk),
+            title: parts.title.clone(),
+            charts: parts.charts,
+            watchers: Arc::new(tokio::sync::Semaphore::new(events::WATCHERS_MAX)),
+        })
+    }
+}
+
+/// All that is served.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let access = Arc::clone(&app.access);
+    Router::new()
+        .route("/", get(shell::page))
+        .route("/assets/live.css", get(shell::style))
+        .route("/assets/{script}", get(shell::script))
+        .route("/metrics", get(figures::metrics))
+        .route("/health", get(figures::health))
+        .route("/api/v1/openapi.json", get(figures::openapi))
+        .route("/api/v1/session", post(shell::session))
+        .route("/api/v1/run", get(run::status))
+        .route("/api/v1/run/{command}", post(run::command))
+        .route("/api/v1/now", get(figures::now))
+        .route("/api/v1/history", get(figures::history))
+        .route("/api/v1/events", get(events::events))
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(access, guard))
+        .with_state(app)
+}
+
+async fn not_allowed() -> Response {
+    problem(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this cannot be asked with that method",
+        Some("GET /api/v1/openapi.json tells what can be asked how"),
+    )
+}
+
+/// An answer that says what is wrong: `{"error": …, "hint": …}`.
+pub(crate) fn problem(status: StatusCode, why: &str, hint: Option<&str>) -> Response {
+    (status, Json(serde_json::json!({ "error": why, "hint": hint }))).into_response()
+}
+
+/// An answer of a fixed text.
+fn text(kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

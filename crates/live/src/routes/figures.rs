@@ -1,0 +1,70 @@
+//! Figures for programs: the moment, the past, metrics, health, and what can be asked for.
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use keepup_results::live::{Moment, RunState};
+
+use super::{App, problem, text};
+use crate::exposition::Form;
+
+/// The interface, described.
+pub(crate) const OPENAPI: &str = include_str!("../../assets/openapi.json");
+
+/// The whole moment, as it was last seen.
+pub(super) async fn now(State(app): State<Arc<App>>) -> Response {
+    match &app.board.now().moment {
+        Some(moment) => Json(Moment::clone(moment)).into_response(),
+        None => problem(StatusCode::NOT_FOUND, "nothing is being recorded", None),
+    }
+}
+
+/// Rates of the last ten minutes.
+pub(super) async fn history(State(app): State<Arc<App>>) -> Response {
+    Json(app.board.history()).into_response()
+}
+
+/// Metrics, in the form that is asked for: OpenMetrics 1.0, or the older text of Prometheus.
+pub(super) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let form = match accepted.into_iter().any(|value| value.contains("application/openmetrics-text")) {
+        true => Form::OpenMetrics,
+        false => Form::Prometheus,
+    };
+    let frame = app.board.now();
+    text(form.content_type(), crate::metrics::page(form, frame.run.as_deref(), frame.moment.as_deref()))
+}
+
+/// Whether all is well: 200, or 503 where data is being lost or the run has failed. Warnings alone are well.
+pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
+    let frame = app.board.now();
+    let mut failures: Vec<String> = Vec::new();
+    if let Some(run) = frame.run.as_deref().filter(|run| run.state == RunState::Error) {
+        failures.push(run.error.clone().unwrap_or_else(|| "the run failed".into()));
+    }
+    let moment = frame.moment.as_deref();
+    let failed = moment.iter().flat_map(|moment| &moment.volumes).filter_map(|volume| {
+        volume.failure.as_ref().map(|why| format!("{} takes no data any more: {why}", volume.path))
+    });
+    failures.extend(failed);
+    if let Some(missing) = moment.map(|moment| moment.flow.missing_events).filter(|missing| *missing > 0) {
+        failures.push(format!("{missing} events are missing"));
+    }
+    let warnings = moment.map(|moment| moment.warnings.clone()).unwrap_or_default();
+    let (status, word) = match (failures.is_empty(), warnings.is_empty()) {
+        (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
+        (true, false) => (StatusCode::OK, "warning"),
+        (true, true) => (StatusCode::OK, "ok"),
+    };
+    let state = frame.run.as_deref().map(|run| run.state);
+    let body =
+        serde_json::json!({ "status": word, "state": state, "failures": failures, "warnings": warnings });
+    (status, Json(body)).into_response()
+}
+
+/// The interface, described as OpenAPI 3.1.
+pub(super) async fn openapi() -> Response {
+    text("application/json", OPENAPI)
+}

@@ -1,0 +1,94 @@
+//! Run control over HTTP: what it says of itself, and commands.
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use keepup_results::live::{RunCommand, RunOrder, RunRefusal, RunSettings, RunStatus};
+use serde::Deserialize;
+
+use super::{App, problem};
+use crate::orders::Unanswered;
+
+/// For how long a command may take: arming takes memory, which the kernel clears first.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The body of a command.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Body {
+    /// The revision that the commander saw last; nothing: whatever it is by now.
+    revision: Option<u64>,
+    /// The settings, with `configure`.
+    settings: Option<RunSettings>,
+}
+
+/// What run control says of itself.
+pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
+    match &app.board.now().run {
+        Some(run) => Json(RunStatus::clone(run)).into_response(),
+        None => problem(StatusCode::NOT_FOUND, "nothing records here", Some("keepup record --http ADDR")),
+    }
+}
+
+/// Carries out a command and answers with what run control then says of itself.
+pub(super) async fn command(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Response {
+    let Some(command) = RunCommand::ALL.into_iter().find(|command| command.name() == name) else {
+        let names = RunCommand::ALL.map(RunCommand::name).join(", ");
+        return problem(StatusCode::NOT_FOUND, "there is no such command", Some(&format!("one of {names}")));
+    };
+    let Json(body) = match body {
+        Ok(body) => body,
+        Err(e) => {
+            let hint =
+                "Content-Type: application/json and {\"revision\": N, \"settings\": {…}}, both optional";
+            return problem(e.status(), &e.body_text(), Some(hint));
+        }
+    };
+    if body.settings.is_some() && command != RunCommand::Configure {
+        let why = format!("{command} takes no settings");
+        return problem(StatusCode::UNPROCESSABLE_ENTITY, &why, Some("settings go with configure"));
+    }
+    let Some(desk) = &app.desk else {
+        return problem(
+            StatusCode::NOT_FOUND,
+            "nothing can be commanded here",
+            Some("keepup record --http ADDR"),
+        );
+    };
+    let order = RunOrder { command, settings: body.settings, revision: body.revision };
+    match desk.give(order, PATIENCE).await {
+        Ok(Ok(status)) => Json(status).into_response(),
+        Ok(Err(refusal)) => refused(&refusal),
+        Err(Unanswered::Busy) => {
+            problem(StatusCode::SERVICE_UNAVAILABLE, "other commands wait already", None)
+        }
+        Err(Unanswered::Gone) => {
+            problem(StatusCode::GATEWAY_TIMEOUT, "the recorder ended, or has not answered in time", None)
+        }
+    }
+}
+
+/// A refusal as an answer: why, a hint where one is known, and its kind for programs.
+fn refused(refusal: &RunRefusal) -> Response {
+    let (status, kind) = match refusal {
+        RunRefusal::State { .. } => (StatusCode::CONFLICT, "state"),
+        RunRefusal::Revision { .. } => (StatusCode::CONFLICT, "revision"),
+        RunRefusal::Settings { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "settings"),
+        RunRefusal::Failed { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
+        RunRefusal::Uncontrolled { .. } => (StatusCode::FORBIDDEN, "uncontrolled"),
+    };
+    let (why, hint) = match refusal.why().split_once("\nhint: ") {
+        Some((why, hint)) => (why, Some(hint)),
+        None => (refusal.why(), None),
+    };
+    let body = serde_json::json!({ "error": why, "hint": hint, "refusal": kind });
+    (status, Json(body)).into_response()
+}

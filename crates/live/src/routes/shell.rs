@@ -1,0 +1,42 @@
+//! The page before it knows anything, and what it is made of.
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::{App, text};
+use crate::guard::{COOKIE, not_found};
+use crate::page;
+
+const STYLE: &str = include_str!("../../assets/live.css");
+/// Scripts by name; the drawing library is handed in.
+const SCRIPTS: [(&str, &str); 1] = [("live.js", include_str!("../../assets/live.js"))];
+
+pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
+    text("text/html; charset=utf-8", page::page(&app.title).into_string())
+}
+
+pub(super) async fn style() -> Response {
+    text("text/css; charset=utf-8", STYLE)
+}
+
+pub(super) async fn script(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
+    let own = SCRIPTS.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
+    let found = own.or_else(|| (name == "charts.js").then_some(app.charts));
+    match found {
+        Some(script) => text("text/javascript; charset=utf-8", script),
+        None => not_found().await.into_response(),
+    }
+}
+
+/// A browser that has shown the token may look from now on, until it is closed.
+pub(super) async fn session(State(app): State<Arc<App>>) -> Response {
+    let cookie = format!("{COOKIE}={}; Path=/; HttpOnly; SameSite=Strict", app.access.pass.reveal());
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    // A token is visible ASCII, which a header takes.
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
