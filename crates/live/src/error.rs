@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 pub enum LiveError {
     /// The address cannot be had.
     #[error(
-        "cannot listen for HTTP on {address}: {source}\nhint: another --http address, or port 0 for any free one"
+        "cannot listen for HTTP on {address}: {source}\n\
+         hint: another --http address, or port 0 for any free one"
     )]
     Listen {
         /// The address.

@@ -188,7 +188,8 @@ fn refusal(access: &Access, request: &Request) -> Option<Response> {
     };
     if needs {
         let why = "the token is missing or wrong";
-        let hint = "Authorization: Bearer TOKEN; keepup prints the token when it starts, or takes it from --token-file";
+        let hint =
+            "Authorization: Bearer TOKEN; keepup tells it when it starts, or takes it from --token-file";
         let mut response = problem(StatusCode::UNAUTHORIZED, why, Some(hint));
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return Some(response);

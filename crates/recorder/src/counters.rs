@@ -50,7 +50,7 @@ impl IntakeCounters {
         add(&self.gap_events[cause as usize], events);
     }
 
-    /// Enters that so many events, which were thought to be missing for no known reason, are missing for `cause`.
+    /// Enters that so many events, which were missing for no known reason, are missing for `cause`.
     pub(crate) fn explain_gap(&self, cause: LossCause, events: u64) {
         let unexplained = &self.gap_events[LossCause::SequenceGap as usize];
         unexplained.store(unexplained.load(Relaxed).saturating_sub(events), Relaxed);
