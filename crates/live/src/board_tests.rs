@@ -1,1 +1,57 @@
-//! To be.
+//! What is written on the board, and when it counts as new.
+use super::{Board, HISTORY_MAX, NOW, RUN, STREAMS, Scene};
+use crate::testing::{moment, recording};
+
+#[test]
+fn a_part_is_new_only_when_it_says_something_new() {
+    let board = Board::default();
+    let (run, mut seen) = (recording(), moment(3));
+    board.publish(Scene { run: Some(&run), moment: Some(&seen), search: None });
+    let first = board.now();
+    assert_eq!([first.parts[RUN].version, first.parts[STREAMS].version, first.parts[NOW].version], [1, 1, 1]);
+    seen.seconds += 1.0;
+    board.publish(Scene { run: Some(&run), moment: Some(&seen), search: None });
+    let second = board.now();
+    assert_eq!(
+        [second.parts[RUN].version, second.parts[STREAMS].version, second.parts[NOW].version],
+        [1, 1, 2]
+    );
+    board.publish(Scene { run: Some(&run), moment: Some(&moment(4)), search: None });
+    assert_eq!(board.now().parts[STREAMS].version, 2);
+}
+
+#[test]
+fn events_are_one_line_of_json_each() {
+    let board = Board::default();
+    board.publish(Scene { run: Some(&recording()), moment: Some(&moment(508)), search: None });
+    for part in &board.now().parts {
+        let text = String::from_utf8(part.event.to_vec()).unwrap();
+        if text.is_empty() {
+            continue;
+        }
+        let (head, data) = text.split_once("\ndata: ").unwrap();
+        assert!(head.starts_with("event: "));
+        serde_json::from_str::<serde_json::Value>(data.strip_suffix("\n\n").unwrap()).unwrap();
+        assert_eq!(data.trim_end().lines().count(), 1);
+    }
+}
+
+#[test]
+fn the_figures_of_many_streams_stay_small() {
+    let board = Board::default();
+    board.publish(Scene { moment: Some(&moment(508)), ..Scene::default() });
+    assert!(board.now().parts[NOW].event.len() < 40_000, "{}", board.now().parts[NOW].event.len());
+}
+
+#[test]
+fn the_past_is_bounded() {
+    let board = Board::default();
+    for at in 0..HISTORY_MAX as u64 + 10 {
+        let mut seen = moment(1);
+        seen.t_unix_ns = at * 1_000_000;
+        board.publish(Scene { moment: Some(&seen), ..Scene::default() });
+    }
+    let history = board.history();
+    assert_eq!(history.len(), HISTORY_MAX);
+    assert_eq!((history[0].t_unix_ms, history[0].received), (10, 200.0));
+}

@@ -1,1 +1,143 @@
-//! To be.
+//! Who is let in.
+use std::net::SocketAddr;
+
+use axum::http::HeaderMap;
+
+use super::{Access, Token, is_foreign};
+use crate::testing::{TOKEN, access, ask, get, send, server};
+use crate::{Live, LiveError};
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        headers.append(*name, value.parse().unwrap());
+    }
+    headers
+}
+
+#[test]
+fn a_token_is_long_and_visible() {
+    assert!(Token::new("  0123456789abcdef\n").is_ok(), "blanks around it do not count");
+    for bad in ["", "short", "0123456789 abcdef", "0123456789abcdeé", &"x".repeat(513)] {
+        assert!(matches!(Token::new(bad), Err(LiveError::Token { .. })), "{bad:?}");
+    }
+    assert_eq!(format!("{:?}", Token::new(TOKEN).unwrap()), "Token(…)", "it must not reach a log");
+}
+
+#[test]
+fn another_address_than_loopback_needs_a_token_that_was_given() {
+    let random = || Token::new("0000111122223333").unwrap();
+    let make = |address: &str, given: Option<&str>| {
+        let given = given.map(|text| Token::new(text).unwrap());
+        Access::new(address.parse::<SocketAddr>().unwrap(), given, vec![], &mut random.clone())
+    };
+    assert!(!make("127.0.0.1:8611", None).unwrap().closed);
+    assert!(!make("[::1]:8611", None).unwrap().closed);
+    assert!(matches!(make("0.0.0.0:8611", None), Err(LiveError::Open { .. })));
+    assert!(make("192.0.2.7:8611", Some(TOKEN)).unwrap().closed);
+}
+
+#[test]
+fn a_host_is_asked_by_address_or_by_a_name_it_has() {
+    let access = access(false);
+    let knows = |host: &str| access.knows_host(&headers(&[("host", host)]));
+    for host in
+        ["127.0.0.1:8611", "localhost", "LOCALHOST:1", "[::1]:8611", "192.0.2.1", "Beamline.Example:80"]
+    {
+        assert!(knows(host), "{host}");
+    }
+    for host in
+        ["evil.example", "localhost.evil.example", "user@localhost", "", "127.0.0.1.evil.example", "a b"]
+    {
+        assert!(!knows(host), "{host}");
+    }
+    assert!(!access.knows_host(&HeaderMap::new()));
+    assert!(!access.knows_host(&headers(&[("host", "localhost"), ("host", "evil.example")])));
+}
+
+#[test]
+fn pages_of_other_origins_are_foreign() {
+    let own = ("host", "127.0.0.1:8611");
+    let foreign = |pairs: &[(&'static str, &str)]| is_foreign(&headers(pairs));
+    assert!(!foreign(&[own]), "a program says nothing");
+    assert!(!foreign(&[own, ("origin", "http://127.0.0.1:8611")]));
+    assert!(!foreign(&[own, ("sec-fetch-site", "same-origin")]));
+    assert!(!foreign(&[own, ("sec-fetch-site", "none")]), "typed into the browser's line");
+    assert!(foreign(&[own, ("origin", "http://evil.example")]));
+    assert!(foreign(&[own, ("origin", "http://127.0.0.1:9999")]), "another port is another origin");
+    assert!(foreign(&[own, ("origin", "null")]));
+    assert!(foreign(&[own, ("sec-fetch-site", "cross-site")]));
+    assert!(foreign(&[own, ("sec-fetch-site", "same-site")]));
+}
+
+fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}")
+}
+
+#[test]
+fn what_changes_something_needs_the_token() {
+    let live = server(false, 16);
+    let json = "Content-Type: application/json";
+    let wrong =
+        [bearer("0123456789abcdef-tokem"), bearer(""), bearer("0123456789abcdef"), "Cookie: keepup=x".into()];
+    for line in wrong.iter().map(String::as_str).chain(["X: y"]) {
+        let answer = ask(&live, "POST", "/api/v1/run/stop", &[line, json], "{}");
+        assert_eq!(answer.status, 401, "{line}: {answer:?}");
+        assert!(answer.head.contains("www-authenticate: bearer"), "{answer:?}");
+    }
+    assert!(live.orders().next(std::time::Duration::ZERO).is_none(), "no command came through");
+}
+
+#[test]
+fn beyond_loopback_looking_needs_the_token_too() {
+    let live = server(true, 16);
+    for path in ["/api/v1/now", "/metrics", "/health", "/api/v1/events", "/nothing"] {
+        assert_eq!(get(&live, path).status, 401, "{path}");
+    }
+    assert_eq!(get(&live, "/").status, 200, "the frame of the page tells nothing");
+    assert_eq!(get(&live, "/assets/live.css").status, 200);
+    assert_eq!(ask(&live, "GET", "/metrics", &[&bearer(TOKEN)], "").status, 200);
+    let session = ask(&live, "POST", "/api/v1/session", &[&bearer(TOKEN)], "");
+    assert_eq!(session.status, 204);
+    let cookie = session.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
+    let pass = format!("Cookie: other=1; {}", cookie.split(';').next().unwrap());
+    assert_eq!(ask(&live, "GET", "/metrics", &[&pass], "").status, 200);
+    let changes = ask(&live, "POST", "/api/v1/run/stop", &[&pass, "Content-Type: application/json"], "{}");
+    assert_eq!(changes.status, 401, "the cookie is enough to look, not to change");
+}
+
+#[test]
+fn a_name_that_was_made_to_lead_here_is_refused() {
+    let live = server(false, 16);
+    let answer =
+        send(live.address(), b"GET /api/v1/now HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+    assert_eq!(answer.status, 421);
+    let answer = send(live.address(), b"GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+    assert_eq!(answer.status, 421, "not even the page");
+}
+
+#[test]
+fn every_answer_keeps_the_browser_from_misusing_it() {
+    let live = server(false, 16);
+    let check = |live: &Live, path: &str| {
+        let answer = get(live, path);
+        for line in [
+            "content-security-policy: default-src 'none'",
+            "x-content-type-options: nosniff",
+            "x-frame-options: deny",
+            "referrer-policy: no-referrer",
+        ] {
+            assert!(answer.head.contains(line), "{path}: {line}: {}", answer.head);
+        }
+        assert!(!answer.head.contains("access-control-"), "{path}: no other origin may read");
+        answer.head.lines().find(|l| l.starts_with("content-security-policy")).unwrap().to_owned()
+    };
+    for path in ["/", "/assets/live.js", "/metrics", "/nothing", "/assets/../../etc/passwd"] {
+        let policy = check(&live, path);
+        assert!(
+            !policy.contains("script-src 'self' '"),
+            "scripts come from files of this host alone: {policy}"
+        );
+    }
+}

@@ -17,6 +17,8 @@ mod orders;
 mod page;
 mod routes;
 mod server;
+#[cfg(test)]
+mod testing;
 
 pub use board::{Board, Scene};
 pub use error::LiveError;

@@ -1,5 +1,5 @@
 //! Commands on their way to whoever controls the run, and the answers on their way back.
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use keepup_results::live::{RunOrder, RunRefusal, RunStatus};
@@ -26,12 +26,12 @@ impl Asked {
 
 /// The end at which commands arrive.
 #[derive(Debug)]
-pub struct Orders(mpsc::Receiver<Asked>);
+pub struct Orders(Mutex<mpsc::Receiver<Asked>>);
 
 impl Orders {
     /// The next command, waiting for it no longer than `timeout`.
     pub fn next(&self, timeout: Duration) -> Option<Asked> {
-        match self.0.recv_timeout(timeout) {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout) {
             Ok(asked) => Some(asked),
             Err(mpsc::RecvTimeoutError::Timeout) => None,
             // Nobody can ask any more, but the caller counts on the pause.
@@ -59,7 +59,7 @@ pub(crate) enum Unanswered {
 impl OrderDesk {
     pub(crate) fn new() -> (Self, Orders) {
         let (sender, receiver) = mpsc::sync_channel(WAITING_MAX);
-        (Self(sender), Orders(receiver))
+        (Self(sender), Orders(Mutex::new(receiver)))
     }
 
     /// Gives a command and waits for the answer.

@@ -1,1 +1,240 @@
-//! To be.
+//! A real server on loopback, and clients that behave well, badly, or not at all.
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use keepup_results::live::{RunCommand, RunRefusal, RunState};
+use serde_json::Value;
+
+use crate::testing::{TOKEN, ask, get, moment, recording, send, server};
+use crate::{Live, Scene};
+
+fn command(live: &Live, name: &str, body: &str) -> crate::testing::Answer {
+    let token = format!("Authorization: Bearer {TOKEN}");
+    ask(live, "POST", &format!("/api/v1/run/{name}"), &[&token, "Content-Type: application/json"], body)
+}
+
+/// Answers one command on the test's thread, as the owner of run control would.
+fn answering(live: &Live, answer: impl FnOnce(&crate::Asked) -> Result<(), RunRefusal>) {
+    let asked = live.orders().next(Duration::from_secs(20)).unwrap();
+    let outcome = answer(&asked).map(|()| recording());
+    asked.answer(outcome);
+}
+
+#[test]
+fn a_command_reaches_its_owner_and_the_answer_comes_back() {
+    let live = server(false, 16);
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| command(&live, "configure", r#"{"revision":3,"settings":{"run":5}}"#));
+        answering(&live, |asked| {
+            assert_eq!((asked.order.command, asked.order.revision), (RunCommand::Configure, Some(3)));
+            assert_eq!(asked.order.settings.as_ref().unwrap().run, Some(5));
+            Ok(())
+        });
+        let answer = asking.join().unwrap();
+        assert_eq!(answer.status, 200);
+        let status: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(status["state"], "recording");
+    });
+}
+
+#[test]
+fn every_refusal_has_a_status_and_says_why() {
+    let live = server(false, 16);
+    let why = || "it cannot be\nhint: try otherwise".to_owned();
+    let refusals = [
+        (RunRefusal::State { why: why() }, 409, "state"),
+        (RunRefusal::Revision { why: why() }, 409, "revision"),
+        (RunRefusal::Settings { why: why() }, 422, "settings"),
+        (RunRefusal::Failed { why: why() }, 500, "failed"),
+        (RunRefusal::Uncontrolled { why: why() }, 403, "uncontrolled"),
+    ];
+    for (refusal, status, kind) in refusals {
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| command(&live, "arm", "{}"));
+            answering(&live, |_| Err(refusal));
+            let answer = asking.join().unwrap();
+            assert_eq!(answer.status, status, "{answer:?}");
+            let body: Value = serde_json::from_str(&answer.body).unwrap();
+            assert_eq!(
+                body,
+                serde_json::json!({"error": "it cannot be", "hint": "try otherwise", "refusal": kind})
+            );
+        });
+    }
+}
+
+#[test]
+fn a_command_that_is_none_never_reaches_its_owner() {
+    let live = server(false, 16);
+    assert_eq!(command(&live, "explode", "{}").status, 404);
+    assert_eq!(command(&live, "arm", "not json").status, 400);
+    assert_eq!(command(&live, "arm", r#"{"revison":1}"#).status, 422, "a slip is not overlooked");
+    assert_eq!(command(&live, "arm", r#"{"settings":{}}"#).status, 422);
+    assert_eq!(
+        command(&live, "configure", &format!(r#"{{"settings":{{"name":"{}"}}}}"#, "x".repeat(200_000)))
+            .status,
+        413
+    );
+    let token = format!("Authorization: Bearer {TOKEN}");
+    assert_eq!(ask(&live, "POST", "/api/v1/run/arm", &[&token], "{}").status, 415);
+    assert_eq!(ask(&live, "DELETE", "/api/v1/run", &[&token], "").status, 405);
+    assert!(live.orders().next(Duration::ZERO).is_none());
+}
+
+#[test]
+fn figures_are_there_once_they_were_published() {
+    let live = server(false, 16);
+    assert_eq!(get(&live, "/api/v1/now").status, 404);
+    assert_eq!(get(&live, "/api/v1/run").status, 404);
+    assert_eq!(get(&live, "/health").status, 200, "idle is well");
+    live.publish(Scene { run: Some(&recording()), moment: Some(&moment(3)), search: None });
+    let now: Value = serde_json::from_str(&get(&live, "/api/v1/now").body).unwrap();
+    assert_eq!(now["flow"]["received"]["events"], 100);
+    assert_eq!(now["streams"].as_array().unwrap().len(), 3);
+    let run: Value = serde_json::from_str(&get(&live, "/api/v1/run").body).unwrap();
+    assert_eq!((&run["state"], &run["run"]), (&"recording".into(), &17.into()));
+    let history: Value = serde_json::from_str(&get(&live, "/api/v1/history").body).unwrap();
+    assert_eq!(history[0]["received"], 200.0);
+    let open = ask(&live, "GET", "/metrics", &["Accept: application/openmetrics-text; version=1.0.0"], "");
+    assert!(
+        open.body.ends_with("# EOF\n") && open.head.contains("content-type: application/openmetrics-text")
+    );
+    assert!(get(&live, "/metrics").head.contains("content-type: text/plain; version=0.0.4"));
+}
+
+#[test]
+fn health_tells_what_is_lost() {
+    let live = server(false, 16);
+    let mut seen = moment(1);
+    seen.warnings.push("memory for 0.4 s is left".into());
+    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+    let health = get(&live, "/health");
+    assert_eq!(health.status, 200, "a warning is no failure");
+    assert!(health.body.contains("\"warning\""), "{health:?}");
+    seen.volumes[0].failure = Some("no space left".into());
+    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+    let health = get(&live, "/health");
+    assert_eq!(health.status, 503);
+    assert!(health.body.contains("takes no data any more: no space left"), "{health:?}");
+    let mut run = recording();
+    (run.state, run.error) = (RunState::Error, Some("no volume is left".into()));
+    live.publish(Scene { run: Some(&run), moment: None, search: None });
+    assert_eq!(get(&live, "/health").status, 503);
+}
+
+/// Reads events of the stream until `enough` are there.
+fn read_events(live: &Live, enough: usize) -> Vec<(String, Value)> {
+    let mut socket = TcpStream::connect(live.address()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(socket, "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\n\r\n", live.address()).unwrap();
+    let (mut events, mut name) = (Vec::new(), String::new());
+    for line in BufReader::new(socket).lines() {
+        let line = line.unwrap();
+        if let Some(text) = line.strip_prefix("event: ") {
+            name = text.to_owned();
+        } else if let Some(data) = line.strip_prefix("data: ") {
+            events.push((std::mem::take(&mut name), serde_json::from_str(data).unwrap()));
+        }
+        if events.len() == enough {
+            break;
+        }
+    }
+    events
+}
+
+#[test]
+fn who_watches_gets_everything_once_and_then_what_changes() {
+    let live = server(false, 16);
+    let mut seen = moment(2);
+    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| read_events(&live, 4));
+        while !watching.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+            seen.seconds += 1.0;
+            live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+        }
+        let events = watching.join().unwrap();
+        let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["run", "streams", "now", "now"]);
+        assert_eq!(events[1].1[1]["name"], "module \"1\"");
+        assert!(events[3].1["seconds"].as_f64() > events[2].1["seconds"].as_f64());
+    });
+}
+
+#[test]
+fn giant_heads_and_bodies_and_nonsense_are_refused() {
+    let live = server(false, 16);
+    let host = live.address();
+    let giant = format!("GET / HTTP/1.1\r\nHost: {host}\r\nX: {}\r\n\r\n", "x".repeat(100_000));
+    assert_eq!(send(host, giant.as_bytes()).status, 431);
+    let many: String = (0..500).map(|n| format!("X-{n}: y\r\n")).collect();
+    assert_eq!(send(host, format!("GET / HTTP/1.1\r\nHost: {host}\r\n{many}\r\n").as_bytes()).status, 431);
+    assert_eq!(send(host, b"\x00\x01\x02 nonsense\r\n\r\n").status, 400);
+    assert_eq!(send(host, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").status, 421, "without a host");
+    for path in [
+        "/assets/../../../etc/passwd",
+        "/assets/..%2f..%2fetc%2fpasswd",
+        "/assets/%2e%2e/Cargo.toml",
+        "//etc/passwd",
+    ] {
+        let answer = get(&live, path);
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(!answer.body.contains("root:"), "{path}");
+    }
+}
+
+#[test]
+fn the_title_is_text_and_the_page_brings_no_script_of_its_own() {
+    let live = server(false, 16);
+    let page = get(&live, "/");
+    assert!(page.body.contains("<title>keepup a &lt;b&gt; &amp; c</title>"), "{}", page.body);
+    let scripts: Vec<&str> = page.body.split("<script").skip(1).collect();
+    assert!(!scripts.is_empty() && scripts.iter().all(|script| script.contains("></script>")), "{scripts:?}");
+    assert_eq!(get(&live, "/assets/charts.js").body, "// charts");
+}
+
+#[test]
+fn clients_that_do_nothing_or_never_read_hold_up_nobody() {
+    let live = server(false, 600);
+    let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(live.address()).unwrap()).collect();
+    let stuck: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut socket = TcpStream::connect(live.address()).unwrap();
+            write!(socket, "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\n\r\n", live.address()).unwrap();
+            socket
+        })
+        .collect();
+    let begun = Instant::now();
+    for at in 0..50 {
+        let mut seen = moment(508);
+        seen.seconds = f64::from(at);
+        live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "publishing waits for nobody");
+    assert_eq!(get(&live, "/health").status, 200);
+    drop((idle, stuck));
+}
+
+#[test]
+fn beyond_the_limit_connections_are_closed_and_places_come_free_again() {
+    let live = server(false, 4);
+    let held: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(live.address()).unwrap()).collect();
+    let refused = |live: &Live| {
+        let mut socket = TcpStream::connect(live.address()).unwrap();
+        let _ =
+            write!(socket, "GET /health HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", live.address());
+        let mut text = Vec::new();
+        let _ = socket.read_to_end(&mut text);
+        text.is_empty()
+    };
+    let by = Instant::now() + Duration::from_secs(20);
+    while !refused(&live) {
+        assert!(Instant::now() < by, "four are served, the fifth is not");
+    }
+    drop(held);
+    while refused(&live) {
+        assert!(Instant::now() < by, "a place comes free when a client goes");
+    }
+}

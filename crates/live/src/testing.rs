@@ -1,0 +1,104 @@
+//! For tests: a server on loopback and a client that sends whatever bytes it is told.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may fail the test")]
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use keepup_results::Count;
+use keepup_results::live::{Flow, Moment, PoolNow, RunState, RunStatus, StreamNow, VolumeNow};
+
+use crate::{Access, Live, Parts, Token};
+
+/// The token of servers in tests.
+pub(crate) const TOKEN: &str = "0123456789abcdef-token";
+
+/// Who may ask a server in tests.
+pub(crate) fn access(closed: bool) -> Access {
+    let pass = || Token::new("fedcba9876543210-pass").unwrap();
+    Access { token: Token::new(TOKEN).unwrap(), pass: pass(), closed, names: vec!["beamline.example".into()] }
+}
+
+/// A server on loopback.
+pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
+    Live::start(Parts {
+        listen: ([127, 0, 0, 1], 0).into(),
+        access: access(closed),
+        connections_max,
+        title: "a <b> & c".into(),
+        charts: "// charts",
+        commands: true,
+        on_start: Box::new(|| ()),
+    })
+    .unwrap()
+}
+
+/// An answer, taken apart.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+/// Sends `request` as it is and reads until the server closes the connection.
+pub(crate) fn send(address: SocketAddr, request: &[u8]) -> Answer {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // A server that refuses early may close before all was sent.
+    let _ = socket.write_all(request);
+    let mut bytes = Vec::new();
+    let _ = socket.read_to_end(&mut bytes);
+    taken_apart(&bytes)
+}
+
+pub(crate) fn taken_apart(bytes: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { panic!("no answer: {text:?}") };
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Answer { status: status.unwrap(), head: head.to_ascii_lowercase(), body: body.to_owned() }
+}
+
+/// A request with these header lines beside `Host`, and a body.
+pub(crate) fn ask(live: &Live, method: &str, path: &str, lines: &[&str], body: &str) -> Answer {
+    let mut request =
+        format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", live.address());
+    lines.iter().for_each(|line| request.push_str(&format!("{line}\r\n")));
+    request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    send(live.address(), request.as_bytes())
+}
+
+/// A request without anything special.
+pub(crate) fn get(live: &Live, path: &str) -> Answer {
+    ask(live, "GET", path, &[], "")
+}
+
+/// Run control that records.
+pub(crate) fn recording() -> RunStatus {
+    RunStatus { state: RunState::Recording, revision: 4, run: Some(17), ..RunStatus::default() }
+}
+
+/// A moment with `streams` streams on one volume.
+pub(crate) fn moment(streams: u32) -> Moment {
+    let stream = |id| StreamNow {
+        id,
+        name: format!("module \"{id}\""),
+        element: "u16".into(),
+        shape: vec![512, 256],
+        connected: true,
+        received: Count { events: 10 + u64::from(id), bytes: 1000 },
+        ..StreamNow::default()
+    };
+    Moment {
+        t_unix_ns: 1_700_000_000_000_000_000,
+        seconds: 12.5,
+        flow: Flow {
+            received: Count { events: 100, bytes: 26_214_400 },
+            received_bytes_per_second: 2e8,
+            ..Flow::default()
+        },
+        pool: PoolNow { bytes: 1 << 29, used_bytes: 1 << 20, room_seconds: Some(2.5), ..PoolNow::default() },
+        volumes: vec![VolumeNow { path: "/data/a \"x\"\\".into(), ..VolumeNow::default() }],
+        streams: (0..streams).map(stream).collect(),
+        ..Moment::default()
+    }
+}
