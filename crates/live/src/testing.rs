@@ -1,5 +1,4 @@
 //! For tests: a server on loopback and a client that sends whatever bytes it is told.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may fail the test")]
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
