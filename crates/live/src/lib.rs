@@ -17,9 +17,11 @@ mod orders;
 mod page;
 mod routes;
 mod server;
+mod shelf;
 
 pub use board::{Board, Scene};
 pub use error::LiveError;
 pub use guard::{Access, Token};
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
+pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};
