@@ -2,6 +2,7 @@
 use std::process::ExitCode;
 
 use keepup_campaign::{CampaignError, CompareError};
+use keepup_live::LiveError;
 use keepup_model::ModelError;
 use keepup_plan::ProfileError;
 use keepup_qualify::QualifyError;
@@ -89,6 +90,9 @@ impl Exit {
         if let Some(e) = cause.downcast_ref::<ResultsError>() {
             return Some(Self::of_results(e));
         }
+        if let Some(e) = cause.downcast_ref::<LiveError>() {
+            return Some(Self::of_live(e));
+        }
         let usage = cause.is::<ProfileError>()
             || cause.is::<UsageError>()
             || cause.is::<CompareError>()
@@ -163,6 +167,14 @@ impl Exit {
             ResultsError::Io { .. } | ResultsError::LogBroken { .. } | ResultsError::Unwritable { .. } => {
                 Self::Environment
             }
+        }
+    }
+
+    fn of_live(error: &LiveError) -> Self {
+        match error {
+            LiveError::Open { .. } => Self::Unsafe,
+            LiveError::Token { .. } => Self::Usage,
+            LiveError::Listen { .. } | LiveError::Start { .. } => Self::Environment,
         }
     }
 

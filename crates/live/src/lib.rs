@@ -17,6 +17,7 @@ mod orders;
 mod page;
 mod routes;
 mod server;
+mod shelf;
 #[cfg(test)]
 mod testing;
 
@@ -25,3 +26,4 @@ pub use error::LiveError;
 pub use guard::{Access, Token};
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
+pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};

@@ -17,6 +17,7 @@ use crate::board::{Board, Scene};
 use crate::guard::Access;
 use crate::orders::{OrderDesk, Orders};
 use crate::routes::{self, App};
+use crate::shelf::Shelf;
 
 /// A request's head must be complete within this time, and connections that ask nothing are closed after it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,6 +44,8 @@ pub struct Parts {
     pub charts: &'static str,
     /// Whether somebody takes commands for run control.
     pub commands: bool,
+    /// Stored results and recordings to look at.
+    pub shelf: Option<Arc<dyn Shelf>>,
     /// Called on the serving thread before anything else, as to give it a lower priority.
     pub on_start: Box<dyn FnOnce() + Send>,
 }

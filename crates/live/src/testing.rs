@@ -26,6 +26,7 @@ pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
         title: "a <b> & c".into(),
         charts: "// charts",
         commands: true,
+        shelf: None,
         on_start: Box::new(|| ()),
     })
     .unwrap()

@@ -14,7 +14,8 @@ use crate::page::{Block, Cell, Document, Fact, Headline, Item, Table, Tone};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
-const CHARTS: &str = include_str!("../vendor/echarts.min.js");
+/// The drawing library, as a script.
+pub const CHARTS_JS: &str = include_str!("../vendor/echarts.min.js");
 /// Nothing from anywhere; of scripts only those that carry the word, which text put in by others could not
 /// make use of: a script that is added later does not run, and what hangs on an element has no such word.
 const POLICY: &str = "default-src 'none'; script-src 'nonce-keepup'; style-src 'unsafe-inline'; \
@@ -52,7 +53,7 @@ pub(crate) fn render(document: &Document) -> String {
             body {
                 (body)
                 (charts.islands())
-                @if !charts.is_empty() { script nonce="keepup" { (PreEscaped(CHARTS)) } }
+                @if !charts.is_empty() { script nonce="keepup" { (PreEscaped(CHARTS_JS)) } }
                 script nonce="keepup" { (PreEscaped(SCRIPT)) }
             }
         }

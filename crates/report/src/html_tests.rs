@@ -28,7 +28,7 @@ fn page(stored: &Stored) -> String {
 
 /// What stands between the scripts' tags, without the vendored library.
 fn without_library(page: &str) -> String {
-    page.replace(super::CHARTS, "")
+    page.replace(super::CHARTS_JS, "")
 }
 
 #[test]

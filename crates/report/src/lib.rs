@@ -18,6 +18,7 @@ mod page;
 mod terminal;
 
 pub use history::History;
+pub use html::CHARTS_JS;
 
 use keepup_results::Stored;
 

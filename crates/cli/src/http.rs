@@ -1,0 +1,127 @@
+//! Flags of everything that serves a page, and how it begins to serve.
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use keepup_live::{Access, Live, LiveError, Parts, Shelf, Token};
+use keepup_recording::id::Id;
+
+use crate::exit::UsageError;
+use crate::output::say;
+
+/// Environment variable with the token, where no file has it.
+const TOKEN_VARIABLE: &str = "KEEPUP_TOKEN";
+/// A token file longer than this is something else, bytes.
+const TOKEN_FILE_BYTES_MAX: u64 = 4096;
+/// Connections served at a time; some hundred may do nothing, and one can still get in.
+const CONNECTIONS_MAX: usize = 1024;
+
+/// Flags of everything that serves a page.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct HttpArgs {
+    /// Serve a page, an interface for programs and metrics here; an address beyond loopback needs a token
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<SocketAddr>,
+    /// File with the token that whoever changes something must know [default: $KEEPUP_TOKEN, or one made up]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A name under which this host may be asked for, beside its addresses and "localhost"; once for each
+    #[arg(long, value_name = "NAME")]
+    pub(crate) http_name: Vec<String>,
+}
+
+/// What is served beside the figures.
+#[derive(Default)]
+pub(crate) struct Offer {
+    /// Whether somebody takes commands for run control.
+    pub(crate) commands: bool,
+    /// Results and recordings to look at.
+    pub(crate) shelf: Option<Arc<dyn Shelf>>,
+}
+
+/// What is ready to be served.
+pub(crate) struct Opening {
+    /// For [`Live::start`], by way of [`Opening::start`].
+    pub(crate) parts: Parts,
+    /// Whether the token was made up here, so that nobody knows it yet.
+    is_made_up: bool,
+}
+
+impl HttpArgs {
+    /// Makes ready to serve at `--http`, or at `default` without it; nothing without both.
+    pub(crate) fn open(&self, default: Option<SocketAddr>, offer: Offer) -> anyhow::Result<Option<Opening>> {
+        let Some(listen) = self.http.or(default) else {
+            if self.token_file.is_some() || !self.http_name.is_empty() {
+                let what = "--token-file and --http-name belong to a page\nhint: --http 127.0.0.1:8611";
+                return Err(UsageError(what.into()).into());
+            }
+            return Ok(None);
+        };
+        let given = self.token()?;
+        let is_made_up = given.is_none();
+        let (first, second) = (random_token()?, random_token()?);
+        let mut first = std::iter::once(first);
+        let mut random = || first.next().unwrap_or_else(|| second.clone());
+        let access = Access::new(listen, given, self.http_name.clone(), &mut random)?;
+        let parts = Parts {
+            listen,
+            access,
+            connections_max: CONNECTIONS_MAX,
+            title: host_name(),
+            charts: keepup_report::CHARTS_JS,
+            commands: offer.commands,
+            shelf: offer.shelf,
+            on_start: Box::new(|| ()),
+        };
+        Ok(Some(Opening { parts, is_made_up }))
+    }
+
+    /// The token that was given, by a file or by the environment.
+    fn token(&self) -> anyhow::Result<Option<Token>> {
+        let text = match &self.token_file {
+            Some(path) => Some(token_of_file(path)?),
+            None => std::env::var(TOKEN_VARIABLE).ok(),
+        };
+        Ok(text.map(|text| Token::new(&text)).transpose()?)
+    }
+}
+
+impl Opening {
+    /// Serves, and says where. A token that somebody gave is not shown; one that was made up stands behind the
+    /// `#`, which browsers keep to themselves.
+    pub(crate) fn start(self) -> Result<Live, LiveError> {
+        let token = self.is_made_up.then(|| format!("#token={}", self.parts.access.token.reveal()));
+        let live = Live::start(self.parts)?;
+        say(&format!("live page: http://{}/{}", live.address(), token.unwrap_or_default()));
+        Ok(live)
+    }
+}
+
+fn token_of_file(path: &Path) -> anyhow::Result<String> {
+    let failed = || format!("cannot read the token from {}", path.display());
+    let mut text = String::new();
+    let file = std::fs::File::open(path).with_context(failed)?;
+    let mode = file.metadata().with_context(failed)?.mode();
+    file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text).with_context(failed)?;
+    if mode & 0o077 != 0 && mode & 0o100_000 != 0 {
+        say(&format!(
+            "warning: others than its owner may read the token in {0}\nhint: chmod 600 {0}",
+            path.display()
+        ));
+    }
+    Ok(text)
+}
+
+fn random_token() -> anyhow::Result<Token> {
+    Ok(Token::new(&Id::random().context("cannot read random bytes")?.to_string())?)
+}
+
+/// What this host calls itself.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "this host".to_owned() } else { name.to_owned() }
+}
