@@ -71,6 +71,7 @@ impl HttpArgs {
             access,
             connections_max: CONNECTIONS_MAX,
             title: host_name(),
+            colours: keepup_report::COLOURS_CSS,
             charts: keepup_report::CHARTS_JS,
             commands: offer.commands,
             shelf: offer.shelf,

@@ -1,4 +1,4 @@
-//! The page before it knows anything: its frame, filled in by its script.
+//! The page before it knows anything: its frame, which its scripts fill in. It is drawn before they are there.
 use maud::{DOCTYPE, Markup, html};
 
 /// The page. `title` is what it is of, as a host's name.
@@ -10,12 +10,44 @@ pub(crate) fn page(title: &str) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { "keepup " (title) }
+                link rel="stylesheet" href="/assets/colours.css";
                 link rel="stylesheet" href="/assets/live.css";
                 link rel="icon" href="data:,";
-                script defer src="/assets/live.js" {}
+                script type="module" src="/assets/live.js" {}
                 script async src="/assets/charts.js" {}
             }
-            body {}
+            body {
+                header {
+                    p.brand { "keepup" span.kind { (title) } }
+                    p #contact role="status" { "connecting" }
+                    button #theme type="button" { "dark or light" }
+                }
+                main {
+                    section #entry hidden {}
+                    section #headline.top { div.verdict { p.word { "…" } h1 {} } }
+                    section #warnings hidden aria-live="polite" {}
+                    (section("run", "Run control"))
+                    (section("search", "Qualification"))
+                    (section("flow", "Rates"))
+                    (section("volumes", "Volumes"))
+                    (section("streams", "Streams"))
+                    (section("ledger", "Ledger"))
+                    (section("machine", "Processors"))
+                    (section("shelf", "Results and recordings"))
+                }
+                footer {
+                    "MB = 10" sup { "6" } " bytes. For programs: "
+                    a href="/metrics" { "metrics" } ", " a href="/health" { "health" } ", "
+                    a href="/api/v1/openapi.json" { "interface" } "."
+                }
+            }
         }
+    }
+}
+
+/// A section that is shown once there is something in it.
+fn section(id: &str, title: &str) -> Markup {
+    html! {
+        section id=(id) hidden { h2 { (title) } div.body {} }
     }
 }

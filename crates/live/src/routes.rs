@@ -26,6 +26,7 @@ pub(crate) struct App {
     board: Arc<Board>,
     desk: Option<OrderDesk>,
     title: String,
+    colours: &'static str,
     charts: &'static str,
     watchers: Arc<tokio::sync::Semaphore>,
 }
@@ -37,6 +38,7 @@ impl App {
             board,
             desk: parts.commands.then_some(desk),
             title: parts.title.clone(),
+            colours: parts.colours,
             charts: parts.charts,
             watchers: Arc::new(tokio::sync::Semaphore::new(events::WATCHERS_MAX)),
         })
@@ -48,8 +50,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let access = Arc::clone(&app.access);
     Router::new()
         .route("/", get(shell::page))
-        .route("/assets/live.css", get(shell::style))
-        .route("/assets/{script}", get(shell::script))
+        .route("/assets/{name}", get(shell::asset))
         .route("/metrics", get(figures::metrics))
         .route("/health", get(figures::health))
         .route("/api/v1/openapi.json", get(figures::openapi))

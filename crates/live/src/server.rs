@@ -40,6 +40,8 @@ pub struct Parts {
     pub connections_max: usize,
     /// What is on the page's head.
     pub title: String,
+    /// The colours of all pages, light and dark, as custom properties.
+    pub colours: &'static str,
     /// The drawing library, as a script.
     pub charts: &'static str,
     /// Whether somebody takes commands for run control.

@@ -24,6 +24,7 @@ pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
         access: access(closed),
         connections_max,
         title: "a <b> & c".into(),
+        colours: ":root {}",
         charts: "// charts",
         commands: true,
         shelf: None,

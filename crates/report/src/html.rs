@@ -12,6 +12,8 @@ use serde_json::Value;
 
 use crate::page::{Block, Cell, Document, Fact, Headline, Item, Table, Tone};
 
+/// The colours of all pages, light and dark, as custom properties.
+pub const COLOURS_CSS: &str = include_str!("../assets/colours.css");
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
 /// The drawing library, as a script.
@@ -48,7 +50,7 @@ pub(crate) fn render(document: &Document) -> String {
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
                 title { (headline.verdict) ": " (headline.title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(COLOURS_CSS)) (PreEscaped(STYLE)) }
             }
             body {
                 (body)

@@ -18,7 +18,7 @@ mod page;
 mod terminal;
 
 pub use history::History;
-pub use html::CHARTS_JS;
+pub use html::{CHARTS_JS, COLOURS_CSS};
 
 use keepup_results::Stored;
 

@@ -9,22 +9,31 @@ use super::{App, text};
 use crate::guard::{COOKIE, not_found};
 use crate::page;
 
+/// What the page is made of, beside what is handed in.
+const SCRIPTS: [(&str, &str); 7] = [
+    ("live.js", include_str!("../../assets/live.js")),
+    ("draw.js", include_str!("../../assets/draw.js")),
+    ("flow.js", include_str!("../../assets/flow.js")),
+    ("streams.js", include_str!("../../assets/streams.js")),
+    ("view.js", include_str!("../../assets/view.js")),
+    ("run.js", include_str!("../../assets/run.js")),
+    ("search.js", include_str!("../../assets/search.js")),
+];
 const STYLE: &str = include_str!("../../assets/live.css");
-/// Scripts by name; the drawing library is handed in.
-const SCRIPTS: [(&str, &str); 1] = [("live.js", include_str!("../../assets/live.js"))];
 
 pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
     text("text/html; charset=utf-8", page::page(&app.title).into_string())
 }
 
-pub(super) async fn style() -> Response {
-    text("text/css; charset=utf-8", STYLE)
-}
-
-pub(super) async fn script(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
+pub(super) async fn asset(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
+    let css = "text/css; charset=utf-8";
+    match name.as_str() {
+        "live.css" => return text(css, STYLE),
+        "colours.css" => return text(css, app.colours),
+        _ => {}
+    }
     let own = SCRIPTS.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
-    let found = own.or_else(|| (name == "charts.js").then_some(app.charts));
-    match found {
+    match own.or_else(|| (name == "charts.js").then_some(app.charts)) {
         Some(script) => text("text/javascript; charset=utf-8", script),
         None => not_found().await.into_response(),
     }

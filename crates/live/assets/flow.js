@@ -1,0 +1,136 @@
+// Where events are and how fast they go on: the headline, rates, volumes, the ledger, processors.
+import { Lines, bar, bytes, count, fill, h, percent, perSecond, rate, section, span, table, tile, toneAbove } from './draw.js';
+
+const PAST_SECONDS = 600;
+const past = [];
+let lines = null;
+
+// What was before the page was opened.
+export async function recall(fetchJson) {
+  const history = await fetchJson('/api/v1/history');
+  past.splice(0, past.length, ...history);
+}
+
+function remember(now) {
+  const flow = now.flow;
+  past.push({
+    t_unix_ms: now.t_unix_ms, received: flow.received_bytes_per_second / 1e6, written: flow.written_bytes_per_second / 1e6,
+    durable: flow.durable_bytes_per_second / 1e6, pool: (100 * now.pool.used_bytes) / Math.max(1, now.pool.bytes),
+  });
+  while (past.length > PAST_SECONDS) past.shift();
+}
+
+const WORDS = {
+  idle: ['IDLE', ''], configured: ['CONFIGURED', ''], armed: ['ARMED', 'doubtful'], recording: ['RECORDING', 'good'],
+  draining: ['DRAINING', 'doubtful'], sealed: ['SEALED', 'good'], error: ['ERROR', 'bad'],
+};
+
+// The first thing to be seen: the state, and whether all is well.
+export function headline(run, now) {
+  const [word, tone] = WORDS[run?.state] ?? ['…', ''];
+  const troubled = now && run?.state === 'recording' && now.flow.missing_events > 0;
+  const about = run ? [
+    run.run !== null && `run ${run.run}`, run.name,
+    run.state === 'recording' && now && `for ${span(now.seconds)}`,
+  ].filter(Boolean).join(', ') : '';
+  const listens = run?.listen && ['armed', 'recording'].includes(run.state) ? `sources connect to ${run.listen}` : '';
+  const verdict = h('div', { className: `verdict ${troubled ? 'bad' : tone}` },
+    h('p', { className: 'word' }, word), h('h1', {}, about), listens && h('h1', {}, listens),
+    run?.error && h('p', { className: 'error' }, run.error));
+  const active = now && ['recording', 'draining'].includes(run?.state);
+  section('headline').replaceChildren(verdict, active ? figures(now) : outcome(run));
+  document.title = `${word.toLowerCase()} · keepup`;
+}
+
+function figures(now) {
+  const { flow, pool, margin } = now;
+  return h('div', { className: 'tiles' },
+    tile('in', rate(flow.received_bytes_per_second), `${perSecond(flow.received_events_per_second)}, ${flow.connections} connected`),
+    tile('durable', rate(flow.durable_bytes_per_second), `${bytes(flow.durable.bytes)} in all`),
+    tile('memory bridges', pool.room_seconds === null ? '–' : span(pool.room_seconds), `${percent(pool.used_bytes / Math.max(1, pool.bytes))} of the pool in use`),
+    tile('missing', count(flow.missing_events), flow.missing_events ? 'events' : 'nothing'),
+    margin && tile('of the qualified rate', percent(margin.used), rate(margin.qualified_bytes_per_second)));
+}
+
+function outcome(run) {
+  const last = run?.last;
+  if (!last) return h('div');
+  return h('div', {},
+    h('p', {}, h('span', { className: last.whole ? 'good-text' : 'bad-text' }, last.whole ? 'whole' : 'not whole'),
+      `: ${last.run === null ? '' : `run ${last.run}, `}${last.name}, ${count(last.durable.events)} of ${count(last.received.events)} events durable, ${bytes(last.durable.bytes)} in ${span(last.seconds)}, ${last.ended}`),
+    Object.entries(last.missing).map(([cause, events]) => h('p', { className: 'error' }, `${count(events)} events missing: ${cause}`)),
+    last.incidents.slice(0, 5).map((incident) => h('p', { className: 'note' }, incident)),
+    last.directories.map((directory) => h('p', { className: 'note' }, directory)),
+    last.master && h('p', { className: 'note' }, `as one file, for h5py: ${last.master}`));
+}
+
+export function warnings(now) {
+  const place = section('warnings');
+  const list = now?.warnings ?? [];
+  place.hidden = list.length === 0;
+  place.className = now && (now.flow.missing_events > 0 || now.volumes.some((volume) => volume.failure)) ? '' : 'doubtful';
+  place.replaceChildren(h('ul', {}, list.map((warning) => h('li', {}, warning))));
+}
+
+export function rates(now) {
+  remember(now);
+  const place = section('flow');
+  if (!place.querySelector('.plot')) {
+    fill('flow', h('div', { className: 'beside' }, h('div', { className: 'plot' }), h('div', { id: 'flow-facts' })));
+    lines = new Lines(place.querySelector('.plot'), 'MB/s', [
+      { name: 'in', colour: '--c1' }, { name: 'written', colour: '--c3', dash: true }, { name: 'durable', colour: '--c2' },
+    ]);
+  }
+  if (!document.hidden) {
+    const points = (key) => past.map((moment) => [moment.t_unix_ms, moment[key]]);
+    const marks = now.margin ? [{ name: 'qualified', value: now.margin.qualified_bytes_per_second / 1e6 }] : [];
+    lines.draw([points('received'), points('written'), points('durable')], marks);
+  }
+  const { flow, pool, margin } = now;
+  const used = pool.used_bytes / Math.max(1, pool.bytes);
+  section('flow-facts').replaceChildren(
+    h('h3', {}, `memory: ${bytes(pool.used_bytes)} of ${bytes(pool.bytes)} in use`), bar(used, toneAbove(used, 0.5, 0.9)),
+    h('p', { className: 'note' }, `at most ${percent(pool.used_bytes_max / Math.max(1, pool.bytes))} so far; sources waited ${span(pool.wait_seconds)} for room`),
+    margin && h('h3', {}, `${percent(margin.used)} of the qualified rate of ${rate(margin.qualified_bytes_per_second)}`),
+    margin && bar(margin.used, toneAbove(margin.used, 0.8, 0.95)),
+    margin && h('p', { className: 'note' }, `${margin.result}${margin.differs.length ? `; differs: ${margin.differs.join(', ')}` : ''}`),
+    !margin && h('p', { className: 'note' }, 'no qualified rate is known for this machine: keepup qualify, then record --qualified-by RESULT'),
+    flow.drained && h('p', {}, `drained: ${count(flow.drained.events)} events, ${perSecond(flow.drained.events_per_second)}`));
+}
+
+export function volumes(now) {
+  const head = [
+    { name: 'volume', className: 'path' }, { name: 'written', figures: true }, { name: 'queue', figures: true },
+    { name: 'full depth', figures: true }, { name: 'waits now', figures: true }, { name: 'longest write', figures: true },
+    { name: 'longest flush', figures: true }, { name: 'room', figures: true }, { name: 'full in', figures: true }, { name: 'state' },
+  ];
+  const state = (volume) => {
+    if (volume.failure) return h('span', { className: 'bad-text' }, `FAILED: ${volume.failure}`);
+    if (volume.stalled_seconds > 1) return h('span', { className: 'doubtful-text' }, 'does not answer');
+    return h('span', { className: 'good-text' }, volume.rests ? `well, rested ${volume.rests} times` : 'well');
+  };
+  fill('volumes', table(head, now.volumes.map((volume) => [
+    volume.path, rate(volume.written_bytes_per_second), bytes(volume.queue_bytes), percent(volume.full), span(volume.stalled_seconds),
+    span(volume.write_seconds_max), span(volume.flush_seconds_max), bytes(volume.free_bytes), span(volume.full_in_seconds), state(volume),
+  ]), 'stack'));
+}
+
+export function ledger(now) {
+  const { flow } = now;
+  const row = (name, sum, speed) => [name, count(sum.events), bytes(sum.bytes), speed];
+  const rows = [
+    row('received', flow.received, rate(flow.received_bytes_per_second)), row('written', flow.written, rate(flow.written_bytes_per_second)),
+    row('durable', flow.durable, rate(flow.durable_bytes_per_second)),
+    flow.drained && ['drained', count(flow.drained.events), '–', perSecond(flow.drained.events_per_second)],
+    ...Object.entries(flow.missing).map(([cause, events]) => [h('span', { className: 'bad-text' }, `missing: ${cause}`), count(events), '–', '']),
+  ].filter(Boolean);
+  const head = [{ name: 'events' }, { name: 'number', figures: true }, { name: 'payload', figures: true }, { name: 'rate', figures: true }];
+  fill('ledger', table(head, rows));
+}
+
+export function machine(now) {
+  const cores = now.cores.map((core) => h('div', {}, h('span', {}, `core ${core.core}`), h('b', {}, percent(core.busy)), bar(core.busy, toneAbove(core.busy, 0.8, 0.95))));
+  const own = now.process_cores === null ? '' : `the recorder's process takes ${percent(now.process_cores)} of one core; `;
+  fill('machine', h('div', { className: 'cores' }, cores),
+    h('p', { className: 'note' }, `${own}its intake has something to do ${percent(now.flow.intake_busy)} of the time`));
+}

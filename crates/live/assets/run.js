@@ -1,0 +1,91 @@
+// Run control: what may be asked for now, and the settings of the next run.
+import { bytes, fill, h, section } from './draw.js';
+
+let status = null;
+let shownRevision = null;
+let send = null;
+
+// `command` sends a command and gives back what went wrong, or nothing.
+export function connect(command) { send = command; }
+
+export function run(now) {
+  status = now;
+  if (!now) { fill('run'); return; }
+  if (!section('run-buttons')) build();
+  buttons();
+  const form = section('settings');
+  form.closest('details').hidden = !now.controlled;
+  // What somebody is just writing stays.
+  if (shownRevision !== now.revision && !form.contains(document.activeElement)) show(now);
+}
+
+function build() {
+  fill('run', h('div', { id: 'run-buttons', className: 'row' }), h('p', { id: 'run-error', className: 'error', role: 'alert' }),
+    h('details', { hidden: true }, h('summary', {}, 'settings of the next run'), h('form', { id: 'settings', className: 'settings', onsubmit: (e) => { e.preventDefault(); command('configure'); } })));
+}
+
+const COMMANDS = [['configure', 'Configure', ''], ['arm', 'Arm', ''], ['start', 'Start', 'main'], ['stop', 'Stop', 'stop'], ['reset', 'Reset', '']];
+
+function buttons() {
+  const shown = COMMANDS.filter(([name]) => status.controlled || name === 'stop');
+  section('run-buttons').replaceChildren(...shown.map(([name, text, className]) => h('button', {
+    type: 'button', id: `do-${name}`, className, disabled: !status.commands.includes(name), onclick: () => command(name),
+  }, text)));
+}
+
+async function command(name) {
+  const details = section('settings').closest('details');
+  if (name === 'configure' && !details.open && status.state !== 'sealed') details.open = true;
+  const body = { revision: status.revision };
+  if (name === 'configure') body.settings = settings();
+  document.activeElement?.blur();
+  section('run-error').textContent = '';
+  const wrong = await send(name, body);
+  section('run-error').textContent = wrong ?? '';
+}
+
+const number = (text) => (text.trim() === '' ? undefined : Number(text));
+
+function settings() {
+  const form = new FormData(section('settings'));
+  const keys = form.getAll('key');
+  const values = form.getAll('value');
+  const metadata = Object.fromEntries(keys.map((key, at) => [key.trim(), values[at]]).filter(([key]) => key !== ''));
+  const gigabytes = number(form.get('stop-gigabytes'));
+  const stop = { events: number(form.get('stop-events')), seconds: number(form.get('stop-seconds')), bytes: gigabytes === undefined ? undefined : Math.round(gigabytes * 1e9) };
+  return {
+    run: number(form.get('run')), name: form.get('name').trim() || undefined, profile: form.get('profile').trim() || undefined,
+    volumes: form.getAll('volume'), metadata, stop,
+  };
+}
+
+function field(label, name, value, more = {}) {
+  return h('label', {}, label, h('input', { name, value: value ?? '', autocomplete: 'off', ...more }));
+}
+
+function pair(key = '', value = '') {
+  const line = h('div', { className: 'pair' }, h('input', { name: 'key', value: key, placeholder: 'name', ariaLabel: 'name' }),
+    h('input', { name: 'value', value, placeholder: 'value', ariaLabel: 'value' }),
+    h('button', { type: 'button', className: 'small', ariaLabel: 'remove', onclick: () => line.remove() }, '×'));
+  return line;
+}
+
+function show(now) {
+  shownRevision = now.revision;
+  const given = now.settings;
+  const lines = Object.entries(given.metadata ?? {}).map(([key, value]) => pair(key, value));
+  const list = h('div', {}, lines);
+  const chosen = (path) => !(given.volumes ?? []).length || given.volumes.includes(path);
+  section('settings').replaceChildren(
+    field('run number', 'run', given.run, { type: 'number', min: 0, placeholder: 'the next one' }),
+    field('name of the recording', 'name', given.name, { placeholder: 'by time' }),
+    field('profile', 'profile', given.profile, { placeholder: 'none' }),
+    field('stop after so many events', 'stop-events', given.stop?.events, { type: 'number', min: 1, placeholder: 'never' }),
+    field('stop after so many GB', 'stop-gigabytes', given.stop?.bytes ? given.stop.bytes / 1e9 : '', { type: 'number', min: 0, step: 'any', placeholder: 'never' }),
+    field('stop after so many seconds', 'stop-seconds', given.stop?.seconds, { type: 'number', min: 0, step: 'any', placeholder: 'never' }),
+    now.volumes.length > 0 && h('fieldset', { className: 'wholly' }, h('legend', {}, 'volumes'), now.volumes.map((volume) => h('label', { className: 'line' },
+      h('input', { type: 'checkbox', name: 'volume', value: volume.path, checked: chosen(volume.path) }), `${volume.path}, ${bytes(volume.free_bytes)} free`))),
+    h('fieldset', { className: 'wholly' }, h('legend', {}, 'metadata'), list,
+      h('button', { type: 'button', className: 'small', onclick: () => list.append(pair()) }, 'one more')),
+    h('div', { className: 'wholly' }, h('button', { type: 'submit', disabled: !now.commands.includes('configure') }, 'Take these settings')));
+}

@@ -1,0 +1,125 @@
+// All streams at a glance, and any one of them in detail.
+import { bytes, colour, count, fill, h, perSecond, percent, rate, section, span } from './draw.js';
+import { View } from './view.js';
+
+const SILENT_SECONDS = 2;
+let cards = [];
+let sorted = 'trouble';
+let chosen = null;
+let order = [];
+let grid = null;
+let latest = null;
+let view = null;
+
+export function setCards(list) {
+  cards = list;
+  if (chosen !== null && !cards.some((card) => card.id === chosen)) choose(null);
+}
+
+// What is wrong with a stream: 3 events are missing, 2 nobody feeds it or it is silent, 1 it is slow, 0 nothing.
+function trouble(streams, at, median) {
+  if (streams.missing[at] > 0) return 3;
+  if (!streams.connected[at] || streams.silent[at] < 0 || streams.silent[at] > SILENT_SECONDS * 10) return 2;
+  return streams.rate[at] < 0.5 * median ? 1 : 0;
+}
+
+const middle = (values) => (values.length ? [...values].sort((a, b) => a - b)[values.length >> 1] : 0);
+
+export function streams(now) {
+  latest = now;
+  if (!cards.length || now.streams.rate.length !== cards.length) { if (!cards.length) fill('streams'); return; }
+  if (!section('cells')) build();
+  const median = middle(now.streams.rate);
+  const troubles = cards.map((_, at) => trouble(now.streams, at, median));
+  order = cards.map((_, at) => at);
+  if (sorted === 'trouble') order.sort((a, b) => troubles[b] - troubles[a] || now.streams.missing[b] - now.streams.missing[a] || a - b);
+  if (!document.hidden) paint(now.streams, troubles);
+  const bad = troubles.filter((one) => one >= 2).length;
+  section('streams-sum').textContent = `${count(cards.length)} streams, ${bad ? `${count(bad)} in trouble` : 'none in trouble'}, ${rate(median)} in the middle`;
+  worst(now.streams, troubles);
+  detail();
+}
+
+function build() {
+  const swatch = (name, text) => { const i = h('i'); i.style.background = colour(name); return h('span', {}, i, text); };
+  const button = (key, text) => h('button', {
+    type: 'button', className: 'small', ariaPressed: String(sorted === key),
+    onclick: () => { sorted = key; build(); if (latest) streams(latest); },
+  }, text);
+  fill('streams',
+    h('div', { className: 'row' }, h('span', { id: 'streams-sum', className: 'grow' }), button('trouble', 'by trouble'), button('number', 'by number')),
+    h('canvas', { id: 'cells', role: 'img', ariaLabel: 'a cell for each stream', onclick: pick }),
+    h('div', { className: 'legend' }, swatch('--mid', 'at its rate'), swatch('--c5', 'below half of it'), swatch('--line', 'silent or not connected'), swatch('--bad', 'events missing')),
+    h('div', { id: 'worst', className: 'row' }), h('div', { id: 'detail' }));
+  detail(true);
+}
+
+function paint(streams, troubles) {
+  const canvas = section('cells');
+  const width = canvas.clientWidth;
+  if (!width) return;
+  const size = Math.max(4, Math.min(22, Math.floor(Math.sqrt((width * 150) / order.length))));
+  const columns = Math.max(1, Math.floor(width / size));
+  const rows = Math.ceil(order.length / columns);
+  const scale = devicePixelRatio || 1;
+  canvas.width = width * scale; canvas.height = rows * size * scale; canvas.style.height = `${rows * size}px`;
+  grid = { size, columns };
+  const pen = canvas.getContext('2d');
+  pen.scale(scale, scale);
+  const tones = [colour('--mid'), colour('--c5'), colour('--line'), colour('--bad')];
+  const gap = size > 6 ? 1.5 : 0.5;
+  order.forEach((at, place) => {
+    pen.fillStyle = tones[troubles[at]];
+    pen.fillRect((place % columns) * size, Math.floor(place / columns) * size, size - gap, size - gap);
+    if (cards[at].id === chosen) {
+      pen.strokeStyle = colour('--text'); pen.lineWidth = 2;
+      pen.strokeRect((place % columns) * size + 1, Math.floor(place / columns) * size + 1, size - gap - 2, size - gap - 2);
+    }
+  });
+}
+
+function pick(event) {
+  if (!grid) return;
+  const box = event.target.getBoundingClientRect();
+  const place = Math.floor((event.clientY - box.top) / grid.size) * grid.columns + Math.floor((event.clientX - box.left) / grid.size);
+  if (order[place] !== undefined) choose(cards[order[place]].id);
+}
+
+function choose(id) {
+  view?.close(); view = null;
+  chosen = id;
+  if (section('detail')) detail(true);
+  if (latest && section('cells')) streams(latest);
+}
+
+// The first few by trouble, for keyboards and small screens.
+function worst(streams, troubles) {
+  const told = { 3: (at) => `${count(streams.missing[at])} missing`, 2: (at) => (streams.connected[at] ? 'silent' : 'not connected'), 1: () => 'slow', 0: () => '' };
+  const first = order.slice(0, cards.length > 8 ? 6 : cards.length);
+  section('worst').replaceChildren(...first.map((at) => h('button', {
+    type: 'button', className: 'small', ariaPressed: String(cards[at].id === chosen), onclick: () => choose(cards[at].id),
+  }, `${cards[at].id} ${cards[at].name}${troubles[at] ? `: ${told[troubles[at]](at)}` : ''}`)));
+}
+
+function detail(anew = false) {
+  const place = section('detail');
+  const at = cards.findIndex((card) => card.id === chosen);
+  if (at < 0 || !latest || latest.streams.rate.length !== cards.length) { place.replaceChildren(); return; }
+  if (anew || !section('stream-facts')) {
+    view?.close();
+    view = new View(cards[at]);
+    place.replaceChildren(h('h3', {}, `stream ${cards[at].id}: ${cards[at].name}`),
+      h('div', { className: 'beside' }, h('dl', { id: 'stream-facts', className: 'facts' }), view.element));
+  }
+  const card = cards[at];
+  const s = latest.streams;
+  const shape = card.shape.length ? `${card.element} [${card.shape.join(' × ')}]` : 'opaque bytes';
+  const facts = [
+    ['events are', card.compression ? `${shape}, ${card.compression}` : shape], ['source', s.connected[at] ? 'connected' : 'not connected'],
+    ['rate', `${rate(s.rate[at])}${s.events[at] ? `, ${perSecond(s.rate[at] / (s.bytes[at] / s.events[at] || 1))}` : ''}`],
+    ['received', `${count(s.events[at])} events, ${bytes(s.bytes[at])}`],
+    ['durable', `${count(s.durable_events[at])} events, ${percent(s.durable_events[at] / Math.max(1, s.events[at]))}`],
+    ['missing', `${count(s.missing[at])} events`], ['last heard', s.silent[at] < 0 ? 'never' : `${span(s.silent[at] / 10)} ago`],
+  ];
+  section('stream-facts').replaceChildren(...facts.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
+}
