@@ -5,6 +5,7 @@ mod forecast;
 mod loads;
 mod output;
 mod progress;
+mod run_flags;
 mod signals;
 mod verbs;
 
@@ -30,6 +31,7 @@ enum Verb {
     Qualify(verbs::qualify::Args),
     Trial(verbs::trial::Args),
     Record(verbs::record::Args),
+    Ctl(verbs::ctl::Args),
     Source(verbs::source::Args),
     Drain(verbs::drain::Args),
     Sink(verbs::sink::Args),
@@ -82,6 +84,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Qualify(args) => verbs::qualify::run(args),
         Verb::Trial(args) => verbs::trial::run(args),
         Verb::Record(args) => verbs::record::run(args),
+        Verb::Ctl(args) => verbs::ctl::run(args),
         Verb::Source(args) => verbs::source::run(args),
         Verb::Drain(args) => verbs::drain::run(args),
         Verb::Sink(args) => verbs::sink::run(args),
