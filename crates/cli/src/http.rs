@@ -75,7 +75,7 @@ impl HttpArgs {
             charts: keepup_report::CHARTS_JS,
             commands: offer.commands,
             shelf: offer.shelf,
-            on_start: Box::new(|| ()),
+            on_start: Box::new(keepup_sys::thread::yield_to_others),
         };
         Ok(Some(Opening { parts, is_made_up }))
     }

@@ -125,6 +125,9 @@ impl Board {
             missing: flow.missing_events,
         };
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        if history.back().is_some_and(|last| last.t_unix_ms == past.t_unix_ms) {
+            return;
+        }
         if history.len() == HISTORY_MAX {
             history.pop_front();
         }

@@ -1,4 +1,4 @@
-//! The page before it knows anything: its frame, which its scripts fill in. It is drawn before they are there.
+//! The page before it knows anything: its frame, drawn before the scripts are there that fill it in.
 use maud::{DOCTYPE, Markup, html};
 
 /// The page. `title` is what it is of, as a host's name.

@@ -1,6 +1,8 @@
 //! What a recorder is told before it starts, with the limits that hold whatever a client sends.
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
@@ -9,6 +11,7 @@ use keepup_recording::seal::SegmentIndex;
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::GRAIN_BYTES;
 
+use crate::tap::Tap;
 use crate::{PlacementKind, RecorderError};
 
 /// Connections that are served at a time unless told otherwise.
@@ -71,8 +74,14 @@ pub struct RecorderConfig {
     pub hello_timeout: Duration,
     /// Go on after the last connection ended (until stopped).
     pub stay: bool,
+    /// Where copies of events go, for those who only look.
+    pub tap: Option<Arc<Tap>>,
     /// Receive no faster than this, in bytes per second: a slow sink on purpose.
     pub rate_max: Option<f64>,
+    /// Number of the run, where runs are counted.
+    pub run: Option<u64>,
+    /// What the recording carries along, as sample or operator.
+    pub metadata: BTreeMap<String, String>,
 }
 
 impl RecorderConfig {
@@ -97,7 +106,10 @@ impl RecorderConfig {
             slow_after: Duration::from_secs(5),
             hello_timeout: Duration::from_secs(10),
             stay: false,
+            tap: None,
             rate_max: None,
+            run: None,
+            metadata: BTreeMap::new(),
         }
     }
 

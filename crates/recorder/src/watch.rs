@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, ProcessCpu, core_usage};
+use keepup_recording::id::Id;
 use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 
@@ -32,6 +33,7 @@ pub struct Qualified {
 
 /// Who looks at a recording, with what was seen last.
 pub struct Watcher {
+    recording: Id,
     counters: Arc<Counters>,
     clock: Arc<dyn Clock>,
     directories: Vec<PathBuf>,
@@ -81,6 +83,7 @@ impl Watcher {
         let begun_ns = clock.now_ns();
         let volumes = vec![VolumeBefore::default(); counters.volumes.len()];
         Self {
+            recording: recorder.recording(),
             pool_bytes: recorder.pool_bytes(),
             is_kept_in_part: recorder.is_kept_in_part(),
             rooms,
@@ -100,6 +103,11 @@ impl Watcher {
             directories,
             qualified,
         }
+    }
+
+    /// The recording that is looked at.
+    pub fn recording(&self) -> Id {
+        self.recording
     }
 
     /// The figures now. Rates are over the time since the last call.

@@ -41,6 +41,14 @@ pub fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
+/// Lets every other thread that is not so polite run before the calling one. Best effort: where the kernel
+/// refuses, it runs as before.
+pub fn yield_to_others() {
+    const NICENESS: libc::c_int = 10;
+    // SAFETY: no memory is passed. On Linux "process 0" is the calling thread.
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
+}
+
 /// Asks the kernel to serve this thread's disk requests after everybody else's (best effort, lowest level).
 ///
 /// Only some I/O schedulers honour it; the drain is paced besides.

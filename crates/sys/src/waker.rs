@@ -2,8 +2,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::SysError;
 
@@ -56,6 +57,13 @@ impl Waker {
         if wanted {
             fence(Ordering::SeqCst);
         }
+    }
+
+    /// Waits until somebody wakes the calling thread, no longer than `timeout`; an interruption ends it too.
+    pub fn wait(&self, timeout: Duration) {
+        let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+        // Failing means to have waited no longer: the caller looks again.
+        let _ = poll(&mut [PollFd::new(&self.shared.fd, PollFlags::IN)], Some(&timeout));
     }
 
     /// Takes back all signals so far.

@@ -1,26 +1,32 @@
 //! `keepup record`: records what detectors send to disks.
 mod account;
-mod live;
+mod line;
+mod qualified;
+mod session;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recorder::report::RecordReport;
-use keepup_recorder::watch::Watcher;
-use keepup_recorder::{Recorder, RecorderConfig, Target};
+use keepup_recorder::watch::Qualified;
+use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_results::live::{RunSettings, RunState};
 use keepup_workload::preflight::check;
 
+use self::line::status;
+use self::session::{Session, control};
 use crate::args::{Recording, default_volume, keep, size, span};
 use crate::exit::{Exit, UsageError};
+use crate::http::{HttpArgs, Offer};
 use crate::output::{json, result, say};
-use crate::progress::watch;
+use crate::progress::Status;
+use crate::run_flags::RunFlags;
 use crate::signals::stop_flag;
 
 /// Record what detectors send, until they say end
@@ -66,17 +72,30 @@ pub(crate) struct Args {
     /// Go on when the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
+    /// Wait for commands over HTTP: configure, arm, start, stop; run after run until Ctrl-C (see `keepup ctl`)
+    #[arg(long, requires = "http")]
+    controlled: bool,
+    /// The result of a qualification that the rate is held against
+    #[arg(long, value_name = "DIR")]
+    qualified_by: Option<PathBuf>,
+    #[command(flatten)]
+    http: HttpArgs,
     /// Print the account as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    run: RunFlags,
     #[command(flatten)]
     recording: Recording,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = target(args.to_null, &args.volume)?;
-    let id = Id::random().context("cannot read random bytes")?;
-    let mut config = RecorderConfig::new(args.listen, target, name(args.name.as_deref(), id));
+    if args.to_null && args.run.is_about_the_recording() {
+        return Err(usage("--run and --meta go into a recording, and --to-null makes none"));
+    }
+    let settings = RunSettings { name: args.name.clone(), ..args.run.settings()? };
+    let mut config = RecorderConfig::new(args.listen, target, String::new());
     if let Some(profile) = &args.profile {
         config = keepup_workload::detector::recorder_config(&keepup_plan::load(profile)?, &config);
     }
@@ -86,7 +105,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     config.keep = args.keep.map(|limit| Keep { limit, disposable: args.disposable });
     config.slow_after = args.slow_after;
     config.stay = args.stay;
-    record(config, id, args.json)
+    let volumes = match &config.target {
+        Target::Volumes(volumes) => volumes.as_slice(),
+        Target::Null => &[],
+    };
+    let qualified =
+        args.qualified_by.as_deref().map(|path| qualified::qualified(path, volumes)).transpose()?;
+    let http = args.http.clone();
+    record(config, settings, Manner { http, qualified, controlled: args.controlled, json: args.json })
+}
+
+/// How runs are recorded, beside their settings.
+#[derive(Default)]
+pub(super) struct Manner {
+    /// Where the page is, if anywhere.
+    pub(super) http: HttpArgs,
+    /// What the rate is held against.
+    pub(super) qualified: Option<Qualified>,
+    /// Runs begin by command; else one begins at once.
+    pub(super) controlled: bool,
+    /// The account is one JSON object.
+    pub(super) json: bool,
 }
 
 /// The volumes given, the default one, or none at all.
@@ -117,8 +156,55 @@ pub(super) fn name(given: Option<&str>, id: Id) -> String {
     )
 }
 
-/// Records until the end and prints the account.
-pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::Result<Exit> {
+/// Records and prints the account: one run with these `settings`, or, controlled, run after run. `config` has
+/// the rest.
+pub(super) fn record(config: RecorderConfig, settings: RunSettings, manner: Manner) -> anyhow::Result<Exit> {
+    look_before(&config)?;
+    let stop = stop_flag()?;
+    let live = manner.http.open(None, Offer { commands: true, ..Offer::default() })?;
+    let live = live.map(crate::http::Opening::start).transpose()?;
+    let mut session = Session::new(control(config, manner.controlled), live, manner.qualified);
+    let account = |session: &mut Session| {
+        let report = session.report()?;
+        match manner.json {
+            true => json(&account::for_programs(report)),
+            false => result(&account::for_people(report)),
+        }
+        Ok(exit(report))
+    };
+    let mut line = Status::new();
+    if !manner.controlled {
+        session.start_now(&settings)?;
+        let is_on = |state| matches!(state, RunState::Recording | RunState::Draining);
+        while is_on(session.turn(&mut line, stop.load(Ordering::Acquire))) {}
+        drop(line);
+        return account(&mut session);
+    }
+    say("waiting for commands: keepup ctl configure");
+    let mut worst = Exit::Done;
+    loop {
+        let is_asked = stop.load(Ordering::Acquire);
+        let state = session.turn(&mut line, is_asked);
+        match session.change() {
+            Some(RunState::Armed) => session.tell_armed(),
+            Some(RunState::Sealed | RunState::Error) => {
+                session.error().iter().for_each(|why| line.line(&format!("error: {why}")));
+                if let (Ok(Exit::Failed), Exit::Done) | (Err(_), Exit::Done) = (account(&mut session), worst)
+                {
+                    worst = Exit::Failed;
+                }
+            }
+            Some(state) => line.line(&state.to_string()),
+            None => {}
+        }
+        if is_asked && !matches!(state, RunState::Armed | RunState::Recording | RunState::Draining) {
+            return Ok(worst);
+        }
+    }
+}
+
+/// What must hold before anything is written, and what should be known.
+fn look_before(config: &RecorderConfig) -> anyhow::Result<()> {
     if let Target::Volumes(volumes) = &config.target {
         let kept = match config.keep {
             Some(Keep { limit: KeepLimit::Bytes(bytes), .. }) => bytes / volumes.len().max(1) as u64,
@@ -134,27 +220,7 @@ pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::R
             config.listen
         ));
     }
-    let stop = stop_flag()?;
-    let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
-    say(&format!("listening on {}", recorder.address()));
-    for directory in recorder.directories() {
-        say(&format!("recording to {}", directory.display()));
-    }
-    say(&format!("writing with {}", recorder.engine()));
-    recorder.notes().iter().for_each(|note| say(&format!("note: {note}")));
-    let mut watcher = Watcher::new(&recorder, Arc::new(SystemClock), None);
-    watch(&|| recorder.is_ended() || stop.load(Ordering::Acquire), &mut |line, passed| {
-        let moment = watcher.look();
-        watcher.news(&moment).iter().for_each(|warning| line.line(&format!("warning: {warning}")));
-        line.show(&live::status(&moment), passed);
-    });
-    recorder.stopper().stop();
-    let report = recorder.join()?;
-    match as_json {
-        true => json(&account::for_programs(&report)),
-        false => result(&account::for_people(&report)),
-    }
-    Ok(exit(&report))
+    Ok(())
 }
 
 fn exit(report: &RecordReport) -> Exit {

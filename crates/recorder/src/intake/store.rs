@@ -18,6 +18,7 @@ use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_room};
 use crate::counters::{Counters, add, raise};
 use crate::link::{FromWriter, Sealed};
 use crate::report::Incidents;
+use crate::tap::TapInlet;
 
 /// Whether an event's place is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,7 @@ pub(super) struct Store {
     payloads: Combiner,
     block_bytes: usize,
     block_bytes_wanted: usize,
+    tap: Option<TapInlet>,
     /// Set when no volume takes blocks any more.
     pub(super) failed: Option<String>,
     /// What went wrong on the way, for the report.
@@ -69,6 +71,7 @@ impl Store {
             payloads: Combiner::new(),
             block_bytes: config.block_bytes,
             block_bytes_wanted: config.block_bytes,
+            tap: None,
             failed: None,
             incidents: Incidents::default(),
         }
@@ -187,6 +190,11 @@ impl Store {
         }
         if let Some(gap) = stream.complete(head, &mut self.payloads, now_ns) {
             self.note_gap(gap);
+        }
+        if let Some(tap) = self.tap.as_mut().filter(|tap| tap.wants(slot)) {
+            let stream = &self.streams[slot];
+            let payload = stream.last_payload(head.length as usize);
+            tap.offer(&stream.figures, (head.sequence, head.timestamp_ns), payload, now_ns);
         }
         if self.streams[slot].is_full() {
             self.seal(slot);
@@ -326,8 +334,16 @@ impl Store {
         false
     }
 
-    /// Looks after volumes that have become slow, or quick again.
+    /// Copies events from now on for those who ask for them.
+    pub(super) fn tap(&mut self, inlet: TapInlet) {
+        self.tap = Some(inlet);
+    }
+
+    /// Looks after volumes that have become slow, or quick again, and at who wants copies of events.
     pub(super) fn review(&mut self, now_ns: u64) {
+        if let Some(tap) = &mut self.tap {
+            tap.look(self.streams.iter().map(|stream| stream.info.id));
+        }
         while let Some(incident) = self.volumes.review(now_ns) {
             self.incidents.push(incident);
         }

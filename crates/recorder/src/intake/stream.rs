@@ -214,6 +214,11 @@ impl Stream {
         self.open.as_ref().is_some_and(|open| !open.fits(self.event_bytes_min))
     }
 
+    /// Payload of the event that was completed last, which has `length` bytes.
+    pub(super) fn last_payload(&self, length: usize) -> &[u8] {
+        self.open.as_ref().map_or(&[], |open| &open.block[open.used - length..open.used])
+    }
+
     /// Enters that everything from the next expected sequence number up to `sequence` is missing.
     pub(super) fn note_gap(&mut self, sequence: u64, cause: LossCause) -> Option<Gap> {
         if sequence <= self.next_sequence {
