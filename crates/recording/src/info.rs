@@ -23,6 +23,10 @@ pub struct RecordingInfo {
     pub name: String,
     /// Its identity.
     pub recording: Id,
+    /// Number of the run, where runs are counted.
+    pub run: Option<u64>,
+    /// What it carries along.
+    pub metadata: BTreeMap<String, String>,
     /// How far it has got.
     pub state: State,
     /// When it was created, ns since the Unix epoch.
@@ -137,6 +141,8 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
     Ok(RecordingInfo {
         name: manifest.name.clone(),
         recording: manifest.recording,
+        run: manifest.run,
+        metadata: manifest.metadata.clone(),
         state: state(recording),
         created_unix_ns: manifest.created_unix_ns,
         tool_version: manifest.tool_version.clone(),

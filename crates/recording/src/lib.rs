@@ -28,6 +28,7 @@ pub mod reader;
 pub mod recover;
 pub mod remove;
 pub mod retention;
+pub mod runs;
 pub mod seal;
 #[cfg(test)]
 mod testing;

@@ -2,6 +2,7 @@
 //!
 //! Invariants: created once, never changed; a directory that holds anything else is refused.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,12 @@ pub struct Manifest {
     /// How much of it is kept; all when nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
+    /// Number of the run, where runs are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+    /// What the recording carries along, as sample or operator.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
 }
 
 impl Manifest {
@@ -68,28 +75,34 @@ impl Manifest {
     /// # Errors
     /// When the volume does not exist, or the recording's directory does and is not empty.
     pub fn create(&self, volume: &Path) -> Result<PathBuf, RecordingError> {
-        if !is_file_name(&self.name) {
-            return Err(RecordingError::Name { name: self.name.clone() });
-        }
-        let dir = volume.join(&self.name);
+        let dir = place(volume, &self.name)?;
         let path = dir.join(MANIFEST_FILE);
         let fault = |what: String| RecordingError::Manifest { path: path.clone(), what };
         self.check().map_err(|what| fault(what.to_owned()))?;
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| fault(error.to_string()))?;
         text.push(b'\n');
-        match fs::create_dir(&dir) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => refuse_occupied(&dir)?,
+        let is_new = match fs::create_dir(&dir) {
+            Ok(()) => true,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                refuse_occupied(&dir)?;
+                false
+            }
             Err(error) => return Err(RecordingError::io("create the directory", &dir)(error)),
-        }
-        let write = || {
-            let mut file = create_new(&path)?;
+        };
+        let write = |mut file: fs::File| {
             file.write_all(&text)?;
             file.sync_all()?;
             sync_directory(&dir)?;
             sync_directory(volume)
         };
-        write().map_err(RecordingError::io("write the manifest", &path))?;
+        let written = create_new(&path).and_then(|file| {
+            // A manifest that is not whole would be in the way of the next try.
+            write(file).inspect_err(|_| drop(fs::remove_file(&path)))
+        });
+        if written.is_err() && is_new {
+            let _ = fs::remove_dir(&dir);
+        }
+        written.map_err(RecordingError::io("write the manifest", &path))?;
         Ok(dir)
     }
 
@@ -129,6 +142,21 @@ impl Manifest {
         } else {
             Ok(())
         }
+    }
+}
+
+/// The directory of a recording called `name` on `volume`, where one may be made: it does not exist or is empty.
+///
+/// # Errors
+/// When the name is no file name, or the place is taken.
+pub fn place(volume: &Path, name: &str) -> Result<PathBuf, RecordingError> {
+    if !is_file_name(name) {
+        return Err(RecordingError::Name { name: name.to_owned() });
+    }
+    let dir = volume.join(name);
+    match fs::symlink_metadata(&dir) {
+        Ok(_) => refuse_occupied(&dir).map(|()| dir),
+        Err(_) => Ok(dir),
     }
 }
 

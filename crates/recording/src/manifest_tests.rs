@@ -21,6 +21,28 @@ fn what_was_written_is_read() {
 }
 
 #[test]
+fn run_and_metadata_are_there_when_they_are_given() {
+    let volume = tempfile::tempdir().unwrap();
+    let metadata = BTreeMap::from([("sample".to_owned(), "α-quartz 4".to_owned())]);
+    let written = Manifest { run: Some(17), metadata, ..manifest("numbered") };
+    let dir = written.create(volume.path()).unwrap();
+    assert_eq!(Manifest::read(&dir).unwrap(), written);
+    // One that says neither is as it always was.
+    let dir = manifest("plain").create(volume.path()).unwrap();
+    let text = fs::read_to_string(dir.join(MANIFEST_FILE)).unwrap();
+    assert!(!text.contains("run\":") && !text.contains("metadata"), "{text}");
+}
+
+#[test]
+fn a_place_is_free_or_it_is_not() {
+    let volume = tempfile::tempdir().unwrap();
+    assert_eq!(place(volume.path(), "run").unwrap(), volume.path().join("run"));
+    manifest("run").create(volume.path()).unwrap();
+    assert!(matches!(place(volume.path(), "run"), Err(RecordingError::Exists { .. })));
+    assert!(matches!(place(volume.path(), "../run"), Err(RecordingError::Name { .. })));
+}
+
+#[test]
 fn nothing_is_ever_overwritten() {
     let volume = tempfile::tempdir().unwrap();
     manifest("run").create(volume.path()).unwrap();

@@ -20,8 +20,9 @@ use crate::files::replace;
 use crate::hdf5::{
     Attribute, Dataset, ElementKind, Links, Mapping, Place, SUPERBLOCK_BYTES, Selection, Storage, superblock,
 };
+use crate::manifest::Manifest;
 use crate::reader::Recording;
-use crate::seal::{attributes, link_names};
+use crate::seal::{attributes, key_names, link_names, master_names};
 
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
@@ -143,7 +144,7 @@ fn put_master<W: Write>(
 ) -> io::Result<u64> {
     let Survey { sources, parts } = survey;
     let streams = recording.streams();
-    let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
+    let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let ends = event_ends(recording, parts);
     let mut entry = Links::default();
     let mut default = None;
@@ -154,9 +155,7 @@ fn put_master<W: Write>(
         entry.add(name, rows.put(place)?);
         default.get_or_insert(name.clone());
     }
-    for (name, text) in [("title", recording.manifest().name.as_str()), ("start_time", start_time)] {
-        entry.add(name, put_text(place, text)?);
-    }
+    put_about(recording.manifest(), start_time, &mut entry, place)?;
     let mut files = Links::default();
     for source in sources {
         files.add_file(&format!("volume-{}-segment-{:06}", source.volume, source.index), &source.path);
@@ -194,7 +193,33 @@ fn event_ends(recording: &Recording, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeM
     ends
 }
 
-fn put_text<W: Write>(place: &mut Place<'_, W>, text: &str) -> io::Result<u64> {
+/// What the recording is called and carries along.
+fn put_about<W: Write>(
+    manifest: &Manifest,
+    start_time: &str,
+    entry: &mut Links,
+    place: &mut Place<'_, W>,
+) -> io::Result<()> {
+    for (name, text) in [("title", manifest.name.as_str()), ("start_time", start_time)] {
+        entry.add(name, put_text(place, text, Vec::new())?);
+    }
+    if let Some(run) = manifest.run {
+        entry.add("entry_identifier", put_text(place, &run.to_string(), Vec::new())?);
+    }
+    if manifest.metadata.is_empty() {
+        return Ok(());
+    }
+    let mut metadata = Links::default();
+    let names = key_names(manifest.metadata.keys().map(String::as_str));
+    for (name, (key, value)) in names.iter().zip(&manifest.metadata) {
+        metadata.add(name, put_text(place, value, vec![Attribute::Text("key", key.clone())])?);
+    }
+    let collection = [Attribute::Text("NX_class", "NXcollection".into())];
+    entry.add("metadata", place.put_group(metadata, &collection)?);
+    Ok(())
+}
+
+fn put_text<W: Write>(place: &mut Place<'_, W>, text: &str, attributes: Vec<Attribute>) -> io::Result<u64> {
     let bytes = if text.is_empty() { b"\0" } else { text.as_bytes() };
     let address = place.put(bytes)?;
     place.put_dataset(&Dataset {
@@ -202,7 +227,7 @@ fn put_text<W: Write>(place: &mut Place<'_, W>, text: &str) -> io::Result<u64> {
         dimensions: Vec::new(),
         storage: Storage::Contiguous { address },
         fill: Vec::new(),
-        attributes: Vec::new(),
+        attributes,
     })
 }
 

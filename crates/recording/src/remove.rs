@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::RecordingError;
 use crate::files::FRESH;
+use crate::id::Id;
 use crate::journal::JOURNAL_FILE;
 use crate::layout::segment_file_name;
 use crate::manifest::{MANIFEST_FILE, Manifest};
@@ -17,6 +18,27 @@ use crate::retention::{DRAINED_FILE, REMOVED_FILE};
 /// with them the directory, which is then an error too.
 pub fn remove(dir: &Path) -> Result<(), RecordingError> {
     Manifest::read(dir)?;
+    remove_files(dir)?;
+    fs::remove_dir(dir).map_err(RecordingError::io("remove the directory", dir))
+}
+
+/// Takes back what was made for the recording `recording` in `dir` before it had an event; the directory goes
+/// too when it was made for it (`with_directory`).
+///
+/// # Errors
+/// When `dir` has no manifest of that recording, or the system refuses. Files of others are left.
+pub fn take_back(dir: &Path, recording: Id, with_directory: bool) -> Result<(), RecordingError> {
+    if Manifest::read(dir)?.recording != recording {
+        return Err(RecordingError::Foreign { path: dir.to_path_buf() });
+    }
+    remove_files(dir)?;
+    if with_directory {
+        fs::remove_dir(dir).map_err(RecordingError::io("remove the directory", dir))?;
+    }
+    Ok(())
+}
+
+fn remove_files(dir: &Path) -> Result<(), RecordingError> {
     let entries = fs::read_dir(dir).map_err(RecordingError::io("list", dir))?;
     let mut names = Vec::new();
     for entry in entries {
@@ -35,7 +57,7 @@ pub fn remove(dir: &Path) -> Result<(), RecordingError> {
             outcome => outcome.map_err(RecordingError::io("remove", &path))?,
         }
     }
-    fs::remove_dir(dir).map_err(RecordingError::io("remove the directory", dir))
+    Ok(())
 }
 
 /// Whether `name` is one that a recorder gives to a segment.

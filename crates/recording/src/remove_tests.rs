@@ -34,3 +34,21 @@ fn leaves_what_is_not_its_own() {
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 3);
     assert!(volume.path().join("segment-000000.mcap").exists());
 }
+
+#[test]
+fn takes_back_one_recording_and_nothing_else() {
+    let volume = tempfile::tempdir().unwrap();
+    let dir = recording(volume.path());
+    let own = Manifest::read(&dir).unwrap().recording;
+    let other = take_back(&dir, Id([1; 16]), true);
+    assert!(matches!(other, Err(RecordingError::Foreign { .. })), "{other:?}");
+    assert!(dir.join("segment-000000.mcap").exists());
+    // A directory that was there before stays, empty as it was.
+    take_back(&dir, own, false).unwrap();
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    assert_eq!(recording(volume.path()), dir);
+    take_back(&dir, own, true).unwrap();
+    assert!(!dir.exists());
+    take_back(&dir, own, true).unwrap_err();
+    assert!(volume.path().exists());
+}

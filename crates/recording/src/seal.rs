@@ -19,7 +19,7 @@ use std::path::Path;
 
 pub use self::index::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 pub(crate) use self::lookup::{IndexedBlock, SegmentLookup, StreamSummary, sealed_bytes, summaries};
-pub(crate) use self::names::link_names;
+pub(crate) use self::names::{key_names, link_names, master_names};
 pub(crate) use self::tail::put_tail;
 pub(crate) use self::view::attributes;
 

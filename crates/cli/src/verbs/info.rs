@@ -41,6 +41,9 @@ fn page(info: &RecordingInfo) -> String {
         format!("recording {} ({}), {}", info.name.escape_debug(), info.recording, state(&info.state)),
         format!("created {} by keepup {}", time(info.created_unix_ns), info.tool_version),
     ];
+    lines.extend(info.run.map(|run| format!("run {run}")));
+    let entry = |(key, value): (&String, &String)| format!("{}: {}", key.escape_debug(), value.escape_debug());
+    lines.extend(info.metadata.iter().map(entry));
     for volume in &info.volumes {
         let (place, open) = (volume.directory.display(), volume.open);
         let gb = volume.bytes as f64 / 1e9;

@@ -3,6 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that the views use themselves.
 const RESERVED: [&str; 4] = ["bytes", "segments", "title", "start_time"];
+/// Names that the master has besides. Segments do not know them: a stream keeps its name there.
+const RESERVED_IN_MASTER: [&str; 2] = ["entry_identifier", "metadata"];
 
 /// A link name for each stream: its own name where HDF5 can have it and no other stream has taken it, else
 /// `stream-ID`. `streams` come by id.
@@ -16,12 +18,35 @@ pub(crate) fn link_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> B
     names
 }
 
-/// A slash parts a path, a dot is the group itself; what looks like `stream-ID` is left to those that need
-/// it.
+/// The same for the master of a recording, which has more names of its own.
+pub(crate) fn master_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> BTreeMap<u32, String> {
+    let mut names = link_names(streams);
+    for (id, name) in &mut names {
+        if RESERVED_IN_MASTER.contains(&name.as_str()) {
+            *name = format!("stream-{id}");
+        }
+    }
+    names
+}
+
+/// A name for each key of metadata: the key itself where HDF5 can have it, else `entry-N`, counted from 0.
+pub(crate) fn key_names<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let name = |(at, key): (usize, &str)| match can_be_link(key) && !key.starts_with("entry-") {
+        true => key.to_owned(),
+        false => format!("entry-{at}"),
+    };
+    keys.enumerate().map(name).collect()
+}
+
+/// What looks like `stream-ID` is left to those that need it.
 fn is_usable(name: &str) -> bool {
+    can_be_link(name) && !name.starts_with("stream-") && !RESERVED.contains(&name)
+}
+
+/// A slash parts a path, a dot is the group itself.
+fn can_be_link(name: &str) -> bool {
     let is_path = name.is_empty() || name == "." || name == ".." || name.contains('/');
-    let is_plain = !name.chars().any(char::is_control) && !name.starts_with("stream-");
-    !is_path && is_plain && !RESERVED.contains(&name)
+    !is_path && !name.chars().any(char::is_control)
 }
 
 #[cfg(test)]

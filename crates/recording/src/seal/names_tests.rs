@@ -1,7 +1,7 @@
 //! Names that HDF5 can and cannot have.
 use proptest::prelude::*;
 
-use super::link_names;
+use super::{key_names, link_names, master_names};
 
 #[test]
 fn names_that_hdf5_cannot_have_become_numbers() {
@@ -13,6 +13,19 @@ fn names_that_hdf5_cannot_have_become_numbers() {
         "stream-8", "ü",
     ];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn the_master_keeps_more_names_for_itself() {
+    let streams = || (0u32..).zip(["metadata", "entry_identifier", "camera"]);
+    assert_eq!(master_names(streams()).into_values().collect::<Vec<_>>(), ["stream-0", "stream-1", "camera"]);
+    assert_eq!(link_names(streams())[&0], "metadata", "segments of old have it");
+}
+
+#[test]
+fn keys_keep_their_names_where_hdf5_can_have_them() {
+    let names = key_names(["sample", "beam/energy", "entry-0", ".", "Größe"].into_iter());
+    assert_eq!(names, ["sample", "entry-1", "entry-2", "entry-3", "Größe"]);
 }
 
 proptest! {

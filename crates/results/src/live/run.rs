@@ -9,6 +9,8 @@ use crate::summary::Count;
 
 /// Most entries of a run's metadata.
 pub const METADATA_KEYS_MAX: usize = 64;
+/// Longest key of a run's metadata, in bytes.
+pub const METADATA_KEY_BYTES_MAX: usize = 64;
 /// Longest key plus value of an entry of a run's metadata, in bytes.
 pub const METADATA_BYTES_MAX: usize = 1024;
 
@@ -60,6 +62,18 @@ impl RunState {
             Self::Sealed => &[Configure, Arm, Reset],
             Self::Error => &[Configure, Reset],
         }
+    }
+
+    /// Where a command leads that is carried out without a failure; nothing when it may not be asked for.
+    pub fn after(self, command: RunCommand) -> Option<Self> {
+        self.commands().contains(&command).then_some(match command {
+            RunCommand::Configure => Self::Configured,
+            RunCommand::Arm => Self::Armed,
+            RunCommand::Start => Self::Recording,
+            RunCommand::Stop if self == Self::Armed => Self::Configured,
+            RunCommand::Stop => Self::Draining,
+            RunCommand::Reset => Self::Idle,
+        })
     }
 
     /// Its name, as it is written.
@@ -263,7 +277,7 @@ pub struct RunOutcome {
 pub struct RunStatus {
     /// Where it stands.
     pub state: RunState,
-    /// Rises with every change of what stands here.
+    /// Rises with every change of what stands here but the room on the volumes.
     pub revision: u64,
     /// When the state was entered, ns since the Unix epoch.
     pub since_unix_ns: u64,
