@@ -183,9 +183,10 @@ impl Exit {
             RecorderError::Config { .. } => Self::Usage,
             RecorderError::Recording(e) => Self::of_recording(e),
             RecorderError::Client(_) => Self::Failed,
-            RecorderError::Listen { .. } | RecorderError::Sys(_) | RecorderError::Thread { .. } => {
-                Self::Environment
-            }
+            RecorderError::Listen { .. }
+            | RecorderError::Sys(_)
+            | RecorderError::Thread { .. }
+            | RecorderError::Ended { .. } => Self::Environment,
         }
     }
 

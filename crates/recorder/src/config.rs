@@ -1,4 +1,5 @@
 //! What a recorder is told before it starts, with the limits that hold whatever a client sends.
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,6 +74,10 @@ pub struct RecorderConfig {
     pub stay: bool,
     /// Receive no faster than this, in bytes per second: a slow sink on purpose.
     pub rate_max: Option<f64>,
+    /// Number of the run, where runs are counted.
+    pub run: Option<u64>,
+    /// What the recording carries along, as sample or operator.
+    pub metadata: BTreeMap<String, String>,
 }
 
 impl RecorderConfig {
@@ -98,6 +103,8 @@ impl RecorderConfig {
             hello_timeout: Duration::from_secs(10),
             stay: false,
             rate_max: None,
+            run: None,
+            metadata: BTreeMap::new(),
         }
     }
 

@@ -1,9 +1,9 @@
-//! Run control: starts the threads of a recording, stops them, and puts their reports together.
+//! Starts the threads of a recording, stops them, and puts their reports together.
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
@@ -12,6 +12,7 @@ use keepup_recording::journal::Journal;
 use keepup_recording::layout::FORMAT_VERSION;
 use keepup_recording::manifest::{Manifest, Placement};
 use keepup_recording::reader::Recording;
+use keepup_recording::remove;
 use keepup_recording::retention::Removed;
 use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
@@ -21,7 +22,8 @@ use crate::config::Target;
 use crate::counters::Counters;
 use crate::intake::{Intake, IntakeParts, IntakeReport};
 use crate::keeper::{Place, Retention};
-use crate::report::{RecordReport, VolumeReport};
+use crate::report::{Ended, RecordReport, ThreadCpu, VolumeReport};
+use crate::switches::Switches;
 use crate::threads::{Threaded, joined, spawn};
 use crate::volume::{VolumeStart, VolumeThreads};
 use crate::{PlacementKind, RecorderConfig, RecorderError};
@@ -30,7 +32,7 @@ use crate::{PlacementKind, RecorderConfig, RecorderError};
 pub struct Recorder {
     address: SocketAddr,
     recording: Id,
-    stop: Arc<AtomicBool>,
+    switches: Arc<Switches>,
     waker: Waker,
     counters: Arc<Counters>,
     pool_bytes: u64,
@@ -39,19 +41,25 @@ pub struct Recorder {
     is_kept_in_part: bool,
     intake: Threaded<IntakeReport>,
     volumes: Vec<VolumeThreads>,
+    made: Vec<Made>,
 }
 
 impl Recorder {
-    /// Checks the settings, listens, makes the recording's directories, and starts the threads.
+    /// Checks the settings, listens, makes the recording's directories, starts the threads, and lets sources in.
     ///
-    /// `recording` must be unique (random). Fails before anything is written when the address or the memory
-    /// cannot be had; when a volume cannot be used, directories made until then are left with their
-    /// manifests.
+    /// `recording` must be unique (random). When it fails, nothing that was made is left.
     pub fn start(
         config: RecorderConfig,
         recording: Id,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, RecorderError> {
+        let recorder = Self::arm(config, recording, clock)?;
+        recorder.open();
+        Ok(recorder)
+    }
+
+    /// The same, but nobody is let in before [`Recorder::open`]: whoever connects waits in the kernel's queue.
+    pub fn arm(config: RecorderConfig, recording: Id, clock: Arc<dyn Clock>) -> Result<Self, RecorderError> {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(config.listen)?;
@@ -59,9 +67,10 @@ impl Recorder {
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
         let pool_note = pool.page_kind().note();
         let counters = Arc::new(Counters::new(config.volumes()));
-        let (stop, waker) = (Arc::new(AtomicBool::new(false)), Waker::new()?);
-        let places = places(&config, recording, clock.as_ref())?;
-        let (mut links, mut volumes) = (Vec::new(), Vec::new());
+        let (switches, waker) = (Arc::new(Switches::default()), Waker::new()?);
+        let mut recorder = Unfinished { recording, made: Vec::new(), volumes: Vec::new() };
+        let places = recorder.make_places(&config, clock.as_ref())?;
+        let mut links = Vec::new();
         for (index, place) in places.into_iter().enumerate() {
             let start = VolumeStart {
                 recording,
@@ -74,7 +83,7 @@ impl Recorder {
             };
             let (link, threads) = start.run(place)?;
             links.push(link);
-            volumes.push(threads);
+            recorder.volumes.push(threads);
         }
         let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
         let parts = IntakeParts {
@@ -83,7 +92,7 @@ impl Recorder {
             clock,
             listener,
             waker: waker.clone(),
-            stop: Arc::clone(&stop),
+            switches: Arc::clone(&switches),
             pool,
             links,
             counters: Arc::clone(&counters),
@@ -92,10 +101,11 @@ impl Recorder {
             Ok(intake) => Ok(intake.run()),
             Err(e) => Err(format!("cannot wait for connections: {}", std::io::Error::from(e))),
         })?;
+        let (made, volumes) = recorder.finish();
         Ok(Self {
             address,
             recording,
-            stop,
+            switches,
             waker,
             counters,
             pool_bytes,
@@ -104,7 +114,29 @@ impl Recorder {
             is_kept_in_part,
             intake,
             volumes,
+            made,
         })
+    }
+
+    /// Lets sources in; the time limit for their hello begins when they are.
+    pub fn open(&self) {
+        self.switches.open();
+        self.waker.wake();
+    }
+
+    /// Ends a recorder that let nobody in, and takes back what it made; returns why it ended.
+    ///
+    /// # Errors
+    /// When a thread failed, or something could not be removed; both are tried whatever happens. One that let
+    /// sources in leaves its recording as it is.
+    pub fn disarm(self) -> Result<Ended, RecorderError> {
+        let (recording, made, was_open) = (self.recording, self.made.clone(), self.switches.is_open());
+        self.stopper().stop();
+        let ended = self.join_threads().map(|ended| ended.intake.ended);
+        if !was_open {
+            take_back(recording, &made)?;
+        }
+        ended
     }
 
     /// Where it listens.
@@ -155,7 +187,12 @@ impl Recorder {
 
     /// A switch that ends the recording cleanly, usable from other threads.
     pub fn stopper(&self) -> Stopper {
-        Stopper { stop: Arc::clone(&self.stop), waker: self.waker.clone() }
+        Stopper { switches: Arc::clone(&self.switches), waker: self.waker.clone() }
+    }
+
+    /// Whether it reads no more: what it has becomes durable, and is sealed.
+    pub fn is_ending(&self) -> bool {
+        self.switches.is_ending() || self.is_ended()
     }
 
     /// Whether it has ended by itself.
@@ -165,14 +202,50 @@ impl Recorder {
 
     /// Waits for the end and gives the account.
     pub fn join(self) -> Result<RecordReport, RecorderError> {
-        let (intake, intake_cpu) = joined("ku-intake", self.intake)?;
+        let (recording, counters) = (self.recording, Arc::clone(&self.counters));
+        let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
+        let Joined { intake, intake_cpu, volumes } = self.join_threads()?;
         let mut incidents = intake.incidents;
+        let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
+        let master = match write_master(&directories) {
+            Ok(master) => master,
+            Err(e) => {
+                incidents.push(format!("{e}; later: keepup recover {}", directories[0].display()));
+                None
+            }
+        };
+        let figures = &counters.intake;
+        Ok(RecordReport {
+            master,
+            recording: recording.to_string(),
+            ledger: intake.ledger,
+            volumes,
+            pool_bytes,
+            pool_bytes_used_max: figures.pool_bytes_used_max.load(Ordering::Relaxed),
+            pool_pages,
+            intake_cpu,
+            pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
+            stalls: counters.stalls(),
+            elapsed_ns: intake.elapsed_ns,
+            incidents,
+            ended: intake.ended,
+        })
+    }
+
+    fn join_threads(self) -> Result<Joined, RecorderError> {
+        let (mut intake, intake_cpu) = match joined("ku-intake", self.intake) {
+            Ok(joined) => joined,
+            Err(e) => {
+                self.volumes.into_iter().for_each(VolumeThreads::abandon);
+                return Err(e);
+            }
+        };
         let mut volumes = Vec::new();
         for threads in self.volumes {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
             let ((access, trouble), _) = joined("ku-keeper", threads.keeper)?;
             if let Some(trouble) = trouble {
-                incidents.push(trouble);
+                intake.incidents.push(trouble);
             }
             volumes.push(VolumeReport {
                 directory: threads.directory,
@@ -189,44 +262,28 @@ impl Recorder {
                 cpu,
             });
         }
-        let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
-        let master = match write_master(&directories) {
-            Ok(master) => master,
-            Err(e) => {
-                incidents.push(format!("{e}; later: keepup recover {}", directories[0].display()));
-                None
-            }
-        };
-        let figures = &self.counters.intake;
-        Ok(RecordReport {
-            master,
-            recording: self.recording.to_string(),
-            ledger: intake.ledger,
-            volumes,
-            pool_bytes: self.pool_bytes,
-            pool_bytes_used_max: figures.pool_bytes_used_max.load(Ordering::Relaxed),
-            pool_pages: self.pool_pages,
-            intake_cpu,
-            pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
-            stalls: self.counters.stalls(),
-            elapsed_ns: intake.elapsed_ns,
-            incidents,
-            ended: intake.ended,
-        })
+        Ok(Joined { intake, intake_cpu, volumes })
     }
+}
+
+/// What the threads left behind.
+struct Joined {
+    intake: IntakeReport,
+    intake_cpu: ThreadCpu,
+    volumes: Vec<VolumeReport>,
 }
 
 /// Ends a recording from another thread.
 #[derive(Clone, Debug)]
 pub struct Stopper {
-    stop: Arc<AtomicBool>,
+    switches: Arc<Switches>,
     waker: Waker,
 }
 
 impl Stopper {
     /// Asks for a clean end: no more is read, everything received becomes durable.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Release);
+        self.switches.stop();
         self.waker.wake();
     }
 }
@@ -249,42 +306,91 @@ fn write_master(directories: &[PathBuf]) -> Result<Option<PathBuf>, RecordingErr
     keepup_recording::master::write_master(&Recording::open(directories)?).map(Some)
 }
 
-/// Makes the recording's directory on every volume.
-fn places(
-    config: &RecorderConfig,
+/// A recording's directory, and whether it was made for it; else it was there, and empty.
+#[derive(Clone, Debug)]
+struct Made {
+    directory: PathBuf,
+    is_new: bool,
+}
+
+/// A recorder that is being armed: whatever fails, what there is of it goes again.
+struct Unfinished {
     recording: Id,
-    clock: &dyn Clock,
-) -> Result<Vec<Option<Place>>, RecorderError> {
-    let Target::Volumes(volumes) = &config.target else { return Ok(vec![None]) };
-    let mut places = Vec::new();
-    for (index, volume) in volumes.iter().enumerate() {
-        let manifest = Manifest {
-            format_version: FORMAT_VERSION,
-            name: config.name.clone(),
-            recording,
-            volume: volume_id(recording, index),
-            volume_index: index as u32,
-            volumes: volumes.iter().map(|v| std::path::absolute(v).unwrap_or_else(|_| v.clone())).collect(),
-            placement: match config.placement {
-                PlacementKind::Free => Placement::Free,
-                PlacementKind::Pinned => Placement::Pinned,
-            },
-            created_unix_ns: clock.unix_ns(),
-            tool_version: env!("CARGO_PKG_VERSION").into(),
-            keep: config.keep,
-        };
-        let directory = manifest.create(volume)?;
-        let journal = Journal::create(&directory, &manifest)?;
-        let retention = match config.keep {
-            Some(keep) => {
-                let removed = Removed::read(&directory, &manifest)?;
-                Some(Retention::new(keep, removed, volumes.len(), config.segment_bytes))
-            }
-            None => None,
-        };
-        places.push(Some(Place { directory, journal, retention }));
+    made: Vec<Made>,
+    volumes: Vec<VolumeThreads>,
+}
+
+impl Unfinished {
+    /// Makes the recording's directory on every volume.
+    fn make_places(
+        &mut self,
+        config: &RecorderConfig,
+        clock: &dyn Clock,
+    ) -> Result<Vec<Option<Place>>, RecorderError> {
+        let Target::Volumes(volumes) = &config.target else { return Ok(vec![None]) };
+        let mut places = Vec::new();
+        for (index, volume) in volumes.iter().enumerate() {
+            let manifest = manifest(config, volumes, self.recording, index, clock);
+            let is_new = std::fs::symlink_metadata(volume.join(&config.name)).is_err();
+            let directory = manifest.create(volume)?;
+            self.made.push(Made { directory: directory.clone(), is_new });
+            let journal = Journal::create(&directory, &manifest)?;
+            let retention = match config.keep {
+                Some(keep) => {
+                    let removed = Removed::read(&directory, &manifest)?;
+                    Some(Retention::new(keep, removed, volumes.len(), config.segment_bytes))
+                }
+                None => None,
+            };
+            places.push(Some(Place { directory, journal, retention }));
+        }
+        Ok(places)
     }
-    Ok(places)
+
+    /// It is armed now.
+    fn finish(mut self) -> (Vec<Made>, Vec<VolumeThreads>) {
+        (std::mem::take(&mut self.made), std::mem::take(&mut self.volumes))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.volumes.drain(..).for_each(VolumeThreads::abandon);
+        // The reason for the failure is being told; what cannot be removed has a manifest.
+        let _ = take_back(self.recording, &self.made);
+    }
+}
+
+/// Removes what was made of a recording; all of it that can be, then tells of the first that cannot.
+fn take_back(recording: Id, made: &[Made]) -> Result<(), RecordingError> {
+    let outcomes = made.iter().map(|made| remove::take_back(&made.directory, recording, made.is_new));
+    outcomes.fold(Ok(()), |first, outcome| first.and(outcome))
+}
+
+fn manifest(
+    config: &RecorderConfig,
+    volumes: &[PathBuf],
+    recording: Id,
+    index: usize,
+    clock: &dyn Clock,
+) -> Manifest {
+    Manifest {
+        format_version: FORMAT_VERSION,
+        name: config.name.clone(),
+        recording,
+        volume: volume_id(recording, index),
+        volume_index: index as u32,
+        volumes: volumes.iter().map(|v| std::path::absolute(v).unwrap_or_else(|_| v.clone())).collect(),
+        placement: match config.placement {
+            PlacementKind::Free => Placement::Free,
+            PlacementKind::Pinned => Placement::Pinned,
+        },
+        created_unix_ns: clock.unix_ns(),
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        keep: config.keep,
+        run: config.run,
+        metadata: config.metadata.clone(),
+    }
 }
 
 /// Different for every volume of a recording.

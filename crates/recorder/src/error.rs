@@ -37,6 +37,12 @@ pub enum RecorderError {
         /// Why.
         why: String,
     },
+    /// It was armed, and ended before it was started.
+    #[error("the recorder ended before the start: {why}")]
+    Ended {
+        /// Why.
+        why: String,
+    },
     /// The drain's other side failed.
     #[error(transparent)]
     Client(#[from] keepup_stream::client::ClientError),

@@ -14,7 +14,6 @@ mod volumes;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepup_measure::clock::Clock;
 use keepup_stream::ledger::Ledger;
@@ -32,6 +31,7 @@ use crate::config::RecorderConfig;
 use crate::counters::{Counters, add, raise};
 use crate::keeper::Conclusion;
 use crate::report::{Ended, Incidents};
+use crate::switches::Switches;
 
 const LISTENER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
@@ -55,7 +55,7 @@ pub(crate) struct IntakeParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) listener: OwnedFd,
     pub(crate) waker: Waker,
-    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) switches: Arc<Switches>,
     pub(crate) pool: Pool,
     pub(crate) links: Vec<VolumeLink>,
     pub(crate) counters: Arc<Counters>,
@@ -69,7 +69,8 @@ pub(crate) struct Intake {
     epoll: OwnedFd,
     listener: OwnedFd,
     waker: Waker,
-    stop: Arc<AtomicBool>,
+    switches: Arc<Switches>,
+    is_open: bool,
     store: Store,
     connections: Vec<Option<Connection>>,
     connected: usize,
@@ -91,7 +92,6 @@ pub(crate) struct Intake {
 impl Intake {
     pub(crate) fn new(parts: IntakeParts) -> Result<Self, rustix::io::Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &parts.listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
         epoll::add(&epoll, parts.waker.as_fd(), epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
         let placement = parts.config.placement.build();
         let volumes = Volumes::new(
@@ -110,7 +110,8 @@ impl Intake {
             epoll,
             listener: parts.listener,
             waker: parts.waker,
-            stop: parts.stop,
+            switches: parts.switches,
+            is_open: false,
             store,
             connections: Vec::new(),
             connected: 0,
@@ -149,8 +150,11 @@ impl Intake {
         if let Some(why) = self.store.failed.take() {
             return Some(Ended::VolumesFailed(why));
         }
-        if self.stop.load(Ordering::Acquire) {
+        if self.switches.is_stopped() {
             return Some(Ended::Stopped);
+        }
+        if !self.is_open && self.switches.is_open() {
+            self.open_door();
         }
         let may_read = self.may_read(now_ns);
         for event in events.iter() {
@@ -331,6 +335,7 @@ impl Intake {
 
     /// Stops reading, makes everything durable, lets the writers end and says farewell.
     fn finish(mut self, ended: Ended) -> IntakeReport {
+        self.switches.end();
         for slot in 0..self.store.streams.len() {
             self.store.seal(slot);
         }

@@ -15,6 +15,8 @@ mod keeper;
 mod link;
 mod placement;
 pub mod report;
+pub mod run;
+mod switches;
 mod threads;
 mod volume;
 pub mod watch;

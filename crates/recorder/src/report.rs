@@ -1,4 +1,5 @@
 //! What a recording came to, thread by thread and stream by stream.
+use std::fmt;
 use std::path::PathBuf;
 
 use keepup_measure::histogram::Latency;
@@ -124,6 +125,16 @@ pub enum Ended {
     Stopped,
     /// No volume took blocks any more, and why.
     VolumesFailed(String),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndOfRun => f.write_str("every source said end"),
+            Self::Stopped => f.write_str("stopped on request"),
+            Self::VolumesFailed(why) => write!(f, "no volume takes data any more: {why}"),
+        }
+    }
 }
 
 impl RecordReport {

@@ -31,6 +31,22 @@ pub(crate) struct VolumeThreads {
     pub(crate) facts: EngineFacts,
     pub(crate) writer: Threaded<WriterOutcome>,
     pub(crate) keeper: Threaded<(Option<Access>, Option<String>)>,
+    signals: Arc<WriterSignals>,
+    waker: Waker,
+}
+
+impl VolumeThreads {
+    /// Tells the threads that nothing more will come. The intake does that when all goes well.
+    pub(crate) fn close(&self) {
+        WriterSignals::raise(&self.signals.close, &self.waker);
+    }
+
+    /// Ends the threads, whatever became of them.
+    pub(crate) fn abandon(self) {
+        self.close();
+        let _ = self.writer.join();
+        let _ = self.keeper.join();
+    }
 }
 
 /// What a volume's threads are started with.
@@ -92,9 +108,24 @@ impl VolumeStart {
             fresh_bytes: 0,
             label: directory.as_ref().map_or_else(|| "null".to_owned(), |d| d.display().to_string()),
         };
-        let ends = WriterEnds { blocks, reports, waker, signals, to_keeper, from_keeper };
-        let (facts, writer) = self.writer(ends, null)?;
-        Ok((link, VolumeThreads { directory, facts, writer, keeper }))
+        let ends = WriterEnds {
+            blocks,
+            reports,
+            waker: waker.clone(),
+            signals: Arc::clone(&signals),
+            to_keeper,
+            from_keeper,
+        };
+        let (facts, writer) = match self.writer(ends, null) {
+            Ok(started) => started,
+            Err(e) => {
+                // With the writer gone nobody speaks to the keeper any more: it ends.
+                drop(link);
+                let _ = keeper.join();
+                return Err(e);
+            }
+        };
+        Ok((link, VolumeThreads { directory, facts, writer, keeper, signals, waker }))
     }
 
     fn writer(

@@ -43,7 +43,8 @@ pub fn runs<'a>(volumes: impl IntoIterator<Item = &'a Path>) -> Result<Runs, Rec
     for volume in volumes {
         let mut entries = fs::read_dir(volume).map_err(RecordingError::io("list", volume))?;
         let names = entries.by_ref().take(ENTRIES_MAX).map(|entry| entry.map(|entry| entry.file_name()));
-        let names: Vec<OsString> = names.collect::<Result<_, _>>().map_err(RecordingError::io("list", volume))?;
+        let names: Vec<OsString> =
+            names.collect::<Result<_, _>>().map_err(RecordingError::io("list", volume))?;
         runs.is_complete &= entries.next().is_none();
         let directories = names.iter().map(|name| volume.join(name));
         let marked = directories.filter(|dir| fs::symlink_metadata(dir.join(MANIFEST_FILE)).is_ok());

@@ -42,7 +42,8 @@ fn page(info: &RecordingInfo) -> String {
         format!("created {} by keepup {}", time(info.created_unix_ns), info.tool_version),
     ];
     lines.extend(info.run.map(|run| format!("run {run}")));
-    let entry = |(key, value): (&String, &String)| format!("{}: {}", key.escape_debug(), value.escape_debug());
+    let entry =
+        |(key, value): (&String, &String)| format!("{}: {}", key.escape_debug(), value.escape_debug());
     lines.extend(info.metadata.iter().map(entry));
     for volume in &info.volumes {
         let (place, open) = (volume.directory.display(), volume.open);

@@ -7,10 +7,17 @@ use keepup_stream::wire::{ControlMessage, ErrorReply, Limits, MAX_CONTROL_BYTES,
 use rustix::event::epoll;
 use rustix::net::{SocketAddrAny, SocketFlags};
 
-use super::Intake;
 use super::connection::{Connection, Phase};
+use super::{Intake, LISTENER};
 
 impl Intake {
+    /// Hears of those at the door from now on, first of all of those that have waited there.
+    pub(super) fn open_door(&mut self) {
+        let (data, flags) = (epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN);
+        // Without memory for one more entry it is tried again in the next turn.
+        self.is_open = epoll::add(&self.epoll, &self.listener, data, flags).is_ok();
+    }
+
     /// Takes every connection that is waiting at the door.
     pub(super) fn accept(&mut self, now_ns: u64) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

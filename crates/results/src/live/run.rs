@@ -302,3 +302,7 @@ pub struct RunStatus {
     /// How the last run ended.
     pub last: Option<RunOutcome>,
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -1,16 +1,8 @@
 //! The account of a recording, for people and for programs.
 use keepup_measure::cpu::ProcessCpu;
-use keepup_recorder::report::{Ended, RecordReport};
+use keepup_recorder::report::RecordReport;
 
 use crate::output::missing;
-
-fn ended(report: &RecordReport) -> String {
-    match &report.ended {
-        Ended::EndOfRun => "every source said end".into(),
-        Ended::Stopped => "stopped on request".into(),
-        Ended::VolumesFailed(why) => format!("no volume takes data any more: {why}"),
-    }
-}
 
 /// CPU of the threads of the data path, in seconds.
 fn path_cpu_seconds(report: &RecordReport) -> f64 {
@@ -25,7 +17,7 @@ fn cpu_seconds() -> f64 {
 
 /// The account for people.
 pub(super) fn for_people(report: &RecordReport) -> String {
-    let mut lines = vec![format!("recording {} ended: {}", report.recording, ended(report))];
+    let mut lines = vec![format!("recording {} ended: {}", report.recording, report.ended)];
     lines.extend(streams(report));
     lines.extend(rates(report));
     lines.extend(volumes(report));
@@ -149,7 +141,7 @@ pub(super) fn for_programs(report: &RecordReport) -> serde_json::Value {
     let total = report.ledger.total();
     serde_json::json!({
         "recording": report.recording,
-        "ended": ended(report),
+        "ended": report.ended.to_string(),
         "master": report.master,
         "whole": report.is_whole(),
         "received": total.received,

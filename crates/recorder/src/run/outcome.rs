@@ -1,0 +1,37 @@
+//! What a run came to, in the words of run control.
+use keepup_results::Count;
+use keepup_results::live::RunOutcome;
+
+use crate::report::{Ended, RecordReport};
+
+/// Incidents that are passed on.
+const INCIDENTS_MAX: usize = 20;
+
+/// Of a run's report; `limit` is what run control ended it for.
+pub(super) fn outcome(
+    report: &RecordReport,
+    run: Option<u64>,
+    name: &str,
+    limit: Option<String>,
+) -> RunOutcome {
+    let total = report.ledger.total();
+    let count = |c: keepup_stream::ledger::Count| Count { events: c.events, bytes: c.bytes };
+    let missing = total.gap_events.iter().filter(|(_, events)| **events > 0);
+    let directories = report.volumes.iter().filter_map(|volume| volume.directory.as_ref());
+    RunOutcome {
+        run,
+        name: name.to_owned(),
+        ended: match (&report.ended, limit) {
+            (Ended::Stopped, Some(limit)) => limit,
+            (ended, _) => ended.to_string(),
+        },
+        received: count(total.received),
+        durable: count(total.durable),
+        missing: missing.map(|(cause, &events)| (cause.to_string(), events)).collect(),
+        seconds: report.elapsed_ns as f64 / 1e9,
+        incidents: report.incidents.listed.iter().take(INCIDENTS_MAX).cloned().collect(),
+        directories: directories.map(|directory| directory.display().to_string()).collect(),
+        master: report.master.as_ref().map(|master| master.display().to_string()),
+        whole: report.is_whole() && total.gap_events.values().all(|&events| events == 0),
+    }
+}
