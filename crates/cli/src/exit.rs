@@ -17,6 +17,8 @@ use keepup_workload::replay::ReplayError;
 use keepup_workload::replay::trace::TraceError;
 use keepup_workload::{VolumeTrouble, WorkloadError};
 
+use crate::verbs::ctl::CtlError;
+
 /// What `--help` says about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes: 0 fit or done; 1 not fit, or data lost or corrupt; 2 usage; 3 refused for safety;
@@ -92,6 +94,9 @@ impl Exit {
         }
         if let Some(e) = cause.downcast_ref::<LiveError>() {
             return Some(Self::of_live(e));
+        }
+        if let Some(e) = cause.downcast_ref::<CtlError>() {
+            return Some(Self::of_ctl(e));
         }
         let usage = cause.is::<ProfileError>()
             || cause.is::<UsageError>()
@@ -187,6 +192,14 @@ impl Exit {
             | RecorderError::Sys(_)
             | RecorderError::Thread { .. }
             | RecorderError::Ended { .. } => Self::Environment,
+        }
+    }
+
+    fn of_ctl(error: &CtlError) -> Self {
+        match error {
+            CtlError::Refused { .. } => Self::Unsafe,
+            CtlError::Failed { .. } => Self::Failed,
+            CtlError::Unreachable { .. } | CtlError::Answer { .. } => Self::Environment,
         }
     }
 

@@ -6,6 +6,7 @@ mod http;
 mod loads;
 mod output;
 mod progress;
+mod run_flags;
 mod signals;
 mod verbs;
 
@@ -31,6 +32,7 @@ enum Verb {
     Qualify(verbs::qualify::Args),
     Trial(verbs::trial::Args),
     Record(verbs::record::Args),
+    Ctl(verbs::ctl::Args),
     Source(verbs::source::Args),
     Drain(verbs::drain::Args),
     Sink(verbs::sink::Args),
@@ -83,6 +85,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Qualify(args) => verbs::qualify::run(args),
         Verb::Trial(args) => verbs::trial::run(args),
         Verb::Record(args) => verbs::record::run(args),
+        Verb::Ctl(args) => verbs::ctl::run(args),
         Verb::Source(args) => verbs::source::run(args),
         Verb::Drain(args) => verbs::drain::run(args),
         Verb::Sink(args) => verbs::sink::run(args),

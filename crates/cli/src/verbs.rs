@@ -2,6 +2,7 @@
 pub(crate) mod campaign;
 pub(crate) mod cat;
 pub(crate) mod compare;
+pub(crate) mod ctl;
 pub(crate) mod disk;
 pub(crate) mod doctor;
 pub(crate) mod drain;

@@ -1,7 +1,9 @@
 //! `keepup record`: records what detectors send to disks.
 mod account;
 mod live;
+mod session;
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,15 +14,18 @@ use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::watch::Watcher;
-use keepup_recorder::{Recorder, RecorderConfig, Target};
+use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_results::live::RunSettings;
 use keepup_workload::preflight::check;
 
+use self::session::Session;
 use crate::args::{Recording, default_volume, keep, size, span};
 use crate::exit::{Exit, UsageError};
 use crate::output::{json, result, say};
 use crate::progress::watch;
+use crate::run_flags::RunFlags;
 use crate::signals::stop_flag;
 
 /// Record what detectors send, until they say end
@@ -70,13 +75,18 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    run: RunFlags,
+    #[command(flatten)]
     recording: Recording,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = target(args.to_null, &args.volume)?;
-    let id = Id::random().context("cannot read random bytes")?;
-    let mut config = RecorderConfig::new(args.listen, target, name(args.name.as_deref(), id));
+    if args.to_null && args.run.is_about_the_recording() {
+        return Err(usage("--run and --meta go into a recording, and --to-null makes none"));
+    }
+    let settings = RunSettings { name: args.name.clone(), ..args.run.settings()? };
+    let mut config = RecorderConfig::new(args.listen, target, String::new());
     if let Some(profile) = &args.profile {
         config = keepup_workload::detector::recorder_config(&keepup_plan::load(profile)?, &config);
     }
@@ -86,7 +96,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     config.keep = args.keep.map(|limit| Keep { limit, disposable: args.disposable });
     config.slow_after = args.slow_after;
     config.stay = args.stay;
-    record(config, id, args.json)
+    record(config, settings, args.json)
 }
 
 /// The volumes given, the default one, or none at all.
@@ -117,8 +127,8 @@ pub(super) fn name(given: Option<&str>, id: Id) -> String {
     )
 }
 
-/// Records until the end and prints the account.
-pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::Result<Exit> {
+/// Records one run until its end and prints the account. `settings` name it, `config` has the rest.
+pub(super) fn record(config: RecorderConfig, settings: RunSettings, as_json: bool) -> anyhow::Result<Exit> {
     if let Target::Volumes(volumes) = &config.target {
         let kept = match config.keep {
             Some(Keep { limit: KeepLimit::Bytes(bytes), .. }) => bytes / volumes.len().max(1) as u64,
@@ -135,26 +145,29 @@ pub(super) fn record(config: RecorderConfig, id: Id, as_json: bool) -> anyhow::R
         ));
     }
     let stop = stop_flag()?;
-    let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
+    let mut session = Session::begin(config, &settings)?;
+    let recorder = session.recorder()?;
     say(&format!("listening on {}", recorder.address()));
     for directory in recorder.directories() {
         say(&format!("recording to {}", directory.display()));
     }
     say(&format!("writing with {}", recorder.engine()));
     recorder.notes().iter().for_each(|note| say(&format!("note: {note}")));
-    let mut watcher = Watcher::new(&recorder, Arc::new(SystemClock), None);
-    watch(&|| recorder.is_ended() || stop.load(Ordering::Acquire), &mut |line, passed| {
+    let mut watcher = Watcher::new(recorder, Arc::new(SystemClock), None);
+    session.start()?;
+    let session = RefCell::new(session);
+    watch(&|| session.borrow_mut().is_over(stop.load(Ordering::Acquire)), &mut |line, passed| {
         let moment = watcher.look();
         watcher.news(&moment).iter().for_each(|warning| line.line(&format!("warning: {warning}")));
         line.show(&live::status(&moment), passed);
     });
-    recorder.stopper().stop();
-    let report = recorder.join()?;
+    let mut session = session.into_inner();
+    let report = session.report()?;
     match as_json {
-        true => json(&account::for_programs(&report)),
-        false => result(&account::for_people(&report)),
+        true => json(&account::for_programs(report)),
+        false => result(&account::for_people(report)),
     }
-    Ok(exit(&report))
+    Ok(exit(report))
 }
 
 fn exit(report: &RecordReport) -> Exit {

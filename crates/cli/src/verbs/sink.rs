@@ -2,11 +2,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use keepup_recorder::RecorderConfig;
-use keepup_recording::id::Id;
+use keepup_results::live::RunSettings;
 
-use super::record::{name, record, target};
+use super::record::{record, target};
 use crate::args::{Recording, byte_rate};
 use crate::exit::Exit;
 
@@ -42,10 +41,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let id = Id::random().context("cannot read random bytes")?;
     let target = target(args.to_null, &args.to)?;
-    let mut config = RecorderConfig::new(args.listen, target, name(args.name.as_deref(), id));
+    let mut config = RecorderConfig::new(args.listen, target, String::new());
     args.recording.apply(&mut config);
     (config.rate_max, config.stay) = (args.rate, args.stay);
-    record(config, id, args.json)
+    record(config, RunSettings { name: args.name.clone(), ..RunSettings::default() }, args.json)
 }

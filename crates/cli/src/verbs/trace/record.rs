@@ -85,7 +85,8 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Reproduce(_)
         | Verb::Doctor(_)
         | Verb::Load(_)
-        | Verb::Profile(_) => false,
+        | Verb::Profile(_)
+        | Verb::Ctl(_) => false,
     }
 }
 

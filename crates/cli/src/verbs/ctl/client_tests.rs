@@ -1,0 +1,32 @@
+//! Addresses, and what answers mean.
+use super::*;
+
+#[test]
+fn addresses_are_scheme_host_and_port() {
+    for good in ["http://127.0.0.1:8611", "http://daq-1:80/", "http://[::1]:8611"] {
+        assert!(Client::new(good, None).is_ok(), "{good}");
+    }
+    for bad in ["127.0.0.1:8611", "https://daq", "http://", "http://daq/api", "http://me:pw@daq", "ftp://daq"]
+    {
+        assert!(Client::new(bad, None).is_err(), "{bad}");
+    }
+    assert!(Client::new("http://daq", Some("two words".into())).is_err());
+    assert!(Client::new("http://daq", Some(" padded\n".into())).is_ok());
+}
+
+#[test]
+fn every_status_has_its_meaning() {
+    let idle = serde_json::to_string(&RunStatus::default()).unwrap();
+    assert_eq!(answer("x", 200, &idle).unwrap(), RunStatus::default());
+    let problem = r#"{"error": "no", "hint": "ask again", "refusal": "state"}"#;
+    for status in [401, 403, 409, 422] {
+        let refused = answer("x", status, problem).unwrap_err();
+        assert!(matches!(&refused, CtlError::Refused { why } if why == "no\nhint: ask again"), "{refused:?}");
+    }
+    assert!(matches!(answer("x", 500, problem), Err(CtlError::Failed { .. })));
+    let bare = answer("x", 401, r#"{"error": "no token", "hint": null}"#).unwrap_err();
+    assert!(bare.to_string().contains("--token-file"), "{bare}");
+    for (status, text) in [(200, "{}x"), (200, "<html>"), (404, "nothing"), (302, ""), (503, problem)] {
+        assert!(matches!(answer("x", status, text), Err(CtlError::Answer { .. })), "{status} {text}");
+    }
+}
