@@ -66,6 +66,8 @@ mod report;
 mod reproduce;
 #[path = "retention.rs"]
 mod retention;
+#[path = "run_control.rs"]
+mod run_control;
 #[path = "soak.rs"]
 mod soak;
 #[path = "trace.rs"]

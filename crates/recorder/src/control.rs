@@ -229,6 +229,7 @@ impl Recorder {
             elapsed_ns: intake.elapsed_ns,
             incidents,
             ended: intake.ended,
+            limit: None,
         })
     }
 

@@ -388,14 +388,15 @@ impl RunControl {
         let joined = thread.join().unwrap_or_else(|_| {
             Err(RecorderError::Thread { name: "ku-ending".into(), why: "it panicked".into() })
         });
-        let report = match joined {
+        let mut report = match joined {
             Ok(report) => report,
             Err(e) => {
                 self.fail(e);
                 return;
             }
         };
-        self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default(), limit));
+        report.limit = limit;
+        self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default()));
         match &report.ended {
             Ended::VolumesFailed(_) => {
                 self.error = Some(report.ended.to_string());

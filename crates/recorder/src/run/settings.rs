@@ -101,13 +101,13 @@ pub(super) fn number(asked: Option<u64>, volumes: &[PathBuf]) -> Result<u64, Rec
 /// What a run ends for by itself, once it has received so much in so many seconds.
 pub(super) fn reached(stop: &StopAfter, events: u64, bytes: u64, seconds: f64) -> Option<String> {
     if let Some(limit) = stop.events.filter(|&limit| events >= limit) {
-        return Some(format!("stopped after {limit} events, as asked"));
+        return Some(format!("{limit} events"));
     }
     if let Some(limit) = stop.bytes.filter(|&limit| bytes >= limit) {
-        return Some(format!("stopped after {limit} bytes, as asked"));
+        return Some(format!("{limit} bytes"));
     }
     let limit = stop.seconds.filter(|&limit| seconds >= limit)?;
-    Some(format!("stopped after {limit} s, as asked"))
+    Some(format!("{limit} s"))
 }
 
 #[cfg(test)]
