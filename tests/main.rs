@@ -68,6 +68,8 @@ mod reproduce;
 mod retention;
 #[path = "run_control.rs"]
 mod run_control;
+#[path = "run_live.rs"]
+mod run_live;
 #[path = "soak.rs"]
 mod soak;
 #[path = "trace.rs"]
