@@ -1,4 +1,4 @@
-//! `keepup ctl` with a recorder behind the real interface: from settings to a sealed recording by commands alone.
+//! `keepup ctl` with a recorder behind the real interface: a whole run by commands alone.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

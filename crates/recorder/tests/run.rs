@@ -102,6 +102,9 @@ fn a_run_from_settings_to_a_sealed_recording_and_the_next_one() {
     let settings = RunSettings { run: Some(40), metadata: metadata.clone(), ..RunSettings::default() };
     configure(&mut control, settings).unwrap();
     for number in [40, 41] {
+        // Also when it was armed in vain before.
+        order(&mut control, RunCommand::Arm).unwrap();
+        order(&mut control, RunCommand::Stop).unwrap();
         order(&mut control, RunCommand::Arm).unwrap();
         order(&mut control, RunCommand::Start).unwrap();
         let source = source(&control, plan(Rate::Max, 500));
@@ -321,7 +324,8 @@ proptest! {
                 }
             }
             prop_assert_eq!(&status.commands[..], status.state.commands());
-            prop_assert_eq!(status.listen.is_some(), matches!(status.state, RunState::Armed | RunState::Recording));
+            let is_listening = matches!(status.state, RunState::Armed | RunState::Recording);
+            prop_assert_eq!(status.listen.is_some(), is_listening);
         }
         // Whatever came, it can be ended.
         if control.state() == RunState::Recording || control.state() == RunState::Armed {

@@ -20,8 +20,8 @@ fn offer(volumes: &[&str]) -> RunOffer {
 fn metadata_has_limits() {
     let long = "v".repeat(METADATA_BYTES_MAX - 1);
     let key = "k".repeat(METADATA_KEY_BYTES_MAX);
-    for good in [("sample", "quartz, 4 µm"), ("k", long.as_str()), (key.as_str(), ""), ("Größe", "a\nb\tc")]
-    {
+    let good = [("sample", "quartz, 4 µm"), ("k", long.as_str()), (key.as_str(), ""), ("Größe", "a\nb\tc")];
+    for good in good {
         check(&with_metadata(&[good])).unwrap();
     }
     let (key, value) = (format!("{key}k"), format!("{long}v"));
