@@ -1,6 +1,6 @@
 //! Numbers of runs: which of them the recordings on some volumes have.
 //!
-//! Invariant: looks at the manifests directly below the volumes and at nothing else; how many are looked at is
+//! Invariant: looks at the manifests directly below the volumes and at nothing else; how many of them is
 //! bounded, and so is the size of each.
 use std::collections::BTreeSet;
 use std::ffi::OsString;
