@@ -33,6 +33,7 @@ impl Controlled {
             access: Access::new(listen, Some(token()), Vec::new(), &mut || token()).unwrap(),
             connections_max: 100,
             title: "test".into(),
+            colours: "",
             charts: "",
             commands: true,
             shelf: None,
