@@ -66,6 +66,10 @@ mod report;
 mod reproduce;
 #[path = "retention.rs"]
 mod retention;
+#[path = "run_control.rs"]
+mod run_control;
+#[path = "run_live.rs"]
+mod run_live;
 #[path = "soak.rs"]
 mod soak;
 #[path = "trace.rs"]

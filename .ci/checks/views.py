@@ -23,6 +23,7 @@ from mcap.reader import NonSeekingReader, make_reader
 keepup, root = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
 rng = numpy.random.default_rng(4)
 dice = random.Random(4)
+RUN, METADATA = 41, {"sample": "α-quartz, 4 µm", "beam/energy": "12.4 keV", "note": ""}
 LOST = 20  # an event of stream 3 that the source declares lost
 
 
@@ -103,6 +104,9 @@ ALL = {key: event for stream in EVENTS for key, event in expected(stream).items(
 def record(volumes):
     arguments = [keepup, "record", "--listen", "127.0.0.1:0", "--name", "run", "--segment", "512KiB"]
     arguments += ["--block", "64KiB", "--pool", "32MiB", "--json"]
+    arguments += ["--run", str(RUN)]
+    for key, value in METADATA.items():
+        arguments += ["--meta", f"{key}={value}"]
     for volume in volumes:
         volume.mkdir(parents=True)
         arguments += ["--volume", volume]
@@ -164,6 +168,10 @@ def check_master(path):
     with h5py.File(path) as file:
         entry = file[file.attrs["default"]]
         assert entry.attrs["NX_class"] == b"NXentry" and entry["title"][()] == b"run"
+        assert entry["entry_identifier"][()].decode() == str(RUN)
+        assert entry["metadata"].attrs["NX_class"] == b"NXcollection"
+        texts = {text.attrs["key"].decode(): text[()].decode() for text in entry["metadata"].values()}
+        assert texts == METADATA and "sample" in entry["metadata"], texts
         for stream, name in [(0, "camera"), (1, "packed"), (3, "tiny")]:
             group = entry[name]
             assert group["data"].shape == (len(EVENTS[stream]), *STREAMS[stream]["shape"])
@@ -195,6 +203,7 @@ def check_own_reader(recording):
     assert cat(recording, 0, "--from-time", time_of(0, 77), "--count", 1) == EVENTS[0][77]
     info = json.loads(subprocess.run([keepup, "info", recording, "--json"], check=True, capture_output=True).stdout)
     assert info["state"] == {"state": "clean"}
+    assert (info["run"], info["metadata"]) == (RUN, METADATA)
     assert info["streams"]["3"]["missing"] == {"source": 1}
     assert info["streams"]["0"]["events"] == 1500
 
@@ -212,6 +221,8 @@ def check_exports(recording):
     for stream, name in [(0, "camera"), (1, "packed"), (2, "stream-2"), (3, "tiny")]:
         assert (raw / f"{name}.raw").read_bytes() == b"".join(expected(stream).values()), f"exported raw, {name}"
     references = json.loads(export("zarr-reference", "zarr.json").read_text())["refs"]
+    attributes = json.loads(references[".zattrs"])
+    assert attributes == {"name": "run", "run": RUN, "metadata": METADATA}, attributes
     for (stream, sequence), event in {**expected(0), **expected(3)}.items():
         name, zeros = [("camera", ".0.0"), None, None, ("tiny", ".0")][stream]
         path, offset, length = references[f"{name}/{sequence}{zeros}"]

@@ -46,7 +46,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Checks the settings, listens, makes the recording's directories, starts the threads, and lets sources in.
+    /// Checks the settings, listens, makes the recording's directories, starts the threads, lets sources in.
     ///
     /// `recording` must be unique (random). When it fails, nothing that was made is left.
     pub fn start(
@@ -59,7 +59,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The same, but nobody is let in before [`Recorder::open`]: whoever connects waits in the kernel's queue.
+    /// The same, but nobody is let in before [`Recorder::open`]: who connects waits in the kernel's queue.
     pub fn arm(config: RecorderConfig, recording: Id, clock: Arc<dyn Clock>) -> Result<Self, RecorderError> {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
@@ -232,6 +232,7 @@ impl Recorder {
             elapsed_ns: intake.elapsed_ns,
             incidents,
             ended: intake.ended,
+            limit: None,
         })
     }
 

@@ -114,6 +114,8 @@ pub struct RecordReport {
     pub incidents: Incidents,
     /// Why it ended.
     pub ended: Ended,
+    /// The limit that it was stopped for, when there was one, as in "1000 events".
+    pub limit: Option<String>,
 }
 
 /// Why a recording ended.
@@ -138,6 +140,14 @@ impl fmt::Display for Ended {
 }
 
 impl RecordReport {
+    /// Why it ended, with the limit where it was one.
+    pub fn why_ended(&self) -> String {
+        match (&self.ended, &self.limit) {
+            (Ended::Stopped, Some(limit)) => format!("stopped after {limit}, as asked"),
+            (ended, _) => ended.to_string(),
+        }
+    }
+
     /// Whether everything received is durable and the recording ended by itself or on request.
     pub fn is_whole(&self) -> bool {
         let total = self.ledger.total();

@@ -68,6 +68,8 @@ pub struct RunControl {
     revision: u64,
     since_unix_ns: u64,
     settings: RunSettings,
+    /// Whether a run was made with these settings: the next one takes the next number.
+    is_repeat: bool,
     run: Option<u64>,
     name: Option<String>,
     directories: Vec<PathBuf>,
@@ -90,6 +92,7 @@ impl RunControl {
             revision: 0,
             since_unix_ns: parts.clock.unix_ns(),
             settings: RunSettings::default(),
+            is_repeat: false,
             run: None,
             name: None,
             directories: Vec::new(),
@@ -158,7 +161,9 @@ impl RunControl {
 
     /// Looks whether the recorder ended by itself, reached a limit, or has sealed everything.
     pub fn look(&mut self) {
-        if self.parts.clock.now_ns() >= self.room_at_ns.saturating_add(ROOM_EVERY_NS) {
+        // A volume that hangs would hold up whoever asks for its room: not while one is at work.
+        let is_idle = self.recorder.is_none() && self.ending.is_none();
+        if is_idle && self.parts.clock.now_ns() >= self.room_at_ns.saturating_add(ROOM_EVERY_NS) {
             self.look_for_room();
         }
         match (self.state, &self.recorder) {
@@ -246,7 +251,7 @@ impl RunControl {
         self.forget();
         self.run = config.run;
         self.name.clone_from(&settings.name);
-        self.settings = settings.clone();
+        (self.settings, self.is_repeat) = (settings.clone(), false);
         self.enter(RunState::Configured);
         Ok(())
     }
@@ -295,7 +300,7 @@ impl RunControl {
 
     fn arm(&mut self) -> Result<(), RunRefusal> {
         let settings = self.settings.clone();
-        let config = self.config(&settings, self.state == RunState::Sealed);
+        let config = self.config(&settings, self.is_repeat);
         let (config, id) = config.map_err(|e| self.refuse_settings(e))?;
         self.forget();
         (self.run, self.name) = (config.run, Some(config.name.clone()));
@@ -312,7 +317,7 @@ impl RunControl {
 
     fn start(&mut self) -> Result<(), RunRefusal> {
         if let Some(recorder) = &self.recorder {
-            self.started_ns = self.parts.clock.now_ns();
+            (self.started_ns, self.is_repeat) = (self.parts.clock.now_ns(), true);
             recorder.open();
         }
         self.enter(RunState::Recording);
@@ -336,7 +341,7 @@ impl RunControl {
             self.enter(RunState::Idle);
         }
         self.forget();
-        self.settings = RunSettings::default();
+        (self.settings, self.is_repeat) = (RunSettings::default(), false);
         Ok(())
     }
 
@@ -388,14 +393,15 @@ impl RunControl {
         let joined = thread.join().unwrap_or_else(|_| {
             Err(RecorderError::Thread { name: "ku-ending".into(), why: "it panicked".into() })
         });
-        let report = match joined {
+        let mut report = match joined {
             Ok(report) => report,
             Err(e) => {
                 self.fail(e);
                 return;
             }
         };
-        self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default(), limit));
+        report.limit = limit;
+        self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default()));
         match &report.ended {
             Ended::VolumesFailed(_) => {
                 self.error = Some(report.ended.to_string());
@@ -404,7 +410,6 @@ impl RunControl {
             Ended::EndOfRun | Ended::Stopped => self.enter(RunState::Sealed),
         }
         self.report = Some(report);
-        self.look_for_room();
     }
 }
 

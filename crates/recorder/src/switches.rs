@@ -1,4 +1,4 @@
-//! The switches between a recorder's owner and its intake: who may come in, when it ends, and whether it does.
+//! The switches between a recorder's owner and its intake: who may come in, when it ends, whether it does.
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Each is thrown once.

@@ -102,6 +102,9 @@ fn a_run_from_settings_to_a_sealed_recording_and_the_next_one() {
     let settings = RunSettings { run: Some(40), metadata: metadata.clone(), ..RunSettings::default() };
     configure(&mut control, settings).unwrap();
     for number in [40, 41] {
+        // Also when it was armed in vain before.
+        order(&mut control, RunCommand::Arm).unwrap();
+        order(&mut control, RunCommand::Stop).unwrap();
         order(&mut control, RunCommand::Arm).unwrap();
         order(&mut control, RunCommand::Start).unwrap();
         let source = source(&control, plan(Rate::Max, 500));
@@ -237,6 +240,28 @@ fn when_every_volume_fails_it_says_so_and_keeps_what_it_has() {
 }
 
 #[test]
+fn while_one_volume_is_left_the_run_goes_on() {
+    let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let mut control = control(&[volumes[0].path(), volumes[1].path()], |_| {});
+    order(&mut control, RunCommand::Configure).unwrap();
+    order(&mut control, RunCommand::Arm).unwrap();
+    order(&mut control, RunCommand::Start).unwrap();
+    let counters = control.recorder().unwrap().counters();
+    let directory = PathBuf::from(&control.status().directories[1]);
+    std::fs::rename(&directory, volumes[1].path().join("elsewhere")).unwrap();
+    let source = source(&control, plan(Rate::Max, 5000));
+    until(&mut control, &[RunState::Sealed, RunState::Error]);
+    let sent = source.join().unwrap().unwrap().total(|s| s.sent);
+    assert!(counters.volumes[1].failure.get().is_some() && counters.volumes[0].failure.get().is_none());
+    let status = control.status();
+    assert_eq!((status.state, status.error), (RunState::Sealed, None));
+    let last = status.last.unwrap();
+    assert_eq!(last.received.events, sent.events);
+    assert!(!last.incidents.is_empty(), "{last:?}");
+    assert_eq!(last.whole, last.durable == last.received && last.missing.is_empty());
+}
+
+#[test]
 fn settings_that_cannot_be_change_nothing() {
     let volume = tempfile::tempdir().unwrap();
     let mut control = control(&[volume.path()], |_| {});
@@ -321,7 +346,8 @@ proptest! {
                 }
             }
             prop_assert_eq!(&status.commands[..], status.state.commands());
-            prop_assert_eq!(status.listen.is_some(), matches!(status.state, RunState::Armed | RunState::Recording));
+            let is_listening = matches!(status.state, RunState::Armed | RunState::Recording);
+            prop_assert_eq!(status.listen.is_some(), is_listening);
         }
         // Whatever came, it can be ended.
         if control.state() == RunState::Recording || control.state() == RunState::Armed {

@@ -86,6 +86,8 @@ fn references_lead_to_the_events() {
     assert_eq!((exported.streams, exported.left_out, exported.events), (1, 1, 40));
     let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let refs = json["refs"].as_object().unwrap();
+    let about: serde_json::Value = serde_json::from_str(refs[".zattrs"].as_str().unwrap()).unwrap();
+    assert_eq!(about, serde_json::json!({"name": "run 7", "run": 7, "metadata": {"sample": "quartz"}}));
     let array: serde_json::Value = serde_json::from_str(refs["module 2/.zarray"].as_str().unwrap()).unwrap();
     assert_eq!(array["shape"], serde_json::json!([40, 4, 8]));
     assert_eq!(array["dtype"], "<u2");

@@ -145,7 +145,8 @@ impl Manifest {
     }
 }
 
-/// The directory of a recording called `name` on `volume`, where one may be made: it does not exist or is empty.
+/// The directory of a recording called `name` on `volume`, where one may be made: it does not exist, or is
+/// empty.
 ///
 /// # Errors
 /// When the name is no file name, or the place is taken.

@@ -1,7 +1,7 @@
 //! Numbers of runs: which of them the recordings on some volumes have.
 //!
-//! Invariant: looks at the manifests directly below the volumes and at nothing else; the number of directories
-//! looked at is bounded, and a manifest has a largest size.
+//! Invariant: looks at the manifests directly below the volumes and at nothing else; how many of them is
+//! bounded, and so is the size of each.
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;

@@ -78,8 +78,14 @@ impl TestRecording {
             let place = &places[index as usize];
             fs::create_dir(place).unwrap();
             let own = crate::fixture::manifest(places.clone(), index);
-            let manifest =
-                Manifest { name: "run 7".to_owned(), volume: Id([index as u8; 16]), placement, ..own };
+            let manifest = Manifest {
+                name: "run 7".to_owned(),
+                volume: Id([index as u8; 16]),
+                placement,
+                run: Some(7),
+                metadata: BTreeMap::from([("sample".to_owned(), "quartz".to_owned())]),
+                ..own
+            };
             let dir = manifest.create(place).unwrap();
             let mut journal = Journal::create(&dir, &manifest).unwrap();
             for &id in streams {

@@ -2,18 +2,13 @@
 use keepup_results::Count;
 use keepup_results::live::RunOutcome;
 
-use crate::report::{Ended, RecordReport};
+use crate::report::RecordReport;
 
 /// Incidents that are passed on.
 const INCIDENTS_MAX: usize = 20;
 
-/// Of a run's report; `limit` is what run control ended it for.
-pub(super) fn outcome(
-    report: &RecordReport,
-    run: Option<u64>,
-    name: &str,
-    limit: Option<String>,
-) -> RunOutcome {
+/// Of a run's report.
+pub(super) fn outcome(report: &RecordReport, run: Option<u64>, name: &str) -> RunOutcome {
     let total = report.ledger.total();
     let count = |c: keepup_stream::ledger::Count| Count { events: c.events, bytes: c.bytes };
     let missing = total.gap_events.iter().filter(|(_, events)| **events > 0);
@@ -21,10 +16,7 @@ pub(super) fn outcome(
     RunOutcome {
         run,
         name: name.to_owned(),
-        ended: match (&report.ended, limit) {
-            (Ended::Stopped, Some(limit)) => limit,
-            (ended, _) => ended.to_string(),
-        },
+        ended: report.why_ended(),
         received: count(total.received),
         durable: count(total.durable),
         missing: missing.map(|(cause, &events)| (cause.to_string(), events)).collect(),

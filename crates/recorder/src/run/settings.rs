@@ -34,8 +34,8 @@ pub(super) fn check(settings: &RunSettings) -> Result<(), String> {
 fn check_metadata(key: &str, value: &str) -> Result<(), String> {
     if key.is_empty() || key.len() > METADATA_KEY_BYTES_MAX || key.chars().any(char::is_control) {
         return Err(format!(
-            "{key:?} cannot be a key of metadata: it must have 1 to {METADATA_KEY_BYTES_MAX} bytes, all of them \
-             printable"
+            "{key:?} cannot be a key of metadata: it must have 1 to {METADATA_KEY_BYTES_MAX} bytes, \
+             all of them printable"
         ));
     }
     if value.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
@@ -43,8 +43,8 @@ fn check_metadata(key: &str, value: &str) -> Result<(), String> {
     }
     if key.len() + value.len() > METADATA_BYTES_MAX {
         return Err(format!(
-            "the metadata of {key:?} is too long: key and value may have {METADATA_BYTES_MAX} bytes together\n\
-             hint: keep it in a file, and its name here"
+            "the metadata of {key:?} is too long: key and value may have {METADATA_BYTES_MAX} bytes \
+             together\nhint: keep it in a file, and its name here"
         ));
     }
     Ok(())
@@ -90,8 +90,8 @@ pub(super) fn number(asked: Option<u64>, volumes: &[PathBuf]) -> Result<u64, Rec
         (None, None) => {
             let volumes: Vec<&Path> = volumes.iter().map(PathBuf::as_path).collect();
             let what = format!(
-                "cannot tell the next run number: {volumes:?} have more than {ENTRIES_MAX} entries, or the highest \
-                 number\nhint: give the number of the run"
+                "cannot tell the next run number: {volumes:?} have more than {ENTRIES_MAX} entries, or the \
+                 highest number\nhint: give the number of the run"
             );
             Err(RecorderError::Config { what })
         }
@@ -101,13 +101,13 @@ pub(super) fn number(asked: Option<u64>, volumes: &[PathBuf]) -> Result<u64, Rec
 /// What a run ends for by itself, once it has received so much in so many seconds.
 pub(super) fn reached(stop: &StopAfter, events: u64, bytes: u64, seconds: f64) -> Option<String> {
     if let Some(limit) = stop.events.filter(|&limit| events >= limit) {
-        return Some(format!("stopped after {limit} events, as asked"));
+        return Some(format!("{limit} events"));
     }
     if let Some(limit) = stop.bytes.filter(|&limit| bytes >= limit) {
-        return Some(format!("stopped after {limit} bytes, as asked"));
+        return Some(format!("{limit} bytes"));
     }
     let limit = stop.seconds.filter(|&limit| seconds >= limit)?;
-    Some(format!("stopped after {limit} s, as asked"))
+    Some(format!("{limit} s"))
 }
 
 #[cfg(test)]

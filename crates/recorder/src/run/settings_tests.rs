@@ -20,8 +20,8 @@ fn offer(volumes: &[&str]) -> RunOffer {
 fn metadata_has_limits() {
     let long = "v".repeat(METADATA_BYTES_MAX - 1);
     let key = "k".repeat(METADATA_KEY_BYTES_MAX);
-    for good in [("sample", "quartz, 4 µm"), ("k", long.as_str()), (key.as_str(), ""), ("Größe", "a\nb\tc")]
-    {
+    let good = [("sample", "quartz, 4 µm"), ("k", long.as_str()), (key.as_str(), ""), ("Größe", "a\nb\tc")];
+    for good in good {
         check(&with_metadata(&[good])).unwrap();
     }
     let (key, value) = (format!("{key}k"), format!("{long}v"));
@@ -84,8 +84,8 @@ fn without_volumes_runs_begin_at_one() {
 fn the_first_limit_that_is_reached_ends_a_run() {
     let stop = StopAfter { events: Some(10), bytes: Some(1000), seconds: Some(1.5) };
     assert_eq!(reached(&stop, 9, 999, 1.4), None);
-    assert_eq!(reached(&stop, 10, 0, 0.0).unwrap(), "stopped after 10 events, as asked");
-    assert_eq!(reached(&stop, 9, 1001, 0.0).unwrap(), "stopped after 1000 bytes, as asked");
-    assert_eq!(reached(&stop, 0, 0, 1.5).unwrap(), "stopped after 1.5 s, as asked");
+    assert_eq!(reached(&stop, 10, 0, 0.0).unwrap(), "10 events");
+    assert_eq!(reached(&stop, 9, 1001, 0.0).unwrap(), "1000 bytes");
+    assert_eq!(reached(&stop, 0, 0, 1.5).unwrap(), "1.5 s");
     assert_eq!(reached(&StopAfter::default(), u64::MAX, u64::MAX, 1e9), None);
 }

@@ -10,6 +10,7 @@ use super::{Exported, create, require_sealed, wants};
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{MESSAGE_HEADER, SECTOR, parse_block_sector};
+use crate::manifest::Manifest;
 use crate::reader::Recording;
 use crate::seal::{IndexedBlock, SegmentLookup, link_names};
 use crate::volume::Segment;
@@ -32,7 +33,8 @@ pub fn zarr_reference(
     let mut exported = Exported::default();
     let failed = |error| RecordingError::io("write", path)(error);
     let opening = r#"{"version": 1, "refs": {".zgroup": "{\"zarr_format\": 2}""#;
-    out.write_all(opening.as_bytes()).map_err(failed)?;
+    let about = json(&about(recording.manifest()).to_string());
+    write!(out, "{opening},\n\".zattrs\": {about}").map_err(failed)?;
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
         let Some(&info) = streams.get(&id) else { continue };
         match Array::new(recording, info)? {
@@ -45,6 +47,18 @@ pub fn zarr_reference(
     }
     out.write_all(b"}}\n").and_then(|()| out.flush()).map_err(failed)?;
     Ok(exported)
+}
+
+/// What the recording is called and carries along.
+fn about(manifest: &Manifest) -> serde_json::Value {
+    let mut about = serde_json::json!({ "name": manifest.name });
+    if let Some(run) = manifest.run {
+        about["run"] = run.into();
+    }
+    if !manifest.metadata.is_empty() {
+        about["metadata"] = serde_json::json!(manifest.metadata);
+    }
+    about
 }
 
 /// A stream as an array.

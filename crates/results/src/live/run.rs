@@ -239,7 +239,8 @@ impl fmt::Display for RunRefusal {
 pub struct RunVolume {
     /// Its directory, as the recorder was given it.
     pub path: String,
-    /// Bytes that may still be written there; null when it cannot be told.
+    /// Bytes that may still be written there, as of before the run while one is under way; null when it
+    /// cannot be told.
     pub free_bytes: Option<u64>,
 }
 

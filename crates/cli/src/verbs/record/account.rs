@@ -17,7 +17,7 @@ fn cpu_seconds() -> f64 {
 
 /// The account for people.
 pub(super) fn for_people(report: &RecordReport) -> String {
-    let mut lines = vec![format!("recording {} ended: {}", report.recording, report.ended)];
+    let mut lines = vec![format!("recording {} ended: {}", report.recording, report.why_ended())];
     lines.extend(streams(report));
     lines.extend(rates(report));
     lines.extend(volumes(report));
@@ -141,7 +141,7 @@ pub(super) fn for_programs(report: &RecordReport) -> serde_json::Value {
     let total = report.ledger.total();
     serde_json::json!({
         "recording": report.recording,
-        "ended": report.ended.to_string(),
+        "ended": report.why_ended(),
         "master": report.master,
         "whole": report.is_whole(),
         "received": total.received,
