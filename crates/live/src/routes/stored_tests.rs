@@ -125,7 +125,8 @@ fn what_is_not_there_or_cannot_be_read_is_told_apart() {
 fn nothing_that_could_be_a_path_is_even_looked_up() {
     let (live, fake) = with_shelf(Fake::default());
     let long = "a".repeat(65);
-    let odd = ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "a%00b", "a.b", "a%5cb", "%ff", &long];
+    let odd =
+        ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "a%00b", "a.b", "a%5cb", "%ff", &long];
     for id in odd {
         for path in [format!("/results/{id}"), format!("/recordings/{id}"), format!("/compare?a={id}&b=a")] {
             let answer = get(&live, &path);
