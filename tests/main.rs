@@ -66,6 +66,8 @@ mod report;
 mod reproduce;
 #[path = "retention.rs"]
 mod retention;
+#[path = "serve.rs"]
+mod serve;
 #[path = "soak.rs"]
 mod soak;
 #[path = "trace.rs"]

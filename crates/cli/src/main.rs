@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
+use crate::output::LogForm;
 
 /// Can this machine keep up with this detector?
 ///
@@ -22,6 +23,9 @@ use crate::exit::Exit;
 #[derive(Parser)]
 #[command(name = "keepup", version, after_help = exit::HELP, args_override_self = true)]
 struct Cli {
+    /// How messages are said on stderr [default: $KEEPUP_LOG, or text]
+    #[arg(long, global = true, value_enum, value_name = "FORM", hide_possible_values = true)]
+    log: Option<LogForm>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -72,11 +76,18 @@ impl Verb {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let exit = run(&cli.verb).unwrap_or_else(|error| {
+    let exit = say_as(cli.log).and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
     exit.into()
+}
+
+/// Chooses how messages are said: as the flag says, or else as the environment does.
+fn say_as(flag: Option<LogForm>) -> anyhow::Result<()> {
+    let form = flag.map_or_else(LogForm::of_environment, |form| Ok(Some(form)))?;
+    form.into_iter().for_each(output::log_as);
+    Ok(())
 }
 
 fn run(verb: &Verb) -> anyhow::Result<Exit> {

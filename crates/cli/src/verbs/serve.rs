@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::Context as _;
 use keepup_measure::clock::{Clock, SystemClock};
 
 use crate::args::default_volume;
@@ -74,8 +73,8 @@ fn roots(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     }
     let mut roots = Vec::new();
     for path in given {
-        let root = path.canonicalize();
-        let root = root.with_context(|| format!("cannot look below {}", path.display()))?;
+        let failed = |e| usage(format!("cannot look below {}: {e}", path.display()));
+        let root = path.canonicalize().map_err(failed)?;
         if !root.is_dir() {
             return Err(usage(format!(
                 "{} is no directory\nhint: keepup report shows a single result",
