@@ -134,7 +134,7 @@ fn a_token_that_was_given_is_not_shown_and_one_that_was_made_up_is() {
     server.signal("TERM");
     let run = server.wait();
     assert!(!run.stderr.contains("a-token-of"), "{run:#?}");
-    assert!(run.stderr.contains("others than its owner"), "{run:#?}");
+    assert!(run.stderr.contains("everybody on this host"), "{run:#?}");
 }
 
 #[test]
