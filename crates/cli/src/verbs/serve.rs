@@ -2,6 +2,7 @@
 mod crawl;
 mod entry;
 mod shelf;
+mod stand;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

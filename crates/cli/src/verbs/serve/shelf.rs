@@ -1,13 +1,11 @@
 //! The shelf: what lies below the directories that were given, looked up at most once a second, and each
 //! result and recording read again only when it changed.
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
-use keepup_live::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Unreadable};
+use keepup_live::{Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
 use keepup_measure::clock::Clock;
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::manifest::Manifest;
@@ -16,24 +14,10 @@ use keepup_results::{CompareSummary, Stored, StoredResult, rfc3339};
 
 use super::crawl::{Bounds, crawl};
 use super::entry;
+use super::stand::{Stand, unreadable};
 
 /// A list so old is looked up again.
 const LIST_NS_MAX: u64 = 1_000_000_000;
-/// A recording that grows is read again after so long: its journal may be large.
-const GROWING_NS_MAX: u64 = 5_000_000_000;
-/// Most results and most recordings that are listed.
-const ENTRIES_MAX: usize = 10_000;
-
-/// A state of files: when each was changed, and how long it was.
-type Stamp = Vec<(i64, i64, u64)>;
-
-/// What is known of something on disk, and as of when.
-#[derive(Clone, Debug)]
-struct Known<T> {
-    stamp: Stamp,
-    at_ns: u64,
-    entry: Result<T, String>,
-}
 
 /// The shelf.
 pub(super) struct Directories {
@@ -47,11 +31,8 @@ pub(super) struct Directories {
 struct Looked {
     at_ns: Option<u64>,
     listing: Listing,
-    /// Directories by the ids under which they are listed.
-    results: BTreeMap<String, PathBuf>,
-    recordings: BTreeMap<String, Vec<PathBuf>>,
-    known_results: BTreeMap<PathBuf, Known<ResultEntry>>,
-    known_recordings: BTreeMap<Vec<PathBuf>, Known<RecordingEntry>>,
+    results: Stand<ResultEntry>,
+    recordings: Stand<RecordingEntry>,
 }
 
 impl Directories {
@@ -72,88 +53,24 @@ impl Directories {
     }
 
     fn result(&self, id: &str) -> Option<PathBuf> {
-        self.with(|looked| looked.results.get(id).cloned())
+        self.with(|looked| looked.results.find(id)?.first().cloned())
     }
 }
 
 impl Looked {
     fn look(&mut self, roots: &[PathBuf], now_ns: u64) {
         let found = crawl(roots, Bounds::default());
-        let mut results = Entries::default();
-        let mut known = std::mem::take(&mut self.known_results);
-        self.results.clear();
-        for path in found.results {
-            let stamp = stamp([path.join(entry::SUMMARY), path.clone()].iter());
-            let fresh = known.remove(&path).filter(|known| known.stamp == stamp);
-            let fresh = fresh.unwrap_or_else(|| Known {
-                stamp,
-                at_ns: now_ns,
-                entry: entry::result(&path).map_err(|e| e.to_string()),
-            });
-            match &fresh.entry {
-                Ok(entry) => results.entries.push(entry.clone()),
-                Err(why) => results.unreadable.push(unreadable(&path, why)),
-            }
-            self.known_results.insert(path, fresh);
-        }
-        results.left_out.clone_from(&found.left_out);
-        self.listing.results = self.named_results(results);
+        let results = found.results.into_iter().map(|path| vec![path]).collect();
+        let read = |path: &[PathBuf]| entry::result(&path[0]).map_err(|e| e.to_string());
+        let mut results = self.results.look(results, now_ns, &[entry::SUMMARY], read);
         let (groups, refused) = groups(found.recordings);
-        let mut recordings = Entries { unreadable: refused, left_out: found.left_out, ..Entries::default() };
-        let mut known = std::mem::take(&mut self.known_recordings);
-        self.recordings.clear();
-        for directories in groups {
-            let stamp =
-                stamp(directories.iter().map(|path| path.join(JOURNAL_FILE)).collect::<Vec<_>>().iter());
-            let fresh = known.remove(&directories).filter(|known| known.is_fresh(&stamp, now_ns));
-            let fresh = fresh.unwrap_or_else(|| Known {
-                stamp,
-                at_ns: now_ns,
-                entry: entry::recording(&directories).map_err(|e| e.to_string()),
-            });
-            match &fresh.entry {
-                Ok(entry) => recordings.entries.push(entry.clone()),
-                Err(why) => {
-                    recordings.unreadable.extend(directories.first().map(|path| unreadable(path, why)));
-                }
-            }
-            self.known_recordings.insert(directories, fresh);
+        let read = |volumes: &[PathBuf]| entry::recording(volumes).map_err(|e| e.to_string());
+        let mut recordings = self.recordings.look(groups, now_ns, &[JOURNAL_FILE], read);
+        recordings.unreadable.extend(refused);
+        for left_out in [&mut results.left_out, &mut recordings.left_out] {
+            *left_out = found.left_out.clone().or(left_out.take());
         }
-        self.listing.recordings = self.named_recordings(recordings);
-    }
-
-    /// The newest first, under ids of which there is only one.
-    fn named_results(&mut self, mut list: Entries<ResultEntry>) -> Entries<ResultEntry> {
-        list.entries.sort_by(|a, b| (&b.created, &a.directory).cmp(&(&a.created, &b.directory)));
-        cut(&mut list);
-        let mut taken = BTreeSet::new();
-        for entry in &mut list.entries {
-            entry.id = own_id(&entry.id, &entry.directory, &mut taken);
-            self.results.insert(entry.id.clone(), PathBuf::from(&entry.directory));
-        }
-        list
-    }
-
-    fn named_recordings(&mut self, mut list: Entries<RecordingEntry>) -> Entries<RecordingEntry> {
-        list.entries.sort_by(|a, b| (&b.created, &a.directories).cmp(&(&a.created, &b.directories)));
-        cut(&mut list);
-        let mut taken = BTreeSet::new();
-        for entry in &mut list.entries {
-            let first = entry.directories.first().cloned().unwrap_or_default();
-            entry.id = own_id(&entry.id, &first, &mut taken);
-            self.recordings.insert(entry.id.clone(), entry.directories.iter().map(PathBuf::from).collect());
-        }
-        list
-    }
-}
-
-impl Known<RecordingEntry> {
-    /// One that grows changes all the time, and is read again after a while only. One whose recorder died
-    /// changes without a trace.
-    fn is_fresh(&self, stamp: &Stamp, now_ns: u64) -> bool {
-        let grows = self.entry.as_ref().is_ok_and(|entry| entry.state == RecordingState::BeingWritten);
-        let is_young = now_ns.saturating_sub(self.at_ns) < GROWING_NS_MAX;
-        if grows { is_young } else { self.stamp == *stamp }
+        self.listing = Listing { results, recordings };
     }
 }
 
@@ -175,9 +92,10 @@ impl Shelf for Directories {
         if first == second {
             return Err("this is one and the same result\nhint: choose two".into());
         }
-        let (mut names, ids) = ([name(&first), name(&second)], [baseline, other]);
+        let mut names = [name(&first), name(&second)];
+        // Results of one name would be taken as of one system.
         if names[0] == names[1] {
-            names = ids.map(str::to_owned);
+            names = [baseline, other].map(str::to_owned);
         }
         let mut candidates = Vec::new();
         for (name, path) in names.into_iter().zip([&first, &second]) {
@@ -196,7 +114,7 @@ impl Shelf for Directories {
     }
 
     fn recording(&self, id: &str) -> Result<Option<serde_json::Value>, String> {
-        let Some(directories) = self.with(|looked| looked.recordings.get(id).cloned()) else {
+        let Some(directories) = self.with(|looked| looked.recordings.find(id).map(<[_]>::to_vec)) else {
             return Ok(None);
         };
         let recording = Recording::open_present(&directories).map_err(|e| e.to_string())?;
@@ -208,33 +126,6 @@ impl Shelf for Directories {
 /// The last part of a path.
 fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-}
-
-fn unreadable(path: &Path, why: &str) -> Unreadable {
-    Unreadable { directory: path.display().to_string(), why: why.to_owned() }
-}
-
-/// Leaves the oldest out where there are too many.
-fn cut<T>(list: &mut Entries<T>) {
-    if list.entries.len() > ENTRIES_MAX {
-        let older = list.entries.len() - ENTRIES_MAX;
-        list.entries.truncate(ENTRIES_MAX);
-        list.left_out = Some(format!("{older} older ones are left out"));
-    }
-}
-
-/// `id` where it can be one and is still free, else one made from the place: copies have the same id, and
-/// results of the first versions have none.
-fn own_id(id: &str, place: &str, taken: &mut BTreeSet<String>) -> String {
-    let is_fit = (1..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if is_fit && taken.insert(id.to_owned()) {
-        return id.to_owned();
-    }
-    let mut hasher = DefaultHasher::new();
-    place.hash(&mut hasher);
-    let own = format!("at-{:016x}", hasher.finish());
-    taken.insert(own.clone());
-    own
 }
 
 /// Volumes put together into recordings, and those whose manifests cannot be read. A second copy of a volume
@@ -259,19 +150,10 @@ fn groups(found: Vec<PathBuf>) -> (Vec<Vec<PathBuf>>, Vec<Unreadable>) {
                 }
                 *number += 1;
             }
-            Err(why) => refused.push(unreadable(&path, &why.to_string())),
+            Err(why) => refused.push(unreadable(&[path], &why.to_string())),
         }
     }
     (groups, refused)
-}
-
-/// How files stand; one that is not there stands at nothing.
-fn stamp<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Stamp {
-    let of = |path: &PathBuf| {
-        let meta = std::fs::metadata(path).ok();
-        meta.map_or((0, 0, 0), |meta| (meta.mtime(), meta.mtime_nsec(), meta.len()))
-    };
-    paths.map(of).collect()
 }
 
 #[cfg(test)]

@@ -264,3 +264,15 @@ fn a_damaged_manifest_is_listed_with_why() {
     assert_eq!((list.entries.len(), list.unreadable.len()), (0, 1), "{list:?}");
     assert!(list.unreadable[0].directory.ends_with("run"));
 }
+
+#[test]
+fn names_that_are_no_unicode_are_found_all_the_same() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = tempfile::tempdir().unwrap();
+    let odd = place.path().join(std::ffi::OsStr::from_bytes(b"odd-\xff\xfe"));
+    fs::rename(put(place.path(), "even", "disk-v4.json"), odd).unwrap();
+    let (shelf, _) = shelf(place.path());
+    let list = shelf.list().unwrap().results;
+    assert_eq!(list.entries.len(), 1, "{list:?}");
+    assert!(shelf.page(&list.entries[0].id).unwrap().is_some());
+}
