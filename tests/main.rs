@@ -70,6 +70,8 @@ mod retention;
 mod run_control;
 #[path = "run_live.rs"]
 mod run_live;
+#[path = "serve.rs"]
+mod serve;
 #[path = "soak.rs"]
 mod soak;
 #[path = "trace.rs"]

@@ -104,3 +104,43 @@ reports_in_chromium() {
     timeout 900 "$venv/bin/python" .ci/checks/report_in_chromium.py "$(command -v chromium)" "$scratch/pictures" \
         "$scratch"/reports/*.html
 }
+
+# Samples of every kind as results, copies of one and one whose texts look like markup, and a recording that was made before.
+serve_in_chromium() {
+    local scratch="$1" venv=target/ci-browser sample shelf
+    shelf="$scratch/shelf"
+    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+    "$venv/bin/python" -c 'import playwright' 2>/dev/null || "$venv/bin/pip" -q install 'playwright>=1.50,<2'
+    rm -rf "$shelf"
+    for sample in crates/results/samples/*.json crates/results/samples/disk-v4.json; do
+        local place
+        place="$shelf/$(basename "$sample" .json)"
+        [ ! -e "$place" ] || place="$place-again"
+        mkdir -p "$place"
+        echo sample >"$place/.keepup-result"
+        : >"$place/events.jsonl"
+        cp "$sample" "$place/result.json"
+    done
+    sed -i 's/"failure": null/"failure": "<img src=x onerror=alert(1)><b>bold<\/b>"/' "$shelf/disk-v4-again/result.json"
+    timeout 300 "$venv/bin/python" .ci/checks/serve_in_chromium.py "$(command -v chromium)" target/release/keepup \
+        "$scratch/pictures" "$shelf" "$scratch/disk"
+}
+
+# The unit's keys and its sandbox, by systemd's own tools, and that its flags are those of the recorder.
+systemd_unit() {
+    local scratch="$1" unit flag
+    unit="$scratch/keepup-record.service"
+    sed "s|/usr/bin/keepup|$PWD/target/release/keepup|" packaging/keepup-record.service >"$unit"
+    systemd-analyze verify "$unit"
+    systemd-analyze security --offline=true --no-pager --threshold=20 "$unit" | tail -n 1
+    target/release/keepup record --help >"$scratch/record-help.txt"
+    for flag in $(grep -hvE '^#' packaging/keepup-record.service packaging/keepup-record.env | grep -oE -- '--[a-z-]+'); do
+        grep -qE -- "$flag( |\$)" "$scratch/record-help.txt" || { echo "keepup record has no $flag"; return 1; }
+    done
+}
+
+# Alerts: their grammar, and when they stand.
+alert_rules() {
+    promtool check rules packaging/prometheus/keepup.rules.yml
+    promtool test rules packaging/prometheus/keepup.rules.test.yml
+}

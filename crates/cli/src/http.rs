@@ -107,9 +107,9 @@ fn token_of_file(path: &Path) -> anyhow::Result<String> {
     let file = std::fs::File::open(path).with_context(failed)?;
     let mode = file.metadata().with_context(failed)?.mode();
     file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text).with_context(failed)?;
-    if mode & 0o077 != 0 && mode & 0o100_000 != 0 {
+    if mode & 0o007 != 0 && mode & 0o100_000 != 0 {
         say(&format!(
-            "warning: others than its owner may read the token in {0}\nhint: chmod 600 {0}",
+            "warning: everybody on this host may read the token in {0}\nhint: chmod 600 {0}",
             path.display()
         ));
     }

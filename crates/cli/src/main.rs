@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
+use crate::output::LogForm;
 
 /// Can this machine keep up with this detector?
 ///
@@ -23,6 +24,9 @@ use crate::exit::Exit;
 #[derive(Parser)]
 #[command(name = "keepup", version, after_help = exit::HELP, args_override_self = true)]
 struct Cli {
+    /// How messages are said on stderr [default: $KEEPUP_LOG, or text]
+    #[arg(long, global = true, value_enum, value_name = "FORM", hide_possible_values = true)]
+    log: Option<LogForm>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -49,6 +53,7 @@ enum Verb {
     Replay(verbs::replay::Args),
     ReplaySet(verbs::replay::SetArgs),
     Report(verbs::report::Args),
+    Serve(verbs::serve::Args),
     Campaign(verbs::campaign::Args),
     Reproduce(verbs::reproduce::Args),
     Compare(verbs::compare::Args),
@@ -73,11 +78,18 @@ impl Verb {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let exit = run(&cli.verb).unwrap_or_else(|error| {
+    let exit = say_as(cli.log).and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
     exit.into()
+}
+
+/// Chooses how messages are said: as the flag says, or else as the environment does.
+fn say_as(flag: Option<LogForm>) -> anyhow::Result<()> {
+    let form = flag.map_or_else(LogForm::of_environment, |form| Ok(Some(form)))?;
+    form.into_iter().for_each(output::log_as);
+    Ok(())
 }
 
 fn run(verb: &Verb) -> anyhow::Result<Exit> {
@@ -102,6 +114,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Replay(args) => verbs::replay::run(args),
         Verb::ReplaySet(args) => verbs::replay::run_set(args),
         Verb::Report(args) => verbs::report::run(args),
+        Verb::Serve(args) => verbs::serve::run(args),
         Verb::Campaign(args) => verbs::campaign::run(args),
         Verb::Reproduce(args) => verbs::reproduce::run(args),
         Verb::Compare(args) => verbs::compare::run(args),

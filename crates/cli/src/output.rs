@@ -1,12 +1,53 @@
 //! What is printed where: results on stdout, everything else on stderr; a closed pipe is no reason to fail.
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepup_campaign::quoted;
+use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_report::{Style, terminal};
-use keepup_results::Stored;
+use keepup_results::{Stored, rfc3339};
 use keepup_stream::ledger::LossCause;
+
+use crate::exit::UsageError;
+
+/// Environment variable with the form of what is said on stderr. Children whose stderr is read do not get it.
+pub(crate) const LOG_VARIABLE: &str = "KEEPUP_LOG";
+
+/// Whether what is said on stderr is said as JSON.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// The form of what is said on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogForm {
+    /// Lines for people
+    Text,
+    /// One JSON object for each message, with its time and level
+    Json,
+}
+
+impl LogForm {
+    /// The form that `KEEPUP_LOG` asks for, if it asks.
+    pub(crate) fn of_environment() -> Result<Option<Self>, UsageError> {
+        match std::env::var(LOG_VARIABLE).unwrap_or_default().as_str() {
+            "" => Ok(None),
+            "text" => Ok(Some(Self::Text)),
+            "json" => Ok(Some(Self::Json)),
+            other => Err(UsageError(format!("{LOG_VARIABLE} is {other:?}\nhint: json or text"))),
+        }
+    }
+}
+
+/// Says everything in this form from now on.
+pub(crate) fn log_as(form: LogForm) {
+    IS_JSON.store(form == LogForm::Json, Ordering::Relaxed);
+}
+
+/// Whether a line may be drawn over and over on stderr.
+pub(crate) fn may_redraw() -> bool {
+    std::io::stderr().is_terminal() && !IS_JSON.load(Ordering::Relaxed)
+}
 
 /// Prints a result. A reader that went away has seen what it wanted.
 pub(crate) fn result(text: &str) {
@@ -61,10 +102,33 @@ fn told_command(arguments: impl Iterator<Item = String>) -> String {
     std::iter::once("keepup".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
 }
 
-/// Prints a line for people on stderr.
+/// Says something on stderr: to people as it is, to programs as one JSON object.
 pub(crate) fn say(text: &str) {
+    let said = match IS_JSON.load(Ordering::Relaxed) {
+        true => as_json(text, SystemClock.unix_ns()),
+        false => text.to_owned(),
+    };
     let mut out = std::io::stderr().lock();
-    let _ = writeln!(out, "{text}");
+    let _ = writeln!(out, "{said}");
+}
+
+/// A message as JSON. Its level is the word in front of it, and what helps stands apart.
+fn as_json(text: &str, unix_ns: u64) -> String {
+    let (level, text) = match (text.strip_prefix("error: "), text.strip_prefix("warning: ")) {
+        (Some(rest), _) => ("error", rest),
+        (_, Some(rest)) => ("warning", rest),
+        _ => ("info", text),
+    };
+    let mut parts = text.split("\nhint: ");
+    let message = parts.next().unwrap_or_default();
+    let hints: Vec<&str> = parts.collect();
+    let (second, ms) = (rfc3339(unix_ns), unix_ns / 1_000_000 % 1000);
+    let time = format!("{}.{ms:03}Z", second.trim_end_matches('Z'));
+    let mut line = serde_json::json!({ "time": time, "level": level, "message": message });
+    if !hints.is_empty() {
+        line["hint"] = hints.join("\n").into();
+    }
+    line.to_string()
 }
 
 /// Prints an error with its causes, then its hints.

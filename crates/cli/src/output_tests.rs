@@ -1,5 +1,5 @@
 //! How commands are told.
-use super::told_command;
+use super::{as_json, told_command};
 
 fn told(arguments: &[&str]) -> String {
     told_command(arguments.iter().map(|argument| (*argument).to_owned()))
@@ -18,4 +18,32 @@ fn a_command_can_be_copied_into_a_shell() {
 fn a_token_is_told_to_nobody() {
     let command = told(&["net", "tcp", "host", "--token", "secret", "--time", "1s", "--token=secret"]);
     assert_eq!(command, "keepup net tcp host --token ... --time 1s --token=...");
+}
+
+fn message(text: &str) -> serde_json::Value {
+    let line = as_json(text, 1_700_000_000_012_345_678);
+    assert!(!line.contains('\n'), "{line}");
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn a_message_becomes_one_object_with_its_level() {
+    let said = message("listening on 127.0.0.1:7611");
+    let time = "2023-11-14T22:13:20.012Z";
+    let expected =
+        serde_json::json!({ "time": time, "level": "info", "message": "listening on 127.0.0.1:7611" });
+    assert_eq!(said, expected);
+    for (text, level) in [("error: a", "error"), ("warning: a", "warning")] {
+        let said = message(text);
+        assert_eq!((&said["level"], &said["message"]), (&level.into(), &"a".into()));
+    }
+    assert_eq!(message("no error: a")["level"], "info");
+}
+
+#[test]
+fn what_helps_stands_apart_and_lines_stay_within_one_object() {
+    let said = message("error: cannot \"read\" it\n  because: it is gone\nhint: look\nhint: elsewhere");
+    assert_eq!(said["message"], "cannot \"read\" it\n  because: it is gone");
+    assert_eq!(said["hint"], "look\nelsewhere");
+    assert!(message("a\nb").get("hint").is_none());
 }

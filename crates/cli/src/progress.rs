@@ -1,12 +1,11 @@
 //! A line on stderr that tells how it goes: redrawn on a terminal, a new one every ten seconds elsewhere.
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use keepup_measure::clock::{Clock, SystemClock};
 
-use crate::output::say;
+use crate::output::{may_redraw, say};
 
 /// Pause between two lines where nothing can be redrawn.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -23,7 +22,7 @@ pub(crate) struct Status {
 
 impl Status {
     pub(crate) fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = may_redraw().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(
                 ProgressStyle::with_template("{spinner} {msg}").unwrap_or(ProgressStyle::default_spinner()),

@@ -19,6 +19,7 @@ pub(crate) mod register;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod reproduce;
+pub(crate) mod serve;
 pub(crate) mod sink;
 mod sitting;
 pub(crate) mod soak;

@@ -157,10 +157,10 @@ pub(crate) async fn guard(State(access): State<Arc<Access>>, request: Request, n
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ];
+    // A stored report has a policy of its own, under which it is of no origin.
     for (name, value) in fixed {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    // A stored report has a stricter one of its own.
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(PAGE_POLICY));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response

@@ -14,6 +14,9 @@ mod exposition;
 mod guard;
 mod metrics;
 mod orders;
+#[cfg(test)]
+#[path = "packaging_tests.rs"]
+mod packaging_tests;
 mod page;
 mod routes;
 mod server;

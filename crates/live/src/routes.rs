@@ -3,6 +3,7 @@ mod events;
 mod figures;
 mod run;
 mod shell;
+mod stored;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub(crate) struct App {
     colours: &'static str,
     charts: &'static str,
     watchers: Arc<tokio::sync::Semaphore>,
+    stored: Option<stored::Desk>,
 }
 
 impl App {
@@ -41,6 +43,7 @@ impl App {
             colours: parts.colours,
             charts: parts.charts,
             watchers: Arc::new(tokio::sync::Semaphore::new(events::WATCHERS_MAX)),
+            stored: parts.shelf.clone().map(stored::Desk::new),
         })
     }
 }
@@ -60,6 +63,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/v1/now", get(figures::now))
         .route("/api/v1/history", get(figures::history))
         .route("/api/v1/events", get(events::events))
+        .route("/api/v1/results", get(stored::results))
+        .route("/api/v1/recordings", get(stored::recordings))
+        .route("/results/{id}", get(stored::result))
+        .route("/recordings/{id}", get(stored::recording))
+        .route("/compare", get(stored::compare))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))

@@ -151,8 +151,8 @@ pub struct RecordingEntry {
     pub missing_volumes: Vec<String>,
     /// Streams declared.
     pub streams: u64,
-    /// Durable events, all streams together.
-    pub events: u64,
+    /// Durable events, all streams together; known when it has ended.
+    pub events: Option<u64>,
     /// Durable bytes on the volumes, with all that is not payload.
     pub bytes: u64,
     /// Events that are missing.

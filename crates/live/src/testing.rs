@@ -1,12 +1,13 @@
 //! For tests: a server on loopback and a client that sends whatever bytes it is told.
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_results::Count;
 use keepup_results::live::{Flow, Moment, PoolNow, RunState, RunStatus, StreamNow, VolumeNow};
 
-use crate::{Access, Live, Parts, Token};
+use crate::{Access, Live, Parts, Shelf, Token};
 
 /// The token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
@@ -19,6 +20,11 @@ pub(crate) fn access(closed: bool) -> Access {
 
 /// A server on loopback.
 pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
+    server_with(closed, connections_max, None)
+}
+
+/// A server on loopback, with a shelf.
+pub(crate) fn server_with(closed: bool, connections_max: usize, shelf: Option<Arc<dyn Shelf>>) -> Live {
     Live::start(Parts {
         listen: ([127, 0, 0, 1], 0).into(),
         access: access(closed),
@@ -27,7 +33,7 @@ pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
         colours: ":root {}",
         charts: "// charts",
         commands: true,
-        shelf: None,
+        shelf,
         on_start: Box::new(|| ()),
     })
     .unwrap()

@@ -171,7 +171,8 @@ fn summaries(volume: &Volume, segment: &Segment) -> Result<Vec<StreamSummary>, R
     Ok(streams.into_values().collect())
 }
 
-fn state(recording: &Recording) -> State {
+/// How far a recording has got, by its journals alone.
+pub fn state(recording: &Recording) -> State {
     let volumes = recording.volumes();
     let sealed = volumes.iter().flat_map(|volume| volume.segments()).all(Segment::is_ended);
     if recording.is_being_made() {

@@ -49,7 +49,7 @@ pub(crate) fn render(result: &Stored) -> String {
 }
 
 /// What the badge says: the verdict and its rate, or the test and its best figure.
-fn answer(result: &Stored) -> (String, Tone) {
+pub(crate) fn answer(result: &Stored) -> (String, Tone) {
     if let Stored::Qualify(summary) = result {
         let tone = match summary.verdict {
             Verdict::Fit => Tone::Good,

@@ -19,6 +19,7 @@ mod terminal;
 
 pub use history::History;
 pub use html::{CHARTS_JS, COLOURS_CSS};
+pub use page::Tone;
 
 use keepup_results::Stored;
 
@@ -42,6 +43,12 @@ pub fn terminal(result: &Stored, style: Style) -> String {
 #[must_use]
 pub fn html(result: &Stored, history: &History) -> String {
     html::render(&kinds::document(result, history))
+}
+
+/// The answer in some words: the verdict and its rate, or the test and its best figure; and how it is to be taken.
+#[must_use]
+pub fn answer(result: &Stored) -> (String, Tone) {
+    badge::answer(result)
 }
 
 /// A small picture of the answer, as SVG.

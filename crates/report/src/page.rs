@@ -119,10 +119,14 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 /// What the words mean for the reader; drawn as colour where there is colour.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// They neither praise nor warn.
     Plain,
+    /// As it should be.
     Good,
+    /// With reserve.
     Doubtful,
+    /// Not as it should be.
     Bad,
 }

@@ -72,13 +72,18 @@ pub(super) fn keep(directory: &Path) {
     }
 }
 
-fn write(stored: &StoredResult, path: &Path) -> anyhow::Result<()> {
+/// The HTML page of a result, with what its events say of the time.
+pub(super) fn page_of(stored: &StoredResult) -> String {
     let history = match stored.directory().map(|directory| directory.events()) {
         Some(Ok(events)) => History::read(events),
         Some(Err(why)) => History::missing(&why.to_string()),
         None => History::missing("the summary alone was given"),
     };
-    std::fs::write(path, html(&stored.summary, &history))
+    html(&stored.summary, &history)
+}
+
+fn write(stored: &StoredResult, path: &Path) -> anyhow::Result<()> {
+    std::fs::write(path, page_of(stored))
         .with_context(|| format!("cannot write the report {}", path.display()))?;
     say(&format!("report: {}", path.display()));
     Ok(())

@@ -9,7 +9,7 @@ use keepup_campaign::reproduce::{PaperRequest, Reproduction, campaign_text, name
 use super::campaign::{How, start};
 use crate::args::default_volume;
 use crate::exit::{Exit, UsageError};
-use crate::output::{result, say};
+use crate::output::{LOG_VARIABLE, result, say};
 
 /// Repeat one of the five papers that keepup grew out of on this machine, in the paper's own tables
 ///
@@ -125,7 +125,7 @@ fn make_traces(paper: &dyn Reproduction, request: &PaperRequest) -> anyhow::Resu
 fn make_trace(personality: &str, time: &str, path: &Path) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     let mut command = Command::new(program);
-    command.args(["trace", "make", personality]).arg(path).args(["--time", time]);
+    command.args(["trace", "make", personality]).arg(path).args(["--time", time]).env_remove(LOG_VARIABLE);
     let ended = command.stdin(Stdio::null()).output().context("cannot run keepup trace make")?;
     match ended.status.success() {
         true => Ok(()),

@@ -10,7 +10,7 @@ use crate::guard::{COOKIE, not_found};
 use crate::page;
 
 /// What the page is made of, beside what is handed in.
-const SCRIPTS: [(&str, &str); 7] = [
+const SCRIPTS: [(&str, &str); 8] = [
     ("live.js", include_str!("../../assets/live.js")),
     ("draw.js", include_str!("../../assets/draw.js")),
     ("flow.js", include_str!("../../assets/flow.js")),
@@ -18,6 +18,7 @@ const SCRIPTS: [(&str, &str); 7] = [
     ("view.js", include_str!("../../assets/view.js")),
     ("run.js", include_str!("../../assets/run.js")),
     ("search.js", include_str!("../../assets/search.js")),
+    ("shelf.js", include_str!("../../assets/shelf.js")),
 ];
 const STYLE: &str = include_str!("../../assets/live.css");
 

@@ -13,6 +13,7 @@ use keepup_campaign::{Campaign, Cell, Forecast, Forecasts};
 use super::is_raised;
 use crate::Cli;
 use crate::exit::UsageError;
+use crate::output::LOG_VARIABLE;
 
 /// Most commands that are asked at a time for what they would cost.
 const AT_ONCE_MAX: usize = 8;
@@ -105,7 +106,9 @@ enum Trouble {
 }
 
 fn foretold(program: &Path, cell: &Cell) -> Result<Forecast, Trouble> {
-    let asked = Command::new(program).args(&cell.arguments).args(["--dry-run", "--json"]).output();
+    let mut command = Command::new(program);
+    command.args(&cell.arguments).args(["--dry-run", "--json"]).env_remove(LOG_VARIABLE);
+    let asked = command.output();
     let output = asked.context("cannot ask a command what it would cost").map_err(Trouble::Other)?;
     if !output.status.success() {
         return Err(Trouble::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));

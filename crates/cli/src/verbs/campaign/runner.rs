@@ -13,6 +13,7 @@ use keepup_sys::process::Process;
 use super::cells::program;
 use super::{is_raised, table};
 use crate::exit::HELP;
+use crate::output::LOG_VARIABLE;
 use crate::progress::Status;
 
 /// What a cell tells people, beside its result.
@@ -56,7 +57,7 @@ impl Runner for Child {
             |why: String| CampaignError::Run { cell: cell.number, name: cell.arguments.join(" "), why };
         let file = |name| File::create(room.join(name)).map_err(|why| fail(format!("{name}: {why}")));
         let mut command = Command::new(&self.program);
-        command.args(&cell.arguments).arg("--out").arg(room);
+        command.args(&cell.arguments).arg("--out").arg(room).env_remove(LOG_VARIABLE);
         command.stdin(Stdio::null()).stdout(file(STDOUT)?).stderr(file(STDERR)?);
         // Ctrl-C in a terminal goes to a whole group: it comes from here, and once.
         command.process_group(0);

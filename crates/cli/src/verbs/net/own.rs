@@ -13,6 +13,8 @@ use anyhow::Context as _;
 use keepup_recording::id::Id;
 use keepup_workload::net::{TOKEN_VARIABLE, Token};
 
+use crate::output::LOG_VARIABLE;
+
 /// The address that stands for it, and its name in results.
 pub(super) const OWN: &str = "self";
 /// What the server says before its address.
@@ -34,6 +36,7 @@ impl OwnServer {
         let process = Command::new(program)
             .args(["net", "serve", "--listen", "127.0.0.1:0", "--child"])
             .env(TOKEN_VARIABLE, &token.0)
+            .env_remove(LOG_VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -78,6 +78,7 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Net(_)
         | Verb::Register(_)
         | Verb::Report(_)
+        | Verb::Serve(_)
         | Verb::Trace(_)
         | Verb::Campaign(_)
         | Verb::Compare(_)

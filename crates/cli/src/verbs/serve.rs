@@ -1,0 +1,88 @@
+//! `keepup serve`: stored results and recordings as a page.
+mod crawl;
+mod entry;
+mod shelf;
+mod stand;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use keepup_measure::clock::{Clock, SystemClock};
+
+use crate::args::default_volume;
+use crate::exit::Exit;
+use crate::http::{HttpArgs, Offer};
+use crate::output::say;
+use crate::signals::stop_flag;
+use crate::verbs::record::usage;
+
+/// Where it listens unless told otherwise.
+const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8611);
+/// Where results go in the examples of every verb.
+const RESULTS: &str = "results";
+/// Pause between two looks whether it is over, in nanoseconds.
+const LOOK_NS: u64 = 50_000_000;
+
+/// Show stored results and recordings in a browser: reports, two results beside each other, what recordings have
+///
+/// Looks below the directories for what keepup made, follows no links, and changes nothing. Ctrl-C ends it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  keepup serve
+  keepup serve /data/results /data/a /data/b --http 127.0.0.1:8700
+  keepup serve /data/results --http 0.0.0.0:8611 --token-file token --http-name daq1.example")]
+pub(crate) struct Args {
+    /// Directories below which results and recordings lie [default: results and keepup-data, where they are]
+    #[arg(value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    #[command(flatten)]
+    http: HttpArgs,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let roots = roots(&args.directories)?;
+    let stop = stop_flag()?;
+    for root in &roots {
+        say(&format!("looking below {}", root.display()));
+    }
+    let shelf = shelf::Directories::new(roots, Arc::new(SystemClock));
+    let offer = Offer { shelf: Some(Arc::new(shelf)), ..Offer::default() };
+    let Some(opening) = args.http.open(Some(ADDRESS), offer)? else { return Ok(Exit::Done) };
+    let live = opening.start()?;
+    let clock = SystemClock;
+    while !stop.load(Ordering::Acquire) {
+        clock.sleep_until_ns(clock.now_ns() + LOOK_NS);
+    }
+    drop(live);
+    Ok(Exit::Done)
+}
+
+/// The directories that were given, or those of the defaults that are there.
+fn roots(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    if given.is_empty() {
+        let defaults = [PathBuf::from(RESULTS), default_volume()];
+        let there: Vec<PathBuf> = defaults.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
+        return match there.is_empty() {
+            true => Err(usage(format!(
+                "neither {RESULTS} nor {} is here\nhint: keepup serve DIR",
+                default_volume().display()
+            ))),
+            false => Ok(there),
+        };
+    }
+    let mut roots = Vec::new();
+    for path in given {
+        let failed = |e| usage(format!("cannot look below {}: {e}", path.display()));
+        let root = path.canonicalize().map_err(failed)?;
+        if !root.is_dir() {
+            return Err(usage(format!(
+                "{} is no directory\nhint: keepup report shows a single result",
+                path.display()
+            )));
+        }
+        roots.push(root);
+    }
+    Ok(roots)
+}

@@ -1,0 +1,96 @@
+//! Finds results and recordings below directories: by what marks them, never by their names.
+//!
+//! Invariants: links are not followed; how many directories are looked at, and how deep, is bounded, and told
+//! when there is more.
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use keepup_recording::manifest::MANIFEST_FILE;
+use keepup_results::ResultDirectory;
+
+/// Most directories that are looked at.
+const DIRECTORIES_MAX: usize = 50_000;
+/// How deep below a directory that was given: a campaign of volumes and years has three.
+const DEPTH_MAX: usize = 4;
+
+/// What was found, in the order in which it was met: by depth, then by name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Directories of results.
+    pub(super) results: Vec<PathBuf>,
+    /// Directories of recordings, one for each volume.
+    pub(super) recordings: Vec<PathBuf>,
+    /// What was not looked at, in words.
+    pub(super) left_out: Option<String>,
+}
+
+/// Bounds of a search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    directories: usize,
+    depth: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { directories: DIRECTORIES_MAX, depth: DEPTH_MAX }
+    }
+}
+
+/// Looks below `roots`. What is below a result belongs to it, as the cells of a campaign, and is not looked
+/// for, unless the result itself was given.
+pub(super) fn crawl(roots: &[PathBuf], bounds: Bounds) -> Found {
+    let mut found = Found::default();
+    let mut waiting: VecDeque<(PathBuf, usize)> = roots.iter().map(|root| (root.clone(), 0)).collect();
+    let mut seen = BTreeSet::new();
+    let mut too_deep = 0u64;
+    while let Some((directory, depth)) = waiting.pop_front() {
+        // One of them may lie below another.
+        if !seen.insert(directory.clone()) {
+            continue;
+        }
+        if seen.len() > bounds.directories {
+            found.left_out =
+                Some(format!("only the first {} directories were looked at", bounds.directories));
+            return found;
+        }
+        let is_result = ResultDirectory::open(&directory).is_ok();
+        if is_result {
+            found.results.push(directory.clone());
+        } else if is_recording(&directory) {
+            found.recordings.push(directory);
+            continue;
+        }
+        if is_result && depth > 0 {
+            continue;
+        }
+        let below = below(&directory);
+        if depth < bounds.depth {
+            waiting.extend(below.into_iter().map(|path| (path, depth + 1)));
+        } else {
+            too_deep += below.len() as u64;
+        }
+    }
+    if too_deep > 0 {
+        let depth = bounds.depth;
+        found.left_out = Some(format!("{too_deep} directories more than {depth} deep were not looked at"));
+    }
+    found
+}
+
+fn is_recording(directory: &Path) -> bool {
+    std::fs::symlink_metadata(directory.join(MANIFEST_FILE)).is_ok_and(|meta| meta.is_file())
+}
+
+/// Directories in `directory`, by name; none where it may not be read.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut paths: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+#[cfg(test)]
+#[path = "crawl_tests.rs"]
+mod tests;

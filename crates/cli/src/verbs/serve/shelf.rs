@@ -1,0 +1,161 @@
+//! The shelf: what lies below the directories that were given, looked up at most once a second, and each
+//! result and recording read again only when it changed.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
+use keepup_live::{Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
+use keepup_measure::clock::Clock;
+use keepup_recording::journal::JOURNAL_FILE;
+use keepup_recording::manifest::Manifest;
+use keepup_recording::reader::Recording;
+use keepup_results::{CompareSummary, Stored, StoredResult, rfc3339};
+
+use super::crawl::{Bounds, crawl};
+use super::entry;
+use super::stand::{Stand, unreadable};
+
+/// A list so old is looked up again.
+const LIST_NS_MAX: u64 = 1_000_000_000;
+
+/// The shelf.
+pub(super) struct Directories {
+    roots: Vec<PathBuf>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<Looked>,
+}
+
+/// What was last seen.
+#[derive(Default)]
+struct Looked {
+    at_ns: Option<u64>,
+    listing: Listing,
+    results: Stand<ResultEntry>,
+    recordings: Stand<RecordingEntry>,
+}
+
+impl Directories {
+    pub(super) fn new(roots: Vec<PathBuf>, clock: Arc<dyn Clock>) -> Self {
+        Self { roots, clock, state: Mutex::default() }
+    }
+
+    /// Looks up what is not known yet, and has `pick` choose from it.
+    fn with<T>(&self, pick: impl FnOnce(&Looked) -> T) -> T {
+        let mut looked = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ns = self.clock.now_ns();
+        if looked.at_ns.is_none_or(|at| now_ns.saturating_sub(at) >= LIST_NS_MAX) {
+            looked.look(&self.roots, now_ns);
+            // What took long must not begin anew at once.
+            looked.at_ns = Some(self.clock.now_ns());
+        }
+        pick(&looked)
+    }
+
+    fn result(&self, id: &str) -> Option<PathBuf> {
+        self.with(|looked| looked.results.find(id)?.first().cloned())
+    }
+}
+
+impl Looked {
+    fn look(&mut self, roots: &[PathBuf], now_ns: u64) {
+        let found = crawl(roots, Bounds::default());
+        let results = found.results.into_iter().map(|path| vec![path]).collect();
+        let read = |path: &[PathBuf]| entry::result(&path[0]).map_err(|e| e.to_string());
+        let mut results = self.results.look(results, now_ns, &[entry::SUMMARY], read);
+        let (groups, refused) = groups(found.recordings);
+        let read = |volumes: &[PathBuf]| entry::recording(volumes).map_err(|e| e.to_string());
+        let mut recordings = self.recordings.look(groups, now_ns, &[JOURNAL_FILE], read);
+        recordings.unreadable.extend(refused);
+        for left_out in [&mut results.left_out, &mut recordings.left_out] {
+            *left_out = found.left_out.clone().or(left_out.take());
+        }
+        self.listing = Listing { results, recordings };
+    }
+}
+
+impl Shelf for Directories {
+    fn list(&self) -> Result<Listing, String> {
+        Ok(self.with(|looked| looked.listing.clone()))
+    }
+
+    fn page(&self, id: &str) -> Result<Option<String>, String> {
+        let Some(path) = self.result(id) else { return Ok(None) };
+        let stored = StoredResult::open(&path).map_err(|e| e.to_string())?;
+        Ok(Some(crate::verbs::report::page_of(&stored)))
+    }
+
+    fn compare(&self, baseline: &str, other: &str) -> Result<Option<String>, String> {
+        let (Some(first), Some(second)) = (self.result(baseline), self.result(other)) else {
+            return Ok(None);
+        };
+        if first == second {
+            return Err("this is one and the same result\nhint: choose two".into());
+        }
+        let mut names = [name(&first), name(&second)];
+        // Results of one name would be taken as of one system.
+        if names[0] == names[1] {
+            names = [baseline, other].map(str::to_owned);
+        }
+        let mut candidates = Vec::new();
+        for (name, path) in names.into_iter().zip([&first, &second]) {
+            let opened = StoredResult::open(path).map_err(|e| e.to_string())?;
+            candidates.push(Candidate { name, results: vec![opened] });
+        }
+        let command = [&first, &second].map(|path| quoted(&path.display().to_string())).join(" ");
+        let summary = CompareSummary {
+            tool_version: env!("CARGO_PKG_VERSION").into(),
+            created: rfc3339(self.clock.unix_ns()),
+            command: format!("keepup compare {command}"),
+            ..compare(&candidates, &[], &CompareOptions::default()).map_err(|e| e.to_string())?
+        };
+        let history = keepup_report::History::missing("a comparison has no events");
+        Ok(Some(keepup_report::html(&Stored::Compare(Box::new(summary)), &history)))
+    }
+
+    fn recording(&self, id: &str) -> Result<Option<serde_json::Value>, String> {
+        let Some(directories) = self.with(|looked| looked.recordings.find(id).map(<[_]>::to_vec)) else {
+            return Ok(None);
+        };
+        let recording = Recording::open_present(&directories).map_err(|e| e.to_string())?;
+        let info = keepup_recording::info::info(&recording).map_err(|e| e.to_string())?;
+        serde_json::to_value(&info).map(Some).map_err(|e| e.to_string())
+    }
+}
+
+/// The last part of a path.
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Volumes put together into recordings, and those whose manifests cannot be read. A second copy of a volume
+/// belongs to a copy of its recording.
+fn groups(found: Vec<PathBuf>) -> (Vec<Vec<PathBuf>>, Vec<Unreadable>) {
+    let mut groups: Vec<Vec<PathBuf>> = Vec::new();
+    let mut refused = Vec::new();
+    // How often each volume was met, and where the copies of its recording are among the groups.
+    let mut copies: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    let mut met: BTreeMap<_, usize> = BTreeMap::new();
+    for path in found {
+        match Manifest::read(&path) {
+            Ok(manifest) => {
+                let number = met.entry((manifest.recording, manifest.volume_index)).or_default();
+                let places = copies.entry(manifest.recording).or_default();
+                match places.get(*number) {
+                    Some(&place) => groups[place].push(path),
+                    None => {
+                        places.push(groups.len());
+                        groups.push(vec![path]);
+                    }
+                }
+                *number += 1;
+            }
+            Err(why) => refused.push(unreadable(&[path], &why.to_string())),
+        }
+    }
+    (groups, refused)
+}
+
+#[cfg(test)]
+#[path = "shelf_tests.rs"]
+mod tests;

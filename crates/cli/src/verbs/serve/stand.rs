@@ -1,0 +1,159 @@
+//! Entries of one kind as they were last read: read again when their files changed, listed with the newest
+//! first, and found by ids of which there is only one.
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use keepup_live::{Entries, RecordingEntry, RecordingState, ResultEntry, Unreadable};
+
+/// An entry that grows is read again after so long: reading it may take long.
+const GROWING_NS_MAX: u64 = 5_000_000_000;
+/// Most entries that are listed.
+const ENTRIES_MAX: usize = 10_000;
+
+/// What a list can be made of.
+pub(super) trait Shelved: Clone {
+    /// When it was begun, so that later ones sort behind earlier ones.
+    fn created(&self) -> &str;
+    /// By which it is asked for.
+    fn id(&mut self) -> &mut String;
+    /// Whether it changes all the time, so that its files say nothing.
+    fn grows(&self) -> bool;
+}
+
+impl Shelved for ResultEntry {
+    fn created(&self) -> &str {
+        &self.created
+    }
+
+    fn id(&mut self) -> &mut String {
+        &mut self.id
+    }
+
+    fn grows(&self) -> bool {
+        false
+    }
+}
+
+impl Shelved for RecordingEntry {
+    fn created(&self) -> &str {
+        &self.created
+    }
+
+    fn id(&mut self) -> &mut String {
+        &mut self.id
+    }
+
+    /// One whose recorder died changes without a trace.
+    fn grows(&self) -> bool {
+        self.state == RecordingState::BeingWritten
+    }
+}
+
+/// A state of files: when each was changed, and how long it was.
+type Stamp = Vec<(i64, i64, u64)>;
+
+/// What is known of an entry, and as of when.
+struct Known<T> {
+    stamp: Stamp,
+    at_ns: u64,
+    entry: Result<T, String>,
+}
+
+/// Entries of one kind, each by its directories.
+pub(super) struct Stand<T> {
+    ids: BTreeMap<String, Vec<PathBuf>>,
+    known: BTreeMap<Vec<PathBuf>, Known<T>>,
+}
+
+impl<T> Default for Stand<T> {
+    fn default() -> Self {
+        Self { ids: BTreeMap::new(), known: BTreeMap::new() }
+    }
+}
+
+impl<T: Shelved> Stand<T> {
+    /// The directories of the entry with this id.
+    pub(super) fn find(&self, id: &str) -> Option<&[PathBuf]> {
+        self.ids.get(id).map(Vec::as_slice)
+    }
+
+    /// Lists what was `found`. `files` of an entry tell whether it changed, `read` reads it.
+    pub(super) fn look(
+        &mut self,
+        found: Vec<Vec<PathBuf>>,
+        now_ns: u64,
+        files: &[&str],
+        read: impl Fn(&[PathBuf]) -> Result<T, String>,
+    ) -> Entries<T> {
+        let mut before = std::mem::take(&mut self.known);
+        let mut list = Entries::default();
+        let mut entries: Vec<(&Vec<PathBuf>, T)> = Vec::new();
+        for directories in found {
+            let stamp = stamp(&directories, files);
+            let known = before.remove(&directories).filter(|known| known.is_fresh(&stamp, now_ns));
+            let known = known.unwrap_or_else(|| Known { stamp, at_ns: now_ns, entry: read(&directories) });
+            self.known.insert(directories, known);
+        }
+        for (directories, known) in &self.known {
+            match &known.entry {
+                Ok(entry) => entries.push((directories, entry.clone())),
+                Err(why) => list.unreadable.push(unreadable(directories, why)),
+            }
+        }
+        entries.sort_by(|(place, a), (other, b)| (b.created(), place).cmp(&(a.created(), other)));
+        if entries.len() > ENTRIES_MAX {
+            list.left_out = Some(format!("{} older ones are left out", entries.len() - ENTRIES_MAX));
+            entries.truncate(ENTRIES_MAX);
+        }
+        self.ids.clear();
+        let mut taken = BTreeSet::new();
+        for (directories, mut entry) in entries {
+            let id = own_id(entry.id(), directories, &mut taken);
+            self.ids.insert(id.clone(), directories.clone());
+            *entry.id() = id;
+            list.entries.push(entry);
+        }
+        list
+    }
+}
+
+impl<T: Shelved> Known<T> {
+    fn is_fresh(&self, stamp: &Stamp, now_ns: u64) -> bool {
+        match self.entry.as_ref().is_ok_and(Shelved::grows) {
+            true => now_ns.saturating_sub(self.at_ns) < GROWING_NS_MAX,
+            false => self.stamp == *stamp,
+        }
+    }
+}
+
+/// An entry that cannot be read.
+pub(super) fn unreadable(directories: &[PathBuf], why: &str) -> Unreadable {
+    let directory = directories.first().map(|path| path.display().to_string()).unwrap_or_default();
+    Unreadable { directory, why: why.to_owned() }
+}
+
+/// `id` where it can be one and is still free, else one made from the place: copies have the same id, and
+/// results of the first versions have none.
+fn own_id(id: &str, place: &[PathBuf], taken: &mut BTreeSet<String>) -> String {
+    let is_fit = (1..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_fit && taken.insert(id.to_owned()) {
+        return id.to_owned();
+    }
+    let mut hasher = DefaultHasher::new();
+    place.hash(&mut hasher);
+    let own = format!("at-{:016x}", hasher.finish());
+    taken.insert(own.clone());
+    own
+}
+
+/// How the directories and the files in them stand; what is not there stands at nothing.
+fn stamp(directories: &[PathBuf], files: &[&str]) -> Stamp {
+    let of = |path: PathBuf| {
+        let meta = std::fs::metadata(path).ok();
+        meta.map_or((0, 0, 0), |meta| (meta.mtime(), meta.mtime_nsec(), meta.len()))
+    };
+    let within = |directory: &PathBuf| files.iter().map(|file| directory.join(file)).collect::<Vec<_>>();
+    directories.iter().flat_map(within).chain(directories.iter().cloned()).map(of).collect()
+}

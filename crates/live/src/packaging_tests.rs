@@ -1,0 +1,92 @@
+//! What is packaged beside keepup asks for figures that exist: the dashboard and the alerts.
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use keepup_results::Count;
+use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, RunStatus, StreamNow, VolumeNow};
+use serde_json::Value;
+
+use crate::exposition::Form;
+use crate::testing::{moment, recording};
+
+fn packaged(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// A moment of which everything is known.
+fn whole() -> (RunStatus, Moment) {
+    let known = moment(2);
+    let flow = Flow {
+        drained: Some(Drained { events: 1, ..Drained::default() }),
+        missing: [("sender".to_owned(), 1)].into(),
+        ..known.flow.clone()
+    };
+    let volume = VolumeNow {
+        path: "/data/a".into(),
+        free_bytes: Some(1),
+        total_bytes: Some(2),
+        ..VolumeNow::default()
+    };
+    let stream = StreamNow { durable: Count { events: 1, bytes: 1 }, ..StreamNow::default() };
+    let moment = Moment {
+        flow,
+        volumes: vec![volume],
+        cores: vec![CoreNow::default()],
+        process_cores: Some(0.5),
+        margin: Some(Margin::default()),
+        streams: vec![stream],
+        ..known
+    };
+    (recording(), moment)
+}
+
+/// Names of the samples that /metrics has, in the form that Prometheus keeps them.
+fn names() -> BTreeSet<String> {
+    let (run, moment) = whole();
+    let page = crate::metrics::page(Form::OpenMetrics, Some(&run), Some(&moment));
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples.filter_map(|line| line.split(['{', ' ']).next()).map(str::to_owned).collect()
+}
+
+/// Words of a text that begin as a metric of keepup does.
+fn asked(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split(|c| !is_part(c)).filter(|word| word.starts_with("keepup_")).map(str::to_owned).collect()
+}
+
+fn expressions(value: &Value, all: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member.as_str() {
+                    Some(text) if name == "expr" || name == "query" => all.push(text.to_owned()),
+                    _ => expressions(member, all),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| expressions(item, all)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_dashboard_asks_for_figures_that_exist_and_shows_nearly_all_of_them() {
+    let dashboard: Value = serde_json::from_str(&packaged("grafana/keepup.json")).unwrap();
+    let mut all = Vec::new();
+    expressions(&dashboard, &mut all);
+    let (asked, names) = (asked(&all.join(" ")), names());
+    let unknown: Vec<_> = asked.difference(&names).collect();
+    assert!(unknown.is_empty(), "not among the metrics: {unknown:?}");
+    assert!(2 * asked.len() > names.len(), "{} of {} are shown", asked.len(), names.len());
+    let panels = dashboard["panels"].as_array().unwrap();
+    let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), panels.len(), "every panel has an id of its own");
+}
+
+#[test]
+fn the_alerts_ask_for_figures_that_exist() {
+    let (rules, names) = (asked(&packaged("prometheus/keepup.rules.yml")), names());
+    let unknown: Vec<_> = rules.difference(&names).collect();
+    assert!(rules.len() > 8 && unknown.is_empty(), "not among the metrics: {unknown:?}");
+}

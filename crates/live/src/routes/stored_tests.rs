@@ -1,0 +1,190 @@
+//! Lists, reports and comparisons over real sockets; ids that are paths, and a shelf that takes its time.
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::LOOKS_MAX;
+use crate::testing::{ask, get, server, server_with};
+use crate::{Entries, Listing, Live, ResultEntry, Shelf, Tone, Unreadable};
+
+/// A shelf with one result and one recording, which remembers what it was asked for.
+#[derive(Default)]
+struct Fake {
+    asked: Mutex<Vec<String>>,
+    inside: AtomicUsize,
+    inside_max: AtomicUsize,
+    pause: Duration,
+}
+
+const PAGE: &str = "<!DOCTYPE html><title>fit</title><script>document.title = 'ran'</script>";
+
+fn entry() -> ResultEntry {
+    ResultEntry {
+        id: "7f3c01aa".into(),
+        kind: "qualify".into(),
+        workload: "csl".into(),
+        created: "2026-11-21T03:30:00Z".into(),
+        answer: "FIT <b>".into(),
+        tone: Tone::Good,
+        interrupted: false,
+        failure: None,
+        machine: None,
+        tool_version: "0.1.0".into(),
+        directory: "/results/csl".into(),
+    }
+}
+
+impl Fake {
+    fn note(&self, what: String) {
+        let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.inside_max.fetch_max(inside, Ordering::SeqCst);
+        std::thread::sleep(self.pause);
+        self.asked.lock().unwrap().push(what);
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Shelf for Fake {
+    fn list(&self) -> Result<Listing, String> {
+        self.note("list".into());
+        let unreadable = vec![Unreadable { directory: "/results/x".into(), why: "it is damaged".into() }];
+        let results = Entries { entries: vec![entry()], unreadable, left_out: None };
+        Ok(Listing { results, ..Listing::default() })
+    }
+
+    fn page(&self, id: &str) -> Result<Option<String>, String> {
+        self.note(format!("page {id}"));
+        match id {
+            "broken" => Err("cannot read it: it is damaged\nhint: measure again".into()),
+            _ => Ok((id == "7f3c01aa").then(|| PAGE.to_owned())),
+        }
+    }
+
+    fn compare(&self, baseline: &str, other: &str) -> Result<Option<String>, String> {
+        self.note(format!("compare {baseline} {other}"));
+        Ok((other != "gone").then(|| PAGE.to_owned()))
+    }
+
+    fn recording(&self, id: &str) -> Result<Option<Value>, String> {
+        self.note(format!("recording {id}"));
+        Ok((id == "00ff").then(|| json!({ "name": "run1" })))
+    }
+}
+
+fn with_shelf(fake: Fake) -> (Live, Arc<Fake>) {
+    let fake = Arc::new(fake);
+    (server_with(false, 64, Some(fake.clone())), fake)
+}
+
+#[test]
+fn lists_say_what_there_is_and_what_cannot_be_read() {
+    let (live, _) = with_shelf(Fake::default());
+    let answer = get(&live, "/api/v1/results");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let list: Entries<ResultEntry> = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(list.entries, [entry()]);
+    assert_eq!(list.unreadable[0].why, "it is damaged");
+    let recordings: Value = serde_json::from_str(&get(&live, "/api/v1/recordings").body).unwrap();
+    assert_eq!(recordings, json!({ "entries": [], "unreadable": [], "left_out": null }));
+}
+
+#[test]
+fn a_report_is_of_no_origin_and_everything_else_keeps_the_policy_of_the_page() {
+    let (live, _) = with_shelf(Fake::default());
+    for path in ["/results/7f3c01aa", "/compare?a=7f3c01aa&b=other"] {
+        let answer = get(&live, path);
+        assert_eq!((answer.status, answer.body.as_str()), (200, PAGE), "{path}");
+        let policy = answer.head.lines().find_map(|line| line.strip_prefix("content-security-policy: "));
+        assert!(policy.unwrap().starts_with("sandbox allow-scripts; default-src 'none';"), "{policy:?}");
+        assert_eq!(answer.head.matches("content-security-policy").count(), 1);
+        assert!(!policy.unwrap().contains("allow-same-origin"));
+        assert!(answer.head.contains("x-content-type-options: nosniff"), "{}", answer.head);
+        assert!(answer.head.contains("content-type: text/html; charset=utf-8"), "{}", answer.head);
+    }
+    let list = get(&live, "/api/v1/results");
+    assert!(list.head.contains("script-src 'self'") && !list.head.contains("sandbox"), "{}", list.head);
+}
+
+#[test]
+fn what_is_not_there_or_cannot_be_read_is_told_apart() {
+    let (live, _) = with_shelf(Fake::default());
+    assert_eq!(get(&live, "/results/unknown").status, 404);
+    assert_eq!(get(&live, "/recordings/unknown").status, 404);
+    assert_eq!(get(&live, "/compare?a=7f3c01aa&b=gone").status, 404);
+    let broken = get(&live, "/results/broken");
+    assert_eq!(broken.status, 422);
+    let body: Value = serde_json::from_str(&broken.body).unwrap();
+    assert_eq!(body, json!({ "error": "cannot read it: it is damaged", "hint": "measure again" }));
+    let recording = get(&live, "/recordings/00ff");
+    assert_eq!((recording.status, recording.body.as_str()), (200, "{\"name\":\"run1\"}"));
+}
+
+#[test]
+fn nothing_that_could_be_a_path_is_even_looked_up() {
+    let (live, fake) = with_shelf(Fake::default());
+    let long = "a".repeat(65);
+    let odd =
+        ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "a%00b", "a.b", "a%5cb", "%ff", &long];
+    for id in odd {
+        for path in [format!("/results/{id}"), format!("/recordings/{id}"), format!("/compare?a={id}&b=a")] {
+            let answer = get(&live, &path);
+            assert!([400, 404].contains(&answer.status), "{path}: {answer:?}");
+        }
+    }
+    for path in ["/results/", "/results/../../etc/passwd", "/results/a/b", "/recordings//etc/passwd"] {
+        assert_eq!(get(&live, path).status, 404, "{path}");
+    }
+    for query in ["", "?a=1", "?a=1&b=2&c=3", "?a=1&a=2&b=3"] {
+        let answer = get(&live, &format!("/compare{query}"));
+        assert_eq!(answer.status, 400, "{query}: {answer:?}");
+    }
+    assert_eq!(*fake.asked.lock().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn without_a_shelf_there_is_nothing_to_see() {
+    let live = server(false, 16);
+    for path in ["/api/v1/results", "/api/v1/recordings", "/results/a", "/recordings/a", "/compare?a=a&b=b"] {
+        let answer = get(&live, path);
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(answer.body.contains("keepup serve DIR"), "{}", answer.body);
+    }
+}
+
+#[test]
+fn stored_things_are_looked_at_only() {
+    let (live, fake) = with_shelf(Fake::default());
+    let token = format!("Authorization: Bearer {}", crate::testing::TOKEN);
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        for path in ["/results/7f3c01aa", "/recordings/00ff", "/api/v1/results", "/compare?a=a&b=b"] {
+            assert_eq!(ask(&live, method, path, &[&token], "").status, 405, "{method} {path}");
+        }
+    }
+    assert_eq!(*fake.asked.lock().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn beyond_loopback_stored_things_need_the_token() {
+    let fake: Arc<dyn Shelf> = Arc::new(Fake::default());
+    let live = server_with(true, 16, Some(fake));
+    let token = format!("Authorization: Bearer {}", crate::testing::TOKEN);
+    for path in ["/api/v1/results", "/results/7f3c01aa", "/recordings/00ff"] {
+        assert_eq!(get(&live, path).status, 401, "{path}");
+        assert_eq!(ask(&live, "GET", path, &[&token], "").status, 200, "{path}");
+    }
+}
+
+#[test]
+fn few_look_at_the_disks_at_a_time_and_all_are_answered() {
+    let (live, fake) = with_shelf(Fake { pause: Duration::from_millis(50), ..Fake::default() });
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| get(&live, "/results/7f3c01aa").status)).collect();
+        // Whoever asks for something else is not held up meanwhile.
+        assert_eq!(get(&live, "/health").status, 200);
+        assert!(asking.into_iter().all(|one| one.join().unwrap() == 200));
+    });
+    assert_eq!(fake.asked.lock().unwrap().len(), 8);
+    assert!(fake.inside_max.load(Ordering::SeqCst) <= LOOKS_MAX);
+}
