@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepup_measure::clock::Clock;
+use keepup_plan::reduction::Reduction;
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
@@ -21,6 +22,7 @@ use crate::config::Target;
 use crate::counters::Counters;
 use crate::intake::{Intake, IntakeParts, IntakeReport};
 use crate::keeper::{Place, Retention};
+use crate::reduce::worker;
 use crate::report::{RecordReport, VolumeReport};
 use crate::threads::{Threaded, joined, spawn};
 use crate::volume::{VolumeStart, VolumeThreads};
@@ -38,6 +40,7 @@ pub struct Recorder {
     pool_note: Option<&'static str>,
     is_kept_in_part: bool,
     intake: Threaded<IntakeReport>,
+    reducers: Vec<Threaded<()>>,
     volumes: Vec<VolumeThreads>,
 }
 
@@ -58,7 +61,7 @@ impl Recorder {
         let pool = Pool::new(config.pool_bytes)?;
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
         let pool_note = pool.page_kind().note();
-        let counters = Arc::new(Counters::new(config.volumes()));
+        let counters = Arc::new(Counters::new(config.volumes(), config.reducers()));
         let (stop, waker) = (Arc::new(AtomicBool::new(false)), Waker::new()?);
         let places = places(&config, recording, clock.as_ref())?;
         let (mut links, mut volumes) = (Vec::new(), Vec::new());
@@ -76,6 +79,8 @@ impl Recorder {
             links.push(link);
             volumes.push(threads);
         }
+        let (links_to_reducers, reducers) =
+            worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
         let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
         let parts = IntakeParts {
             config,
@@ -86,6 +91,7 @@ impl Recorder {
             stop: Arc::clone(&stop),
             pool,
             links,
+            reducers: links_to_reducers,
             counters: Arc::clone(&counters),
         };
         let intake = spawn("ku-intake".into(), cpus, move || match Intake::new(parts) {
@@ -103,6 +109,7 @@ impl Recorder {
             pool_note,
             is_kept_in_part,
             intake,
+            reducers,
             volumes,
         })
     }
@@ -167,6 +174,10 @@ impl Recorder {
     pub fn join(self) -> Result<RecordReport, RecorderError> {
         let (intake, intake_cpu) = joined("ku-intake", self.intake)?;
         let mut incidents = intake.incidents;
+        let mut reducers_cpu = Vec::new();
+        for reducer in self.reducers {
+            reducers_cpu.push(joined("ku-reduce", reducer)?.1);
+        }
         let mut volumes = Vec::new();
         for threads in self.volumes {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
@@ -207,6 +218,7 @@ impl Recorder {
             pool_bytes_used_max: figures.pool_bytes_used_max.load(Ordering::Relaxed),
             pool_pages: self.pool_pages,
             intake_cpu,
+            reducers_cpu,
             pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
             stalls: self.counters.stalls(),
             elapsed_ns: intake.elapsed_ns,
@@ -272,6 +284,7 @@ fn places(
             created_unix_ns: clock.unix_ns(),
             tool_version: env!("CARGO_PKG_VERSION").into(),
             keep: config.keep,
+            reductions: config.reductions.iter().map(Reduction::to_string).collect(),
         };
         let directory = manifest.create(volume)?;
         let journal = Journal::create(&directory, &manifest)?;

@@ -7,6 +7,7 @@ mod accept;
 mod answer;
 mod connection;
 mod receive;
+mod reduction;
 mod store;
 mod stream;
 mod volumes;
@@ -31,6 +32,7 @@ use self::volumes::Volumes;
 use crate::config::RecorderConfig;
 use crate::counters::{Counters, add, raise};
 use crate::keeper::Conclusion;
+use crate::reduce::worker::ReducerLink;
 use crate::report::{Ended, Incidents};
 
 const LISTENER: u64 = u64::MAX;
@@ -58,6 +60,7 @@ pub(crate) struct IntakeParts {
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) pool: Pool,
     pub(crate) links: Vec<VolumeLink>,
+    pub(crate) reducers: Vec<ReducerLink>,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -101,7 +104,7 @@ impl Intake {
             Arc::clone(&parts.clock),
             parts.config.slow_after,
         );
-        let store = Store::new(&parts.config, parts.pool, volumes, Arc::clone(&parts.counters));
+        let store = Store::new(&parts.config, parts.pool, volumes, parts.reducers, Arc::clone(&parts.counters));
         let now_ns = parts.clock.now_ns();
         Ok(Self {
             config: parts.config,
@@ -186,7 +189,7 @@ impl Intake {
         self.waker.want_nudge(hurry);
         if hurry {
             self.store.volumes.nudge();
-            if !self.store.volumes.is_silent() {
+            if !self.store.is_silent() {
                 timeout_ns = 0;
             }
         }
@@ -321,7 +324,7 @@ impl Intake {
                 for &slot in &connection.slots {
                     self.store.seal(slot);
                 }
-                self.store.volumes.flush();
+                self.store.flush();
                 connection.phase = Phase::Ending;
                 self.answers_due = true;
                 Ok(())
@@ -334,7 +337,7 @@ impl Intake {
         for slot in 0..self.store.streams.len() {
             self.store.seal(slot);
         }
-        self.store.volumes.flush();
+        self.store.flush();
         while !self.store.is_settled() && !self.store.volumes.is_closed() {
             self.sleep_for_reports();
         }
@@ -345,22 +348,18 @@ impl Intake {
                 Ended::Stopped => "stopped".into(),
                 Ended::VolumesFailed(why) => why.clone(),
             },
-            streams: self
-                .store
-                .streams
-                .iter()
-                .map(|s| (s.info.id, s.ledger.received, s.ledger.durable))
-                .collect(),
+            streams: self.store.ends(),
         };
         self.store.volumes.conclude(&conclusion);
+        self.store.reductions.close();
         self.store.volumes.close();
         while !self.store.volumes.is_closed() {
             self.sleep_for_reports();
         }
         self.farewell(&ended);
         let elapsed_ns = self.first_event_ns.map_or(0, |first| self.last_durable_ns.saturating_sub(first));
-        let streams = self.store.streams.into_iter().map(|s| (s.info.id, s.ledger)).collect();
-        IntakeReport { ledger: Ledger { streams }, incidents: self.store.incidents, ended, elapsed_ns }
+        let ledger = self.store.ledger();
+        IntakeReport { ledger, incidents: self.store.incidents, ended, elapsed_ns }
     }
 
     fn sleep_for_reports(&mut self) {

@@ -157,6 +157,7 @@ pub fn manifest(volumes: Vec<PathBuf>, volume_index: u32) -> Manifest {
         created_unix_ns: 1,
         tool_version: "0.0.0".to_owned(),
         keep: None,
+        reductions: Vec::new(),
     }
 }
 

@@ -58,6 +58,9 @@ pub struct Manifest {
     /// How much of it is kept; all when nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
+    /// What was done to events before they were written, as it was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reductions: Vec<String>,
 }
 
 impl Manifest {
