@@ -79,8 +79,7 @@ impl Recorder {
             links.push(link);
             volumes.push(threads);
         }
-        let (links_to_reducers, reducers) =
-            worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
+        let (links_to_reducers, reducers) = worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
         let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
         let parts = IntakeParts {
             config,

@@ -104,7 +104,8 @@ impl Intake {
             Arc::clone(&parts.clock),
             parts.config.slow_after,
         );
-        let store = Store::new(&parts.config, parts.pool, volumes, parts.reducers, Arc::clone(&parts.counters));
+        let store =
+            Store::new(&parts.config, parts.pool, volumes, parts.reducers, Arc::clone(&parts.counters));
         let now_ns = parts.clock.now_ns();
         Ok(Self {
             config: parts.config,
