@@ -253,6 +253,10 @@ pub struct LedgerSummary {
     pub written: Count,
     /// Flushed to stable storage.
     pub durable: Count,
+    /// What lies on the volumes, where events are reduced before they are written; left out where they lie
+    /// there as they came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Count>,
     /// Read back from the volumes and found intact; null when not read back.
     pub verified: Option<Count>,
     /// Moved elsewhere by the drain; null when there was no drain.
@@ -261,6 +265,13 @@ pub struct LedgerSummary {
     pub lost: Count,
     /// The same losses by cause; their events add up to `lost`.
     pub lost_by_cause: BTreeMap<String, Count>,
+}
+
+impl LedgerSummary {
+    /// What lies on the volumes when everything durable is there.
+    pub fn on_volumes(&self) -> Count {
+        self.stored.unwrap_or(self.durable)
+    }
 }
 
 /// The CPU bill. 1 GB = 10^9 bytes of payload.
