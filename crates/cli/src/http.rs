@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use keepup_live::{Access, Live, LiveError, Parts, Shelf, Token};
+use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource, Token};
 use keepup_recording::id::Id;
 
 use crate::exit::UsageError;
@@ -40,6 +40,8 @@ pub(crate) struct Offer {
     pub(crate) commands: bool,
     /// Results and recordings to look at.
     pub(crate) shelf: Option<Arc<dyn Shelf>>,
+    /// Where copies of events come from.
+    pub(crate) tap: Option<Arc<dyn TapSource>>,
 }
 
 /// What is ready to be served.
@@ -75,6 +77,7 @@ impl HttpArgs {
             charts: keepup_report::CHARTS_JS,
             commands: offer.commands,
             shelf: offer.shelf,
+            tap: offer.tap,
             on_start: Box::new(keepup_sys::thread::yield_to_others),
         };
         Ok(Some(Opening { parts, is_made_up }))
@@ -91,8 +94,8 @@ impl HttpArgs {
 }
 
 impl Opening {
-    /// Serves, and says where. A token that somebody gave is not shown; one that was made up stands behind the
-    /// `#`, which browsers keep to themselves.
+    /// Serves, and says where. A token that somebody gave is not shown; one that was made up stands behind
+    /// the `#`, which browsers keep to themselves.
     pub(crate) fn start(self) -> Result<Live, LiveError> {
         let token = self.is_made_up.then(|| format!("#token={}", self.parts.access.token.reveal()));
         let live = Live::start(self.parts)?;

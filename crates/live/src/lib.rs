@@ -21,8 +21,10 @@ mod page;
 mod routes;
 mod server;
 mod shelf;
+mod tap;
 #[cfg(test)]
 mod testing;
+mod thin;
 
 pub use board::{Board, Scene};
 pub use error::LiveError;
@@ -30,3 +32,4 @@ pub use guard::{Access, Token};
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
 pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};
+pub use tap::{TapCard, TapCopy, TapOutput, TapSource, TapWish};

@@ -4,6 +4,7 @@ mod figures;
 mod run;
 mod shell;
 mod stored;
+mod tap;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::board::Board;
 use crate::guard::{Access, guard, not_found};
 use crate::orders::OrderDesk;
 use crate::server::Parts;
+use crate::tap::TapDesk;
 
 /// Largest body of a request, in bytes: settings with all the metadata they may have, twice.
 const BODY_BYTES_MAX: usize = 160 << 10;
@@ -31,10 +33,16 @@ pub(crate) struct App {
     charts: &'static str,
     watchers: Arc<tokio::sync::Semaphore>,
     stored: Option<stored::Desk>,
+    tap: Option<Arc<TapDesk>>,
 }
 
 impl App {
-    pub(crate) fn new(parts: &Parts, board: Arc<Board>, desk: OrderDesk) -> Arc<Self> {
+    pub(crate) fn new(
+        parts: &Parts,
+        board: Arc<Board>,
+        desk: OrderDesk,
+        tap: Option<Arc<TapDesk>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             access: Arc::new(parts.access.clone()),
             board,
@@ -44,6 +52,7 @@ impl App {
             charts: parts.charts,
             watchers: Arc::new(tokio::sync::Semaphore::new(events::WATCHERS_MAX)),
             stored: parts.shelf.clone().map(stored::Desk::new),
+            tap,
         })
     }
 }
@@ -63,6 +72,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/v1/now", get(figures::now))
         .route("/api/v1/history", get(figures::history))
         .route("/api/v1/events", get(events::events))
+        .route("/api/v1/tap", get(tap::tap))
         .route("/api/v1/results", get(stored::results))
         .route("/api/v1/recordings", get(stored::recordings))
         .route("/results/{id}", get(stored::result))

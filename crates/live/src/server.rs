@@ -18,6 +18,7 @@ use crate::guard::Access;
 use crate::orders::{OrderDesk, Orders};
 use crate::routes::{self, App};
 use crate::shelf::Shelf;
+use crate::tap::{TapDesk, TapOutput, TapSource};
 
 /// A request's head must be complete within this time, and connections that ask nothing are closed after it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,6 +49,8 @@ pub struct Parts {
     pub commands: bool,
     /// Stored results and recordings to look at.
     pub shelf: Option<Arc<dyn Shelf>>,
+    /// Where copies of events come from.
+    pub tap: Option<Arc<dyn TapSource>>,
     /// Called on the serving thread before anything else, as to give it a lower priority.
     pub on_start: Box<dyn FnOnce() + Send>,
 }
@@ -58,6 +61,7 @@ pub struct Live {
     address: SocketAddr,
     board: Arc<Board>,
     orders: Orders,
+    tap: Option<TapOutput>,
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -78,7 +82,8 @@ impl Live {
         let board = Arc::new(Board::default());
         let (over, ended) = oneshot::channel();
         let connections_max = parts.connections_max;
-        let app = App::new(&parts, Arc::clone(&board), desk);
+        let tap = parts.tap.clone().map(TapDesk::new);
+        let app = App::new(&parts, Arc::clone(&board), desk, tap.clone());
         let router = routes::router(app);
         let on_start = parts.on_start;
         let thread = std::thread::Builder::new()
@@ -90,7 +95,7 @@ impl Live {
                 runtime.shutdown_timeout(Duration::ZERO);
             })
             .map_err(|source| LiveError::Start { source })?;
-        Ok(Self { address, board, orders, over: Some(over), thread: Some(thread) })
+        Ok(Self { address, board, orders, tap: tap.map(TapOutput), over: Some(over), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -101,6 +106,11 @@ impl Live {
     /// Shows a scene from now on.
     pub fn publish(&self, scene: Scene<'_>) {
         self.board.publish(scene);
+    }
+
+    /// Where copies of events are to be put, when there is a tap.
+    pub fn tap(&self) -> Option<TapOutput> {
+        self.tap.clone()
     }
 
     /// Where commands arrive.

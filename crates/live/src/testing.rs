@@ -1,13 +1,14 @@
 //! For tests: a server on loopback and a client that sends whatever bytes it is told.
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keepup_results::Count;
 use keepup_results::live::{Flow, Moment, PoolNow, RunState, RunStatus, StreamNow, VolumeNow};
 
-use crate::{Access, Live, Parts, Shelf, Token};
+use crate::{Access, Live, Parts, Shelf, TapCard, TapSource, TapWish, Token};
 
 /// The token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
@@ -34,6 +35,7 @@ pub(crate) fn server_with(closed: bool, connections_max: usize, shelf: Option<Ar
         charts: "// charts",
         commands: true,
         shelf,
+        tap: Some(Arc::new(Seats::default())),
         on_start: Box::new(|| ()),
     })
     .unwrap()
@@ -107,5 +109,101 @@ pub(crate) fn moment(streams: u32) -> Moment {
         volumes: vec![VolumeNow { path: "/data/a \"x\"\\".into(), ..VolumeNow::default() }],
         streams: (0..streams).map(stream).collect(),
         ..Moment::default()
+    }
+}
+
+/// Seats of a tap from which nothing comes by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Seats {
+    pub(crate) taken: Mutex<Vec<(usize, TapWish)>>,
+    pub(crate) missed: AtomicU64,
+}
+
+impl TapSource for Seats {
+    fn sit(&self, wish: &TapWish) -> Result<usize, String> {
+        let mut taken = self.taken.lock().unwrap();
+        let free = (0..64).find(|seat| taken.iter().all(|(other, _)| other != seat));
+        let seat = free.ok_or("all seats are taken")?;
+        taken.push((seat, wish.clone()));
+        Ok(seat)
+    }
+
+    fn leave(&self, seat: usize) {
+        self.taken.lock().unwrap().retain(|(other, _)| *other != seat);
+    }
+
+    fn missed(&self, _: usize) -> u64 {
+        self.missed.load(Relaxed)
+    }
+
+    fn bytes(&self) -> usize {
+        8000
+    }
+}
+
+/// An event of stream `stream`: an image of 2 × 2.
+pub(crate) fn card(stream: u32, sequence: u64) -> TapCard {
+    TapCard {
+        stream,
+        name: "a \"b\"".into(),
+        element: "u8".into(),
+        shape: vec![2, 2],
+        compression: None,
+        sequence,
+        timestamp_ns: 5,
+    }
+}
+
+/// Opens a WebSocket; the answer's head when it is refused.
+pub(crate) fn subscribe(address: SocketAddr, query: &str, lines: &str) -> Result<TcpStream, String> {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(
+        socket,
+        "GET /api/v1/tap?{query} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{lines}\r\n"
+    )
+    .unwrap();
+    let (mut head, mut byte) = (Vec::new(), [0u8]);
+    while !head.ends_with(b"\r\n\r\n") {
+        socket.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    if head.starts_with("HTTP/1.1 101") { Ok(socket) } else { Err(head) }
+}
+
+/// The next frame of a server: its opcode and its payload.
+pub(crate) fn frame(socket: &mut TcpStream) -> (u8, Vec<u8>) {
+    let mut start = [0u8; 2];
+    socket.read_exact(&mut start).unwrap();
+    let length = match start[1] {
+        126 => {
+            let mut more = [0u8; 2];
+            socket.read_exact(&mut more).unwrap();
+            u16::from_be_bytes(more).into()
+        }
+        127 => {
+            let mut more = [0u8; 8];
+            socket.read_exact(&mut more).unwrap();
+            u64::from_be_bytes(more) as usize
+        }
+        short => usize::from(short),
+    };
+    let mut payload = vec![0; length];
+    socket.read_exact(&mut payload).unwrap();
+    (start[0] & 15, payload)
+}
+
+/// The next event: its head and its payload.
+pub(crate) fn event(socket: &mut TcpStream) -> (serde_json::Value, Vec<u8>) {
+    loop {
+        let (opcode, payload) = frame(socket);
+        if opcode == 2 {
+            let length = u32::from_le_bytes(payload[..4].try_into().unwrap()) as usize;
+            assert_eq!((4 + length) % 8, 0, "arrays of numbers must begin at a multiple of their size");
+            let head = serde_json::from_slice(&payload[4..4 + length]).unwrap();
+            return (head, payload[4 + length..].to_vec());
+        }
     }
 }

@@ -194,8 +194,8 @@ pub(crate) struct TapInlet {
 }
 
 impl TapInlet {
-    /// Learns of seats that were taken or left, and of new streams; `streams` has the number of the one in each
-    /// slot. Waits for nobody: what cannot be learned now is learned at the next call.
+    /// Learns of seats that were taken or left, and of new streams; `streams` has the number of each slot's.
+    /// Waits for nobody: what cannot be learned now is learned at the next call.
     pub(crate) fn look(&mut self, streams: impl ExactSizeIterator<Item = u32>) {
         let version = self.tap.version.load(Relaxed);
         if version == self.seen && streams.len() == self.wanted.len() {

@@ -3,13 +3,16 @@ mod account;
 mod line;
 mod qualified;
 mod session;
+mod tap;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
+use keepup_live::{Live, TapSource};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_plan::Profile;
 use keepup_recorder::report::RecordReport;
@@ -22,9 +25,10 @@ use keepup_workload::preflight::check;
 
 use self::line::status;
 use self::session::{Session, control};
+use self::tap::Messenger;
 use crate::args::{Recording, default_volume, keep, size, span};
 use crate::exit::{Exit, UsageError};
-use crate::http::{HttpArgs, Offer};
+use crate::http::{HttpArgs, Offer, Opening};
 use crate::output::{json, result, say};
 use crate::progress::Status;
 use crate::run_flags::RunFlags;
@@ -73,7 +77,7 @@ pub(crate) struct Args {
     /// Go on when the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
-    /// Wait for commands over HTTP: configure, arm, start, stop; run after run until Ctrl-C (see `keepup ctl`)
+    /// Wait for commands over HTTP, run after run, until Ctrl-C (see `keepup ctl`)
     #[arg(long, requires = "http")]
     controlled: bool,
     /// The result of a qualification that the rate is held against
@@ -159,11 +163,14 @@ pub(super) fn name(given: Option<&str>, id: Id) -> String {
 
 /// Records and prints the account: one run with these `settings`, or, controlled, run after run. `config` has
 /// the rest.
-pub(super) fn record(config: RecorderConfig, settings: RunSettings, manner: Manner) -> anyhow::Result<Exit> {
+pub(super) fn record(
+    mut config: RecorderConfig,
+    settings: RunSettings,
+    manner: Manner,
+) -> anyhow::Result<Exit> {
     look_before(&config)?;
     let stop = stop_flag()?;
-    let live = manner.http.open(None, Offer { commands: true, ..Offer::default() })?;
-    let live = live.map(crate::http::Opening::start).transpose()?;
+    let (live, _messenger) = serve(&manner.http, &mut config)?;
     let mut session = Session::new(control(config, manner.controlled), live, manner.qualified);
     let account = |session: &mut Session| {
         let report = session.report()?;
@@ -202,6 +209,19 @@ pub(super) fn record(config: RecorderConfig, settings: RunSettings, manner: Mann
             return Ok(worst);
         }
     }
+}
+
+/// Serves the page, where one is asked for, and hands it copies of events.
+fn serve(http: &HttpArgs, config: &mut RecorderConfig) -> anyhow::Result<(Option<Live>, Option<Messenger>)> {
+    let copies = http.http.map(|_| tap::tap()).transpose()?;
+    config.tap.clone_from(&copies);
+    let seats = copies.clone().map(|copies| Arc::new(tap::Seats(copies)) as Arc<dyn TapSource>);
+    let opening = http.open(None, Offer { commands: true, tap: seats, ..Offer::default() })?;
+    let live = opening.map(Opening::start).transpose()?;
+    let output = live.as_ref().and_then(Live::tap);
+    let messenger =
+        copies.zip(output).map(|(copies, output)| Messenger::start(copies, output)).transpose()?;
+    Ok((live, messenger))
 }
 
 /// What must hold before anything is written, and what should be known.

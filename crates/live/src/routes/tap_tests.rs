@@ -1,0 +1,107 @@
+//! The tap over real WebSockets.
+use std::io::Write;
+
+use super::{Asked, TapWish, parse};
+use crate::testing::{card, event, frame, get, server, subscribe};
+use crate::{Live, TapCopy};
+
+fn hand_out(live: &Live, stream: u32, sequence: u64) {
+    let payload: Vec<u8> = vec![1, 2, 3, 4];
+    live.tap().unwrap().hand_out(u64::MAX, TapCopy::new(card(stream, sequence), payload));
+}
+
+#[test]
+fn what_is_asked_for_is_read_and_slips_are_told() {
+    let wish = |streams: &[u32], every, per_second| TapWish { streams: streams.to_vec(), every, per_second };
+    assert_eq!(parse(""), Ok(Asked { wish: wish(&[], 1, None), preview: None }));
+    let asked = parse("stream=3&stream=7&every=10&rate=2.5&preview=640");
+    assert_eq!(asked, Ok(Asked { wish: wish(&[3, 7], 10, Some(2.5)), preview: Some(640) }));
+    for bad in ["stream=x", "every=0", "rate=0", "rate=nan", "rate=-1", "preview=0", "straem=1", "stream=-1"]
+    {
+        assert!(parse(bad).is_err(), "{bad}");
+    }
+    assert!(parse(&"stream=1&".repeat(1025)).unwrap_err().contains("1024"));
+}
+
+#[test]
+fn an_event_arrives_with_what_it_is() {
+    let live = server(false, 16);
+    let mut socket = subscribe(live.address(), "stream=3", "").unwrap();
+    hand_out(&live, 3, 41);
+    let (head, payload) = event(&mut socket);
+    assert_eq!(payload, [1, 2, 3, 4]);
+    assert_eq!(head["sequence"], 41);
+    assert_eq!(
+        (&head["stream"], &head["name"], &head["element"]),
+        (&3.into(), &"a \"b\"".into(), &"u8".into())
+    );
+    assert_eq!((&head["shape"], &head["missed"]), (&serde_json::json!([2, 2]), &0.into()));
+}
+
+#[test]
+fn a_preview_is_thinned_and_says_so() {
+    let live = server(false, 16);
+    let mut socket = subscribe(live.address(), "preview=1", "").unwrap();
+    hand_out(&live, 3, 0);
+    let (head, payload) = event(&mut socket);
+    assert_eq!(payload, [1]);
+    assert_eq!(
+        (&head["shape"], &head["whole_shape"]),
+        (&serde_json::json!([1, 1]), &serde_json::json!([2, 2]))
+    );
+    assert_eq!(head["bytes"], 4);
+}
+
+#[test]
+fn an_account_comes_at_once_and_again_and_again() {
+    let live = server(false, 16);
+    let mut socket = subscribe(live.address(), "", "").unwrap();
+    let (opcode, text) = frame(&mut socket);
+    assert_eq!((opcode, text.as_slice()), (1, br#"{"sent":0,"missed":0}"#.as_slice()));
+}
+
+#[test]
+fn who_floods_is_cut_off_with_a_reason() {
+    let live = server(false, 16);
+    let mut socket = subscribe(live.address(), "", "").unwrap();
+    // A masked text frame of one byte, with a mask of zeros.
+    for _ in 0..200 {
+        if socket.write_all(&[0x81, 0x81, 0, 0, 0, 0, b'x']).is_err() {
+            break;
+        }
+    }
+    let close = loop {
+        let (opcode, payload) = frame(&mut socket);
+        if opcode == 8 {
+            break payload;
+        }
+    };
+    assert_eq!(u16::from_be_bytes([close[0], close[1]]), 1008);
+    assert_eq!(&close[2..], b"too many messages");
+}
+
+#[test]
+fn a_giant_message_ends_the_conversation_and_the_seat_comes_free() {
+    let live = server(false, 16);
+    for _ in 0..70 {
+        let mut socket = subscribe(live.address(), "", "").unwrap();
+        // A header that announces a gigabyte.
+        socket.write_all(&[0x82, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        let mut rest = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut socket, &mut rest);
+    }
+    assert!(subscribe(live.address(), "", "").is_ok(), "seats are given back");
+}
+
+#[test]
+fn refusals_have_a_status() {
+    let live = server(false, 200);
+    assert_eq!(get(&live, "/api/v1/tap?stream=x").status, 400);
+    assert_eq!(get(&live, "/api/v1/tap").status, 426);
+    let foreign = subscribe(live.address(), "", "Origin: http://evil.example\r\n").unwrap_err();
+    assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+    let held: Vec<_> = (0..64).map(|_| subscribe(live.address(), "", "").unwrap()).collect();
+    let refused = subscribe(live.address(), "", "").unwrap_err();
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    drop(held);
+}

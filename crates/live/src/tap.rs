@@ -1,0 +1,181 @@
+//! Copies of events on their way to who asked for them. Each seat has a short queue of its own; what does not
+//! fit is missed by that seat alone, and counted.
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+/// Events that wait for one seat, at most.
+const QUEUE_MAX: usize = 16;
+/// Seats: a bit of a word for each.
+const SEATS: usize = 64;
+
+/// Which events are asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TapWish {
+    /// Of these streams; of all, when there is none.
+    pub streams: Vec<u32>,
+    /// Only events whose sequence number is a multiple of this.
+    pub every: u64,
+    /// At most so many a second, over all its streams.
+    pub per_second: Option<f64>,
+}
+
+/// Where copies come from. Its calls return at once.
+pub trait TapSource: Send + Sync {
+    /// Takes a seat, below 64; events come with its bit from now on.
+    ///
+    /// # Errors
+    /// When all seats are taken.
+    fn sit(&self, wish: &TapWish) -> Result<usize, String>;
+    /// Gives a seat back.
+    fn leave(&self, seat: usize);
+    /// Events that a seat wished for and that could not be copied.
+    fn missed(&self, seat: usize) -> u64;
+    /// Memory that copies may take, in bytes.
+    fn bytes(&self) -> usize;
+}
+
+/// What an event is, for who gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TapCard {
+    /// Number of its stream.
+    pub stream: u32,
+    /// Name of its stream.
+    pub name: String,
+    /// Type of its elements.
+    pub element: String,
+    /// Elements along each dimension; empty: opaque bytes.
+    pub shape: Vec<u64>,
+    /// How it is compressed, if it is.
+    pub compression: Option<String>,
+    /// Sequence number within the stream.
+    pub sequence: u64,
+    /// When it was due, ns since the Unix epoch.
+    pub timestamp_ns: u64,
+}
+
+/// A copied event.
+#[derive(Debug)]
+pub struct TapCopy {
+    /// What it is.
+    pub card: TapCard,
+    /// Its payload.
+    pub payload: Bytes,
+}
+
+impl TapCopy {
+    /// A copy whose payload belongs to `owner` until nobody looks at it any more.
+    pub fn new(card: TapCard, owner: impl AsRef<[u8]> + Send + 'static) -> Self {
+        Self { card, payload: Bytes::from_owner(owner) }
+    }
+}
+
+/// Who sits where.
+pub(crate) struct TapDesk {
+    source: Arc<dyn TapSource>,
+    seats: Mutex<Vec<Option<Arc<Queue>>>>,
+}
+
+struct Queue {
+    wish: TapWish,
+    sender: mpsc::Sender<Arc<TapCopy>>,
+    missed: AtomicU64,
+    waiting_bytes: AtomicUsize,
+}
+
+/// Where copies are put; from any thread.
+#[derive(Clone)]
+pub struct TapOutput(pub(crate) Arc<TapDesk>);
+
+impl TapOutput {
+    /// Hands a copy to the seats whose bits are set. Waits for nobody.
+    pub fn hand_out(&self, seats: u64, copy: TapCopy) {
+        self.0.hand_out(seats, copy);
+    }
+}
+
+impl std::fmt::Debug for TapOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TapOutput")
+    }
+}
+
+/// A seat that was taken; it is given back when this is dropped.
+pub(crate) struct Seat {
+    desk: Arc<TapDesk>,
+    number: usize,
+    queue: Arc<Queue>,
+    receiver: mpsc::Receiver<Arc<TapCopy>>,
+}
+
+impl TapDesk {
+    pub(crate) fn new(source: Arc<dyn TapSource>) -> Arc<Self> {
+        Arc::new(Self { source, seats: Mutex::new(vec![None; SEATS]) })
+    }
+
+    /// Takes a seat.
+    pub(crate) fn sit(self: &Arc<Self>, wish: TapWish) -> Result<Seat, String> {
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        let number = self.source.sit(&wish)?;
+        let (missed, waiting_bytes) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let queue = Arc::new(Queue { wish, sender, missed, waiting_bytes });
+        if let Some(place) = lock(&self.seats).get_mut(number) {
+            *place = Some(Arc::clone(&queue));
+        }
+        Ok(Seat { desk: Arc::clone(self), number, queue, receiver })
+    }
+
+    /// Hands a copy to the seats whose bits are set. Waits for nobody.
+    pub(crate) fn hand_out(&self, seats: u64, copy: TapCopy) {
+        let copy = Arc::new(copy);
+        // One seat may hold an eighth of the memory, so that others get something while it does not read.
+        let share = self.source.bytes() / 8;
+        for (at, queue) in lock(&self.seats).iter().enumerate() {
+            let Some(queue) = queue.as_ref().filter(|_| seats & (1 << at) != 0) else { continue };
+            // An event for who sat here before.
+            if !queue.wish.streams.is_empty() && !queue.wish.streams.contains(&copy.card.stream) {
+                continue;
+            }
+            let waiting = queue.waiting_bytes.load(Relaxed);
+            let fits = waiting == 0 || waiting + copy.payload.len() <= share;
+            queue.waiting_bytes.fetch_add(copy.payload.len(), Relaxed);
+            if !fits || queue.sender.try_send(Arc::clone(&copy)).is_err() {
+                queue.waiting_bytes.fetch_sub(copy.payload.len(), Relaxed);
+                queue.missed.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+impl Seat {
+    /// The next copy; nothing when there will never be one.
+    pub(crate) async fn next(&mut self) -> Option<Arc<TapCopy>> {
+        let copy = self.receiver.recv().await?;
+        self.queue.waiting_bytes.fetch_sub(copy.payload.len(), Relaxed);
+        Some(copy)
+    }
+
+    /// Events that it wished for and did not get.
+    pub(crate) fn missed(&self) -> u64 {
+        self.queue.missed.load(Relaxed) + self.desk.source.missed(self.number)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(place) = lock(&self.desk.seats).get_mut(self.number) {
+            *place = None;
+        }
+        self.desk.source.leave(self.number);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "tap_tests.rs"]
+mod tests;
