@@ -13,6 +13,11 @@ export function h(name, attributes = {}, ...children) {
   return element;
 }
 
+// Puts children in the place of what was there; what is nothing is left out.
+export function put(place, ...children) {
+  place.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+}
+
 export const section = (id) => document.getElementById(id);
 
 // Fills a section and shows it; nothing in it hides it.
@@ -32,6 +37,7 @@ const scaled = (value, unit, steps) => {
 };
 export const bytes = (value) => (value === null || value === undefined ? '–' : scaled(value, 'B', ['', 'k', 'M', 'G', 'T', 'P']));
 export const rate = (value) => (value === null || value === undefined ? '–' : `${bytes(value)}/s`);
+export const many = (value, name) => `${count(value)} ${name}${value === 1 ? '' : 's'}`;
 export const count = (value) => (value === null || value === undefined ? '–' : Number(value).toLocaleString('en-GB'));
 export const perSecond = (value) => `${value >= 100 || value === 0 ? count(Math.round(value)) : value.toPrecision(3)} /s`;
 export const percent = (share) => (share === null || share === undefined ? '–' : `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`);
@@ -90,7 +96,7 @@ export class Lines {
     this.chart.setOption({
       animation: false,
       grid: { left: 52, right: 14, top: 26, bottom: 24 },
-      legend: { top: 0, left: 0, itemHeight: 8, itemWidth: 14, textStyle: { color: colour('--soft'), fontSize: 11 } },
+      legend: { top: 0, left: 84, itemHeight: 8, itemWidth: 14, textStyle: { color: colour('--soft'), fontSize: 11 } },
       tooltip: {
         trigger: 'axis', backgroundColor: colour('--raised'), borderColor: colour('--line'), padding: [4, 8],
         textStyle: { color: colour('--text'), fontSize: 12 }, valueFormatter: (value) => `${Number(value).toFixed(1)} ${this.unit}`,

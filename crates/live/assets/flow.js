@@ -1,5 +1,5 @@
 // Where events are and how fast they go on: the headline, rates, volumes, the ledger, processors.
-import { Lines, bar, bytes, count, fill, h, percent, perSecond, rate, section, span, table, tile, toneAbove } from './draw.js';
+import { Lines, bar, bytes, count, fill, h, percent, perSecond, put, rate, section, span, table, tile, toneAbove } from './draw.js';
 
 const PAST_SECONDS = 600;
 const past = [];
@@ -38,7 +38,7 @@ export function headline(run, now) {
     h('p', { className: 'word' }, word), h('h1', {}, about), listens && h('h1', {}, listens),
     run?.error && h('p', { className: 'error' }, run.error));
   const active = now && ['recording', 'draining'].includes(run?.state);
-  section('headline').replaceChildren(verdict, active ? figures(now) : outcome(run));
+  put(section('headline'), verdict, active ? figures(now) : outcome(run));
   document.title = `${word.toLowerCase()} · keepup`;
 }
 
@@ -88,7 +88,7 @@ export function rates(now) {
   }
   const { flow, pool, margin } = now;
   const used = pool.used_bytes / Math.max(1, pool.bytes);
-  section('flow-facts').replaceChildren(
+  put(section('flow-facts'),
     h('h3', {}, `memory: ${bytes(pool.used_bytes)} of ${bytes(pool.bytes)} in use`), bar(used, toneAbove(used, 0.5, 0.9)),
     h('p', { className: 'note' }, `at most ${percent(pool.used_bytes_max / Math.max(1, pool.bytes))} so far; sources waited ${span(pool.wait_seconds)} for room`),
     margin && h('h3', {}, `${percent(margin.used)} of the qualified rate of ${rate(margin.qualified_bytes_per_second)}`),

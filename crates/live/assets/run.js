@@ -15,6 +15,7 @@ export function run(now) {
   buttons();
   const form = section('settings');
   form.closest('details').hidden = !now.controlled;
+  if (shownRevision === null && now.state === 'idle') form.closest('details').open = true;
   // What somebody is just writing stays.
   if (shownRevision !== now.revision && !form.contains(document.activeElement)) show(now);
 }
@@ -35,13 +36,14 @@ function buttons() {
 
 async function command(name) {
   const details = section('settings').closest('details');
-  if (name === 'configure' && !details.open && status.state !== 'sealed') details.open = true;
+  if (name === 'configure' && !details.open) { details.open = true; return; }
   const body = { revision: status.revision };
   if (name === 'configure') body.settings = settings();
   document.activeElement?.blur();
   section('run-error').textContent = '';
   const wrong = await send(name, body);
   section('run-error').textContent = wrong ?? '';
+  if (name === 'configure' && !wrong) details.open = false;
 }
 
 const number = (text) => (text.trim() === '' ? undefined : Number(text));

@@ -1,5 +1,5 @@
 // A qualification as it goes on: what is tried now, what held, what did not.
-import { bar, colour, count, fill, h, rate, section, span, table } from './draw.js';
+import { bar, colour, count, fill, h, put, rate, section, span, table } from './draw.js';
 
 let chart = null;
 document.addEventListener('themechange', () => { chart?.dispose(); chart = null; });
@@ -15,7 +15,7 @@ export function search(now) {
   const doing = h('div', {}, h('h3', {}, now.phase), now.estimate_seconds !== null && h('p', { className: 'note' }, `at most ${span(now.estimate_seconds)} to the end`),
     trial && h('p', {}, `${trial.label}: ${trial.bytes_per_second === null ? 'as fast as it goes' : rate(trial.bytes_per_second)} for ${span(trial.seconds)}`),
     trial && bar(passed), now.ceilings.map((one) => h('p', { className: 'note' }, `${one.what} alone: ${rate(one.bytes_per_second)}`)));
-  section('headline').replaceChildren(verdict, doing);
+  put(section('headline'), verdict, doing);
   if (!section('search-plot')) fill('search', h('div', { id: 'search-plot', className: 'plot' }), h('div', { id: 'search-table' }), h('div', { id: 'search-said' }));
   draw(now);
   const head = [{ name: 'trial' }, { name: 'asked', figures: true }, { name: 'durable', figures: true }, { name: 'for', figures: true }, { name: 'lost', figures: true }, { name: '' }];
@@ -33,7 +33,7 @@ function draw(now) {
   const axis = { axisLine: { lineStyle: { color: colour('--line') } }, axisLabel: { color: colour('--soft'), fontSize: 11 }, splitLine: { lineStyle: { color: colour('--grid') } }, nameTextStyle: { color: colour('--soft') } };
   const points = (passed) => now.trials.map((one, at) => [at + 1, one.asked_bytes_per_second / 1e6, one.passed]).filter((one) => one[2] === passed).map(([x, y]) => [x, y]);
   chart.setOption({
-    animation: false, grid: { left: 56, right: 14, top: 28, bottom: 34 }, legend: { top: 0, left: 0, textStyle: { color: colour('--soft'), fontSize: 11 } },
+    animation: false, grid: { left: 56, right: 14, top: 28, bottom: 34 }, legend: { top: 0, left: 84, textStyle: { color: colour('--soft'), fontSize: 11 } },
     xAxis: { ...axis, type: 'value', name: 'trial', nameLocation: 'middle', nameGap: 20, minInterval: 1, min: 0, splitLine: { show: false } },
     yAxis: { ...axis, type: 'value', name: 'MB/s', min: 0 },
     series: [

@@ -1,5 +1,5 @@
 // All streams at a glance, and any one of them in detail.
-import { bytes, colour, count, fill, h, perSecond, percent, rate, section, span } from './draw.js';
+import { bytes, colour, count, fill, h, many, perSecond, percent, rate, section, span } from './draw.js';
 import { View } from './view.js';
 
 const SILENT_SECONDS = 2;
@@ -35,7 +35,7 @@ export function streams(now) {
   if (sorted === 'trouble') order.sort((a, b) => troubles[b] - troubles[a] || now.streams.missing[b] - now.streams.missing[a] || a - b);
   if (!document.hidden) paint(now.streams, troubles);
   const bad = troubles.filter((one) => one >= 2).length;
-  section('streams-sum').textContent = `${count(cards.length)} streams, ${bad ? `${count(bad)} in trouble` : 'none in trouble'}, ${rate(median)} in the middle`;
+  section('streams-sum').textContent = `${many(cards.length, 'stream')}, ${bad ? `${count(bad)} in trouble` : 'none in trouble'}, ${rate(median)} in the middle`;
   worst(now.streams, troubles);
   detail();
 }
@@ -119,7 +119,7 @@ function detail(anew = false) {
     ['rate', `${rate(s.rate[at])}${s.events[at] ? `, ${perSecond(s.rate[at] / (s.bytes[at] / s.events[at] || 1))}` : ''}`],
     ['received', `${count(s.events[at])} events, ${bytes(s.bytes[at])}`],
     ['durable', `${count(s.durable_events[at])} events, ${percent(s.durable_events[at] / Math.max(1, s.events[at]))}`],
-    ['missing', `${count(s.missing[at])} events`], ['last heard', s.silent[at] < 0 ? 'never' : `${span(s.silent[at] / 10)} ago`],
+    ['missing', `${count(s.missing[at])} events`], ['last heard', s.silent[at] < 0 ? 'never' : s.silent[at] < 10 ? 'now' : `${span(s.silent[at] / 10)} ago`],
   ];
   section('stream-facts').replaceChildren(...facts.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
 }

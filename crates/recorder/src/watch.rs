@@ -15,7 +15,7 @@ use keepup_recording::id::Id;
 use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 
-use self::room::Rooms;
+use self::room::{Room, Rooms};
 use self::warnings::Warnings;
 use crate::Recorder;
 use crate::counters::{Counters, IntakeCounters, StreamCounters, VolumeCounters};
@@ -186,7 +186,24 @@ impl Watcher {
 
     fn volumes(&mut self, now_ns: u64, passed_s: f64) -> Vec<VolumeNow> {
         let counters = Arc::clone(&self.counters);
-        counters.volumes.iter().enumerate().map(|(at, v)| self.volume(at, v, now_ns, passed_s)).collect()
+        let volumes = counters.volumes.iter().enumerate();
+        let mut seen: Vec<(VolumeNow, Option<Room>)> = volumes
+            .map(|(at, v)| (self.volume(at, v, now_ns, passed_s), self.rooms.of(at, now_ns)))
+            .collect();
+        // What others write to the same file system fills it too.
+        let rates: Vec<(Option<u64>, f64)> = seen
+            .iter()
+            .map(|(volume, room)| (room.map(|room| room.device), volume.written_bytes_per_second))
+            .collect();
+        for (volume, room) in &mut seen {
+            let Some(room) = room else { continue };
+            let beside = rates.iter().filter(|(device, _)| *device == Some(room.device));
+            let rate: f64 = beside.map(|(_, rate)| rate).sum();
+            (volume.free_bytes, volume.total_bytes) = (Some(room.free_bytes), Some(room.total_bytes));
+            volume.full_in_seconds =
+                (rate > 0.0 && !self.is_kept_in_part).then(|| room.free_bytes as f64 / rate);
+        }
+        seen.into_iter().map(|(volume, _)| volume).collect()
     }
 
     fn volume(&mut self, at: usize, v: &VolumeCounters, now_ns: u64, passed_s: f64) -> VolumeNow {
@@ -194,10 +211,8 @@ impl Watcher {
         let now = VolumeBefore { written_bytes, full_ns };
         let before = std::mem::replace(&mut self.before.volumes[at], now);
         let rate = written_bytes.saturating_sub(before.written_bytes) as f64 / passed_s;
-        let room = self.rooms.of(at, now_ns);
         let oldest_ns = v.oldest_ns.load(Relaxed);
         let stalled_ns = if oldest_ns == 0 { 0 } else { now_ns.saturating_sub(oldest_ns) };
-        let full_in = room.filter(|_| rate > 0.0 && !self.is_kept_in_part);
         VolumeNow {
             path: self.directories.get(at).map_or("null".into(), |d| d.display().to_string()),
             written_bytes,
@@ -212,9 +227,7 @@ impl Watcher {
             segments: v.segments.load(Relaxed),
             rests: v.rests.load(Relaxed),
             failure: v.failure.get().cloned(),
-            free_bytes: room.map(|room| room.free_bytes),
-            total_bytes: room.map(|room| room.total_bytes),
-            full_in_seconds: full_in.map(|room| room.free_bytes as f64 / rate),
+            ..VolumeNow::default()
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A disk that does not answer holds up whoever asks, so a thread of its own asks, and what it last heard
 //! grows old.
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,8 @@ pub(super) struct Room {
     pub(super) free_bytes: u64,
     /// Size of the file system, in bytes.
     pub(super) total_bytes: u64,
+    /// Which file system: volumes may share one.
+    pub(super) device: u64,
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +98,9 @@ impl Asker {
 
     fn ask(&self, at: usize) {
         let Ok(space) = Space::of(&self.directories[at]) else { return };
-        let room = Room { free_bytes: space.free_bytes, total_bytes: space.total_bytes };
+        let Ok(found) = std::fs::metadata(&self.directories[at]) else { return };
+        let (free_bytes, total_bytes) = (space.free_bytes, space.total_bytes);
+        let room = Room { free_bytes, total_bytes, device: found.dev() };
         let mut rooms = self.heard.rooms.lock().unwrap_or_else(PoisonError::into_inner);
         rooms[at] = Some((self.clock.now_ns(), room));
     }
