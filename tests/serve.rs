@@ -63,7 +63,7 @@ fn results_and_recordings_are_served_and_nothing_changes() {
     let place = directory();
     let here = place.path();
     result(here, "fit", "qualify-v2.json");
-    result(here, "old", "disk-v3.json");
+    result(here, "old", "disk-v4.json");
     result(here, "new", "disk-v4.json");
     let mut recording = recorder(here, &["data/a", "data/b"], &[]);
     let to = recording.address().to_string();

@@ -44,12 +44,12 @@ function showResults(place, list, look) {
     h('label', {}, h('input', { type: 'checkbox', 'data-id': one.id, ariaLabel: `compare ${last(one.directory)}`, onchange: (event) => tick(one.id, event.target) }),
       link(`/results/${one.id}`, last(one.directory))),
     h('span', {}, word(one.answer, one.tone), one.interrupted ? ', stopped' : '', one.failure ? h('span', { className: 'error' }, `; ${one.failure}`) : null),
-    `${one.kind} ${one.workload}`, time(one.created), one.machine ?? '–',
+    one.workload.startsWith(one.kind) ? one.workload : `${one.kind} ${one.workload}`, time(one.created), one.machine ?? '–',
   ];
   const head = [{ name: 'result', className: 'path' }, { name: 'says' }, { name: 'of' }, { name: 'begun, UTC' }, { name: 'machine' }];
   compare.hidden = true;
   place.replaceChildren(
-    h('h3', {}, `${count(list.entries.length)} results`),
+    h('h3', {}, `Results: ${count(list.entries.length)}`),
     h('p', { className: 'row' }, hint, compare, h('button', { className: 'small', type: 'button', onclick: look }, 'Look again')),
     ...folded(list, head, row));
 }
@@ -65,7 +65,7 @@ function showRecordings(place, list, context) {
   ];
   const head = [{ name: 'recording', className: 'path' }, { name: 'is' }, { name: 'begun, UTC' }, { name: 'streams', figures: true },
     { name: 'events', figures: true }, { name: 'on disk', figures: true }, { name: 'missing', figures: true }];
-  place.replaceChildren(h('h3', {}, `${count(list.entries.length)} recordings`), ...folded(list, head, row));
+  place.replaceChildren(h('h3', {}, `Recordings: ${count(list.entries.length)}`), ...folded(list, head, row));
 }
 
 // A table of which the first rows are shown at once, and what is not in it.

@@ -116,8 +116,8 @@ pub(super) fn recording(directories: &[PathBuf]) -> Result<RecordingEntry, Recor
     Ok(RecordingEntry {
         id: manifest.recording.to_string(),
         name: manifest.name.clone(),
-        run: None,
-        metadata: Default::default(),
+        run: manifest.run,
+        metadata: manifest.metadata.clone(),
         created: rfc3339(manifest.created_unix_ns),
         state: stands,
         ended,

@@ -70,9 +70,9 @@ fn volume(root: &Path, of: &str, recording: Id, index: u32) -> Journal {
         created_unix_ns: 1_600_000_000_000_000_000 + u64::from(index),
         tool_version: "0.1.0".into(),
         keep: None,
-        run: Some(4),
-        metadata: [("sample".to_owned(), "quartz".to_owned())].into(),
+        run: Some(7),
         reductions: Vec::new(),
+        metadata: [("sample".to_owned(), "quartz <b>".to_owned())].into(),
     };
     fs::create_dir_all(root.join(of)).unwrap();
     let directory = manifest.create(&root.join(of)).unwrap();
@@ -197,6 +197,7 @@ fn volumes_of_a_recording_are_one_entry_and_its_state_follows_its_recorder() {
     assert_eq!((entry.state, entry.events), (RecordingState::BeingWritten, None));
     assert_eq!((entry.name.as_str(), entry.id), ("run", id.to_string()));
     assert_eq!(entry.directories.len(), 2);
+    assert_eq!((entry.run, entry.metadata["sample"].as_str()), (Some(7), "quartz <b>"));
     for journal in &mut journals {
         journal.append_durable(&end(true)).unwrap();
     }
