@@ -7,6 +7,7 @@ mod check;
 
 use serde::{Deserialize, Serialize};
 
+use crate::reduction::Reduction;
 use crate::units::{ByteRate, Bytes, EventRate, Share, Span};
 pub use check::Invalid;
 
@@ -47,6 +48,8 @@ pub struct Profile {
     pub block: Bytes,
     /// Size of one file of blocks.
     pub segment: Bytes,
+    /// What is done to events before they are written.
+    pub reductions: Vec<Reduction>,
     /// Rate at which durable data is read out while recording goes on.
     pub drain: Option<ByteRate>,
     /// Highest rate without loss over required rate, at least.
@@ -83,7 +86,7 @@ pub enum EventSize {
 }
 
 /// Type of one element of an event that is an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Element {
@@ -168,11 +171,12 @@ impl Profile {
     }
 
     /// The same detector with events of `size`, opaque bytes, at the same rate of events; what must hold an
-    /// event grows with it.
+    /// event grows with it. Opaque bytes cannot be reduced.
     #[must_use]
     pub fn with_events_of(mut self, size: Bytes) -> Self {
         self.event = EventSize::Fixed(size);
         (self.element, self.shape) = (None, Vec::new());
+        self.reductions.clear();
         // Of the simulated source, an event takes a little more than its payload.
         self.buffer = self.buffer.max(Bytes(size.0.saturating_mul(2)));
         self.segment = self.segment.max(size);
@@ -243,6 +247,23 @@ impl Element {
             Self::U32 | Self::I32 | Self::F32 => 4,
             Self::U64 | Self::I64 | Self::F64 => 8,
         }
+    }
+}
+
+impl std::fmt::Display for Element {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::U8 => "u8",
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        })
     }
 }
 

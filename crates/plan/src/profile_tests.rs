@@ -193,3 +193,28 @@ fn a_profile_that_is_resized_can_still_be() {
         "one stream cannot fill three volumes"
     );
 }
+
+#[test]
+fn reductions_are_checked_against_the_events() {
+    let reduced = |event: &str, reduce: &str| {
+        let text = format!("name = \"a\"\ntitle = \"t\"\n{event}\n[source]\nrate = \"1 /s\"\n{reduce}");
+        crate::parse(&text, "a.toml", &|name| unreachable!("{name}"))
+    };
+    let array = "[event]\nelement = \"i16\"\nshape = [64]";
+    let spectrum = "[[reduce]]\nstreams = \"0-3\"\nsteps = [\"spectrum\", \"lz4\"]\nkeep = \"both\"";
+    let profile = reduced(array, spectrum).unwrap();
+    assert_eq!(profile.reductions[0].to_string(), "streams=0-3 keep=both: spectrum window=none | lz4");
+    let again = crate::parse(&profile.to_toml(), "a.toml", &|name| unreachable!("{name}")).unwrap();
+    assert_eq!(again.reductions, profile.reductions);
+    assert!(profile.with_events_of(Bytes(100)).reductions.is_empty());
+    for (event, reduce, why) in [
+        ("[event]\nsize = \"1 kB\"", spectrum, "event.shape"),
+        (array, "[[reduce]]\nsteps = [\"bin by=3\"]", "3 does not divide 64"),
+        (array, "[[reduce]]\nsteps = [\"fft\"]", "no step"),
+        (array, "[[reduce]]\nsteps = [\"lz4\"]\n[[reduce]]\nsteps = [\"lz4\"]", "two reductions"),
+        (array, "[[reduce]]\nsteps = [\"lz4\"]\nkeep = \"raw\"", "raw"),
+    ] {
+        let told = reduced(event, reduce).unwrap_err().to_string();
+        assert!(told.contains(why), "{reduce}: {told}");
+    }
+}

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{Burst, Element, EventSize, Invalid, Placement, Profile, Reference, Transport};
+use crate::reduction::{ReduceTable, Reduction};
 use crate::units::{ByteRate, Bytes, EventRate, Share, Span};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -18,6 +19,8 @@ pub(crate) struct ProfileFile {
     record: RecordTable,
     #[serde(skip_serializing_if = "DrainTable::is_empty")]
     drain: DrainTable,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reduce: Vec<ReduceTable>,
     require: RequireTable,
     reference: Vec<Reference>,
 }
@@ -111,6 +114,8 @@ impl ProfileFile {
     /// Fills in the defaults. The result is complete, not yet validated.
     pub(crate) fn into_profile(self) -> Result<Profile, Invalid> {
         let Self { event, source, record, require, .. } = self;
+        let reductions = self.reduce.iter().map(Reduction::from_table).collect::<Result<_, _>>();
+        let reductions = reductions.map_err(|reason| Invalid { key: "reduce", reason })?;
         Ok(Profile {
             name: self.name.ok_or_else(|| missing("name"))?,
             title: self.title.ok_or_else(|| missing("title"))?,
@@ -129,6 +134,7 @@ impl ProfileFile {
             placement: record.placement.unwrap_or(Placement::Free),
             block: record.block.unwrap_or(default::BLOCK),
             segment: record.segment.unwrap_or(default::SEGMENT),
+            reductions,
             drain: self.drain.rate,
             headroom: require.headroom.unwrap_or(default::HEADROOM),
             cpu_free: require.cpu_free.unwrap_or_default(),
@@ -215,6 +221,7 @@ impl From<&Profile> for ProfileFile {
                 segment: Some(profile.segment),
             },
             drain: DrainTable { rate: profile.drain },
+            reduce: profile.reductions.iter().map(Reduction::table).collect(),
             require: RequireTable {
                 headroom: Some(profile.headroom),
                 cpu_free: Some(profile.cpu_free),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Burst, EventSize, Placement, Profile};
+use crate::reduction::{Samples, check_apart};
 use crate::units::Bytes;
 
 /// Largest event, as the recorder takes one into memory whole.
@@ -43,6 +44,7 @@ impl Profile {
         self.check_source()?;
         self.check_burst()?;
         self.check_record()?;
+        self.check_reductions()?;
         self.check_requirements()?;
         self.check_run()
     }
@@ -165,6 +167,19 @@ impl Profile {
         if self.segment < needed {
             let reason = format!("{} does not hold a block of {}", self.segment.binary(), needed.binary());
             return refuse("record.segment", reason);
+        }
+        Ok(())
+    }
+
+    fn check_reductions(&self) -> Result<(), Invalid> {
+        let invalid = |reason: String| Invalid { key: "reduce", reason };
+        check_apart(&self.reductions).map_err(invalid)?;
+        for reduction in &self.reductions {
+            let (Some(element), false) = (self.element, self.shape.is_empty()) else {
+                return refuse("reduce", "it needs event.element and event.shape");
+            };
+            let samples = Samples { element, shape: self.shape.clone(), compressed: false };
+            reduction.output(&samples).map_err(|error| invalid(error.to_string()))?;
         }
         Ok(())
     }
