@@ -14,6 +14,7 @@ mod intake;
 mod keeper;
 mod link;
 mod placement;
+pub mod reduce;
 pub mod report;
 pub mod run;
 mod switches;

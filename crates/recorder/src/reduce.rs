@@ -1,0 +1,115 @@
+//! Reduction of events before they are written: steps as pure functions on one event, and the threads that
+//! apply them to blocks.
+//!
+//! Samples are little-endian on the way in and out. Invariants: an event becomes exactly one event; what is
+//! computed depends on that event alone; after the first event of a kind nothing is allocated.
+mod bin;
+mod bitshuffle;
+mod compress;
+mod decimate;
+mod sample;
+mod spectrum;
+mod threshold;
+
+use keepup_plan::Element;
+use keepup_plan::reduction::{Samples, Step, StepError};
+
+use self::sample::by_element;
+
+/// One step, made ready for events of one kind.
+pub trait Kernel: Send {
+    /// Writes what `event` becomes to the front of `output` and returns its bytes; nothing when `event` has
+    /// another length than this was made for, or `output` has no room.
+    fn run(&mut self, event: &[u8], output: &mut [u8]) -> Option<usize>;
+}
+
+/// All steps of a reduction, made ready for events of one kind.
+pub struct Chain {
+    kernels: Vec<Box<dyn Kernel>>,
+    /// What lies between two steps, in turn.
+    between: [Vec<u8>; 2],
+    output_bytes_max: usize,
+}
+
+impl Chain {
+    /// Makes tables and memory for events of the kind `input`.
+    ///
+    /// # Errors
+    /// A step cannot take what comes to it.
+    pub fn new(steps: &[Step], input: &Samples) -> Result<Self, StepError> {
+        let (mut samples, mut between_bytes) = (input.clone(), 0);
+        let mut kernels = Vec::with_capacity(steps.len());
+        for step in steps {
+            let output = step.output(&samples)?;
+            kernels.push(kernel(step, &samples, &output));
+            between_bytes = between_bytes.max(bytes_max(&output));
+            samples = output;
+        }
+        let between_bytes = if steps.len() > 1 { between_bytes } else { 0 };
+        Ok(Self {
+            kernels,
+            between: [vec![0; between_bytes], vec![0; between_bytes]],
+            output_bytes_max: bytes_max(&samples),
+        })
+    }
+
+    /// Most bytes that an event can become.
+    pub fn output_bytes_max(&self) -> usize {
+        self.output_bytes_max
+    }
+
+    /// Writes what `event` becomes to the front of `output` and returns its bytes; nothing when `event` has
+    /// another length than this was made for, or `output` has no room.
+    pub fn run(&mut self, event: &[u8], output: &mut [u8]) -> Option<usize> {
+        let (last, others) = self.kernels.split_last_mut()?;
+        let [front, back] = &mut self.between;
+        let mut bytes = None;
+        for kernel in others {
+            bytes = Some(match bytes {
+                None => kernel.run(event, front)?,
+                Some(bytes) => {
+                    let made = kernel.run(front.get(..bytes)?, back)?;
+                    std::mem::swap(front, back);
+                    made
+                }
+            });
+        }
+        match bytes {
+            None => last.run(event, output),
+            Some(bytes) => last.run(front.get(..bytes)?, output),
+        }
+    }
+}
+
+/// Most bytes of one event of this kind, compressed or not.
+pub(crate) fn bytes_max(samples: &Samples) -> usize {
+    let bytes = samples.bytes().unwrap_or(0) as usize;
+    if samples.compressed { compress::bytes_max(bytes, samples.element.bytes() as usize) } else { bytes }
+}
+
+fn kernel(step: &Step, input: &Samples, output: &Samples) -> Box<dyn Kernel> {
+    let last = |samples: &Samples| samples.shape.last().copied().unwrap_or(1) as usize;
+    let bytes = bytes_max(input);
+    match *step {
+        Step::Decimate { by } => {
+            let (row, by) = (last(input), by as usize);
+            by_element!(input.element, T => Box::new(decimate::Decimate::<T>::new(bytes, row, by)))
+        }
+        Step::Bin { rows, columns } => {
+            let cut = bin::Cut { bytes, row: last(input), rows: rows as usize, columns: columns as usize };
+            bin::bin(input.element, output.element, cut)
+        }
+        Step::Threshold { at } => {
+            by_element!(input.element, T => Box::new(threshold::Threshold::<T>::new(bytes, at)))
+        }
+        Step::Spectrum { window, size } => {
+            let size = size.map_or(last(input), |size| size as usize);
+            by_element!(input.element, T => Box::new(spectrum::Spectrum::<T>::new(bytes, size, window)))
+        }
+        Step::Lz4 => Box::new(compress::Compress::new(bytes, input.element.bytes() as usize)),
+    }
+}
+
+#[cfg(test)]
+#[path = "reduce/reduce_tests.rs"]
+mod tests;
