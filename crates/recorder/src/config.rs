@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keepup_plan::reduction::{Reduction, check_apart};
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
 use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_recording::seal::SegmentIndex;
@@ -20,6 +21,9 @@ pub const CONNECTIONS_MAX: usize = 1024;
 pub const EVENT_BYTES_MAX: u64 = 512 << 20;
 /// Block size below which many streams do not push it, in bytes.
 pub const BLOCK_BYTES_MIN: usize = 64 << 10;
+
+/// Most threads that reduce.
+const REDUCE_THREADS_MAX: usize = 256;
 
 /// Segments that a recording that is kept in part has room for on each volume, at least: the one being
 /// written, the next one, and two that are sealed.
@@ -57,6 +61,10 @@ pub struct RecorderConfig {
     pub seal_after: Duration,
     /// Pause between two flushes of a volume to stable storage.
     pub sync_every: Duration,
+    /// What is done to events before they are written.
+    pub reductions: Vec<Reduction>,
+    /// Threads that do it.
+    pub reduce_threads: usize,
     /// Blocks under way per volume; more of them where they are smaller than `block_bytes`.
     pub depth: usize,
     /// How blocks are written.
@@ -98,6 +106,8 @@ impl RecorderConfig {
             event_bytes_max: EVENT_BYTES_MAX,
             seal_after: Duration::from_millis(200),
             sync_every: Duration::from_millis(500),
+            reductions: Vec::new(),
+            reduce_threads: 1,
             depth: 8,
             engine: EngineChoice::Auto,
             cpus: Vec::new(),
@@ -119,6 +129,11 @@ impl RecorderConfig {
             Target::Volumes(volumes) => volumes.len(),
             Target::Null => 1,
         }
+    }
+
+    /// Threads that reduce: none when nothing is to be reduced.
+    pub fn reducers(&self) -> usize {
+        if self.reductions.is_empty() { 0 } else { self.reduce_threads }
     }
 
     /// Refuses settings that cannot work.
@@ -151,6 +166,11 @@ impl RecorderConfig {
                  volume\nhint: a smaller --segment",
                 self.segment_bytes
             ));
+        }
+        check_apart(&self.reductions).map_err(|what| RecorderError::Config { what })?;
+        if !(1..=REDUCE_THREADS_MAX).contains(&self.reduce_threads) {
+            let threads = self.reduce_threads;
+            return refuse(format!("{threads} threads that reduce are not 1 to {REDUCE_THREADS_MAX}"));
         }
         if !(1..=1024).contains(&self.depth) {
             return refuse(format!("a depth of {} is not between 1 and 1024", self.depth));

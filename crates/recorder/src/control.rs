@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keepup_measure::clock::Clock;
+use keepup_plan::reduction::Reduction;
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
@@ -22,6 +23,7 @@ use crate::config::Target;
 use crate::counters::Counters;
 use crate::intake::{Intake, IntakeParts, IntakeReport};
 use crate::keeper::{Place, Retention};
+use crate::reduce::worker;
 use crate::report::{Ended, RecordReport, ThreadCpu, VolumeReport};
 use crate::switches::Switches;
 use crate::tap::Tap;
@@ -41,6 +43,7 @@ pub struct Recorder {
     pool_note: Option<&'static str>,
     is_kept_in_part: bool,
     intake: Threaded<IntakeReport>,
+    reducers: Vec<Threaded<()>>,
     volumes: Vec<VolumeThreads>,
     made: Vec<Made>,
 }
@@ -67,7 +70,7 @@ impl Recorder {
         let pool = Pool::new(config.pool_bytes)?;
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
         let pool_note = pool.page_kind().note();
-        let counters = Arc::new(Counters::new(config.volumes()));
+        let counters = Arc::new(Counters::new(config.volumes(), config.reducers()));
         let (switches, waker) = (Arc::new(Switches::default()), Waker::new()?);
         let mut recorder = Unfinished { recording, made: Vec::new(), volumes: Vec::new() };
         let places = recorder.make_places(&config, clock.as_ref())?;
@@ -86,6 +89,7 @@ impl Recorder {
             links.push(link);
             recorder.volumes.push(threads);
         }
+        let (to_reducers, reducers) = worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
         let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
         let tap = config.tap.as_ref().map(Tap::attach).transpose()?;
         let parts = IntakeParts {
@@ -98,6 +102,7 @@ impl Recorder {
             switches: Arc::clone(&switches),
             pool,
             links,
+            reducers: to_reducers,
             counters: Arc::clone(&counters),
         };
         let intake = spawn("ku-intake".into(), cpus, move || match Intake::new(parts) {
@@ -116,6 +121,7 @@ impl Recorder {
             pool_note,
             is_kept_in_part,
             intake,
+            reducers,
             volumes,
             made,
         })
@@ -207,7 +213,7 @@ impl Recorder {
     pub fn join(self) -> Result<RecordReport, RecorderError> {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
-        let Joined { intake, intake_cpu, volumes } = self.join_threads()?;
+        let Joined { intake, intake_cpu, reducers_cpu, volumes } = self.join_threads()?;
         let mut incidents = intake.incidents;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
         let master = match write_master(&directories) {
@@ -227,6 +233,7 @@ impl Recorder {
             pool_bytes_used_max: figures.pool_bytes_used_max.load(Ordering::Relaxed),
             pool_pages,
             intake_cpu,
+            reducers_cpu,
             pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
             stalls: counters.stalls(),
             elapsed_ns: intake.elapsed_ns,
@@ -244,6 +251,10 @@ impl Recorder {
                 return Err(e);
             }
         };
+        let mut reducers_cpu = Vec::new();
+        for reducer in self.reducers {
+            reducers_cpu.push(joined("ku-reduce", reducer)?.1);
+        }
         let mut volumes = Vec::new();
         for threads in self.volumes {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
@@ -266,7 +277,7 @@ impl Recorder {
                 cpu,
             });
         }
-        Ok(Joined { intake, intake_cpu, volumes })
+        Ok(Joined { intake, intake_cpu, reducers_cpu, volumes })
     }
 }
 
@@ -274,6 +285,7 @@ impl Recorder {
 struct Joined {
     intake: IntakeReport,
     intake_cpu: ThreadCpu,
+    reducers_cpu: Vec<ThreadCpu>,
     volumes: Vec<VolumeReport>,
 }
 
@@ -394,6 +406,7 @@ fn manifest(
         keep: config.keep,
         run: config.run,
         metadata: config.metadata.clone(),
+        reductions: config.reductions.iter().map(Reduction::to_string).collect(),
     }
 }
 

@@ -120,11 +120,11 @@ pub struct VolumeCounters {
     pub written_bytes: AtomicU64,
     /// Events in those.
     pub written_events: AtomicU64,
-    /// Payload bytes in those.
+    /// Payload bytes of those, as the source sent them.
     pub written_payload_bytes: AtomicU64,
     /// Events on stable storage.
     pub durable_events: AtomicU64,
-    /// Payload bytes on stable storage.
+    /// Payload bytes of those, as the source sent them.
     pub durable_payload_bytes: AtomicU64,
     /// Time with at least one write under way, in nanoseconds.
     pub busy_ns: AtomicU64,
@@ -153,6 +153,21 @@ pub struct VolumeCounters {
     pub failure: OnceLock<String>,
 }
 
+/// Figures of one thread that reduces.
+#[derive(Debug, Default)]
+pub struct ReducerCounters {
+    /// Payload bytes handed to it.
+    pub handed_bytes: AtomicU64,
+    /// Payload bytes of the events that it reduced.
+    pub input_bytes: AtomicU64,
+    /// Payload bytes that they became.
+    pub output_bytes: AtomicU64,
+    /// Events reduced.
+    pub events: AtomicU64,
+    /// Time in which it had something to do, in nanoseconds.
+    pub busy_ns: AtomicU64,
+}
+
 /// All figures of one recording.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -160,15 +175,18 @@ pub struct Counters {
     pub intake: IntakeCounters,
     /// One per volume.
     pub volumes: Vec<VolumeCounters>,
+    /// One per thread that reduces.
+    pub reducers: Vec<ReducerCounters>,
     /// One per stream.
     pub streams: StreamTable,
 }
 
 impl Counters {
-    pub(crate) fn new(volumes: usize) -> Self {
+    pub(crate) fn new(volumes: usize, reducers: usize) -> Self {
         Self {
             intake: IntakeCounters::default(),
             volumes: (0..volumes).map(|_| VolumeCounters::default()).collect(),
+            reducers: (0..reducers).map(|_| ReducerCounters::default()).collect(),
             streams: StreamTable::default(),
         }
     }

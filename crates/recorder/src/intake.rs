@@ -7,6 +7,7 @@ mod accept;
 mod answer;
 mod connection;
 mod receive;
+mod reduction;
 mod store;
 mod stream;
 mod volumes;
@@ -30,6 +31,7 @@ use self::volumes::Volumes;
 use crate::config::RecorderConfig;
 use crate::counters::{Counters, add, raise};
 use crate::keeper::Conclusion;
+use crate::reduce::worker::ReducerLink;
 use crate::report::{Ended, Incidents};
 use crate::switches::Switches;
 use crate::tap::TapInlet;
@@ -59,6 +61,7 @@ pub(crate) struct IntakeParts {
     pub(crate) switches: Arc<Switches>,
     pub(crate) pool: Pool,
     pub(crate) links: Vec<VolumeLink>,
+    pub(crate) reducers: Vec<ReducerLink>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) tap: Option<TapInlet>,
 }
@@ -103,7 +106,7 @@ impl Intake {
             Arc::clone(&parts.clock),
             parts.config.slow_after,
         );
-        let mut store = Store::new(&parts.config, parts.pool, volumes, Arc::clone(&parts.counters));
+        let mut store = Store::new(&parts.config, parts.pool, volumes, parts.reducers, Arc::clone(&parts.counters));
         parts.tap.into_iter().for_each(|inlet| store.tap(inlet));
         let now_ns = parts.clock.now_ns();
         Ok(Self {
@@ -193,7 +196,7 @@ impl Intake {
         self.waker.want_nudge(hurry);
         if hurry {
             self.store.volumes.nudge();
-            if !self.store.volumes.is_silent() {
+            if !self.store.is_silent() {
                 timeout_ns = 0;
             }
         }
@@ -328,7 +331,7 @@ impl Intake {
                 for &slot in &connection.slots {
                     self.store.seal(slot);
                 }
-                self.store.volumes.flush();
+                self.store.flush();
                 connection.phase = Phase::Ending;
                 self.answers_due = true;
                 Ok(())
@@ -342,7 +345,7 @@ impl Intake {
         for slot in 0..self.store.streams.len() {
             self.store.seal(slot);
         }
-        self.store.volumes.flush();
+        self.store.flush();
         while !self.store.is_settled() && !self.store.volumes.is_closed() {
             self.sleep_for_reports();
         }
@@ -353,22 +356,18 @@ impl Intake {
                 Ended::Stopped => "stopped".into(),
                 Ended::VolumesFailed(why) => why.clone(),
             },
-            streams: self
-                .store
-                .streams
-                .iter()
-                .map(|s| (s.info.id, s.ledger.received, s.ledger.durable))
-                .collect(),
+            streams: self.store.ends(),
         };
         self.store.volumes.conclude(&conclusion);
+        self.store.reductions.close();
         self.store.volumes.close();
         while !self.store.volumes.is_closed() {
             self.sleep_for_reports();
         }
         self.farewell(&ended);
         let elapsed_ns = self.first_event_ns.map_or(0, |first| self.last_durable_ns.saturating_sub(first));
-        let streams = self.store.streams.into_iter().map(|s| (s.info.id, s.ledger)).collect();
-        IntakeReport { ledger: Ledger { streams }, incidents: self.store.incidents, ended, elapsed_ns }
+        let ledger = self.store.ledger();
+        IntakeReport { ledger, incidents: self.store.incidents, ended, elapsed_ns }
     }
 
     fn sleep_for_reports(&mut self) {

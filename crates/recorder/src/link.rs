@@ -2,11 +2,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use keepup_recording::layout::{BlockHeader, ChannelBytes};
+use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR};
 use keepup_recording::seal::EventMark;
-use keepup_stream::ledger::LossCause;
+use keepup_stream::ledger::{Count, LossCause};
 use keepup_sys::pool::Block;
 use keepup_sys::waker::Waker;
+
+/// Where the first message header of a block begins.
+pub(crate) const MESSAGES_START: usize = SECTOR - MESSAGE_HEADER;
 
 /// A block that is complete but for what only its segment knows.
 #[derive(Debug)]
@@ -30,15 +33,18 @@ pub(crate) struct SealedMeta {
     pub(crate) slot: usize,
     /// Its events, for the segment's index.
     pub(crate) events: Arc<Vec<EventMark>>,
+    /// The received events that are accounted for with it: those in it, or those it was made of; none where
+    /// another block accounts for them.
+    pub(crate) accounts_for: Count,
 }
 
 /// What a writer tells the intake.
 #[derive(Debug)]
 pub(crate) enum FromWriter {
     /// The kernel confirmed a block; its memory comes back.
-    Written { block: Block, slot: usize, events: u64, payload_bytes: u64, bytes: usize },
-    /// A block is on stable storage.
-    Durable { slot: usize, stream_block: u64, events: u64, payload_bytes: u64 },
+    Written { block: Block, slot: usize, accounts_for: Count, bytes: usize },
+    /// A block is on stable storage; `stored` is what lies there.
+    Durable { slot: usize, stream_block: u64, accounts_for: Count, stored: Count },
     /// The volume cannot take this block: place it elsewhere.
     Returned(Sealed),
     /// A block was confirmed as written but could not be made durable.

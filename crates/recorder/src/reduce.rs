@@ -10,6 +10,7 @@ mod decimate;
 mod sample;
 mod spectrum;
 mod threshold;
+pub(crate) mod worker;
 
 use keepup_plan::Element;
 use keepup_plan::reduction::{Samples, Step, StepError};

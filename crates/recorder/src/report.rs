@@ -104,6 +104,8 @@ pub struct RecordReport {
     pub pool_pages: String,
     /// The intake's CPU.
     pub intake_cpu: ThreadCpu,
+    /// CPU of the threads that reduce; none where nothing is reduced.
+    pub reducers_cpu: Vec<ThreadCpu>,
     /// Time in which some connection waited for a free block, in nanoseconds.
     pub pool_wait_ns: u64,
     /// The longest of each stage.
@@ -150,8 +152,13 @@ impl RecordReport {
 
     /// Whether everything received is durable and the recording ended by itself or on request.
     pub fn is_whole(&self) -> bool {
-        let total = self.ledger.total();
-        !matches!(self.ended, Ended::VolumesFailed(_)) && total.received == total.durable
+        !matches!(self.ended, Ended::VolumesFailed(_)) && self.ledger.is_whole()
+    }
+
+    /// CPU of every thread of the data path.
+    pub fn threads(&self) -> impl Iterator<Item = &ThreadCpu> {
+        let volumes = self.volumes.iter().map(|volume| &volume.cpu);
+        std::iter::once(&self.intake_cpu).chain(&self.reducers_cpu).chain(volumes)
     }
 
     /// Events missing for other reasons than the source's own declared losses.

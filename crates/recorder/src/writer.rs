@@ -19,7 +19,7 @@ use keepup_measure::histogram::Latency;
 use keepup_recording::id::Id;
 use keepup_recording::layout::{SECTOR, put_block_sector};
 use keepup_recording::seal::{SEGMENT_EVENTS_MAX, SegmentIndex};
-use keepup_stream::ledger::LossCause;
+use keepup_stream::ledger::{Count, LossCause};
 use keepup_sys::engine::{BlockEngine, Completion, FileSlot};
 use keepup_sys::waker::Waker;
 
@@ -391,20 +391,13 @@ impl Writer {
 
     fn report_written(&mut self) {
         while let Some(sealed) = self.order.next_written() {
-            let header = &sealed.meta.header;
-            let (events, payload_bytes) = (u64::from(header.event_count), header.payload_bytes);
+            let accounts_for = sealed.meta.accounts_for;
             let counters = &self.parts.counters.volumes[self.parts.volume];
             add(&counters.written_bytes, sealed.meta.bytes as u64);
-            add(&counters.written_events, events);
-            add(&counters.written_payload_bytes, payload_bytes);
+            add(&counters.written_events, accounts_for.events);
+            add(&counters.written_payload_bytes, accounts_for.bytes);
             let (slot, bytes) = (sealed.meta.slot, sealed.meta.bytes);
-            self.outgoing.push_back(FromWriter::Written {
-                block: sealed.block,
-                slot,
-                events,
-                payload_bytes,
-                bytes,
-            });
+            self.outgoing.push_back(FromWriter::Written { block: sealed.block, slot, accounts_for, bytes });
         }
     }
 
@@ -493,12 +486,12 @@ impl Writer {
     }
 
     fn push_durable(&mut self, meta: &crate::link::SealedMeta) {
-        let header = &meta.header;
-        let (events, payload_bytes) = (u64::from(header.event_count), header.payload_bytes);
-        add(&self.counters().durable_events, events);
-        add(&self.counters().durable_payload_bytes, payload_bytes);
-        let stream_block = header.stream_block;
-        self.outgoing.push_back(FromWriter::Durable { slot: meta.slot, stream_block, events, payload_bytes });
+        let (header, accounts_for) = (&meta.header, meta.accounts_for);
+        add(&self.counters().durable_events, accounts_for.events);
+        add(&self.counters().durable_payload_bytes, accounts_for.bytes);
+        let (slot, stream_block) = (meta.slot, header.stream_block);
+        let stored = Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
+        self.outgoing.push_back(FromWriter::Durable { slot, stream_block, accounts_for, stored });
     }
 
     /// Tells the intake what happened, as far as there is room.

@@ -159,6 +159,7 @@ pub fn manifest(volumes: Vec<PathBuf>, volume_index: u32) -> Manifest {
         keep: None,
         run: None,
         metadata: Default::default(),
+        reductions: Vec::new(),
     }
 }
 

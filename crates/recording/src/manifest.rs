@@ -65,6 +65,9 @@ pub struct Manifest {
     /// What the recording carries along, as sample or operator.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+    /// What was done to events before they were written, as it was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reductions: Vec<String>,
 }
 
 impl Manifest {

@@ -1,7 +1,8 @@
 //! The ledger: where each event of each stream went, with every gap and its cause.
 //!
 //! Invariant of a complete ledger, per stream: due = sent + lost at source = received + gaps before receipt;
-//! received = written + gaps after receipt; written = durable. `Ledger::balance` says what does not hold.
+//! received = written + gaps after receipt; written = durable; received = durable or lost in reduced form, where
+//! there is one. `Ledger::balance` says what does not hold.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,11 +77,13 @@ pub enum LossCause {
     SpaceExhausted,
     /// The recorder was cut off before they were durable, as by a loss of power; they may never have arrived.
     CutOff,
+    /// They were received, but what was to be made of them could not be made.
+    NotReduced,
 }
 
 impl LossCause {
     /// All causes.
-    pub const ALL: [LossCause; 7] = [
+    pub const ALL: [LossCause; 8] = [
         LossCause::Source,
         LossCause::SequenceGap,
         LossCause::ConnectionLost,
@@ -88,11 +91,12 @@ impl LossCause {
         LossCause::VolumeFailed,
         LossCause::SpaceExhausted,
         LossCause::CutOff,
+        LossCause::NotReduced,
     ];
 
     /// Whether such events had been received (and counted as received) before they were lost.
     pub fn is_after_receipt(self) -> bool {
-        matches!(self, LossCause::VolumeFailed | LossCause::SpaceExhausted)
+        matches!(self, LossCause::VolumeFailed | LossCause::SpaceExhausted | LossCause::NotReduced)
     }
 }
 
@@ -106,6 +110,7 @@ impl fmt::Display for LossCause {
             LossCause::VolumeFailed => "volume failed",
             LossCause::SpaceExhausted => "space exhausted",
             LossCause::CutOff => "recorder cut off",
+            LossCause::NotReduced => "not reduced",
         })
     }
 }
@@ -124,7 +129,20 @@ pub struct Gap {
     pub cause: LossCause,
 }
 
-/// Where the events of one stream went.
+/// What became of the events of a stream that is reduced before it is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reduced {
+    /// Events that are durable in their reduced form, with the bytes that they have there.
+    pub durable: Count,
+    /// Events received whose reduced form was lost.
+    pub lost_events: u64,
+    /// Whether what was received is kept beside it.
+    pub raw_kept: bool,
+}
+
+/// Where the events of one stream went. Bytes are those that the source sent, also where less was written:
+/// `reduced` has what lies on the volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamLedger {
@@ -138,6 +156,9 @@ pub struct StreamLedger {
     pub written: Count,
     /// Durable: flushed to the medium.
     pub durable: Count,
+    /// What it became, where it is reduced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduced: Option<Reduced>,
     /// The first [`MAX_GAPS_KEPT`] gaps.
     pub gaps: Vec<Gap>,
     /// Missing events by cause, of all gaps, listed or not.
@@ -154,6 +175,21 @@ impl StreamLedger {
         }
     }
 
+    /// Whether everything received is durable, reduced where it is to be.
+    pub fn is_whole(&self) -> bool {
+        let reduced = self.reduced.is_none_or(|reduced| reduced.durable.events == self.received.events);
+        self.received == self.durable && reduced
+    }
+
+    /// Payload that lies on the volumes.
+    pub fn stored(&self) -> Count {
+        match self.reduced {
+            None => self.durable,
+            Some(Reduced { durable, raw_kept: false, .. }) => durable,
+            Some(Reduced { durable, raw_kept: true, .. }) => self.durable + durable,
+        }
+    }
+
     fn gap_events_where(&self, chosen: impl Fn(LossCause) -> bool) -> u64 {
         let chosen = self.gap_events.iter().filter(|(cause, _)| chosen(**cause));
         chosen.fold(0, |sum, (_, events)| sum.saturating_add(*events))
@@ -165,6 +201,12 @@ impl StreamLedger {
         self.received += other.received;
         self.written += other.written;
         self.durable += other.durable;
+        if let Some(other) = other.reduced {
+            let reduced = self.reduced.get_or_insert_default();
+            reduced.durable += other.durable;
+            reduced.lost_events = reduced.lost_events.saturating_add(other.lost_events);
+            reduced.raw_kept |= other.raw_kept;
+        }
         for (cause, events) in &other.gap_events {
             let total = self.gap_events.entry(*cause).or_default();
             *total = total.saturating_add(*events);
@@ -194,6 +236,10 @@ impl StreamLedger {
             ),
             ("events written", self.written.events, "durable", self.durable.events),
         ];
+        let reduced = self.reduced.map(|reduced| {
+            let kept = reduced.durable.events.saturating_add(reduced.lost_events);
+            ("events received", received.events, "durable or lost in their reduced form", kept)
+        });
         // Bytes of missing events are not known to the receiver, so bytes are compared where none is missing.
         let all_arrived = before == self.lost_at_source.events;
         let bytes = [
@@ -203,7 +249,7 @@ impl StreamLedger {
         ];
         let bytes = bytes.into_iter().filter(|row| row.0).map(|(_, l, left, r, right)| (l, left, r, right));
         let (left_is, left, right_is, right) =
-            events.into_iter().chain(bytes).find(|(_, left, _, right)| left != right)?;
+            events.into_iter().chain(reduced).chain(bytes).find(|(_, left, _, right)| left != right)?;
         Some(Imbalance { stream: 0, left_is, left, right_is, right })
     }
 }
@@ -240,6 +286,16 @@ impl Ledger {
             total.add(stream);
         }
         total
+    }
+
+    /// Payload that lies on the volumes, of all streams.
+    pub fn stored(&self) -> Count {
+        self.streams.values().fold(Count::default(), |sum, stream| sum + stream.stored())
+    }
+
+    /// Whether everything received is durable, reduced where it is to be.
+    pub fn is_whole(&self) -> bool {
+        self.streams.values().all(StreamLedger::is_whole)
     }
 
     /// Whether every event of a run that has ended is accounted for.

@@ -36,7 +36,7 @@ impl Intake {
                 continue;
             };
             self.acknowledge(&mut connection);
-            let settled = connection.slots.iter().all(|&slot| self.store.streams[slot].is_settled());
+            let settled = connection.slots.iter().all(|&slot| self.store.is_slot_settled(slot));
             if connection.phase == Phase::Ending && settled {
                 connection.phase = Phase::Closing;
                 connection.push_message(&self.bye(&connection));

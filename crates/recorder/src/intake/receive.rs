@@ -173,6 +173,7 @@ fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) ->
                      hint: after a reconnection go on from the next_sequence of the welcome message"
                 )));
             }
+            store.check_length(slot, &head).map_err(Pause::Broken)?;
             connection.expect = Expect::Blocked { slot, head };
             Ok(())
         }

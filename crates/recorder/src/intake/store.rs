@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_recording::crc::Combiner;
-use keepup_recording::layout::ChannelBytes;
-use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
+use super::reduction::{Prepared, Reductions};
 use super::stream::{OpenBlock, Stream};
 use super::volumes::Volumes;
 use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_room};
 use crate::counters::{Counters, add, raise};
 use crate::link::{FromWriter, Sealed};
+use crate::reduce::worker::ReducerLink;
 use crate::report::Incidents;
 use crate::tap::TapInlet;
 
@@ -44,11 +45,14 @@ pub(super) struct Store {
     pub(super) streams: Vec<Stream>,
     by_id: BTreeMap<u32, usize>,
     pub(super) volumes: Volumes,
-    counters: Arc<Counters>,
+    pub(super) reductions: Reductions,
+    pub(super) counters: Arc<Counters>,
     payloads: Combiner,
-    block_bytes: usize,
+    pub(super) block_bytes: usize,
     block_bytes_wanted: usize,
     tap: Option<TapInlet>,
+    /// Shares of the pool that all streams need.
+    shares: usize,
     /// Set when no volume takes blocks any more.
     pub(super) failed: Option<String>,
     /// What went wrong on the way, for the report.
@@ -60,18 +64,23 @@ impl Store {
         config: &RecorderConfig,
         pool: Pool,
         volumes: Volumes,
+        reducers: Vec<ReducerLink>,
         counters: Arc<Counters>,
     ) -> Self {
+        let asked = config.reductions.clone();
+        let event_bytes_max = config.event_bytes_max();
         Self {
             pool,
             streams: Vec::new(),
             by_id: BTreeMap::new(),
             volumes,
+            reductions: Reductions::new(asked, reducers, event_bytes_max, Arc::clone(&counters)),
             counters,
             payloads: Combiner::new(),
             block_bytes: config.block_bytes,
             block_bytes_wanted: config.block_bytes,
             tap: None,
+            shares: 0,
             failed: None,
             incidents: Incidents::default(),
         }
@@ -82,6 +91,13 @@ impl Store {
         let known = |info: &StreamInfo| self.by_id.get(&info.id).map(|&slot| &self.streams[slot]);
         for info in declared {
             if let Some(stream) = known(info) {
+                if stream.is_derived() {
+                    let (id, name) = (info.id, &stream.info.name);
+                    return Err(format!(
+                        "stream {id} is taken by \"{name}\", which this recording makes itself\n\
+                         hint: another stream id"
+                    ));
+                }
                 if stream.owner.is_some() {
                     return Err(format!("stream {} is fed by another connection", info.id));
                 }
@@ -92,17 +108,12 @@ impl Store {
             }
         }
         let new: Vec<&StreamInfo> = declared.iter().filter(|info| known(info).is_none()).collect();
-        let block_bytes = self.block_bytes_for(self.streams.len() + new.len())?;
-        let mut made = Vec::with_capacity(new.len());
-        for info in new {
-            made.push(Stream::new(info.clone(), ChannelBytes::new(info).map_err(|e| e.to_string())?));
-        }
-        self.block_bytes = block_bytes;
-        for stream in made {
-            self.volumes.announce(&stream.info);
-            self.counters.streams.add(Arc::clone(&stream.figures));
-            self.by_id.insert(stream.info.id, self.streams.len());
-            self.streams.push(stream);
+        let made = self.prepare(&new)?;
+        let shares = self.shares + made.iter().map(Prepared::shares).sum::<usize>();
+        let streams = self.streams.len() + made.len();
+        (self.block_bytes, self.shares) = (self.block_bytes_for(streams, shares)?, shares);
+        for prepared in made {
+            self.take_in(prepared)?;
         }
         let slots: Vec<usize> =
             declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
@@ -114,17 +125,32 @@ impl Store {
         Ok(slots)
     }
 
-    /// Block size that lets every stream have one block open and one on its way in half the pool.
-    fn block_bytes_for(&self, streams: usize) -> Result<usize, String> {
-        let share = self.pool.bytes() / (4 * streams.max(1));
+    /// Enters a stream, which lies on the volumes as `recorded`; returns its slot.
+    pub(super) fn enter(&mut self, stream: Stream, recorded: &StreamInfo) -> usize {
+        let slot = self.streams.len();
+        self.volumes.announce(recorded);
+        self.by_id.insert(recorded.id, slot);
+        self.streams.push(stream);
+        slot
+    }
+
+    /// Whether there is a stream with this id.
+    pub(super) fn knows(&self, id: u32) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Block size that lets every stream have one block open and one on its way in half the pool, with what
+    /// becomes of them: `shares` of it, one for each stream and more for those that are reduced.
+    fn block_bytes_for(&self, streams: usize, shares: usize) -> Result<usize, String> {
+        let share = self.pool.bytes() / (4 * shares.max(1));
         let smallest = BLOCK_BYTES_MIN.min(self.block_bytes_wanted);
         if share < block_room(smallest) {
             return Err(format!(
                 "{streams} streams need a pool of {} MiB, this one has {} MiB\n\
                  hint: keepup record --pool {}MiB",
-                (4 * streams * block_room(smallest)) >> 20,
+                (4 * shares * block_room(smallest)) >> 20,
                 self.pool.bytes() >> 20,
-                ((4 * streams * block_room(smallest)) >> 20) + 1
+                ((4 * shares * block_room(smallest)) >> 20) + 1
             ));
         }
         let room = share.saturating_sub(block_room(0));
@@ -135,18 +161,15 @@ impl Store {
     pub(super) fn begin(&mut self, slot: usize, head: &EventHead) -> Room {
         if !self.streams[slot].open_takes(head) {
             self.seal(slot);
-            if let Some(empty) = self.streams[slot].open.take() {
-                self.pool.give_back(empty.into_block());
-            }
-            let wanted = block_room(self.block_bytes.max(head.length as usize));
-            let Some(block) = self.pool.take(wanted) else {
+            self.take_unused(slot);
+            let Some(lent) = self.lend(slot, head.length) else {
                 self.relieve();
                 return Room::Wait;
             };
             let used = (self.pool.bytes() - self.pool.bytes_free()) as u64;
             self.counters.intake.pool_bytes_used.store(used, Relaxed);
             raise(&self.counters.intake.pool_bytes_used_max, used);
-            self.streams[slot].open = Some(OpenBlock::new(block));
+            self.open(slot, lent);
         }
         self.streams[slot].begin(head);
         Room::Ready
@@ -154,7 +177,7 @@ impl Store {
 
     /// With nothing on its way to disk, only open blocks can hold the pool: send them.
     fn relieve(&mut self) {
-        if self.volumes.bytes_waiting() == 0 {
+        if self.volumes.bytes_waiting() == 0 && self.reductions.is_idle() {
             for slot in 0..self.streams.len() {
                 if self.streams[slot].under_way.is_none() {
                     self.seal(slot);
@@ -223,7 +246,7 @@ impl Store {
     }
 
     /// Enters events that will never be durable, though they were received.
-    fn lose(&mut self, slot: usize, gap: Gap) {
+    pub(super) fn lose(&mut self, slot: usize, gap: Gap) {
         self.streams[slot].block_lost(gap);
         self.streams[slot].publish();
         self.note_gap(gap);
@@ -244,7 +267,7 @@ impl Store {
     pub(super) fn seal(&mut self, slot: usize) {
         if let Some(sealed) = self.streams[slot].seal(slot) {
             self.streams[slot].publish();
-            self.place(sealed);
+            self.send(sealed);
         }
     }
 
@@ -272,7 +295,7 @@ impl Store {
         }
     }
 
-    fn place(&mut self, sealed: Sealed) {
+    pub(super) fn place(&mut self, sealed: Sealed) {
         let Err((sealed, cause)) = self.volumes.place(sealed) else { return };
         let header = &sealed.meta.header;
         let gap = Gap {
@@ -295,6 +318,7 @@ impl Store {
                 absorbed.freed |= self.absorb_one(volume, report);
             }
         }
+        absorbed.freed |= self.absorb_reduced();
         if absorbed.freed {
             let used = (self.pool.bytes() - self.pool.bytes_free()) as u64;
             self.counters.intake.pool_bytes_used.store(used, Relaxed);
@@ -304,14 +328,14 @@ impl Store {
 
     fn absorb_one(&mut self, volume: usize, report: FromWriter) -> bool {
         match report {
-            FromWriter::Written { block, slot, events, payload_bytes, bytes } => {
+            FromWriter::Written { block, slot, accounts_for, bytes } => {
                 self.pool.give_back(block);
                 self.volumes.settle(volume, bytes as u64);
-                self.streams[slot].ledger.written += Count { events, bytes: payload_bytes };
+                self.streams[slot].ledger.written += accounts_for;
                 return true;
             }
-            FromWriter::Durable { slot, stream_block, events, payload_bytes } => {
-                self.streams[slot].block_durable(stream_block, events, payload_bytes);
+            FromWriter::Durable { slot, stream_block, accounts_for, stored } => {
+                self.streams[slot].block_durable(stream_block, accounts_for, stored);
                 self.streams[slot].publish();
             }
             FromWriter::Returned(sealed) => {
@@ -339,10 +363,17 @@ impl Store {
         self.tap = Some(inlet);
     }
 
+    /// Whether nothing has come back that was not looked at.
+    pub(super) fn is_silent(&self) -> bool {
+        self.volumes.is_silent() && self.reductions.is_silent()
+    }
+
     /// Looks after volumes that have become slow, or quick again, and at who wants copies of events.
     pub(super) fn review(&mut self, now_ns: u64) {
         if let Some(tap) = &mut self.tap {
-            tap.look(self.streams.iter().map(|stream| stream.info.id));
+            // What is made of events is made after they were copied.
+            let received = self.streams.iter().filter(|stream| !stream.is_derived());
+            tap.look(received.map(|stream| stream.info.id));
         }
         while let Some(incident) = self.volumes.review(now_ns) {
             self.incidents.push(incident);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_recording::crc::{Combiner, Crc32};
 use keepup_recording::layout::{
-    BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR, block_bytes, put_block_tail,
+    BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, block_bytes, put_block_tail,
     put_message_header,
 };
 use keepup_recording::seal::EventMark;
@@ -18,10 +18,8 @@ use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Block;
 
 use crate::counters::StreamCounters;
-use crate::link::{Sealed, SealedMeta};
-
-/// Where the first message header of a block begins.
-const MESSAGES_START: usize = SECTOR - MESSAGE_HEADER;
+use super::reduction::Reducing;
+use crate::link::{MESSAGES_START, Sealed, SealedMeta};
 
 /// A block that still takes events.
 #[derive(Debug)]
@@ -116,6 +114,8 @@ pub(super) struct Stream {
     pub(super) owner: Option<usize>,
     /// Something to acknowledge.
     pub(super) dirty: bool,
+    /// What is made of it before it is written, if anything.
+    pub(super) reducing: Option<Reducing>,
     /// For those who look.
     pub(super) figures: Arc<StreamCounters>,
 }
@@ -142,6 +142,7 @@ impl Stream {
             ledger: StreamLedger::default(),
             owner: None,
             dirty: false,
+            reducing: None,
         }
     }
 
@@ -297,14 +298,18 @@ impl Stream {
         }
         self.events_per_block = open.events.len();
         let (channel, events) = (Arc::clone(&self.channel), Arc::new(open.events));
-        let meta = SealedMeta { header, bytes, channel, slot, events };
+        let accounts_for = Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
+        let meta = SealedMeta { header, bytes, channel, slot, events, accounts_for };
         Some(Sealed { block: open.block, meta })
     }
 
     /// Enters that a block is on stable storage and moves the watermark as far as that allows.
-    pub(super) fn block_durable(&mut self, stream_block: u64, events: u64, payload_bytes: u64) {
+    pub(super) fn block_durable(&mut self, stream_block: u64, accounts_for: Count, stored: Count) {
         self.unsettled = self.unsettled.saturating_sub(1);
-        self.ledger.durable += Count { events, bytes: payload_bytes };
+        self.ledger.durable += accounts_for;
+        if let Some(reduced) = &mut self.ledger.reduced {
+            reduced.durable += stored;
+        }
         let Some(first) = self.pending.front().map(|p| p.stream_block) else { return };
         let position = stream_block.checked_sub(first).and_then(|n| usize::try_from(n).ok());
         if let Some(pending) = position.and_then(|at| self.pending.get_mut(at)) {
@@ -320,6 +325,9 @@ impl Stream {
     /// Enters that a block will never be durable: the watermark stays before it for good.
     pub(super) fn block_lost(&mut self, gap: Gap) {
         self.unsettled = self.unsettled.saturating_sub(1);
+        if let Some(reduced) = &mut self.ledger.reduced {
+            reduced.lost_events += gap.events;
+        }
         self.ledger.add_gap(gap);
         self.frozen = true;
         self.pending.clear();

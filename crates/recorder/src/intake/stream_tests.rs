@@ -1,6 +1,6 @@
 //! A stream's account and its blocks, event by event.
 use keepup_recording::crc::crc32;
-use keepup_recording::layout::parse_block_sector;
+use keepup_recording::layout::{SECTOR, parse_block_sector};
 use keepup_stream::wire::ElementType;
 use keepup_sys::pool::Pool;
 
@@ -49,7 +49,8 @@ fn a_sealed_block_holds_its_events_and_their_checksum() {
     assert_eq!(sealed.meta.bytes % SECTOR, 0);
     assert!(parse_block_sector(&sealed.block).is_err(), "the writer has not filled in the sector yet");
     assert!(!stream.is_settled());
-    stream.block_durable(0, 10, header.payload_bytes);
+    let all = Count { events: 10, bytes: header.payload_bytes };
+    stream.block_durable(0, all, all);
     assert!(stream.is_settled() && stream.durable_sequence == 10 && stream.dirty);
 }
 
@@ -87,12 +88,12 @@ fn the_watermark_waits_for_blocks_in_order_and_stops_at_a_loss() {
         put(&mut stream, &mut pool, sequence, b"x");
         stream.seal(0).unwrap();
     }
-    stream.block_durable(1, 1, 1);
+    stream.block_durable(1, Count::one(1), Count::one(1));
     assert_eq!(stream.durable_sequence, 0);
-    stream.block_durable(0, 1, 1);
+    stream.block_durable(0, Count::one(1), Count::one(1));
     assert_eq!(stream.durable_sequence, 2);
     stream.block_lost(Gap { stream: 3, first_sequence: 2, events: 1, cause: LossCause::VolumeFailed });
-    stream.block_durable(3, 1, 1);
+    stream.block_durable(3, Count::one(1), Count::one(1));
     assert_eq!(stream.durable_sequence, 2);
     assert!(stream.is_settled());
     assert_eq!(stream.ledger.durable.events, 3);

@@ -17,7 +17,7 @@ fn quiet() -> Moment {
 fn a_recording_that_goes_well_has_no_warning() {
     let mut warnings = Warnings::default();
     assert_eq!(warnings.standing(&quiet()), Vec::<String>::new());
-    assert_eq!(warnings.news(&quiet(), &Counters::new(1)), Vec::<String>::new());
+    assert_eq!(warnings.news(&quiet(), &Counters::new(1, 0)), Vec::<String>::new());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_stall_and_a_full_disk_are_told_beforehand() {
 
 #[test]
 fn news_are_said_once_and_again_when_it_gets_worse() {
-    let (mut warnings, counters) = (Warnings::default(), Counters::new(1));
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 0));
     let mut moment = quiet();
     moment.flow.missing_events = 2;
     moment.pool.waiting = true;

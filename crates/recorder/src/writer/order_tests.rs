@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use keepup_recording::layout::{BlockHeader, ChannelBytes};
+use keepup_stream::ledger::Count;
 use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::pool::Pool;
 use proptest::prelude::*;
@@ -18,6 +19,7 @@ fn meta(number: u64) -> SealedMeta {
         channel: Arc::new(ChannelBytes::new(&info).unwrap()),
         slot: 0,
         events: Arc::default(),
+        accounts_for: Count::default(),
     }
 }
 

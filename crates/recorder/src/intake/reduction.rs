@@ -1,0 +1,476 @@
+//! The intake's side of reduction: which streams are reduced and to what, blocks handed to the threads that
+//! do it, and what comes back.
+//!
+//! Invariants: a block is handed over only together with the memory for what it becomes; the blocks of one
+//! stream go to one thread, so that they stay in order; a thread that ends early leaves losses with a cause.
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use keepup_plan::Element;
+use keepup_plan::reduction::{Keep, Reduction, Samples, reduction_of};
+use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
+use keepup_stream::ledger::{Count, Gap, Ledger, LossCause, Reduced, StreamLedger};
+use keepup_stream::wire::{Compression, ElementType, EventHead, StreamInfo};
+use keepup_sys::pool::Block;
+
+use super::store::Store;
+use super::stream::{OpenBlock, Stream};
+use crate::config::block_room;
+use crate::counters::{Counters, add};
+use crate::link::Sealed;
+use crate::reduce::bytes_max;
+use crate::reduce::worker::{Destination, Done, Job, Recipe, ReducerLink};
+
+/// Ids of streams that are made beside others begin here.
+const DERIVED_ID_MIN: u32 = 32_768;
+/// One past the largest id of a stream.
+const ID_END: u32 = 65_536;
+/// What is put behind a stream's name for what is made of it.
+const SUFFIX: &str = "/reduced";
+/// Longest name of a stream, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// What a stream is reduced to.
+#[derive(Debug)]
+pub(super) struct Reducing {
+    recipe: Arc<Recipe>,
+    to: Arc<Destination>,
+    /// Bytes of every event.
+    event_bytes: u64,
+    /// Most bytes of an event once it is reduced.
+    reduced_bytes_max: usize,
+    /// Lent together with the open block, for what its events become.
+    target: Option<Block>,
+}
+
+/// A stream that was declared, made ready.
+pub(super) struct Prepared {
+    stream: Stream,
+    recorded: StreamInfo,
+    /// A stream beside it, with what is made of it.
+    derived: Option<Stream>,
+    recipe: Option<Arc<Recipe>>,
+    reduced_bytes_max: usize,
+}
+
+/// A block with one of the threads, for the case that it does not come back.
+#[derive(Debug)]
+struct Owed {
+    raw_slot: usize,
+    to: Arc<Destination>,
+    header: BlockHeader,
+}
+
+struct Lane {
+    link: ReducerLink,
+    owed: VecDeque<Owed>,
+}
+
+/// What is to be reduced, and the threads that do it.
+pub(super) struct Reductions {
+    asked: Vec<Reduction>,
+    recipes: Vec<Arc<Recipe>>,
+    lanes: Vec<Lane>,
+    counters: Arc<Counters>,
+    event_bytes_max: u64,
+    /// Once nothing is with the threads, what came back is to be made durable.
+    flush_after: bool,
+}
+
+impl Reductions {
+    pub(super) fn new(
+        asked: Vec<Reduction>,
+        links: Vec<ReducerLink>,
+        event_bytes_max: u64,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let lanes = links.into_iter().map(|link| Lane { link, owed: VecDeque::new() }).collect();
+        Self { asked, recipes: Vec::new(), lanes, counters, event_bytes_max, flush_after: false }
+    }
+
+    /// Whether no block is with the threads.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.owed.is_empty())
+    }
+
+    /// Whether no block has come back that was not looked at.
+    pub(super) fn is_silent(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.link.done.is_empty())
+    }
+
+    /// Lets the threads end, once they have nothing left.
+    pub(super) fn close(&self) {
+        for lane in &self.lanes {
+            lane.link.close.store(true, Ordering::Release);
+            lane.link.waker.wake();
+        }
+    }
+
+    /// What the stream `info` is reduced to, if it is.
+    fn recipe(&mut self, info: &StreamInfo) -> Result<Option<(Arc<Recipe>, Samples, Keep)>, String> {
+        let Some(reduction) = reduction_of(&self.asked, info.id) else { return Ok(None) };
+        let input = Samples {
+            element: element(info.element),
+            shape: info.shape.clone(),
+            compressed: info.compression.is_some(),
+        };
+        let output = reduction.output(&input).map_err(|e| {
+            format!(
+                "stream {} cannot be reduced as asked by \"{reduction}\": {e}\n\
+                 hint: streams=LIST says which streams a reduction is for",
+                info.id
+            )
+        })?;
+        let bytes = bytes_max(&output) as u64;
+        if bytes > self.event_bytes_max {
+            return Err(format!(
+                "an event of stream {} can become {bytes} bytes by \"{reduction}\", more than {} can be \
+                 recorded\nhint: a larger --pool or --segment",
+                info.id, self.event_bytes_max
+            ));
+        }
+        let known = self.recipes.iter().find(|r| r.input == input && r.steps == reduction.steps);
+        let recipe = match known {
+            Some(recipe) => Arc::clone(recipe),
+            None => {
+                let index = self.recipes.len();
+                let recipe = Arc::new(Recipe { index, steps: reduction.steps.clone(), input });
+                self.recipes.push(Arc::clone(&recipe));
+                recipe
+            }
+        };
+        Ok(Some((recipe, output, reduction.keep)))
+    }
+
+    #[expect(clippy::result_large_err, reason = "the blocks go back to their owner; boxing would allocate")]
+    fn hand_over(&mut self, job: Job) -> Result<(), Job> {
+        let index = job.raw.meta.slot % self.lanes.len().max(1);
+        let Some(lane) = self.lanes.get_mut(index) else { return Err(job) };
+        if lane.link.jobs.is_abandoned() {
+            return Err(job);
+        }
+        let header = job.raw.meta.header;
+        let owed = Owed { raw_slot: job.raw.meta.slot, to: Arc::clone(&job.to), header };
+        // The ring holds as many blocks as the pool can have.
+        lane.link.jobs.push(job).map_err(|rtrb::PushError::Full(job)| job)?;
+        lane.owed.push_back(owed);
+        add(&self.counters.reducers[index].handed_bytes, header.payload_bytes);
+        lane.link.waker.nudge();
+        Ok(())
+    }
+
+    /// The next block that a thread has given back.
+    fn next_done(&mut self) -> Option<Done> {
+        self.lanes.iter_mut().find_map(|lane| {
+            let done = lane.link.done.pop().ok()?;
+            lane.owed.pop_front();
+            Some(done)
+        })
+    }
+
+    /// Blocks that a thread took with it when it ended.
+    fn next_abandoned(&mut self) -> Option<Owed> {
+        let gone = |lane: &&mut Lane| lane.link.done.is_abandoned() && lane.link.done.is_empty();
+        self.lanes.iter_mut().filter(gone).find_map(|lane| lane.owed.pop_front())
+    }
+}
+
+impl Stream {
+    /// Bytes that every event must have, where that is fixed.
+    pub(super) fn event_bytes_fixed(&self) -> Option<u64> {
+        self.reducing.as_ref().map(|reducing| reducing.event_bytes)
+    }
+
+    /// Whether it is made of another stream's events.
+    pub(super) fn is_derived(&self) -> bool {
+        self.ledger.reduced.is_some_and(|reduced| reduced.raw_kept)
+    }
+
+    /// How much more memory it needs than a stream that is written as it comes, and that: whole shares.
+    fn shares(event_bytes: u64, reduced_bytes_max: usize) -> usize {
+        // Message headers and the like make a little more of the same size.
+        let grown = (reduced_bytes_max as u64 * 7 / 8).div_ceil(event_bytes.max(1));
+        1 + (grown as usize).max(1)
+    }
+}
+
+impl Prepared {
+    /// Shares of the pool that it needs.
+    pub(super) fn shares(&self) -> usize {
+        let bytes = self.recipe.as_ref().and_then(|recipe| recipe.input.bytes());
+        bytes.map_or(1, |bytes| Stream::shares(bytes, self.reduced_bytes_max))
+    }
+}
+
+impl Store {
+    /// Makes streams that were declared for the first time, with what is made of them; nothing is taken in.
+    pub(super) fn prepare(&mut self, new: &[&StreamInfo]) -> Result<Vec<Prepared>, String> {
+        let mut taken: Vec<u32> = new.iter().map(|info| info.id).collect();
+        let mut made = Vec::with_capacity(new.len());
+        for &info in new {
+            let mut prepared = Prepared {
+                stream: Stream::new(info.clone(), channel(info)?),
+                recorded: info.clone(),
+                derived: None,
+                recipe: None,
+                reduced_bytes_max: 0,
+            };
+            if let Some((recipe, output, keep)) = self.reductions.recipe(info)? {
+                prepared.recipe = Some(recipe);
+                prepared.reduced_bytes_max = bytes_max(&output);
+                let reduced = StreamInfo {
+                    element: element_type(output.element),
+                    shape: output.shape,
+                    compression: output.compressed.then_some(Compression::BitshuffleLz4),
+                    ..info.clone()
+                };
+                match keep {
+                    Keep::Reduced => {
+                        prepared.stream.ledger.reduced = Some(Reduced::default());
+                        prepared.recorded = reduced;
+                    }
+                    Keep::Both => prepared.derived = Some(self.derive(reduced, &mut taken)?),
+                }
+            }
+            made.push(prepared);
+        }
+        Ok(made)
+    }
+
+    /// The stream beside one that is kept as it comes.
+    fn derive(&self, reduced: StreamInfo, taken: &mut Vec<u32>) -> Result<Stream, String> {
+        let is_free = |id: &u32| !taken.contains(id) && !self.knows(*id);
+        let Some(id) = (DERIVED_ID_MIN..ID_END).find(is_free) else {
+            return Err(format!("no stream id is left for the reduced form of stream {}", reduced.id));
+        };
+        taken.push(id);
+        let name = format!("{}{SUFFIX}", reduced.name);
+        if name.len() > NAME_BYTES_MAX {
+            return Err(format!(
+                "stream {}: its name leaves no room for \"{SUFFIX}\"\nhint: at most {} bytes where both forms \
+                 are kept",
+                reduced.id,
+                NAME_BYTES_MAX - SUFFIX.len()
+            ));
+        }
+        let info = StreamInfo { id, name, ..reduced };
+        let channel = channel(&info)?;
+        let mut stream = Stream::new(info, channel);
+        stream.ledger.reduced = Some(Reduced { raw_kept: true, ..Reduced::default() });
+        Ok(stream)
+    }
+
+    /// Takes in a stream that was prepared, and what is made of it.
+    pub(super) fn take_in(&mut self, prepared: Prepared) -> Result<(), String> {
+        let Prepared { stream, recorded, derived, recipe, reduced_bytes_max } = prepared;
+        self.counters.streams.add(Arc::clone(&stream.figures));
+        let slot = self.enter(stream, &recorded);
+        let Some(recipe) = recipe else { return Ok(()) };
+        let (target_slot, recorded) = match derived {
+            Some(derived) => {
+                let info = derived.info.clone();
+                (self.enter(derived, &info), info)
+            }
+            None => (slot, recorded),
+        };
+        let channel = Arc::new(channel(&recorded)?);
+        let to = Arc::new(Destination { stream: recorded.id, channel, slot: target_slot });
+        let event_bytes = recipe.input.bytes().unwrap_or(0);
+        self.streams[slot].reducing =
+            Some(Reducing { recipe, to, event_bytes, reduced_bytes_max, target: None });
+        Ok(())
+    }
+
+    /// Lends a block for the event `head` and those that follow, and for a stream that is reduced the memory
+    /// for what they become.
+    pub(super) fn lend(&mut self, slot: usize, length: u64) -> Option<(Block, Option<Block>)> {
+        let block = self.pool.take(block_room(self.block_bytes.max(length as usize)))?;
+        let Some(reducing) = &self.streams[slot].reducing else { return Some((block, None)) };
+        let events = (block.len() / (reducing.event_bytes as usize + MESSAGE_HEADER)).max(1);
+        let target = block_room(events * (reducing.reduced_bytes_max + MESSAGE_HEADER));
+        match self.pool.take(target) {
+            Some(target) => Some((block, Some(target))),
+            None => {
+                self.pool.give_back(block);
+                None
+            }
+        }
+    }
+
+    /// Puts a lent block in the place of the stream's open one.
+    pub(super) fn open(&mut self, slot: usize, (block, target): (Block, Option<Block>)) {
+        let stream = &mut self.streams[slot];
+        stream.open = Some(OpenBlock::new(block));
+        if let Some(reducing) = &mut stream.reducing {
+            reducing.target = target;
+        }
+    }
+
+    /// Takes back what was lent and not used.
+    pub(super) fn take_unused(&mut self, slot: usize) {
+        let stream = &mut self.streams[slot];
+        let target = stream.reducing.as_mut().and_then(|reducing| reducing.target.take());
+        let empty = stream.open.take().map(OpenBlock::into_block);
+        empty.into_iter().chain(target).for_each(|block| self.pool.give_back(block));
+    }
+
+    /// Sends a sealed block on its way: to be reduced, or to a volume.
+    pub(super) fn send(&mut self, sealed: Sealed) {
+        let slot = sealed.meta.slot;
+        let Some(reducing) = &mut self.streams[slot].reducing else { return self.place(sealed) };
+        let to = Arc::clone(&reducing.to);
+        let owed = Owed { raw_slot: slot, to: Arc::clone(&to), header: sealed.meta.header };
+        let Some(target) = reducing.target.take() else {
+            self.pool.give_back(sealed.block);
+            return self.lose_owed(owed);
+        };
+        let recipe = Arc::clone(&reducing.recipe);
+        if to.slot != slot {
+            self.streams[to.slot].unsettled += 1;
+        }
+        if let Err(job) = self.reductions.hand_over(Job { recipe, to, raw: sealed, target }) {
+            self.pool.give_back(job.raw.block);
+            self.pool.give_back(job.target);
+            self.lose_owed(owed);
+            self.failed.get_or_insert_with(|| "a thread that reduces has ended early".into());
+        }
+    }
+
+    /// Places what the threads give back. Returns whether memory came free.
+    pub(super) fn absorb_reduced(&mut self) -> bool {
+        let mut freed = false;
+        while let Some(Done { to, raw, reduced }) = self.reductions.next_done() {
+            freed = true;
+            let (slot, header) = (raw.meta.slot, raw.meta.header);
+            match reduced {
+                Ok(sealed) => self.place(sealed),
+                Err(target) => {
+                    self.pool.give_back(target);
+                    self.lose_reduced(&to, &header);
+                }
+            }
+            match to.slot == slot {
+                true => self.pool.give_back(raw.block),
+                false => self.place(raw),
+            }
+        }
+        while let Some(owed) = self.reductions.next_abandoned() {
+            self.lose_owed(owed);
+            self.failed.get_or_insert_with(|| "a thread that reduces has ended early".into());
+        }
+        if self.reductions.flush_after && self.reductions.is_idle() {
+            self.reductions.flush_after = false;
+            self.volumes.flush();
+        }
+        freed
+    }
+
+    /// Makes everything durable that was sent on its way.
+    pub(super) fn flush(&mut self) {
+        self.volumes.flush();
+        self.reductions.flush_after = !self.reductions.is_idle();
+    }
+
+    fn lose_reduced(&mut self, to: &Destination, header: &BlockHeader) {
+        self.incidents.push(format!(
+            "{} events of stream {} from {} on could not be reduced",
+            header.event_count, header.stream, header.first_sequence
+        ));
+        self.lose(to.slot, gap(to.stream, header));
+    }
+
+    fn lose_owed(&mut self, owed: Owed) {
+        if owed.to.slot != owed.raw_slot {
+            self.lose(owed.raw_slot, gap(owed.header.stream, &owed.header));
+        }
+        self.lose_reduced(&owed.to, &owed.header);
+    }
+
+    /// Whether every event of the stream in `slot`, and what was made of it, is durable or known to be lost.
+    pub(super) fn is_slot_settled(&self, slot: usize) -> bool {
+        let stream = &self.streams[slot];
+        let derived = stream.reducing.as_ref().is_none_or(|r| self.streams[r.to.slot].is_settled());
+        stream.is_settled() && derived
+    }
+
+    /// Refuses an event of another length than a stream that is reduced must have.
+    pub(super) fn check_length(&self, slot: usize, head: &EventHead) -> Result<(), String> {
+        match self.streams[slot].event_bytes_fixed() {
+            Some(bytes) if bytes != head.length => Err(format!(
+                "event {} of stream {} has {} bytes, its shape says {bytes}, and the stream is reduced\n\
+                 hint: declare the shape that events have, or record without --reduce",
+                head.sequence, head.stream, head.length
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stream id, received and durable counts of every stream that lies on the volumes.
+    pub(super) fn ends(&self) -> Vec<(u32, Count, Count)> {
+        let end = |stream: &Stream| {
+            let ledger = &stream.ledger;
+            (stream.info.id, ledger.received, ledger.reduced.map_or(ledger.durable, |reduced| reduced.durable))
+        };
+        let mut ends: Vec<_> = self.streams.iter().map(end).collect();
+        for stream in &self.streams {
+            if let Some(reducing) = &stream.reducing {
+                ends[reducing.to.slot].1 = stream.ledger.received;
+            }
+        }
+        ends
+    }
+
+    /// The accounts of all streams that were received; what was made of one stands in its account.
+    pub(super) fn ledger(&self) -> Ledger {
+        let received = self.streams.iter().filter(|stream| !stream.is_derived());
+        let account = |stream: &Stream| {
+            let reduced = stream.reducing.as_ref().and_then(|r| self.streams[r.to.slot].ledger.reduced);
+            (stream.info.id, StreamLedger { reduced, ..stream.ledger.clone() })
+        };
+        Ledger { streams: received.map(account).collect() }
+    }
+}
+
+fn gap(stream: u32, header: &BlockHeader) -> Gap {
+    let (first_sequence, events) = (header.first_sequence, u64::from(header.event_count));
+    Gap { stream, first_sequence, events, cause: LossCause::NotReduced }
+}
+
+fn channel(info: &StreamInfo) -> Result<ChannelBytes, String> {
+    ChannelBytes::new(info).map_err(|e| e.to_string())
+}
+
+fn element(element: ElementType) -> Element {
+    match element {
+        ElementType::U8 => Element::U8,
+        ElementType::U16 => Element::U16,
+        ElementType::U32 => Element::U32,
+        ElementType::U64 => Element::U64,
+        ElementType::I8 => Element::I8,
+        ElementType::I16 => Element::I16,
+        ElementType::I32 => Element::I32,
+        ElementType::I64 => Element::I64,
+        ElementType::F32 => Element::F32,
+        ElementType::F64 => Element::F64,
+    }
+}
+
+fn element_type(element: Element) -> ElementType {
+    match element {
+        Element::U8 => ElementType::U8,
+        Element::U16 => ElementType::U16,
+        Element::U32 => ElementType::U32,
+        Element::U64 => ElementType::U64,
+        Element::I8 => ElementType::I8,
+        Element::I16 => ElementType::I16,
+        Element::I32 => ElementType::I32,
+        Element::I64 => ElementType::I64,
+        Element::F32 => ElementType::F32,
+        Element::F64 => ElementType::F64,
+    }
+}
+
+#[cfg(test)]
+#[path = "reduction_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! The threads that reduce: each takes a sealed block with an empty one, fills the empty one with the reduced
+//! events, and gives both back.
+//!
+//! Invariants: blocks come back in the order in which they were handed over, every one of them; a reduced
+//! block has the events, sequence numbers and times of the block it was made of. What a thread is given it
+//! can finish without any more memory, so that nobody waits in a circle.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keepup_measure::clock::Clock;
+use keepup_plan::reduction::{Samples, Step};
+use keepup_recording::crc::Crc32;
+use keepup_recording::layout::{
+    BlockHeader, ChannelBytes, MESSAGE_HEADER, block_bytes, put_block_tail, put_message_header,
+};
+use keepup_recording::seal::EventMark;
+use keepup_stream::ledger::Count;
+use keepup_sys::pool::{Block, GRAIN_BYTES};
+use keepup_sys::waker::Waker;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::Chain;
+use crate::counters::{Counters, ReducerCounters, add};
+use crate::link::{MESSAGES_START, Sealed, SealedMeta};
+use crate::threads::{Threaded, spawn};
+use crate::{RecorderConfig, RecorderError};
+
+/// Longest wait for the next block, in nanoseconds; whoever hands one over wakes the thread before.
+const IDLE_NS: i64 = 100_000_000;
+
+/// Steps for events of one kind; every thread makes its tables when it first meets it.
+#[derive(Debug)]
+pub(crate) struct Recipe {
+    /// Position among all recipes.
+    pub(crate) index: usize,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) input: Samples,
+}
+
+/// The stream that reduced events belong to.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    /// Its id.
+    pub(crate) stream: u32,
+    /// Its MCAP channel record.
+    pub(crate) channel: Arc<ChannelBytes>,
+    /// Its position in the intake's table.
+    pub(crate) slot: usize,
+}
+
+/// A block to be reduced.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) recipe: Arc<Recipe>,
+    pub(crate) to: Arc<Destination>,
+    pub(crate) raw: Sealed,
+    /// Memory for what comes out, enough for every event of `raw`.
+    pub(crate) target: Block,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) to: Arc<Destination>,
+    pub(crate) raw: Sealed,
+    /// The reduced block, or the empty one when some event could not be reduced.
+    pub(crate) reduced: Result<Sealed, Block>,
+}
+
+/// The intake's end of one thread.
+pub(crate) struct ReducerLink {
+    pub(crate) jobs: rtrb::Producer<Job>,
+    pub(crate) done: rtrb::Consumer<Done>,
+    pub(crate) waker: Waker,
+    pub(crate) close: Arc<AtomicBool>,
+}
+
+/// The thread's state.
+struct Reducer {
+    jobs: rtrb::Consumer<Job>,
+    done: rtrb::Producer<Done>,
+    waker: Waker,
+    intake: Waker,
+    close: Arc<AtomicBool>,
+    clock: Arc<dyn Clock>,
+    counters: Arc<Counters>,
+    index: usize,
+    chains: Vec<Option<Chain>>,
+}
+
+/// Links to the threads, and the threads.
+pub(crate) type Reducers = (Vec<ReducerLink>, Vec<Threaded<()>>);
+
+/// Starts the threads that `config` asks for; none when nothing is to be reduced.
+pub(crate) fn start(
+    config: &RecorderConfig,
+    pool_bytes: usize,
+    clock: &Arc<dyn Clock>,
+    intake: &Waker,
+    counters: &Arc<Counters>,
+) -> Result<Reducers, RecorderError> {
+    // As many as the pool can have blocks, so that handing one over never fails for lack of room.
+    let blocks_max = pool_bytes / GRAIN_BYTES;
+    let (mut links, mut threads) = (Vec::new(), Vec::new());
+    for index in 0..config.reducers() {
+        let (to_thread, jobs) = rtrb::RingBuffer::new(blocks_max);
+        let (done, from_thread) = rtrb::RingBuffer::new(blocks_max);
+        let (waker, close) = (Waker::new()?, Arc::new(AtomicBool::new(false)));
+        let reducer = Reducer {
+            jobs,
+            done,
+            waker: waker.clone(),
+            intake: intake.clone(),
+            close: Arc::clone(&close),
+            clock: Arc::clone(clock),
+            counters: Arc::clone(counters),
+            index,
+            chains: Vec::new(),
+        };
+        threads.push(spawn(format!("ku-reduce-{index}"), config.cpus.clone(), move || {
+            reducer.run();
+            Ok(())
+        })?);
+        links.push(ReducerLink { jobs: to_thread, done: from_thread, waker, close });
+    }
+    Ok((links, threads))
+}
+
+impl Reducer {
+    fn counters(&self) -> &ReducerCounters {
+        &self.counters.reducers[self.index]
+    }
+
+    /// Works until it is told to close and nothing is left.
+    fn run(mut self) {
+        loop {
+            let mut begin_ns = self.clock.now_ns();
+            while let Ok(job) = self.jobs.pop() {
+                let done = self.reduce(job);
+                self.give_back(done);
+                let now_ns = self.clock.now_ns();
+                add(&self.counters().busy_ns, now_ns.saturating_sub(begin_ns));
+                begin_ns = now_ns;
+            }
+            // Asked before the last look, so that what was handed over before that is seen.
+            let closing = self.close.load(Ordering::Acquire) || self.done.is_abandoned();
+            self.waker.want_nudge(true);
+            if !self.jobs.is_empty() {
+                continue;
+            }
+            if closing {
+                return;
+            }
+            let timeout = Timespec { tv_sec: 0, tv_nsec: IDLE_NS };
+            // An interrupted wait is a wait without events.
+            let _ = poll(&mut [PollFd::new(&self.waker, PollFlags::IN)], Some(&timeout));
+            self.waker.clear();
+        }
+    }
+
+    fn give_back(&mut self, done: Done) {
+        let mut waiting = Some(done);
+        while let Some(done) = waiting.take() {
+            // The ring holds as many blocks as the pool can have, so this is an intake that is gone.
+            if let Err(rtrb::PushError::Full(done)) = self.done.push(done)
+                && !self.done.is_abandoned()
+            {
+                self.clock.sleep_until_ns(self.clock.now_ns() + 1_000_000);
+                waiting = Some(done);
+            }
+        }
+        self.intake.nudge();
+    }
+
+    fn reduce(&mut self, job: Job) -> Done {
+        let Job { recipe, to, raw, target } = job;
+        if self.chains.len() <= recipe.index {
+            self.chains.resize_with(recipe.index + 1, || None);
+        }
+        let chain = &mut self.chains[recipe.index];
+        if chain.is_none() {
+            *chain = Chain::new(&recipe.steps, &recipe.input).ok();
+        }
+        let reduced = match chain {
+            Some(chain) => reduced_block(chain, &raw, target, &to),
+            None => Err(target),
+        };
+        let counters = self.counters();
+        add(&counters.input_bytes, raw.meta.header.payload_bytes);
+        if let Ok(reduced) = &reduced {
+            add(&counters.events, u64::from(reduced.meta.header.event_count));
+            add(&counters.output_bytes, reduced.meta.header.payload_bytes);
+        }
+        Done { to, raw, reduced }
+    }
+}
+
+/// Fills `target` with what `chain` makes of every event of `raw`; gives it back when it cannot.
+pub(crate) fn reduced_block(
+    chain: &mut Chain,
+    raw: &Sealed,
+    mut target: Block,
+    to: &Destination,
+) -> Result<Sealed, Block> {
+    let Some((records, events, chunk_crc)) = fill(chain, raw, &mut target, to.stream as u16) else {
+        return Err(target);
+    };
+    let bytes = block_bytes(records) as usize;
+    let Some(tail) = target.get_mut(MESSAGES_START + records as usize..bytes) else { return Err(target) };
+    put_block_tail(tail);
+    let header = BlockHeader {
+        stream: to.stream,
+        chunk_records_bytes: records,
+        payload_bytes: events.iter().map(|event| event.payload_bytes).sum(),
+        chunk_crc,
+        ..raw.meta.header
+    };
+    // Where the raw block is kept too, it accounts for the events.
+    let accounts_for = if to.slot == raw.meta.slot { raw.meta.accounts_for } else { Count::default() };
+    let meta = SealedMeta {
+        header,
+        bytes,
+        channel: Arc::clone(&to.channel),
+        slot: to.slot,
+        events: Arc::new(events),
+        accounts_for,
+    };
+    Ok(Sealed { block: target, meta })
+}
+
+/// Writes the messages; returns their bytes, their marks and their checksum.
+fn fill(
+    chain: &mut Chain,
+    raw: &Sealed,
+    target: &mut [u8],
+    channel_id: u16,
+) -> Option<(u64, Vec<EventMark>, u32)> {
+    let (mut from, mut at) = (MESSAGES_START, MESSAGES_START);
+    let mut events = Vec::with_capacity(raw.meta.events.len());
+    let mut crc = Crc32::resume(0);
+    for (sequence, event) in (raw.meta.header.first_sequence..).zip(raw.meta.events.iter()) {
+        let begin = from + MESSAGE_HEADER;
+        from = begin + event.payload_bytes as usize;
+        let (head, room) = target.get_mut(at..)?.split_at_mut_checked(MESSAGE_HEADER)?;
+        let bytes = chain.run(raw.block.get(begin..from)?, room)?;
+        put_message_header(head, channel_id, sequence, event.timestamp_ns, bytes as u64);
+        crc.update(target.get(at..at + MESSAGE_HEADER + bytes)?);
+        at += MESSAGE_HEADER + bytes;
+        events.push(EventMark { timestamp_ns: event.timestamp_ns, payload_bytes: bytes as u64 });
+    }
+    Some(((at - MESSAGES_START) as u64, events, crc.value()))
+}
