@@ -54,6 +54,8 @@ mod profiles;
 mod qualify;
 #[path = "recording.rs"]
 mod recording;
+#[path = "reduce.rs"]
+mod reduce;
 #[path = "register.rs"]
 mod register;
 #[path = "register_read.rs"]

@@ -27,6 +27,11 @@ open_everywhere() {
     timeout 300 "$CI_PYTHON" .ci/checks/views.py "$PWD/target/release/keepup" "$1/views"
 }
 
+# Streams that are reduced on the way, read by h5py and compared with what numpy computes.
+reduced_streams() {
+    timeout 120 "$CI_PYTHON" .ci/checks/reduce.py "$PWD/target/release/keepup" "$1/reduce"
+}
+
 # The machine may be shared, so the verdict may be any; what the result says must hold together all the same.
 qualify_csl() {
     local scratch="$1" code=0 out

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use keepup_plan::reduction::{Reduction, ReductionError};
 use keepup_plan::units::{ByteRate, Bytes, EventRate, Span};
 use keepup_recorder::config::EngineChoice;
 use keepup_recorder::{PlacementKind, RecorderConfig};
@@ -60,6 +61,11 @@ pub(crate) fn source_rate(text: &str) -> Result<SourceRate, String> {
     byte_rate(text)
         .map(SourceRate::Bytes)
         .map_err(|e| format!("{e}; or a rate of events as in \"305 /s\", or \"max\""))
+}
+
+/// A reduction such as `streams=0-3: spectrum | lz4`.
+fn reduction(text: &str) -> Result<Reduction, String> {
+    text.parse().map_err(|e: ReductionError| e.to_string())
 }
 
 /// Processors such as `0,2-3`.
@@ -188,6 +194,13 @@ pub(crate) struct Recording {
     /// Which volume a stream's next block goes to [default: free, or the profile's]
     #[arg(long, value_enum)]
     pub(crate) placement: Option<PlacementArg>,
+    /// What is done to events before they are written, as in "streams=0-507 keep=both: spectrum | lz4"; once for
+    /// each set of streams [default: the profile's]
+    #[arg(long, value_parser = reduction, value_name = "REDUCTION")]
+    pub(crate) reduce: Vec<Reduction>,
+    /// Threads that do it
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) reduce_threads: usize,
     /// Processors of the recorder's threads, as in "0,2-3" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
@@ -201,6 +214,10 @@ impl Recording {
         config.block_bytes = self.block.map_or(config.block_bytes, as_size);
         config.segment_bytes = self.segment.unwrap_or(config.segment_bytes);
         config.depth = self.depth;
+        config.reduce_threads = self.reduce_threads;
+        if !self.reduce.is_empty() {
+            config.reductions = self.reduce.clone();
+        }
         config.engine = self.engine.choice();
         config.placement = match self.placement {
             None => config.placement,

@@ -79,10 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn streams() -> impl Strategy<Value = Streams> {
     let range = (0..30_000u32, 0..30_000u32).prop_map(|(first, more)| first..=first + more);
-    prop_oneof![
-        Just(Streams::All),
-        proptest::collection::vec(range, 1..4).prop_map(Streams::Listed),
-    ]
+    prop_oneof![Just(Streams::All), proptest::collection::vec(range, 1..4).prop_map(Streams::Listed),]
 }
 
 proptest! {

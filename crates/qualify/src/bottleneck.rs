@@ -28,6 +28,8 @@ pub enum Stage {
     Recorder,
     /// The recorder's threads wait for a processor.
     Processor,
+    /// A thread that reduces is busy all the time.
+    Reduction,
     /// A volume.
     Volume(String),
     /// The concurrent read-out.
@@ -41,6 +43,7 @@ impl std::fmt::Display for Stage {
             Self::Network => f.write_str("network"),
             Self::Recorder => f.write_str("recorder CPU"),
             Self::Processor => f.write_str("processor"),
+            Self::Reduction => f.write_str("reduction"),
             Self::Volume(path) => write!(f, "volume {path}"),
             Self::Drain => f.write_str("drain"),
         }
@@ -62,6 +65,17 @@ pub struct VolumeEvidence {
     pub write_ms_max: f64,
 }
 
+/// How busy one thread that reduces was; shares of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReducerEvidence {
+    /// It had something to do.
+    pub busy: f64,
+    /// It was on a processor.
+    pub cpu: f64,
+    /// It was ready and had no processor.
+    pub starved: f64,
+}
+
 /// How busy every stage was in one trial; shares of the time, 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
@@ -77,6 +91,8 @@ pub struct Evidence {
     pub intake_cpu: f64,
     /// Some connection waited for a free block.
     pub pool_empty: f64,
+    /// Every thread that reduces.
+    pub reducers: Vec<ReducerEvidence>,
     /// Every volume.
     pub volumes: Vec<VolumeEvidence>,
     /// What the drain failed at, if it did.
@@ -104,7 +120,14 @@ impl Evidence {
                 writer_starved: share(report.cpu.run_delay_ns.unwrap_or(0)),
                 write_ms_max: busy.write_ns_max as f64 / 1e6,
             });
+        let reducers = record.reducers_cpu.iter().zip(&measured.occupancy.reducers);
+        let reducers = reducers.map(|(thread, &busy)| ReducerEvidence {
+            busy,
+            cpu: share(thread.cpu_ns),
+            starved: share(thread.run_delay_ns.unwrap_or(0)),
+        });
         Self {
+            reducers: reducers.collect(),
             rate: measured.received_bytes_per_second(),
             source_blocked: share(measured.source.blocked_ns) / f64::from(measured.source_threads.max(1)),
             intake_busy: 1.0 - measured.occupancy.intake_idle,
@@ -134,11 +157,10 @@ pub fn limiting(evidence: &Evidence) -> (Stage, String) {
             format!("{behind}; recording itself went on at {:.0} MB/s", evidence.rate / 1e6),
         );
     }
-    let suspects = [volume(evidence), processor(evidence), recorder(evidence), network(evidence)];
-    let over = suspects.iter().flatten().find(|suspect| suspect.score >= 1.0);
+    let suspects = suspects(evidence);
+    let over = suspects.iter().find(|suspect| suspect.score >= 1.0);
     let highest = || {
-        let charged =
-            suspects.iter().flatten().filter(|suspect| evidence.failed && suspect.score >= SUSPICIOUS);
+        let charged = suspects.iter().filter(|suspect| evidence.failed && suspect.score >= SUSPICIOUS);
         charged.max_by(|a, b| a.score.total_cmp(&b.score))
     };
     if let Some(suspect) = over.or_else(highest) {
@@ -159,12 +181,14 @@ struct Suspect {
 
 /// Stages with what speaks against them, from the far end of the path on.
 fn suspects(evidence: &Evidence) -> Vec<Suspect> {
-    let last = [processor(evidence), recorder(evidence), network(evidence)];
+    let last = [processor(evidence), reduction(evidence), recorder(evidence), network(evidence)];
     volume(evidence).into_iter().chain(last.into_iter().flatten()).collect()
 }
 
 fn starved(evidence: &Evidence) -> f64 {
-    evidence.volumes.iter().map(|v| v.writer_starved).fold(evidence.intake_starved, f64::max)
+    let writers = evidence.volumes.iter().map(|v| v.writer_starved);
+    let reducers = evidence.reducers.iter().map(|r| r.starved);
+    writers.chain(reducers).fold(evidence.intake_starved, f64::max)
 }
 
 fn volume(evidence: &Evidence) -> Option<Suspect> {
@@ -172,7 +196,9 @@ fn volume(evidence: &Evidence) -> Option<Suspect> {
     if volume.path == NULL || volume.writer_starved >= STARVED || evidence.intake_starved >= 2.0 * STARVED {
         return None;
     }
-    let score = (volume.full / FULL).max(volume.segment_wait / FULL).max(evidence.pool_empty / POOL_EMPTY);
+    // What waits for a thread that reduces empties the pool as well.
+    let pool_empty = if is_reduction_saturated(evidence) { 0.0 } else { evidence.pool_empty / POOL_EMPTY };
+    let score = (volume.full / FULL).max(volume.segment_wait / FULL).max(pool_empty);
     let text = format!(
         "its queue was full {} of the time and the pool empty {}; longest write {:.0} ms",
         percent(volume.full),
@@ -189,6 +215,27 @@ fn processor(evidence: &Evidence) -> Option<Suspect> {
         percent(starved)
     );
     Some(Suspect { stage: Stage::Processor, score: starved / STARVED, text })
+}
+
+fn busiest(evidence: &Evidence) -> Option<&ReducerEvidence> {
+    evidence.reducers.iter().max_by(|a, b| a.busy.total_cmp(&b.busy))
+}
+
+fn is_reduction_saturated(evidence: &Evidence) -> bool {
+    busiest(evidence).is_some_and(|busiest| busiest.busy >= SATURATED)
+}
+
+fn reduction(evidence: &Evidence) -> Option<Suspect> {
+    let busiest = busiest(evidence)?;
+    let text = format!(
+        "of {} threads that reduce the busiest was busy {} of the time, {} on its processor; the pool was \
+         empty {}",
+        evidence.reducers.len(),
+        percent(busiest.busy),
+        percent(busiest.cpu),
+        percent(evidence.pool_empty)
+    );
+    Some(Suspect { stage: Stage::Reduction, score: busiest.busy / SATURATED, text })
 }
 
 fn recorder(evidence: &Evidence) -> Option<Suspect> {

@@ -73,3 +73,28 @@ fn the_trial_that_shows_it_clearly_decides() {
     assert_eq!(named.stage, "network");
     assert_eq!(bottleneck(&[quiet()], &Ceilings::default(), None).stage, "source");
 }
+
+fn reducer(busy: f64, starved: f64) -> ReducerEvidence {
+    ReducerEvidence { busy, cpu: busy - starved, starved }
+}
+
+#[test]
+fn reduction_is_named_when_its_busiest_thread_is_saturated() {
+    assert_eq!(stage(|e| e.reducers = vec![reducer(0.2, 0.0), reducer(0.95, 0.0)]), Stage::Reduction);
+    assert_eq!(stage(|e| e.reducers = vec![reducer(0.7, 0.0)]), Stage::Source);
+    assert_eq!(stage(|e| e.reducers = vec![reducer(0.95, 0.6)]), Stage::Processor);
+    let held = |e: &mut Evidence| {
+        // The memory that waits for it is not missing because of the volume.
+        (e.pool_empty, e.source_blocked, e.intake_busy) = (0.9, 0.9, 0.9);
+        e.reducers = vec![reducer(0.98, 0.05)];
+    };
+    assert_eq!(stage(held), Stage::Reduction);
+    let full = |e: &mut Evidence| (e.volumes[0].full, e.reducers) = (0.9, vec![reducer(0.98, 0.05)]);
+    assert_eq!(stage(full), Stage::Volume("/a".into()));
+    let mut evidence = quiet();
+    held(&mut evidence);
+    let text = limiting(&evidence).1;
+    assert!(text.contains("of 1 threads that reduce the busiest was busy 98 %"), "{text}");
+    let ceilings = Ceilings { network_bytes_per_second: Some(2e9), ..Ceilings::default() };
+    assert_eq!(next(&Stage::Reduction, &ceilings, None).unwrap().stage, "network");
+}

@@ -113,7 +113,7 @@ pub fn drain_behind(asked: &Asked, measured: &TrialMeasured) -> Option<String> {
     let rate = asked.drain_rate?;
     let last = measured.samples.last()?;
     let time_s = last.t_s - DRAIN_START_S;
-    let available = measured.samples.iter().rev().find(|s| s.t_s <= time_s).map_or(0, |s| s.durable_bytes);
+    let available = measured.samples.iter().rev().find(|s| s.t_s <= time_s).map_or(0, |s| s.stored_bytes);
     let owed = (rate * time_s).min(available as f64);
     // What a few blocks more or less make proves nothing.
     (last.drained_bytes as f64 <= DRAIN_SHARE * owed - DRAIN_SLACK_BYTES).then(|| {

@@ -396,7 +396,7 @@ impl Session<'_> {
         let elapsed_s = self.clock.now_ns().saturating_sub(begin_ns) as f64 / 1e9;
         self.keep_samples(begin_ns)?;
         if !request.null {
-            self.bytes_written += measured.record.ledger.total().written.bytes;
+            self.bytes_written += measured.record.ledger.stored().bytes;
         }
         let asked = Asked { rate: request.rate, duration: request.duration, drain_rate };
         let outcome = judge::outcome(&asked, &measured, elapsed_s);

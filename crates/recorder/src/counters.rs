@@ -126,6 +126,8 @@ pub struct VolumeCounters {
     pub durable_events: AtomicU64,
     /// Payload bytes of those, as the source sent them.
     pub durable_payload_bytes: AtomicU64,
+    /// Payload bytes on stable storage, as they lie there.
+    pub stored_payload_bytes: AtomicU64,
     /// Time with at least one write under way, in nanoseconds.
     pub busy_ns: AtomicU64,
     /// Time with as many writes under way as allowed, in nanoseconds.
@@ -204,6 +206,11 @@ impl Counters {
     /// Payload bytes on stable storage, over all volumes.
     pub fn durable_payload_bytes(&self) -> u64 {
         self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).sum()
+    }
+
+    /// Payload bytes on stable storage as they lie there, over all volumes.
+    pub fn stored_payload_bytes(&self) -> u64 {
+        self.volumes.iter().map(|v| v.stored_payload_bytes.load(Relaxed)).sum()
     }
 
     /// The longest stall of every stage so far.

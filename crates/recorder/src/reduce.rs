@@ -13,7 +13,8 @@ mod threshold;
 pub(crate) mod worker;
 
 use keepup_plan::Element;
-use keepup_plan::reduction::{Samples, Step, StepError};
+use keepup_plan::reduction::{Keep, Reduction, Samples, Step, StepError, reduction_of};
+use keepup_stream::wire::{ElementType, StreamInfo};
 
 use self::sample::by_element;
 
@@ -86,6 +87,54 @@ impl Chain {
 pub(crate) fn bytes_max(samples: &Samples) -> usize {
     let bytes = samples.bytes().unwrap_or(0) as usize;
     if samples.compressed { compress::bytes_max(bytes, samples.element.bytes() as usize) } else { bytes }
+}
+
+/// What the events of the stream `info` are made of.
+pub(crate) fn samples(info: &StreamInfo) -> Samples {
+    let compressed = info.compression.is_some();
+    Samples { element: element(info.element), shape: info.shape.clone(), compressed }
+}
+
+/// Most payload bytes that lie on the volumes for one event of the stream `info` of `event_bytes`. Where it
+/// cannot be reduced as asked, which the recorder refuses, those of the event itself.
+pub fn stored_bytes_max(reductions: &[Reduction], info: &StreamInfo, event_bytes: u64) -> u64 {
+    let reduced = reduction_of(reductions, info.id).and_then(|reduction| {
+        let output = reduction.output(&samples(info)).ok()?;
+        let raw = if reduction.keep == Keep::Both { event_bytes } else { 0 };
+        Some(raw + bytes_max(&output) as u64)
+    });
+    reduced.unwrap_or(event_bytes)
+}
+
+fn element(element: ElementType) -> Element {
+    match element {
+        ElementType::U8 => Element::U8,
+        ElementType::U16 => Element::U16,
+        ElementType::U32 => Element::U32,
+        ElementType::U64 => Element::U64,
+        ElementType::I8 => Element::I8,
+        ElementType::I16 => Element::I16,
+        ElementType::I32 => Element::I32,
+        ElementType::I64 => Element::I64,
+        ElementType::F32 => Element::F32,
+        ElementType::F64 => Element::F64,
+    }
+}
+
+/// The wire's name of an element.
+pub(crate) fn element_type(element: Element) -> ElementType {
+    match element {
+        Element::U8 => ElementType::U8,
+        Element::U16 => ElementType::U16,
+        Element::U32 => ElementType::U32,
+        Element::U64 => ElementType::U64,
+        Element::I8 => ElementType::I8,
+        Element::I16 => ElementType::I16,
+        Element::I32 => ElementType::I32,
+        Element::I64 => ElementType::I64,
+        Element::F32 => ElementType::F32,
+        Element::F64 => ElementType::F64,
+    }
 }
 
 fn kernel(step: &Step, input: &Samples, output: &Samples) -> Box<dyn Kernel> {

@@ -489,6 +489,7 @@ impl Writer {
         let (header, accounts_for) = (&meta.header, meta.accounts_for);
         add(&self.counters().durable_events, accounts_for.events);
         add(&self.counters().durable_payload_bytes, accounts_for.bytes);
+        add(&self.counters().stored_payload_bytes, header.payload_bytes);
         let (slot, stream_block) = (meta.slot, header.stream_block);
         let stored = Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
         self.outgoing.push_back(FromWriter::Durable { slot, stream_block, accounts_for, stored });

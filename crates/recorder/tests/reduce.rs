@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use keepup_measure::clock::SystemClock;
 use keepup_plan::Element;
@@ -103,7 +104,8 @@ fn bytes(events: &Events) -> Count {
 #[test]
 fn both_forms_lie_beside_each_other_and_agree() {
     let volume = tempfile::tempdir().unwrap();
-    let reductions = ["streams=0-1 keep=both: spectrum window=hann", "streams=2 keep=both: threshold at=9000 | lz4"];
+    let reductions =
+        ["streams=0-1 keep=both: spectrum window=hann", "streams=2 keep=both: threshold at=9000 | lz4"];
     let (source, report, directory) = record(config(volume.path(), &reductions), &plan(4, 3000));
     let streams = read(&directory);
     assert_eq!(streams.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 32768, 32769, 32770]);
@@ -144,7 +146,8 @@ fn what_is_written_in_place_of_what_came_is_the_same_with_any_number_of_threads(
             let (made_info, made) = &reduced[id];
             assert_eq!(made_info.name, info.name);
             // Times are those of each run.
-            let payloads = |events: &Events| -> Vec<_> { events.iter().map(|e| (e.0, e.2.clone())).collect() };
+            let payloads =
+                |events: &Events| -> Vec<_> { events.iter().map(|e| (e.0, e.2.clone())).collect() };
             let account = &report.ledger.streams[id];
             if *id == 7 {
                 assert_eq!((made_info, payloads(made), account.reduced), (info, payloads(events), None));
@@ -250,4 +253,30 @@ fn what_cannot_be_reduced_is_refused_and_nothing_else_suffers() {
     assert_eq!(streams[&20].1, [(0, 1, vec![3; 5])]);
     let made: Vec<_> = streams.values().filter(|(info, _)| info.name.ends_with("/reduced")).collect();
     assert!(made.len() == 2 && made.iter().all(|(_, events)| events.len() == 1));
+}
+
+#[test]
+fn what_waited_long_enough_is_reduced_while_the_next_event_is_arriving() {
+    let volume = tempfile::tempdir().unwrap();
+    let config = RecorderConfig { seal_after: Duration::from_millis(30), ..config(volume.path(), &["bin by=4"]) };
+    let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
+    let mut socket = connected(&recorder, &[info(0, &[50_000])]);
+    let (first, second) = ([1; 100_000], [2; 100_000]);
+    socket.write_all(&[&event(0, 0, &first)[..], &event(0, 1, &second)[..60_000]].concat()).unwrap();
+    assert_eq!(answer(&mut socket).0, Kind::Welcome);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while recorder.counters().durable_events() == 0 {
+        assert!(Instant::now() < deadline, "the first event does not become durable");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    socket.write_all(&event(0, 1, &second)[60_000..]).unwrap();
+    let end = EndStream { id: 0, events: 2, bytes: 200_000, lost_events: 0, lost_bytes: 0, next_sequence: 2 };
+    socket.write_all(&End { streams: vec![end] }.to_frame().unwrap()).unwrap();
+    assert_eq!(answer(&mut socket).0, Kind::Bye);
+    let directory = recorder.directories()[0].clone();
+    drop(socket);
+    recorder.join().unwrap();
+    let (_, events) = &read(&directory)[&0];
+    let sums = |sample: i32| (0..12_500).flat_map(|_| (4 * sample).to_le_bytes()).collect::<Vec<u8>>();
+    assert_eq!(*events, [(0, 1, sums(0x0101)), (1, 1, sums(0x0202))]);
 }

@@ -37,6 +37,8 @@ pub struct RecordingInfo {
     pub placement: Placement,
     /// How much of it is kept; all when nothing is said.
     pub keep: Option<Keep>,
+    /// What was done to events before they were written.
+    pub reductions: Vec<String>,
     /// The NeXus master, when there is one.
     pub master: Option<PathBuf>,
     /// Volumes found.
@@ -148,6 +150,7 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
         tool_version: manifest.tool_version.clone(),
         placement: manifest.placement,
         keep: manifest.keep,
+        reductions: manifest.reductions.clone(),
         master: recording.has_master().then(|| recording.master_path()),
         volumes: volumes.collect(),
         rotations: recording.rotations(),

@@ -92,6 +92,7 @@ fn ledger() -> LedgerSummary {
         received: all,
         written: all,
         durable: all,
+        stored: None,
         verified: Some(all),
         drained: None,
         lost: Count::default(),

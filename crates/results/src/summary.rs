@@ -253,6 +253,10 @@ pub struct LedgerSummary {
     pub written: Count,
     /// Flushed to stable storage.
     pub durable: Count,
+    /// What lies on the volumes, where events are reduced before they are written; left out where they lie
+    /// there as they came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Count>,
     /// Read back from the volumes and found intact; null when not read back.
     pub verified: Option<Count>,
     /// Moved elsewhere by the drain; null when there was no drain.

@@ -108,3 +108,28 @@ proptest! {
         let _ = ledger.balance();
     }
 }
+
+#[test]
+fn both_sizes_of_a_reduced_stream_are_told_and_its_reduced_form_is_accounted_for() {
+    let received = Count { events: 10, bytes: 1000 };
+    let small = Count { events: 10, bytes: 90 };
+    let plain = StreamLedger { sent: received, received, written: received, durable: received, ..Default::default() };
+    let with = |reduced: Reduced| StreamLedger { reduced: Some(reduced), ..plain.clone() };
+    let replaced = with(Reduced { durable: small, lost_events: 0, raw_kept: false });
+    let beside = with(Reduced { durable: small, lost_events: 0, raw_kept: true });
+    assert_eq!((plain.stored(), replaced.stored()), (received, small));
+    assert_eq!(beside.stored(), Count { events: 20, bytes: 1090 });
+    let all = Ledger { streams: [(0, plain.clone()), (1, replaced), (2, beside)].into() };
+    assert_eq!(all.balance(), Ok(()));
+    assert!(all.is_whole());
+    assert_eq!(all.total().durable.bytes, 3000);
+    assert_eq!(all.total().reduced.unwrap().durable, Count { events: 20, bytes: 180 });
+    assert_eq!(all.stored(), Count { events: 40, bytes: 2180 });
+    let nine = Count { events: 9, bytes: 81 };
+    let lost = with(Reduced { durable: nine, lost_events: 1, raw_kept: true });
+    assert!(lost.first_difference().is_none() && !lost.is_whole());
+    let silent = with(Reduced { durable: nine, lost_events: 0, raw_kept: true });
+    let difference = silent.first_difference().unwrap();
+    assert_eq!((difference.left, difference.right), (10, 9));
+    assert!(!serde_json::to_string(&plain).unwrap().contains("reduced"));
+}

@@ -89,7 +89,8 @@ fn element(element: Option<Element>) -> ElementType {
     }
 }
 
-/// `base` with what `profile` says about recording: placement, block, segment, largest event, pool.
+/// `base` with what `profile` says about recording: placement, block, segment, largest event, pool,
+/// reductions.
 pub fn recorder_config(profile: &Profile, base: &RecorderConfig) -> RecorderConfig {
     let event_bytes = profile.event.max().0;
     let mut config = base.clone();
@@ -101,6 +102,7 @@ pub fn recorder_config(profile: &Profile, base: &RecorderConfig) -> RecorderConf
     // A segment holds at least eight of the largest blocks, a pool eight of the largest events.
     config.segment_bytes = profile.segment.0.max(8 * event_bytes.max(profile.block.0)).next_multiple_of(4096);
     config.pool_bytes = config.pool_bytes.max(8 * event_bytes as usize);
+    config.reductions = profile.reductions.clone();
     config
 }
 

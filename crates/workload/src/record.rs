@@ -26,6 +26,7 @@ use keepup_recording::remove::remove;
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_results::RecordReadBack;
 use keepup_stream::source::{Rate, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
+use keepup_stream::wire::StreamInfo;
 
 pub use self::account::longest_stall;
 use self::first::Watch;
@@ -223,7 +224,7 @@ fn share_bytes(spec: &TrialSpec, volumes: u64) -> u64 {
         _ => None,
     };
     let events = by_rate.into_iter().chain(source.events).min().unwrap_or(0);
-    let bytes = events.saturating_mul(source.size.max_bytes());
+    let bytes = events.saturating_mul(stored_bytes_max(spec));
     match spec.recorder.placement {
         PlacementKind::Free => bytes.div_ceil(volumes.max(1)),
         PlacementKind::Pinned => {
@@ -231,6 +232,24 @@ fn share_bytes(spec: &TrialSpec, volumes: u64) -> u64 {
             (u128::from(bytes) * u128::from(streams.div_ceil(volumes.max(1))) / u128::from(streams)) as u64
         }
     }
+}
+
+/// Most bytes that lie on the volumes for one event, of the stream with the largest.
+fn stored_bytes_max(spec: &TrialSpec) -> u64 {
+    let (source, event_bytes) = (&spec.source, spec.source.size.max_bytes());
+    let stored = |id: u32| {
+        let info = StreamInfo {
+            id,
+            name: String::new(),
+            element: source.element,
+            shape: source.shape.clone(),
+            compression: None,
+        };
+        keepup_recorder::reduce::stored_bytes_max(&spec.recorder.reductions, &info, event_bytes)
+    };
+    let ids = source.first_stream..source.first_stream + source.streams;
+    // Most profiles reduce nothing, and have many streams.
+    if spec.recorder.reductions.is_empty() { event_bytes } else { ids.map(stored).max().unwrap_or(0) }
 }
 
 impl Workload for RecordTrial {
@@ -321,8 +340,7 @@ impl Workload for RecordTrial {
         if let Some(sink) = running.sink {
             sink.recorder.stopper().stop();
             let report = sink.recorder.join()?;
-            self.sink_cpu_ns =
-                report.intake_cpu.cpu_ns + report.volumes.iter().map(|v| v.cpu.cpu_ns).sum::<u64>();
+            self.sink_cpu_ns = report.threads().map(|thread| thread.cpu_ns).sum();
         }
         Ok(())
     }

@@ -50,6 +50,7 @@ fn page(info: &RecordingInfo) -> String {
         let gb = volume.bytes as f64 / 1e9;
         lines.push(format!("{place}: {} segments sealed, {open} not; {gb:.3} GB", volume.sealed));
     }
+    lines.extend(info.reductions.iter().map(|text| format!("reduced: {}", text.escape_debug())));
     lines.extend(info.rotations.iter().map(rotation));
     lines.extend(info.missing_volumes.iter().map(|volume| format!("MISSING volume {}", volume.display())));
     lines.extend(info.damaged_lines.iter().map(|line| format!("FAULT {line}")));

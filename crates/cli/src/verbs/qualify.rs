@@ -22,6 +22,7 @@ use crate::loads::{LoadArgs, announce};
 use crate::output::{command, json, page, say};
 use crate::progress::Status;
 use crate::signals::stop_flag;
+use crate::verbs::record::reduced;
 
 /// Measure the highest rate that this machine records without loss, and what limits it
 ///
@@ -145,6 +146,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     let base = RecorderConfig::new(listen, Target::Null, "base");
     let mut recorder = keepup_workload::detector::recorder_config(&profile, &base);
     args.recording.apply(&mut recorder);
+    let profile = reduced(profile, &recorder)?;
     Ok(Settings {
         profile,
         volumes,

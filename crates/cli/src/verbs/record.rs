@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_plan::Profile;
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::watch::Qualified;
 use keepup_recorder::{RecorderConfig, Target};
@@ -226,6 +227,13 @@ fn look_before(config: &RecorderConfig) -> anyhow::Result<()> {
 fn exit(report: &RecordReport) -> Exit {
     let missing: u64 = report.ledger.total().gap_events.values().sum();
     if report.is_whole() && missing == 0 { Exit::Done } else { Exit::Failed }
+}
+
+/// `profile` with what `recorder` does to its events, which they must allow.
+pub(super) fn reduced(mut profile: Profile, recorder: &RecorderConfig) -> anyhow::Result<Profile> {
+    profile.reductions.clone_from(&recorder.reductions);
+    profile.validate().map_err(|invalid| usage(invalid.to_string()))?;
+    Ok(profile)
 }
 
 /// A slip in the command, as an error.

@@ -26,7 +26,7 @@ use crate::exit::Exit;
 use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
 use crate::output::{result, say};
-use crate::verbs::record::usage;
+use crate::verbs::record::{reduced, usage};
 use crate::verbs::sitting::Sitting;
 
 /// How long a trial takes unless told otherwise.
@@ -172,6 +172,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let profile = profile.on_volumes(u32::try_from(volumes.len().max(1)).unwrap_or(u32::MAX));
     profile.validate().map_err(|invalid| usage(invalid.to_string()))?;
     let recorder = recorder(args, &profile, &volumes)?;
+    let profile = reduced(profile, &recorder)?;
     let rate = args.rate.unwrap_or(SourceRate::Profile);
     let mut source = source_plan(&profile, rate, Some(args.time.unwrap_or(TIME)));
     source.cpus = args.source_cpus.clone().unwrap_or_default().0;

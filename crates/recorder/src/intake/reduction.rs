@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use keepup_plan::Element;
 use keepup_plan::reduction::{Keep, Reduction, Samples, reduction_of};
 use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
 use keepup_stream::ledger::{Count, Gap, Ledger, LossCause, Reduced, StreamLedger};
-use keepup_stream::wire::{Compression, ElementType, EventHead, StreamInfo};
+use keepup_stream::wire::{Compression, EventHead, StreamInfo};
 use keepup_sys::pool::Block;
 
 use super::store::Store;
@@ -19,8 +18,8 @@ use super::stream::{OpenBlock, Stream};
 use crate::config::block_room;
 use crate::counters::{Counters, add};
 use crate::link::Sealed;
-use crate::reduce::bytes_max;
 use crate::reduce::worker::{Destination, Done, Job, Recipe, ReducerLink};
+use crate::reduce::{bytes_max, element_type, samples};
 
 /// Ids of streams that are made beside others begin here.
 const DERIVED_ID_MIN: u32 = 32_768;
@@ -110,11 +109,7 @@ impl Reductions {
     /// What the stream `info` is reduced to, if it is.
     fn recipe(&mut self, info: &StreamInfo) -> Result<Option<(Arc<Recipe>, Samples, Keep)>, String> {
         let Some(reduction) = reduction_of(&self.asked, info.id) else { return Ok(None) };
-        let input = Samples {
-            element: element(info.element),
-            shape: info.shape.clone(),
-            compressed: info.compression.is_some(),
-        };
+        let input = samples(info);
         let output = reduction.output(&input).map_err(|e| {
             format!(
                 "stream {} cannot be reduced as asked by \"{reduction}\": {e}\n\
@@ -180,6 +175,13 @@ impl Stream {
     /// Bytes that every event must have, where that is fixed.
     pub(super) fn event_bytes_fixed(&self) -> Option<u64> {
         self.reducing.as_ref().map(|reducing| reducing.event_bytes)
+    }
+
+    /// Keeps the memory for what the events of its open block become.
+    pub(super) fn keep_target(&mut self, target: Option<Block>) {
+        if let Some(reducing) = &mut self.reducing {
+            reducing.target = target;
+        }
     }
 
     /// Whether it is made of another stream's events.
@@ -302,9 +304,7 @@ impl Store {
     pub(super) fn open(&mut self, slot: usize, (block, target): (Block, Option<Block>)) {
         let stream = &mut self.streams[slot];
         stream.open = Some(OpenBlock::new(block));
-        if let Some(reducing) = &mut stream.reducing {
-            reducing.target = target;
-        }
+        stream.keep_target(target);
     }
 
     /// Takes back what was lent and not used.
@@ -410,7 +410,11 @@ impl Store {
     pub(super) fn ends(&self) -> Vec<(u32, Count, Count)> {
         let end = |stream: &Stream| {
             let ledger = &stream.ledger;
-            (stream.info.id, ledger.received, ledger.reduced.map_or(ledger.durable, |reduced| reduced.durable))
+            (
+                stream.info.id,
+                ledger.received,
+                ledger.reduced.map_or(ledger.durable, |reduced| reduced.durable),
+            )
         };
         let mut ends: Vec<_> = self.streams.iter().map(end).collect();
         for stream in &self.streams {
@@ -439,36 +443,6 @@ fn gap(stream: u32, header: &BlockHeader) -> Gap {
 
 fn channel(info: &StreamInfo) -> Result<ChannelBytes, String> {
     ChannelBytes::new(info).map_err(|e| e.to_string())
-}
-
-fn element(element: ElementType) -> Element {
-    match element {
-        ElementType::U8 => Element::U8,
-        ElementType::U16 => Element::U16,
-        ElementType::U32 => Element::U32,
-        ElementType::U64 => Element::U64,
-        ElementType::I8 => Element::I8,
-        ElementType::I16 => Element::I16,
-        ElementType::I32 => Element::I32,
-        ElementType::I64 => Element::I64,
-        ElementType::F32 => Element::F32,
-        ElementType::F64 => Element::F64,
-    }
-}
-
-fn element_type(element: Element) -> ElementType {
-    match element {
-        Element::U8 => ElementType::U8,
-        Element::U16 => ElementType::U16,
-        Element::U32 => ElementType::U32,
-        Element::U64 => ElementType::U64,
-        Element::I8 => ElementType::I8,
-        Element::I16 => ElementType::I16,
-        Element::I32 => ElementType::I32,
-        Element::I64 => ElementType::I64,
-        Element::F32 => ElementType::F32,
-        Element::F64 => ElementType::F64,
-    }
 }
 
 #[cfg(test)]

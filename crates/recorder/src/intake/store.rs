@@ -289,9 +289,10 @@ impl Store {
     /// Sends the complete events of a block into which another is just being received. Without room they
     /// wait.
     fn part(&mut self, slot: usize, length: u64) {
-        let Some(fresh) = self.pool.take(block_room(self.block_bytes.max(length as usize))) else { return };
+        let Some((fresh, target)) = self.lend(slot, length) else { return };
         if let Some(sealed) = self.streams[slot].part(slot, fresh) {
-            self.place(sealed);
+            self.send(sealed);
+            self.streams[slot].keep_target(target);
         }
     }
 

@@ -17,8 +17,8 @@ use keepup_stream::ledger::{Count, Gap, LossCause, StreamLedger};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Block;
 
-use crate::counters::StreamCounters;
 use super::reduction::Reducing;
+use crate::counters::StreamCounters;
 use crate::link::{MESSAGES_START, Sealed, SealedMeta};
 
 /// A block that still takes events.

@@ -47,7 +47,9 @@ fn gathered<const SIZE: usize>(samples: &[u8], byte: usize) -> u64 {
 /// A matrix of 8 by 8 bits, transposed: halves are exchanged in quarters of three sizes (H. S. Warren,
 /// Hacker's Delight, section 7-3).
 fn bits(mut word: u64) -> u64 {
-    for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {
+    for (shift, mask) in
+        [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
+    {
         let changed = (word ^ (word >> shift)) & mask;
         word ^= changed ^ (changed << shift);
     }
@@ -56,7 +58,8 @@ fn bits(mut word: u64) -> u64 {
 
 /// A matrix of 8 by 8 bytes, transposed, in the same manner.
 fn bytes(mut words: [u64; 8]) -> [u64; 8] {
-    let steps = [(1, 8, 0x00ff_00ff_00ff_00ff), (2, 16, 0x0000_ffff_0000_ffff), (4, 32, 0x0000_0000_ffff_ffff)];
+    let steps =
+        [(1, 8, 0x00ff_00ff_00ff_00ff), (2, 16, 0x0000_ffff_0000_ffff), (4, 32, 0x0000_0000_ffff_ffff)];
     for (distance, shift, mask) in steps {
         for index in (0..8).filter(|index| index & distance == 0) {
             let (low, high) = (words[index], words[index + distance]);

@@ -3,7 +3,9 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
 /// What filters compute in.
-pub(super) trait Real: Copy + Default + Add<Output = Self> + Mul<Output = Self> + AddAssign + Sum {
+pub(super) trait Real:
+    Copy + Default + Add<Output = Self> + Mul<Output = Self> + AddAssign + Sum
+{
     fn of(value: f64) -> Self;
 }
 

@@ -16,15 +16,17 @@ pub(crate) fn block(ledger: &LedgerSummary) -> Block {
         let nothing = "No event was sent, so there is nothing to account for.".to_owned();
         return Block::new(TITLE, vec![Item::Text(nothing)]);
     }
-    let rows = vec![
+    // What is reduced on the way is fewer bytes, or more events where both forms are kept.
+    let lies = ledger.stored.unwrap_or(due);
+    let mut rows = vec![
         row("due at the source", Some(due), due),
         row("sent by the source", Some(ledger.sent), due),
         row("received", Some(ledger.received), due),
         row("written (kernel confirmed)", Some(ledger.written), due),
         row("durable (flushed)", Some(ledger.durable), due),
-        row("read back and intact", ledger.verified, due),
-        drained(ledger.drained, due),
     ];
+    rows.extend(ledger.stored.map(|stored| row("on the volumes, reduced", Some(stored), lies)));
+    rows.extend([row("read back and intact", ledger.verified, lies), drained(ledger.drained, lies)]);
     let columns = vec![left("stage"), right("events"), right("bytes"), right("missing")];
     let items = vec![Item::Table(Table { columns, rows }), Item::Text(losses(ledger))];
     Block::new(TITLE, items)

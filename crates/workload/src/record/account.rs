@@ -65,6 +65,7 @@ impl TrialMeasured {
             received: count(total.received),
             written: count(total.written),
             durable: count(total.durable),
+            stored: total.reduced.map(|_| count(self.record.ledger.stored())),
             verified,
             drained: self.drain.as_ref().map(|drain| count(drain.durable)),
             lost: count(lost),
@@ -77,7 +78,6 @@ impl TrialMeasured {
         let record = &self.record;
         let received = record.ledger.total().received.bytes as f64 / 1e9;
         let sent = self.source.total(|s| s.sent).bytes as f64 / 1e9;
-        let threads = std::iter::once(&record.intake_cpu).chain(record.volumes.iter().map(|v| &v.cpu));
         let cores = &self.cores;
         let mean = |of: fn(&CoreUsage) -> f64| {
             (!cores.is_empty()).then(|| cores.iter().map(of).sum::<f64>() / cores.len() as f64)
@@ -90,7 +90,8 @@ impl TrialMeasured {
             per_core_percent: cores.iter().map(|core| core.busy_percent).collect(),
             softirq_percent: mean(|core| core.softirq_percent),
             steal_percent: mean(|core| core.steal_percent),
-            recorder_threads: threads
+            recorder_threads: record
+                .threads()
                 .map(|thread| ThreadCpu {
                     name: thread.name.clone(),
                     seconds: seconds(thread.cpu_ns),

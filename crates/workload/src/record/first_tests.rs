@@ -16,7 +16,7 @@ fn counters(received: u64, durable: [u64; 2]) -> Counters {
         durable_payload_bytes: AtomicU64::new(events * 100),
         ..VolumeCounters::default()
     };
-    Counters { intake, volumes: durable.map(volume).into() }
+    Counters { intake, volumes: durable.map(volume).into(), ..Counters::default() }
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub struct Occupancy {
     pub pool_wait: f64,
     /// Most of the pool in use, as a share of it, is in the record report; this is in bytes.
     pub pool_bytes_used_max: u64,
+    /// Every thread that reduces had something to do.
+    pub reducers: Vec<f64>,
     /// Every volume.
     pub volumes: Vec<VolumeOccupancy>,
 }
@@ -45,6 +47,7 @@ impl Occupancy {
             intake_idle: share(counters.intake.idle_ns.load(Relaxed)),
             pool_wait: share(counters.intake.pool_wait_ns.load(Relaxed)),
             pool_bytes_used_max: counters.intake.pool_bytes_used_max.load(Relaxed),
+            reducers: counters.reducers.iter().map(|r| share(r.busy_ns.load(Relaxed))).collect(),
             volumes: counters.volumes.iter().map(volume).collect(),
         }
     }

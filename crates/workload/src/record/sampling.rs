@@ -31,6 +31,8 @@ pub struct Sample {
     pub written_bytes: u64,
     /// Bytes on stable storage.
     pub durable_bytes: u64,
+    /// Bytes on stable storage as they lie there: fewer or more where events are reduced.
+    pub stored_bytes: u64,
     /// Bytes of the pool in use.
     pub pool_bytes: u64,
     /// Durable bytes that the drain has not read yet.
@@ -65,6 +67,7 @@ impl Feeds {
         Sample {
             t_s: now_ns.saturating_sub(begin_ns) as f64 / 1e9,
             durable_bytes,
+            stored_bytes: self.recorder.stored_payload_bytes(),
             written_bytes,
             received_bytes: self.recorder.intake.received_bytes.load(Relaxed),
             pool_bytes: self.recorder.intake.pool_bytes_used.load(Relaxed),

@@ -6,8 +6,7 @@ use crate::output::missing;
 
 /// CPU of the threads of the data path, in seconds.
 fn path_cpu_seconds(report: &RecordReport) -> f64 {
-    let threads = report.volumes.iter().map(|v| v.cpu.cpu_ns).sum::<u64>() + report.intake_cpu.cpu_ns;
-    threads as f64 / 1e9
+    report.threads().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9
 }
 
 /// CPU of the whole process so far, its kernel workers and the clearing of the pool included, in seconds.
@@ -40,7 +39,11 @@ fn streams(report: &RecordReport) -> Vec<String> {
     )];
     let row = |name: String, s: &keepup_stream::ledger::StreamLedger| {
         let missing: u64 = s.gap_events.values().sum();
-        let durable = if s.durable == s.received { "all" } else { "NOT ALL" };
+        let durable = if s.durable == s.received && s.reduced.is_none_or(|r| r.lost_events == 0) {
+            "all"
+        } else {
+            "NOT ALL"
+        };
         format!(
             "{name:<10} {:>12} {:>16} {:>16} {missing:>12} {durable:>9}",
             s.received.events, s.received.bytes, s.durable.bytes
@@ -53,8 +56,25 @@ fn streams(report: &RecordReport) -> Vec<String> {
         lines.push(format!("… and {} more streams", report.ledger.streams.len() - STREAMS_SHOWN));
     }
     lines.push(row("total".into(), &total));
+    lines.extend(reduced(report));
     lines.extend(missing(total.gap_events.clone()));
     lines
+}
+
+/// What the events became that were reduced, and what that cost.
+fn reduced(report: &RecordReport) -> Option<String> {
+    let streams = report.ledger.streams.values();
+    let (mut from, mut to, mut lost) = (0u64, 0u64, 0u64);
+    for (received, reduced) in streams.filter_map(|stream| Some((stream.received, stream.reduced?))) {
+        (from, to, lost) = (from + received.bytes, to + reduced.durable.bytes, lost + reduced.lost_events);
+    }
+    let cpu_s = report.reducers_cpu.iter().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9;
+    let lost = if lost > 0 { format!("; {lost} EVENTS LOST in this form") } else { String::new() };
+    (!report.reducers_cpu.is_empty()).then(|| {
+        let (from_gb, to_gb) = (from as f64 / 1e9, to as f64 / 1e9);
+        let cost = if from > 0 { format!(", CPU {:.3} s/GB", cpu_s / from_gb) } else { String::new() };
+        format!("reduced: {from_gb:.3} GB became {to_gb:.3} GB{cost}{lost}")
+    })
 }
 
 /// How fast, at what cost, and how near the end of the memory.
@@ -153,6 +173,8 @@ pub(super) fn for_programs(report: &RecordReport) -> serde_json::Value {
         "cpu_seconds": cpu_seconds(),
         "path_cpu_seconds": path_cpu_seconds(report),
         "intake_cpu": report.intake_cpu,
+        "reducers_cpu": report.reducers_cpu,
+        "stored": report.ledger.stored(),
         "pool_bytes": report.pool_bytes,
         "pool_bytes_used_max": report.pool_bytes_used_max,
         "pool_wait_ns": report.pool_wait_ns,
