@@ -194,8 +194,8 @@ pub(crate) struct Recording {
     /// Which volume a stream's next block goes to [default: free, or the profile's]
     #[arg(long, value_enum)]
     pub(crate) placement: Option<PlacementArg>,
-    /// What is done to events before they are written, as in "streams=0-507 keep=both: spectrum | lz4"; once for
-    /// each set of streams [default: the profile's]
+    /// What is done to events before they are written, as in "streams=0-507 keep=both: spectrum | lz4";
+    /// once for each set of streams [default: the profile's]
     #[arg(long, value_parser = reduction, value_name = "REDUCTION")]
     pub(crate) reduce: Vec<Reduction>,
     /// Threads that do it

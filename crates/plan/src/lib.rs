@@ -1,4 +1,5 @@
-//! What to run: units, detector profiles, reductions, background loads, and plans checked before anything is touched.
+//! What to run: units, detector profiles, reductions, background loads, and plans checked before anything
+//! is touched.
 //!
 //! Pure but for [`load`], which reads the profile files it is pointed at. A [`Profile`] that comes out of
 //! [`load`], [`builtin`] or [`parse`] is valid; whoever changes its fields calls [`Profile::validate`] again.

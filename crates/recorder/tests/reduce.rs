@@ -258,7 +258,8 @@ fn what_cannot_be_reduced_is_refused_and_nothing_else_suffers() {
 #[test]
 fn what_waited_long_enough_is_reduced_while_the_next_event_is_arriving() {
     let volume = tempfile::tempdir().unwrap();
-    let config = RecorderConfig { seal_after: Duration::from_millis(30), ..config(volume.path(), &["bin by=4"]) };
+    let config =
+        RecorderConfig { seal_after: Duration::from_millis(30), ..config(volume.path(), &["bin by=4"]) };
     let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
     let mut socket = connected(&recorder, &[info(0, &[50_000])]);
     let (first, second) = ([1; 100_000], [2; 100_000]);

@@ -1,8 +1,8 @@
 //! The ledger: where each event of each stream went, with every gap and its cause.
 //!
 //! Invariant of a complete ledger, per stream: due = sent + lost at source = received + gaps before receipt;
-//! received = written + gaps after receipt; written = durable; received = durable or lost in reduced form, where
-//! there is one. `Ledger::balance` says what does not hold.
+//! received = written + gaps after receipt; written = durable; received = durable or lost in reduced form,
+//! where there is one. `Ledger::balance` says what does not hold.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -113,7 +113,8 @@ proptest! {
 fn both_sizes_of_a_reduced_stream_are_told_and_its_reduced_form_is_accounted_for() {
     let received = Count { events: 10, bytes: 1000 };
     let small = Count { events: 10, bytes: 90 };
-    let plain = StreamLedger { sent: received, received, written: received, durable: received, ..Default::default() };
+    let plain =
+        StreamLedger { sent: received, received, written: received, durable: received, ..Default::default() };
     let with = |reduced: Reduced| StreamLedger { reduced: Some(reduced), ..plain.clone() };
     let replaced = with(Reduced { durable: small, lost_events: 0, raw_kept: false });
     let beside = with(Reduced { durable: small, lost_events: 0, raw_kept: true });

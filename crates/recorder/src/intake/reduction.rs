@@ -3,11 +3,11 @@
 //!
 //! Invariants: a block is handed over only together with the memory for what it becomes; the blocks of one
 //! stream go to one thread, so that they stay in order; a thread that ends early leaves losses with a cause.
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use keepup_plan::reduction::{Keep, Reduction, Samples, reduction_of};
+use keepup_plan::reduction::{Keep, Reduction, Samples, Step, reduction_of};
 use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
 use keepup_stream::ledger::{Count, Gap, Ledger, LossCause, Reduced, StreamLedger};
 use keepup_stream::wire::{Compression, EventHead, StreamInfo};
@@ -49,8 +49,15 @@ pub(super) struct Prepared {
     recorded: StreamInfo,
     /// A stream beside it, with what is made of it.
     derived: Option<Stream>,
-    recipe: Option<Arc<Recipe>>,
+    /// Steps, and the events that they are for.
+    reduction: Option<(Vec<Step>, Samples)>,
     reduced_bytes_max: usize,
+}
+
+/// Ids for streams that are made beside others.
+struct FreeIds {
+    taken: BTreeSet<u32>,
+    next: u32,
 }
 
 /// A block with one of the threads, for the case that it does not come back.
@@ -106,8 +113,8 @@ impl Reductions {
         }
     }
 
-    /// What the stream `info` is reduced to, if it is.
-    fn recipe(&mut self, info: &StreamInfo) -> Result<Option<(Arc<Recipe>, Samples, Keep)>, String> {
+    /// How the stream `info` is reduced, and to what, if it is.
+    fn plan(&self, info: &StreamInfo) -> Result<Option<(&Reduction, Samples)>, String> {
         let Some(reduction) = reduction_of(&self.asked, info.id) else { return Ok(None) };
         let input = samples(info);
         let output = reduction.output(&input).map_err(|e| {
@@ -125,17 +132,18 @@ impl Reductions {
                 info.id, self.event_bytes_max
             ));
         }
-        let known = self.recipes.iter().find(|r| r.input == input && r.steps == reduction.steps);
-        let recipe = match known {
-            Some(recipe) => Arc::clone(recipe),
-            None => {
-                let index = self.recipes.len();
-                let recipe = Arc::new(Recipe { index, steps: reduction.steps.clone(), input });
-                self.recipes.push(Arc::clone(&recipe));
-                recipe
-            }
-        };
-        Ok(Some((recipe, output, reduction.keep)))
+        Ok(Some((reduction, output)))
+    }
+
+    /// The recipe of these steps; one for all streams with events of one kind.
+    fn recipe(&mut self, steps: Vec<Step>, input: Samples) -> Arc<Recipe> {
+        let known = self.recipes.iter().find(|recipe| recipe.input == input && recipe.steps == steps);
+        if let Some(recipe) = known {
+            return Arc::clone(recipe);
+        }
+        let recipe = Arc::new(Recipe { index: self.recipes.len(), steps, input });
+        self.recipes.push(Arc::clone(&recipe));
+        recipe
     }
 
     #[expect(clippy::result_large_err, reason = "the blocks go back to their owner; boxing would allocate")]
@@ -200,26 +208,27 @@ impl Stream {
 impl Prepared {
     /// Shares of the pool that it needs.
     pub(super) fn shares(&self) -> usize {
-        let bytes = self.recipe.as_ref().and_then(|recipe| recipe.input.bytes());
+        let bytes = self.reduction.as_ref().and_then(|(_, input)| input.bytes());
         bytes.map_or(1, |bytes| Stream::shares(bytes, self.reduced_bytes_max))
     }
 }
 
 impl Store {
     /// Makes streams that were declared for the first time, with what is made of them; nothing is taken in.
-    pub(super) fn prepare(&mut self, new: &[&StreamInfo]) -> Result<Vec<Prepared>, String> {
-        let mut taken: Vec<u32> = new.iter().map(|info| info.id).collect();
+    pub(super) fn prepare(&self, new: &[&StreamInfo]) -> Result<Vec<Prepared>, String> {
+        let taken = new.iter().map(|info| info.id).collect();
+        let mut ids = FreeIds { taken, next: DERIVED_ID_MIN };
         let mut made = Vec::with_capacity(new.len());
         for &info in new {
             let mut prepared = Prepared {
                 stream: Stream::new(info.clone(), channel(info)?),
                 recorded: info.clone(),
                 derived: None,
-                recipe: None,
+                reduction: None,
                 reduced_bytes_max: 0,
             };
-            if let Some((recipe, output, keep)) = self.reductions.recipe(info)? {
-                prepared.recipe = Some(recipe);
+            if let Some((reduction, output)) = self.reductions.plan(info)? {
+                prepared.reduction = Some((reduction.steps.clone(), samples(info)));
                 prepared.reduced_bytes_max = bytes_max(&output);
                 let reduced = StreamInfo {
                     element: element_type(output.element),
@@ -227,12 +236,12 @@ impl Store {
                     compression: output.compressed.then_some(Compression::BitshuffleLz4),
                     ..info.clone()
                 };
-                match keep {
+                match reduction.keep {
                     Keep::Reduced => {
                         prepared.stream.ledger.reduced = Some(Reduced::default());
                         prepared.recorded = reduced;
                     }
-                    Keep::Both => prepared.derived = Some(self.derive(reduced, &mut taken)?),
+                    Keep::Both => prepared.derived = Some(self.derive(reduced, &mut ids)?),
                 }
             }
             made.push(prepared);
@@ -241,17 +250,17 @@ impl Store {
     }
 
     /// The stream beside one that is kept as it comes.
-    fn derive(&self, reduced: StreamInfo, taken: &mut Vec<u32>) -> Result<Stream, String> {
-        let is_free = |id: &u32| !taken.contains(id) && !self.knows(*id);
-        let Some(id) = (DERIVED_ID_MIN..ID_END).find(is_free) else {
+    fn derive(&self, reduced: StreamInfo, ids: &mut FreeIds) -> Result<Stream, String> {
+        let is_free = |id: &u32| !ids.taken.contains(id) && !self.knows(*id);
+        let Some(id) = (ids.next..ID_END).find(is_free) else {
             return Err(format!("no stream id is left for the reduced form of stream {}", reduced.id));
         };
-        taken.push(id);
+        ids.next = id + 1;
         let name = format!("{}{SUFFIX}", reduced.name);
         if name.len() > NAME_BYTES_MAX {
             return Err(format!(
-                "stream {}: its name leaves no room for \"{SUFFIX}\"\nhint: at most {} bytes where both forms \
-                 are kept",
+                "stream {}: its name leaves no room for \"{SUFFIX}\"\n\
+                 hint: at most {} bytes where both forms are kept",
                 reduced.id,
                 NAME_BYTES_MAX - SUFFIX.len()
             ));
@@ -265,10 +274,11 @@ impl Store {
 
     /// Takes in a stream that was prepared, and what is made of it.
     pub(super) fn take_in(&mut self, prepared: Prepared) -> Result<(), String> {
-        let Prepared { stream, recorded, derived, recipe, reduced_bytes_max } = prepared;
+        let Prepared { stream, recorded, derived, reduction, reduced_bytes_max } = prepared;
         self.counters.streams.add(Arc::clone(&stream.figures));
         let slot = self.enter(stream, &recorded);
-        let Some(recipe) = recipe else { return Ok(()) };
+        let Some((steps, input)) = reduction else { return Ok(()) };
+        let recipe = self.reductions.recipe(steps, input);
         let (target_slot, recorded) = match derived {
             Some(derived) => {
                 let info = derived.info.clone();
@@ -284,8 +294,8 @@ impl Store {
         Ok(())
     }
 
-    /// Lends a block for the event `head` and those that follow, and for a stream that is reduced the memory
-    /// for what they become.
+    /// Lends a block for an event of `length` bytes and those that follow, and for a stream that is reduced
+    /// the memory for what they become.
     pub(super) fn lend(&mut self, slot: usize, length: u64) -> Option<(Block, Option<Block>)> {
         let block = self.pool.take(block_room(self.block_bytes.max(length as usize)))?;
         let Some(reducing) = &self.streams[slot].reducing else { return Some((block, None)) };

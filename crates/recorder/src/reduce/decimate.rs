@@ -1,8 +1,8 @@
 //! Decimation: a low-pass filter along the last dimension, then every so manieth sample.
 //!
 //! The filter is a sinc cut off by a Hamming window, of an odd number of taps, so that no sample is shifted.
-//! Its stop band (beyond -50 dB) begins at half the new sampling rate: nothing folds back. Beyond both ends of
-//! a row the first and last sample are taken again.
+//! Its stop band (beyond -50 dB) begins at half the new sampling rate: nothing folds back. Beyond both ends
+//! of a row the first and last sample are taken again.
 use std::f64::consts::PI;
 
 use super::Kernel;
