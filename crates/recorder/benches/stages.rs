@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
+use keepup_plan::Element;
+use keepup_plan::reduction::{Reduction, Samples};
+use keepup_recorder::reduce::Chain;
 use keepup_recording::crc::Combiner;
 use keepup_sys::engine::{BlockEngine, EngineChoice, NullEngine, open};
 use keepup_sys::file::create_preallocated;
@@ -112,4 +115,41 @@ fn submit_and_complete_plain(bencher: Bencher, block_bytes: usize) {
 #[divan::bench(args = [1 << 20])]
 fn submit_and_complete_null(bencher: Bencher, block_bytes: usize) {
     write(bencher, block_bytes, |_, waker| Box::new(NullEngine::new(waker)));
+}
+
+/// One event of 8192 samples of 16 bits, noise of 11 of them, through a reduction.
+#[divan::bench(args = ["spectrum window=hann", "decimate by=8", "bin by=8", "threshold at=900", "lz4"])]
+fn reduce(bencher: Bencher, steps: &str) {
+    let mut reduce = Reduce::new(steps);
+    bencher.counter(BytesCount::new(reduce.bytes())).bench_local(|| reduce.run());
+}
+
+/// An event of 8192 samples, and a reduction that is ready for it.
+struct Reduce {
+    chain: Chain,
+    event: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl Reduce {
+    fn new(steps: &str) -> Self {
+        let reduction: Reduction = steps.parse().unwrap();
+        let input = Samples { element: Element::I16, shape: vec![8192], compressed: false };
+        let chain = Chain::new(&reduction.steps, &input).unwrap();
+        let mut state = 1u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 53) as i16 - 1024
+        };
+        let event = (0..8192).flat_map(|_| noise().to_le_bytes()).collect();
+        Self { output: vec![0; chain.output_bytes_max()], chain, event }
+    }
+
+    fn bytes(&self) -> usize {
+        self.event.len()
+    }
+
+    fn run(&mut self) -> usize {
+        self.chain.run(&self.event, &mut self.output).unwrap()
+    }
 }
