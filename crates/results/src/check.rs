@@ -109,12 +109,12 @@ fn check_ledger(ledger: &LedgerSummary, interrupted: bool, found: &mut Vec<Strin
     descends(("sent", ledger.sent), ("received", ledger.received));
     descends(("received", ledger.received), ("written", ledger.written));
     descends(("written", ledger.written), durable);
-    let stored = ledger.stored.map_or(durable, |stored| ("stored", stored));
+    let lies = ("on the volumes", ledger.on_volumes());
     if let Some(verified) = ledger.verified {
-        descends(stored, ("verified", verified));
+        descends(lies, ("verified", verified));
     }
     if let Some(drained) = ledger.drained {
-        descends(stored, ("drained", drained));
+        descends(lies, ("drained", drained));
     }
     descends(("lost", ledger.lost), ("lost at source", ledger.lost_at_source));
     let by_cause = ledger.lost_by_cause.values().fold(0u64, |sum, count| sum.saturating_add(count.events));

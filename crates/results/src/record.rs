@@ -185,7 +185,7 @@ impl RecordRun {
         self.ledger.lost.events == 0
             && self.broken_off.is_none()
             && self.faults.unwrap_or(0) == 0
-            && self.read_back.as_ref().is_none_or(|read| read.events == self.ledger.durable.events)
+            && self.read_back.as_ref().is_none_or(|read| read.events == self.ledger.on_volumes().events)
     }
 }
 

@@ -267,6 +267,13 @@ pub struct LedgerSummary {
     pub lost_by_cause: BTreeMap<String, Count>,
 }
 
+impl LedgerSummary {
+    /// What lies on the volumes when everything durable is there.
+    pub fn on_volumes(&self) -> Count {
+        self.stored.unwrap_or(self.durable)
+    }
+}
+
 /// The CPU bill. 1 GB = 10^9 bytes of payload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

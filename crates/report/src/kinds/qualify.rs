@@ -263,7 +263,7 @@ fn losses(ledger: &LedgerSummary) -> Option<Chart> {
         ("before the flush".to_owned(), missing(ledger.written, ledger.durable)),
     ];
     stages.extend(
-        ledger.verified.map(|verified| ("when read back".to_owned(), missing(ledger.durable, verified))),
+        ledger.verified.map(|verified| ("when read back".to_owned(), missing(ledger.on_volumes(), verified))),
     );
     let bars = stages.iter().map(|(_, events)| {
         json!({ "value": events,
