@@ -106,7 +106,8 @@ impl Intake {
             Arc::clone(&parts.clock),
             parts.config.slow_after,
         );
-        let mut store = Store::new(&parts.config, parts.pool, volumes, parts.reducers, Arc::clone(&parts.counters));
+        let mut store =
+            Store::new(&parts.config, parts.pool, volumes, parts.reducers, Arc::clone(&parts.counters));
         parts.tap.into_iter().for_each(|inlet| store.tap(inlet));
         let now_ns = parts.clock.now_ns();
         Ok(Self {

@@ -372,9 +372,7 @@ impl Store {
     /// Looks after volumes that have become slow, or quick again, and at who wants copies of events.
     pub(super) fn review(&mut self, now_ns: u64) {
         if let Some(tap) = &mut self.tap {
-            // What is made of events is made after they were copied.
-            let received = self.streams.iter().filter(|stream| !stream.is_derived());
-            tap.look(received.map(|stream| stream.info.id));
+            tap.look(self.streams.iter().map(|stream| stream.info.id));
         }
         while let Some(incident) = self.volumes.review(now_ns) {
             self.incidents.push(incident);

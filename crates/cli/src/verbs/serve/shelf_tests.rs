@@ -70,6 +70,9 @@ fn volume(root: &Path, of: &str, recording: Id, index: u32) -> Journal {
         created_unix_ns: 1_600_000_000_000_000_000 + u64::from(index),
         tool_version: "0.1.0".into(),
         keep: None,
+        run: None,
+        metadata: Default::default(),
+        reductions: Vec::new(),
     };
     fs::create_dir_all(root.join(of)).unwrap();
     let directory = manifest.create(&root.join(of)).unwrap();
