@@ -89,7 +89,7 @@ impl Recorder {
             links.push(link);
             recorder.volumes.push(threads);
         }
-        let (links_to_reducers, reducers) = worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
+        let (to_reducers, reducers) = worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
         let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
         let tap = config.tap.as_ref().map(Tap::attach).transpose()?;
         let parts = IntakeParts {
@@ -102,7 +102,7 @@ impl Recorder {
             switches: Arc::clone(&switches),
             pool,
             links,
-            reducers: links_to_reducers,
+            reducers: to_reducers,
             counters: Arc::clone(&counters),
         };
         let intake = spawn("ku-intake".into(), cpus, move || match Intake::new(parts) {

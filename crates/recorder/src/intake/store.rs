@@ -359,14 +359,19 @@ impl Store {
         false
     }
 
-    /// Whether nothing has come back that was not looked at.
-    pub(super) fn is_silent(&self) -> bool {
-        self.volumes.is_silent() && self.reductions.is_silent()
-    }
-
     /// Copies events from now on for those who ask for them.
     pub(super) fn tap(&mut self, inlet: TapInlet) {
         self.tap = Some(inlet);
+    }
+
+    /// Whether nothing will come back any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.volumes.is_closed() && self.reductions.is_idle()
+    }
+
+    /// Whether nothing has come back that was not looked at.
+    pub(super) fn is_silent(&self) -> bool {
+        self.volumes.is_silent() && self.reductions.is_silent()
     }
 
     /// Looks after volumes that have become slow, or quick again, and at who wants copies of events.
