@@ -1,5 +1,5 @@
 //! Reduction within the pipeline: real sockets, real files, both forms beside each other.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a helper of a test may fail the test")]
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -105,9 +105,9 @@ impl Step {
             return Err(refuse("a reduction needs events of a known shape".into()));
         };
         let (element, shape) = match *self {
-            Self::Decimate { by } => (input.element, self.divided(input, 1, by).map_err(refuse)?),
+            Self::Decimate { by } => (input.element, divided(input, 1, by).map_err(refuse)?),
             Self::Bin { rows, columns } => {
-                let shape = self.divided(input, rows, columns).map_err(refuse)?;
+                let shape = divided(input, rows, columns).map_err(refuse)?;
                 (sum_of(input.element, rows.saturating_mul(columns)).map_err(refuse)?, shape)
             }
             Self::Threshold { at } => {
@@ -128,22 +128,22 @@ impl Step {
         }
         Ok(output)
     }
+}
 
-    /// The shape with the last two dimensions divided.
-    fn divided(&self, input: &Samples, rows: u64, columns: u64) -> Result<Vec<u64>, String> {
-        let mut shape = input.shape.clone();
-        let dividers = [columns, rows];
-        for (index, by) in dividers.into_iter().enumerate().filter(|(_, by)| *by > 1) {
-            let Some(place) = shape.len().checked_sub(index + 1) else {
-                return Err("it has only one dimension".into());
-            };
-            if shape[place] % by != 0 {
-                return Err(format!("{by} does not divide {}", shape[place]));
-            }
-            shape[place] /= by;
+/// The shape with the last two dimensions divided.
+fn divided(input: &Samples, rows: u64, columns: u64) -> Result<Vec<u64>, String> {
+    let mut shape = input.shape.clone();
+    let dividers = [columns, rows];
+    for (index, by) in dividers.into_iter().enumerate().filter(|(_, by)| *by > 1) {
+        let Some(place) = shape.len().checked_sub(index + 1) else {
+            return Err("it has only one dimension".into());
+        };
+        if shape[place] % by != 0 {
+            return Err(format!("{by} does not divide {}", shape[place]));
         }
-        Ok(shape)
+        shape[place] /= by;
     }
+    Ok(shape)
 }
 
 fn spectrum_shape(input: &Samples, columns: u64, size: Option<u64>) -> Result<Vec<u64>, String> {

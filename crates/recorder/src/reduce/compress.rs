@@ -8,8 +8,8 @@ use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_outpu
 use super::Kernel;
 use super::bitshuffle::{GROUP, transpose};
 
-/// Bytes of one block unless samples are very large; the library's own choice, which readers rely on to be
-/// fast, not to be right.
+/// Bytes of one block, whatever the samples: what the library bitshuffle takes unless told otherwise. Readers
+/// find it in the header.
 const BLOCK_BYTES: usize = 8192;
 const HEADER_BYTES: usize = 12;
 const LENGTH_BYTES: usize = 4;

@@ -71,8 +71,8 @@ fn product<R: Real>(left: &[R], right: &[R]) -> R {
     let (left, right) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
     let rest = left.remainder().iter().zip(right.remainder()).map(|(&a, &b)| a * b).sum::<R>();
     for (left, right) in left.zip(right) {
-        for lane in 0..LANES {
-            sums[lane] += left[lane] * right[lane];
+        for (sum, (&left, &right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+            *sum += left * right;
         }
     }
     sums.into_iter().sum::<R>() + rest

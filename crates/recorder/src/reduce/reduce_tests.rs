@@ -57,7 +57,7 @@ fn assert_near(found: &[f32], expected: &[f64]) {
 proptest! {
     #[test]
     fn a_spectrum_is_the_sum_of_the_textbook(
-        rows in proptest::collection::vec(any::<i16>(), 2..200).prop_map(|row| row),
+        rows in proptest::collection::vec(any::<i16>(), 2..200),
         hann in any::<bool>(),
     ) {
         let count = rows.len();
@@ -160,4 +160,21 @@ fn an_event_of_another_length_and_an_output_without_room_give_nothing() {
         assert_eq!(chain.run(&[1; 18], &mut room), None, "{text}");
         assert_eq!(chain.run(&[1; 16], &mut room[..3]), None, "{text}");
     }
+}
+
+#[test]
+fn what_lies_on_the_volumes_is_known_before() {
+    let reductions: Vec<Reduction> =
+        ["streams=0: bin by=4", "streams=1 keep=both: spectrum", "streams=2: lz4", "streams=3: bin by=3"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+    let stored = |id: u32| {
+        let (element, shape) = (ElementType::I16, vec![64]);
+        let info = StreamInfo { id, name: "s".into(), element, shape, compression: None };
+        stored_bytes_max(&reductions, &info, 128)
+    };
+    assert_eq!((stored(0), stored(1)), (16 * 4, 128 + 33 * 4));
+    assert!(stored(2) >= 128 + 16 && stored(2) < 300, "LZ4 may make it longer");
+    assert_eq!((stored(3), stored(4)), (128, 128), "refused, and not asked for");
 }
