@@ -347,7 +347,7 @@ impl Intake {
             self.store.seal(slot);
         }
         self.store.flush();
-        while !self.store.is_settled() && !self.store.volumes.is_closed() {
+        while !self.store.is_settled() && !self.store.is_over() {
             self.sleep_for_reports();
         }
         let conclusion = Conclusion {

@@ -359,6 +359,11 @@ impl Store {
         false
     }
 
+    /// Whether nothing will come back any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.volumes.is_closed() && self.reductions.is_idle()
+    }
+
     /// Whether nothing has come back that was not looked at.
     pub(super) fn is_silent(&self) -> bool {
         self.volumes.is_silent() && self.reductions.is_silent()
