@@ -1,16 +1,14 @@
 //! When the first events count as received and as durable.
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use keepup_recorder::counters::{IntakeCounters, VolumeCounters};
 
 use super::*;
 
 fn counters(received: u64, durable: [u64; 2]) -> Counters {
-    let intake = IntakeCounters {
-        received_events: AtomicU64::new(received),
-        received_bytes: AtomicU64::new(received * 100),
-        ..IntakeCounters::default()
-    };
+    let intake = IntakeCounters::default();
+    intake.received_events.store(received, Ordering::Relaxed);
+    intake.received_bytes.store(received * 100, Ordering::Relaxed);
     let volume = |events: u64| VolumeCounters {
         durable_events: AtomicU64::new(events),
         durable_payload_bytes: AtomicU64::new(events * 100),
