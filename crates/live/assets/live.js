@@ -4,6 +4,7 @@ import * as flow from './flow.js';
 import { fill, h, section } from './draw.js';
 import { search } from './search.js';
 import { setCards, streams } from './streams.js';
+import { mount } from './shelf.js';
 
 const QUIET_MS = 5000;
 let token = sessionStorage.getItem('keepup-token');
@@ -62,8 +63,19 @@ control.connect(async (name, body) => {
 function takeRun(status) {
   const before = run?.state;
   run = status;
+  section('headline').hidden = false;
   if (before && before !== run.state && run.state !== 'recording') now = null;
+  if (before && before !== run.state && ['sealed', 'error'].includes(run.state)) shelf();
   draw();
+}
+
+// What is stored, where the server has a shelf.
+async function shelf() {
+  const place = section('shelf');
+  try { await fetchJson('/api/v1/results'); } catch { return; }
+  place.hidden = false;
+  if (!run) section('headline').hidden = true;
+  mount(place.querySelector('.body'), { fetchJson });
 }
 
 function draw() {
@@ -89,7 +101,7 @@ function listen() {
   on('run', takeRun);
   on('streams', setCards);
   on('now', takeNow);
-  on('search', search);
+  on('search', (state) => { section('headline').hidden = false; search(state); });
   source.onopen = () => { heard = Date.now(); };
   source.onerror = () => { if (source.readyState === EventSource.CLOSED) setTimeout(begin, 2000); };
 }
@@ -117,6 +129,7 @@ async function begin() {
   try {
     await flow.recall(fetchJson);
     listen();
+    shelf();
   } catch (error) {
     if (error.status === 401) askForToken('This page needs the token.', begin);
     else setTimeout(begin, 2000);

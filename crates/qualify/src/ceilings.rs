@@ -52,6 +52,6 @@ impl Session<'_> {
     }
 
     fn ceiling_done(&mut self, what: &str, bytes_per_second: f64) {
-        self.tell(Progress::Done { text: format!("{what}: {:.0} MB/s", bytes_per_second / 1e6) });
+        self.tell(Progress::Ceiling { what: what.to_owned(), bytes_per_second });
     }
 }

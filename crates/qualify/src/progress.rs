@@ -1,5 +1,7 @@
 //! What a running qualification tells whoever watches.
 
+use keepup_results::TrialResult;
+
 /// One piece of news.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
@@ -19,9 +21,23 @@ pub enum Progress {
         /// Its length, in seconds.
         seconds: f64,
     },
-    /// A trial, soak or ceiling ended.
+    /// A trial or soak ended.
+    Tried {
+        /// What it showed.
+        trial: Box<TrialResult>,
+        /// The same in one line.
+        text: String,
+    },
+    /// A component was measured alone.
+    Ceiling {
+        /// Which.
+        what: String,
+        /// What it did, in bytes per second.
+        bytes_per_second: f64,
+    },
+    /// Something was found out.
     Done {
-        /// What it showed, one line.
+        /// What, in one line.
         text: String,
     },
     /// Something the user should know.

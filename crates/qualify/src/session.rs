@@ -405,7 +405,7 @@ impl Session<'_> {
         let (begin_ns, end_ns) = (measured.begin_ns, measured.begin_ns + measured.elapsed_ns);
         let loads = self.loads.over(begin_ns, end_ns);
         trial.load_rates = self.loads.rates(begin_ns, end_ns);
-        self.tell(Progress::Done { text: one_line(&trial) });
+        self.tell(Progress::Tried { trial: Box::new(trial.clone()), text: one_line(&trial) });
         self.keep(Event::Trial { t_unix_ns: self.clock.unix_ns(), trial: Box::new(trial.clone()) })?;
         self.trials.push(trial);
         let drain_behind = judge::drain_behind(&asked, &measured);

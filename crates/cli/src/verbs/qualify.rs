@@ -1,4 +1,6 @@
 //! `keepup qualify`: can this machine keep up with this detector?
+mod live;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,9 +17,11 @@ use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::preflight::check;
 
+use self::live::Page;
 use crate::args::{Cpus, Recording, cpus, default_volume, size, span};
 use crate::exit::Exit;
 use crate::forecast::{forecast, foretell};
+use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, announce};
 use crate::output::{command, json, page, say};
 use crate::progress::Status;
@@ -60,6 +64,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
     #[command(flatten)]
+    http: HttpArgs,
+    #[command(flatten)]
     loads: LoadArgs,
     /// Say what would be written, and stop
     #[arg(long)]
@@ -100,9 +106,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut status = Status::new();
     let identity = Id::random().context("cannot read random bytes")?;
     let clock = Arc::new(SystemClock);
-    let outcome = qualify(&settings, identity, clock, stop, &mut |progress| show(&mut status, &progress));
+    let mut live = Page::start(&args.http, &settings)?;
+    let mut watch = |progress| {
+        show(&mut status, &progress);
+        live.iter_mut().for_each(|page| page.tell(&progress));
+    };
+    let outcome = qualify(&settings, identity, clock, stop, &mut watch);
     drop(status);
     let (summary, generator_limited) = outcome?;
+    live.iter_mut().for_each(|page| page.end(&summary));
     match args.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
         false => page(&Stored::Qualify(Box::new(summary.clone()))),
@@ -172,7 +184,10 @@ fn show(status: &mut Status, progress: &Progress) {
             let rate = rate.map_or("as fast as it goes".into(), |rate| format!("{:.0} MB/s", rate / 1e6));
             status.show(&format!("{phase}: {rate} for {seconds:.0} s"), Duration::ZERO);
         }
-        Progress::Done { text } => status.line(&format!("  {text}")),
+        Progress::Ceiling { what, bytes_per_second } => {
+            status.line(&format!("  {what}: {:.0} MB/s", bytes_per_second / 1e6));
+        }
+        Progress::Done { text } | Progress::Tried { text, .. } => status.line(&format!("  {text}")),
         Progress::Warning { text } => status.line(&format!("warning: {text}")),
     }
 }

@@ -33,6 +33,7 @@ use crate::output::{json, result, say};
 use crate::progress::Status;
 use crate::run_flags::RunFlags;
 use crate::signals::stop_flag;
+use crate::verbs::serve::{RESULTS, shelf};
 
 /// Record what detectors send, until they say end
 ///
@@ -216,7 +217,11 @@ fn serve(http: &HttpArgs, config: &mut RecorderConfig) -> anyhow::Result<(Option
     let copies = http.http.map(|_| tap::tap()).transpose()?;
     config.tap.clone_from(&copies);
     let seats = copies.clone().map(|copies| Arc::new(tap::Seats(copies)) as Arc<dyn TapSource>);
-    let opening = http.open(None, Offer { commands: true, tap: seats, ..Offer::default() })?;
+    let mut stored = vec![PathBuf::from(RESULTS)];
+    if let Target::Volumes(volumes) = &config.target {
+        stored.extend(volumes.iter().cloned());
+    }
+    let opening = http.open(None, Offer { commands: true, tap: seats, shelf: Some(shelf(&stored)) })?;
     let live = opening.map(Opening::start).transpose()?;
     let output = live.as_ref().and_then(Live::tap);
     let messenger =

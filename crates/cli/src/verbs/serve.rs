@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use keepup_live::Shelf;
 use keepup_measure::clock::{Clock, SystemClock};
 
 use crate::args::default_volume;
@@ -21,7 +22,7 @@ use crate::verbs::record::usage;
 /// Where it listens unless told otherwise.
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8611);
 /// Where results go in the examples of every verb.
-const RESULTS: &str = "results";
+pub(crate) const RESULTS: &str = "results";
 /// Pause between two looks whether it is over, in nanoseconds.
 const LOOK_NS: u64 = 50_000_000;
 
@@ -47,8 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     for root in &roots {
         say(&format!("looking below {}", root.display()));
     }
-    let shelf = shelf::Directories::new(roots, Arc::new(SystemClock));
-    let offer = Offer { shelf: Some(Arc::new(shelf)), ..Offer::default() };
+    let offer = Offer { shelf: Some(shelf(&roots)), ..Offer::default() };
     let Some(opening) = args.http.open(Some(ADDRESS), offer)? else { return Ok(Exit::Done) };
     let live = opening.start()?;
     let clock = SystemClock;
@@ -57,6 +57,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     drop(live);
     Ok(Exit::Done)
+}
+
+/// Results and recordings below these directories, those of them that are there.
+pub(crate) fn shelf(directories: &[PathBuf]) -> Arc<dyn Shelf> {
+    let roots = directories.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    Arc::new(shelf::Directories::new(roots, Arc::new(SystemClock)))
 }
 
 /// The directories that were given, or those of the defaults that are there.

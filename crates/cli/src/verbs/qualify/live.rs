@@ -1,0 +1,85 @@
+//! The page of a qualification: the search as it goes.
+use keepup_live::{Live, Scene};
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_qualify::progress::Progress;
+use keepup_qualify::settings::Settings;
+use keepup_results::ResultSummary;
+use keepup_results::live::{Search, SearchCeiling, SearchTrial};
+
+use crate::http::{HttpArgs, Offer};
+use crate::verbs::serve::shelf;
+
+/// Lines that are kept of what was said.
+const SAID_MAX: usize = 200;
+
+/// The page, and what is on it.
+pub(super) struct Page {
+    live: Live,
+    search: Search,
+}
+
+impl Page {
+    /// Serves it, where it is asked for.
+    pub(super) fn start(http: &HttpArgs, settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let shelf = Some(shelf(std::slice::from_ref(&settings.results)));
+        let Some(opening) = http.open(None, Offer { shelf, ..Offer::default() })? else { return Ok(None) };
+        let search = Search {
+            profile: settings.profile.name.clone(),
+            required_bytes_per_second: settings.profile.required_bytes_per_second(),
+            ..Search::default()
+        };
+        let page = Self { live: opening.start()?, search };
+        page.show();
+        Ok(Some(page))
+    }
+
+    /// Enters a piece of news.
+    pub(super) fn tell(&mut self, progress: &Progress) {
+        let search = &mut self.search;
+        match progress {
+            Progress::Phase { name, estimate_s } => {
+                search.phase.clone_from(name);
+                search.estimate_seconds = Some(*estimate_s);
+            }
+            Progress::Trial { phase, rate, seconds } => {
+                let since_unix_ns = SystemClock.unix_ns();
+                search.trial = Some(SearchTrial {
+                    label: phase.clone(),
+                    bytes_per_second: *rate,
+                    seconds: *seconds,
+                    since_unix_ns,
+                });
+            }
+            Progress::Tried { trial, .. } => {
+                search.trial = None;
+                search.trials.push((**trial).clone());
+            }
+            Progress::Ceiling { what, bytes_per_second } => {
+                let (what, bytes_per_second) = (what.clone(), *bytes_per_second);
+                search.ceilings.push(SearchCeiling { what, bytes_per_second });
+            }
+            Progress::Done { text } | Progress::Warning { text } => {
+                search.said.push(text.clone());
+                if search.said.len() > SAID_MAX {
+                    search.said.remove(0);
+                }
+            }
+        }
+        self.show();
+    }
+
+    /// Enters the answer.
+    pub(super) fn end(&mut self, summary: &ResultSummary) {
+        self.search.trial = None;
+        self.search.phase = "done".into();
+        self.search.estimate_seconds = None;
+        self.search.verdict = Some(summary.verdict);
+        self.search.verdict_reasons.clone_from(&summary.verdict_reasons);
+        self.search.result_directory = Some(summary.result_directory.clone());
+        self.show();
+    }
+
+    fn show(&self) {
+        self.live.publish(Scene { search: Some(&self.search), ..Scene::default() });
+    }
+}
