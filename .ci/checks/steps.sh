@@ -131,6 +131,15 @@ serve_in_chromium() {
         "$scratch/pictures" "$shelf" "$scratch/disk"
 }
 
+# A whole run by the page, another by `ctl`, a volume that fails in between; metrics and the book's subscriber on the way.
+live_in_chromium() {
+    local scratch="$1" venv=target/ci-browser
+    "$venv/bin/python" -c 'import playwright, prometheus_client, websockets, numpy' 2>/dev/null ||
+        "$venv/bin/pip" -q install 'playwright>=1.50,<2' prometheus_client websockets numpy
+    timeout 600 "$venv/bin/python" .ci/checks/live_in_chromium.py "$(command -v chromium)" target/release/keepup \
+        "$scratch/pictures" "$scratch/live" docs/book
+}
+
 # The unit's keys and its sandbox, by systemd's own tools, and that its flags are those of the recorder.
 systemd_unit() {
     local scratch="$1" unit flag
