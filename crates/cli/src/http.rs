@@ -91,8 +91,8 @@ impl HttpArgs {
 }
 
 impl Opening {
-    /// Serves, and says where. A token that somebody gave is not shown; one that was made up stands behind the
-    /// `#`, which browsers keep to themselves.
+    /// Serves, and says where. A token that somebody gave is not shown; one that was made up stands behind
+    /// the `#`, which browsers keep to themselves.
     pub(crate) fn start(self) -> Result<Live, LiveError> {
         let token = self.is_made_up.then(|| format!("#token={}", self.parts.access.token.reveal()));
         let live = Live::start(self.parts)?;
