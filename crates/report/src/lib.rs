@@ -45,7 +45,8 @@ pub fn html(result: &Stored, history: &History) -> String {
     html::render(&kinds::document(result, history))
 }
 
-/// The answer in some words, a verdict and its rate or a test and its best figure; and how it is to be taken.
+/// The answer in some words, and how it is to be taken: the verdict and its rate, or the test and its best
+/// figure.
 #[must_use]
 pub fn answer(result: &Stored) -> (String, Tone) {
     badge::answer(result)

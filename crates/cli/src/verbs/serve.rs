@@ -26,7 +26,7 @@ pub(crate) const RESULTS: &str = "results";
 /// Pause between two looks whether it is over, in nanoseconds.
 const LOOK_NS: u64 = 50_000_000;
 
-/// Show stored results and recordings in a browser: reports, comparisons, what recordings have
+/// Show stored results and recordings in a browser: reports, two results beside each other, recordings
 ///
 /// Looks below the directories for what keepup made, follows no links, and changes nothing. Ctrl-C ends it.
 #[derive(clap::Args)]

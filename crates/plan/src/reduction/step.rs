@@ -138,7 +138,7 @@ fn divided(input: &Samples, rows: u64, columns: u64) -> Result<Vec<u64>, String>
         let Some(place) = shape.len().checked_sub(index + 1) else {
             return Err("it has only one dimension".into());
         };
-        if shape[place] % by != 0 {
+        if !shape[place].is_multiple_of(by) {
             return Err(format!("{by} does not divide {}", shape[place]));
         }
         shape[place] /= by;
@@ -151,7 +151,7 @@ fn spectrum_shape(input: &Samples, columns: u64, size: Option<u64>) -> Result<Ve
     if !(2..=SPECTRUM_MAX).contains(&size) {
         return Err(format!("spectra are made of 2 to {SPECTRUM_MAX} samples"));
     }
-    if columns % size != 0 {
+    if !columns.is_multiple_of(size) {
         return Err(format!("{size} does not divide {columns}"));
     }
     let mut shape = input.shape.clone();

@@ -96,7 +96,7 @@ fn machine(environment: &Value) -> Option<String> {
     if parts.is_empty() { None } else { Some(parts.join(", ")) }
 }
 
-/// What a list says of the recording that `directories` are volumes of. Reads journals alone.
+/// What a list says of the recording that `directories` are volumes of. Reads journals; no index, no event.
 pub(super) fn recording(directories: &[PathBuf]) -> Result<RecordingEntry, RecordingError> {
     let recording = Recording::open_present(directories)?;
     let manifest = recording.manifest();
