@@ -379,8 +379,11 @@ impl Drop for Unfinished {
 
 /// Removes what was made of a recording; all of it that can be, then tells of the first that cannot.
 fn take_back(recording: Id, made: &[Made]) -> Result<(), RecordingError> {
-    let outcomes = made.iter().map(|made| remove::take_back(&made.directory, recording, made.is_new));
-    outcomes.fold(Ok(()), |first, outcome| first.and(outcome))
+    let mut first = Ok(());
+    for made in made {
+        first = first.and(remove::take_back(&made.directory, recording, made.is_new));
+    }
+    first
 }
 
 fn manifest(

@@ -1,5 +1,5 @@
 //! The pipeline as a whole: real sockets, real files, and a ledger that must add up.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a helper of a test may fail the test")]
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
