@@ -81,12 +81,16 @@ export const colour = (name) => getComputedStyle(document.documentElement).getPr
 // Lines through time. The drawing library may come later than the first figures.
 export class Lines {
   constructor(place, unit, series) {
-    this.place = place; this.unit = unit; this.series = series; this.chart = null;
+    this.place = place; this.unit = unit; this.series = series; this.chart = null; this.drawn = null;
     new ResizeObserver(() => this.chart?.resize()).observe(place);
-    document.addEventListener('themechange', () => { this.chart?.dispose(); this.chart = null; });
+    document.addEventListener('themechange', () => {
+      this.chart?.dispose(); this.chart = null;
+      if (this.drawn) this.draw(...this.drawn);
+    });
   }
   // `data`: for each series its points [time, value].
   draw(data, marks = []) {
+    this.drawn = [data, marks];
     if (typeof echarts === 'undefined' || this.place.clientWidth === 0) return;
     this.chart ??= echarts.init(this.place, null, { renderer: 'svg' });
     const axis = {

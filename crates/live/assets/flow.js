@@ -28,16 +28,17 @@ const WORDS = {
 // The first thing to be seen: the state, and whether all is well.
 export function headline(run, now) {
   const [word, tone] = WORDS[run?.state] ?? ['…', ''];
-  const troubled = now && run?.state === 'recording' && now.flow.missing_events > 0;
+  const active = now && ['recording', 'draining'].includes(run?.state);
+  const troubled = active && now.flow.missing_events > 0;
+  const weakened = active && now.volumes.some((volume) => volume.failure);
   const about = run ? [
     run.run !== null && `run ${run.run}`, run.name,
     run.state === 'recording' && now && `for ${span(now.seconds)}`,
   ].filter(Boolean).join(', ') : '';
   const listens = run?.listen && ['armed', 'recording'].includes(run.state) ? `sources connect to ${run.listen}` : '';
-  const verdict = h('div', { className: `verdict ${troubled ? 'bad' : tone}` },
+  const verdict = h('div', { className: `verdict ${troubled ? 'bad' : weakened ? 'doubtful' : tone}` },
     h('p', { className: 'word' }, word), h('h1', {}, about), listens && h('h1', {}, listens),
     run?.error && h('p', { className: 'error' }, run.error));
-  const active = now && ['recording', 'draining'].includes(run?.state);
   put(section('headline'), verdict, active ? figures(now) : outcome(run));
   document.title = `${word.toLowerCase()} · keepup`;
 }
@@ -64,9 +65,10 @@ function outcome(run) {
     last.master && h('p', { className: 'note' }, `as one file, for h5py: ${last.master}`));
 }
 
-export function warnings(now) {
+// What somebody should look at now; of a run that has ended its outcome tells.
+export function warnings(run, now) {
   const place = section('warnings');
-  const list = now?.warnings ?? [];
+  const list = run && ['armed', 'recording', 'draining'].includes(run.state) ? (now?.warnings ?? []) : [];
   place.hidden = list.length === 0;
   place.className = now && (now.flow.missing_events > 0 || now.volumes.some((volume) => volume.failure)) ? '' : 'doubtful';
   place.replaceChildren(h('ul', {}, list.map((warning) => h('li', {}, warning))));

@@ -80,7 +80,7 @@ async function shelf() {
 
 function draw() {
   if (run) flow.headline(run, now);
-  flow.warnings(now);
+  flow.warnings(run, now);
   control.run(run);
 }
 
@@ -119,7 +119,6 @@ section('theme').addEventListener('click', () => {
   document.documentElement.dataset.theme = dark ? 'light' : 'dark';
   localStorage.setItem('keepup-theme', document.documentElement.dataset.theme);
   document.dispatchEvent(new Event('themechange'));
-  if (now) takeNow(now);
 });
 const theme = localStorage.getItem('keepup-theme');
 if (theme) document.documentElement.dataset.theme = theme;

@@ -2,11 +2,13 @@
 import { bar, colour, count, fill, h, put, rate, section, span, table } from './draw.js';
 
 let chart = null;
-document.addEventListener('themechange', () => { chart?.dispose(); chart = null; });
+let latest = null;
+document.addEventListener('themechange', () => { chart?.dispose(); chart = null; if (latest) draw(latest); });
 
 const TONES = { FIT: 'good', 'FIT WITH LIMITS': 'doubtful', 'NOT FIT': 'bad', INCONCLUSIVE: 'doubtful' };
 
 export function search(now) {
+  latest = now;
   const { trial } = now;
   const passed = trial ? (Date.now() - trial.since_unix_ns / 1e6) / 1000 / Math.max(0.1, trial.seconds) : 0;
   const verdict = h('div', { className: `verdict ${TONES[now.verdict] ?? ''}` },

@@ -3,6 +3,8 @@ import { bytes, colour, count, fill, h, many, perSecond, percent, rate, section,
 import { View } from './view.js';
 
 const SILENT_SECONDS = 2;
+addEventListener('resize', () => { if (latest && section('cells')) streams(latest); });
+document.addEventListener('themechange', () => { if (latest && section('cells')) { build(); streams(latest); } });
 let cards = [];
 let sorted = 'trouble';
 let chosen = null;
