@@ -1,12 +1,15 @@
 //! What is shown: written down once whenever it changes, and handed to everybody who looks.
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use keepup_results::live::{Moment, RunStatus, Search, StreamNow};
 use serde::Serialize;
 use tokio::sync::watch;
+
+use crate::exposition::Form;
+use crate::metrics;
 
 /// Moments of which the rates are remembered, for who comes later: ten minutes at one a second.
 const HISTORY_MAX: usize = 600;
@@ -38,6 +41,8 @@ pub(crate) struct Frame {
     pub(crate) parts: [Part; PARTS.len()],
     pub(crate) run: Option<Arc<RunStatus>>,
     pub(crate) moment: Option<Arc<Moment>>,
+    /// Metrics in both forms, written when somebody first asks for them.
+    metrics: [OnceLock<Bytes>; 2],
 }
 
 /// Names of the parts: run control, what streams there are, figures, and the search.
@@ -81,7 +86,7 @@ impl Board {
     /// Shows a scene from now on. Waits for nobody.
     pub fn publish(&self, scene: Scene<'_>) {
         let before = self.frame.borrow().clone();
-        let mut frame = Frame { parts: before.parts.clone(), run: None, moment: None };
+        let mut frame = Frame { parts: before.parts.clone(), ..Frame::default() };
         if let Some(run) = scene.run {
             frame.put(RUN, run);
             frame.run = Some(Arc::new(run.clone()));
@@ -136,6 +141,12 @@ impl Board {
 }
 
 impl Frame {
+    /// Metrics of what is shown, as text.
+    pub(crate) fn metrics(&self, form: Form) -> Bytes {
+        let text = || metrics::page(form, self.run.as_deref(), self.moment.as_deref()).into();
+        self.metrics[form as usize].get_or_init(text).clone()
+    }
+
     /// Writes a part down as an event, unless it says what it said before.
     fn put(&mut self, at: usize, content: &impl Serialize) {
         let mut event = format!("event: {}\ndata: ", PARTS[at]);

@@ -33,8 +33,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> 
         true => Form::OpenMetrics,
         false => Form::Prometheus,
     };
-    let frame = app.board.now();
-    text(form.content_type(), crate::metrics::page(form, frame.run.as_deref(), frame.moment.as_deref()))
+    text(form.content_type(), app.board.now().metrics(form))
 }
 
 /// Whether all is well: 200, or 503 where data is being lost or the run has failed. Warnings alone are well.

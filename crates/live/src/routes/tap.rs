@@ -11,7 +11,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
 use super::{App, problem};
@@ -79,6 +79,8 @@ pub(super) async fn tap(
         Err(why) => return problem(StatusCode::SERVICE_UNAVAILABLE, &why, Some("close other subscribers")),
     };
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+    // It is cleared before every read, however little comes.
+    let upgrade = upgrade.read_buffer_size(MESSAGE_BYTES_MAX);
     upgrade.on_upgrade(move |socket| pass_on(socket, seat, asked.preview)).into_response()
 }
 
@@ -91,13 +93,15 @@ struct Account {
 /// Passes copies on until the subscriber goes, or says too much.
 async fn pass_on(mut socket: WebSocket, mut seat: Seat, preview: Option<u64>) {
     let (mut sent, mut heard) = (0u64, 0u32);
+    // Its memory is used again once a message is gone: fresh memory for each would be cleared by the kernel.
+    let mut memory = BytesMut::new();
     let mut accounts = tokio::time::interval(ACCOUNT_EVERY);
     loop {
         let message = tokio::select! {
             copy = seat.next() => {
                 let Some(copy) = copy else { return };
                 sent += 1;
-                Message::Binary(packed(&copy, seat.missed(), preview))
+                Message::Binary(packed(&mut memory, &copy, seat.missed(), preview))
             }
             _ = accounts.tick() => {
                 heard = 0;
@@ -143,7 +147,7 @@ struct Head<'a> {
     missed: u64,
 }
 
-fn packed(copy: &TapCopy, missed: u64, preview: Option<u64>) -> Bytes {
+fn packed(memory: &mut BytesMut, copy: &TapCopy, missed: u64, preview: Option<u64>) -> Bytes {
     let card = &copy.card;
     let thinned = preview.and_then(|most| thin(card, &copy.payload, most));
     let (shape, payload) = match &thinned {
@@ -165,11 +169,11 @@ fn packed(copy: &TapCopy, missed: u64, preview: Option<u64>) -> Bytes {
     // Texts and numbers can always be written.
     let mut json = serde_json::to_vec(&head).unwrap_or_default();
     json.resize((json.len() + 4).next_multiple_of(8) - 4, b' ');
-    let mut message = Vec::with_capacity(4 + json.len() + payload.len());
-    message.extend_from_slice(&(json.len() as u32).to_le_bytes());
-    message.extend_from_slice(&json);
-    message.extend_from_slice(payload);
-    message.into()
+    memory.reserve(4 + json.len() + payload.len());
+    memory.put_u32_le(json.len() as u32);
+    memory.put_slice(&json);
+    memory.put_slice(payload);
+    memory.split().freeze()
 }
 
 #[cfg(test)]
