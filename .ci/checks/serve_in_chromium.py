@@ -13,19 +13,6 @@ import urllib.request
 
 from playwright.sync_api import sync_playwright
 
-# Tables of the shelf in a place of their own, whatever else is on the page.
-MOUNT = """async () => {
-    const { mount } = await import('/assets/shelf.js');
-    const place = document.createElement('section');
-    place.id = 'looked-at';
-    document.querySelector('main').append(place);
-    const fetchJson = async (path) => {
-        const answer = await fetch(path);
-        if (!answer.ok) throw new Error(answer.status);
-        return answer.json();
-    };
-    await mount(place, { fetchJson });
-}"""
 # What a stored report could try against the server that it came from.
 ATTACK = """async () => {
     const tried = {};
@@ -55,15 +42,15 @@ def lists(browser, base, pictures):
             messages = []
             page.on("pageerror", lambda error: messages.append(str(error)))
             page.goto(base)
-            page.evaluate(MOUNT)
+            page.wait_for_selector("#shelf tbody tr")
             where = f"at {width} pixels, {theme}"
-            rows = page.locator("#looked-at > div:first-child > .wide tbody tr").count()
+            rows = page.locator("#shelf .body > div:first-child > .wide tbody tr").count()
             assert rows == min(50, len(results["entries"])), f"{where}: {rows} rows"
-            assert page.locator("#looked-at > div:last-child > .wide tbody tr").count() == min(50, len(recordings["entries"]))
+            assert page.locator("#shelf .body > div:last-child > .wide tbody tr").count() == min(50, len(recordings["entries"]))
             wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wider <= 0, f"{where}: {wider} pixels wider than the page"
             assert not messages, f"{where}: {messages}"
-            page.locator("#looked-at").screenshot(path=pictures / f"shelf-{width}-{theme}.png")
+            page.locator("#shelf .body").screenshot(path=pictures / f"shelf-{width}-{theme}.png")
             page.close()
     return results["entries"], recordings["entries"]
 
@@ -71,14 +58,14 @@ def lists(browser, base, pictures):
 def looked_at(context, base):
     page = context.new_page()
     page.goto(base)
-    page.evaluate(MOUNT)
+    page.wait_for_selector("#shelf tbody tr")
     return page
 
 
 def reports(context, base, page, entries):
     """Opens a report by its link, and lets a script in it try what it must not."""
     with context.expect_page() as opened:
-        page.locator("#looked-at tbody tr a").first.click()
+        page.locator("#shelf .body tbody tr a").first.click()
     report = opened.value
     refused = []
     report.on("requestfailed", lambda request: refused.append(request.url))
@@ -114,7 +101,7 @@ def compared(context, page, entries):
     for entry in others + alike:
         assert not compare.is_visible() or entry is alike[1]
         page.locator(f'[data-id="{entry["id"]}"]').check()
-    assert page.locator("#looked-at input:checked").count() == 2
+    assert page.locator("#shelf .body input:checked").count() == 2
     with context.expect_page() as opened:
         compare.click()
     report = opened.value
@@ -137,12 +124,12 @@ def main():
             entries, recordings = lists(browser, base, pictures)
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             page = looked_at(context, base)
-            assert page.evaluate("document.querySelectorAll('#looked-at b, #looked-at script, #looked-at img').length") == 0
+            assert page.evaluate("document.querySelectorAll('#shelf .body b, #shelf .body script, #shelf .body img').length") == 0
             charts = reports(context, base, page, entries[:12])
             compared(context, page, entries)
-            page.locator("#looked-at > div:last-child details summary").first.click()
-            page.locator("#looked-at details[open] table tbody tr").first.wait_for(timeout=10_000)
-            page.locator("#looked-at").screenshot(path=pictures / "shelf-recording.png")
+            page.locator("#shelf .body > div:last-child details summary").first.click()
+            page.locator("#shelf .body details[open] table tbody tr").first.wait_for(timeout=10_000)
+            page.locator("#shelf .body").screenshot(path=pictures / "shelf-recording.png")
             browser.close()
     finally:
         server.terminate()
