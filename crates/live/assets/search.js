@@ -16,7 +16,7 @@ export function search(now) {
     now.verdict_reasons.map((reason) => h('p', {}, reason)), now.result_directory && h('p', { className: 'note' }, now.result_directory));
   const doing = h('div', {}, h('h3', {}, now.phase), now.estimate_seconds !== null && h('p', { className: 'note' }, `at most ${span(now.estimate_seconds)} to the end`),
     trial && h('p', {}, `${trial.label}: ${trial.bytes_per_second === null ? 'as fast as it goes' : rate(trial.bytes_per_second)} for ${span(trial.seconds)}`),
-    trial && bar(passed), now.ceilings.map((one) => h('p', { className: 'note' }, `${one.what} alone: ${rate(one.bytes_per_second)}`)));
+    trial && bar(passed), now.ceilings.map((one) => h('p', { className: 'note' }, `${one.what}: ${rate(one.bytes_per_second)}`)));
   put(section('headline'), verdict, doing);
   if (!section('search-plot')) fill('search', h('div', { id: 'search-plot', className: 'plot' }), h('div', { id: 'search-table' }), h('div', { id: 'search-said' }));
   draw(now);
