@@ -7,15 +7,14 @@ usage: reduce.py KEEPUP DIRECTORY
 """
 import json
 import pathlib
-import socket
-import struct
 import subprocess
 import sys
-import zlib
 
 import h5py
 import hdf5plugin  # noqa: F401, registers the filters
 import numpy
+
+import wire
 
 keepup, root = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
 rng = numpy.random.default_rng(11)
@@ -40,37 +39,17 @@ STREAMS = [  # name, events, reduction
 ELEMENTS = {"u1": "u8", "u2": "u16", "u4": "u32", "i2": "i16", "i4": "i32", "f4": "f32", "f8": "f64"}
 
 
-def frame(kind, payload, stream=0, sequence=0):
-    crc, length = zlib.crc32(payload), len(payload)
-    head = struct.pack("<IBBHIIQQQQQI", 0x3150554B, kind, 1, 0, stream, crc, sequence, sequence, length, 0, 0, 0)
-    return head + struct.pack("<I", zlib.crc32(head)) + payload
-
-
 def send(address):
-    host, port = address.split(":")
-    sock = socket.create_connection((host, int(port)))
-
-    def answer(wanted):
-        while head := sock.recv(64, socket.MSG_WAITALL):
-            payload = sock.recv(int.from_bytes(head[32:40], "little"), socket.MSG_WAITALL)
-            assert head[4] != 0x84, payload
-            if head[4] == wanted:
-                return json.loads(payload)
-        raise SystemExit("the recorder closed the connection")
-
     declared, ends = [], []
     for stream, (name, events, _) in enumerate(STREAMS):
         element = ELEMENTS[events.dtype.str.lstrip("<|")]
         declared.append({"id": stream, "name": name, "element": element, "shape": events.shape[1:]})
         ends.append({"id": stream, "events": COUNT, "bytes": events.nbytes, "lost_events": 0, "lost_bytes": 0,
                      "next_sequence": COUNT})
-    sock.sendall(frame(1, json.dumps({"protocol": 1, "client": "reduce", "streams": declared}).encode()))
-    answer(0x81)
-    for sequence in range(COUNT):
-        for stream, (_, events, _) in enumerate(STREAMS):
-            sock.sendall(frame(2, events[sequence].tobytes(), stream, sequence))
-    sock.sendall(frame(3, json.dumps({"streams": ends}).encode()))
-    for told, (_, events, _) in zip(answer(0x83)["streams"], STREAMS):
+    mixed = ((stream, sequence, sequence, events[sequence].tobytes())
+             for sequence in range(COUNT) for stream, (_, events, _) in enumerate(STREAMS))
+    final = wire.send(address, declared, mixed, ends)
+    for told, (_, events, _) in zip(final["streams"], STREAMS):
         assert told["durable_events"] == COUNT and told["durable_bytes"] == events.nbytes, told
 
 

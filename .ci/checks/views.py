@@ -9,16 +9,15 @@ import json
 import pathlib
 import random
 import shutil
-import socket
-import struct
 import subprocess
 import sys
-import zlib
 
 import h5py
 import hdf5plugin
 import numpy
 from mcap.reader import NonSeekingReader, make_reader
+
+import wire
 
 keepup, root = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
 rng = numpy.random.default_rng(4)
@@ -52,42 +51,24 @@ EVENTS = {
 }
 
 
-def frame(kind, payload, stream=0, sequence=0, time_ns=0):
-    crc, length = zlib.crc32(payload), len(payload)
-    head = struct.pack("<IBBHIIQQQQQI", 0x3150554B, kind, 1, 0, stream, crc, sequence, time_ns, length, 0, 0, 0)
-    return head + struct.pack("<I", zlib.crc32(head)) + payload
-
-
 def send(address):
     """Sends all events, the streams mixed, without event LOST of stream 3."""
-    host, port = address.split(":")
-    sock = socket.create_connection((host, int(port)))
-
-    def answer(wanted):
-        while head := sock.recv(64, socket.MSG_WAITALL):
-            payload = sock.recv(int.from_bytes(head[32:40], "little"), socket.MSG_WAITALL)
-            assert head[4] != 0x84, payload
-            if head[4] == wanted:
-                return
-        raise SystemExit("the recorder closed the connection")
-
-    hello = {"protocol": 1, "client": "views", "streams": STREAMS}
-    sock.sendall(frame(1, json.dumps(hello).encode()))
-    answer(0x81)
     order = sorted((dice.random(), stream) for stream, events in EVENTS.items() for _ in events)
     sequences = dict.fromkeys(EVENTS, 0)
-    for _, stream in order:
-        sequence = sequences[stream]
-        sequences[stream] += 1
-        if (stream, sequence) != (3, LOST):
-            sock.sendall(frame(2, EVENTS[stream][sequence], stream, sequence, time_of(stream, sequence)))
+
+    def mixed():
+        for _, stream in order:
+            sequence = sequences[stream]
+            sequences[stream] += 1
+            if (stream, sequence) != (3, LOST):
+                yield stream, sequence, time_of(stream, sequence), EVENTS[stream][sequence]
+
     ends = []
     for stream, events in EVENTS.items():
         lost, size = int(stream == 3), sum(map(len, events))
         ends.append({"id": stream, "events": len(events) - lost, "bytes": size - 8 * lost,
                      "lost_events": lost, "lost_bytes": 8 * lost, "next_sequence": len(events)})
-    sock.sendall(frame(3, json.dumps({"streams": ends}).encode()))
-    answer(0x83)
+    wire.send(address, STREAMS, mixed(), ends)
 
 
 def time_of(stream, sequence):

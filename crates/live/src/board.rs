@@ -38,15 +38,17 @@ pub(crate) struct Part {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
     /// In the order in which they are to be sent.
-    pub(crate) parts: [Part; PARTS.len()],
+    pub(crate) parts: [Part; PARTS],
     pub(crate) run: Option<Arc<RunStatus>>,
     pub(crate) moment: Option<Arc<Moment>>,
     /// Metrics in both forms, written when somebody first asks for them.
     metrics: [OnceLock<Bytes>; 2],
 }
 
+/// How many parts there are.
+pub(crate) const PARTS: usize = 4;
 /// Names of the parts: run control, what streams there are, figures, and the search.
-const PARTS: [&str; 4] = ["run", "streams", "now", "search"];
+const NAMES: [&str; PARTS] = ["run", "streams", "now", "search"];
 const RUN: usize = 0;
 const STREAMS: usize = 1;
 const NOW: usize = 2;
@@ -149,7 +151,7 @@ impl Frame {
 
     /// Writes a part down as an event, unless it says what it said before.
     fn put(&mut self, at: usize, content: &impl Serialize) {
-        let mut event = format!("event: {}\ndata: ", PARTS[at]);
+        let mut event = format!("event: {}\ndata: ", NAMES[at]);
         match serde_json::to_string(content) {
             Ok(json) => event.push_str(&json),
             // Only a map with keys that are no text could fail.

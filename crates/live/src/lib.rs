@@ -32,4 +32,4 @@ pub use guard::{Access, Token};
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
 pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};
-pub use tap::{TapCard, TapCopy, TapOutput, TapSource, TapWish};
+pub use tap::{TapCard, TapCopy, TapOutput, TapSource};

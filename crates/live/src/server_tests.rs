@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use keepup_results::live::{RunCommand, RunRefusal, RunState};
+use keepup_results::live::{RefusalKind, RunCommand, RunRefusal, RunState};
 use serde_json::Value;
 
 use crate::testing::{TOKEN, ask, get, moment, recording, send, server};
@@ -41,24 +41,23 @@ fn a_command_reaches_its_owner_and_the_answer_comes_back() {
 #[test]
 fn every_refusal_has_a_status_and_says_why() {
     let live = server(false, 16);
-    let why = || "it cannot be\nhint: try otherwise".to_owned();
     let refusals = [
-        (RunRefusal::State { why: why() }, 409, "state"),
-        (RunRefusal::Revision { why: why() }, 409, "revision"),
-        (RunRefusal::Settings { why: why() }, 422, "settings"),
-        (RunRefusal::Failed { why: why() }, 500, "failed"),
-        (RunRefusal::Uncontrolled { why: why() }, 403, "uncontrolled"),
+        (RefusalKind::State, 409, "state"),
+        (RefusalKind::Revision, 409, "revision"),
+        (RefusalKind::Settings, 422, "settings"),
+        (RefusalKind::Failed, 500, "failed"),
+        (RefusalKind::Uncontrolled, 403, "uncontrolled"),
     ];
-    for (refusal, status, kind) in refusals {
+    for (kind, status, name) in refusals {
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| command(&live, "arm", "{}"));
-            answering(&live, |_| Err(refusal));
+            answering(&live, |_| Err(RunRefusal::new(kind, "it cannot be\nhint: try otherwise")));
             let answer = asking.join().unwrap();
             assert_eq!(answer.status, status, "{answer:?}");
             let body: Value = serde_json::from_str(&answer.body).unwrap();
             assert_eq!(
                 body,
-                serde_json::json!({"error": "it cannot be", "hint": "try otherwise", "refusal": kind})
+                serde_json::json!({"error": "it cannot be", "hint": "try otherwise", "refusal": name})
             );
         });
     }

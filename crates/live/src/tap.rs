@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use keepup_results::live::TapFilter;
 use tokio::sync::mpsc;
 
 /// Events that wait for one seat, at most.
@@ -11,24 +12,13 @@ const QUEUE_MAX: usize = 16;
 /// Seats: a bit of a word for each.
 const SEATS: usize = 64;
 
-/// Which events are asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TapWish {
-    /// Of these streams; of all, when there is none.
-    pub streams: Vec<u32>,
-    /// Only events whose sequence number is a multiple of this.
-    pub every: u64,
-    /// At most so many a second, over all its streams.
-    pub per_second: Option<f64>,
-}
-
 /// Where copies come from. Its calls return at once.
 pub trait TapSource: Send + Sync {
     /// Takes a seat, below 64; events come with its bit from now on.
     ///
     /// # Errors
     /// When all seats are taken.
-    fn sit(&self, wish: &TapWish) -> Result<usize, String>;
+    fn sit(&self, filter: &TapFilter) -> Result<usize, String>;
     /// Gives a seat back.
     fn leave(&self, seat: usize);
     /// Events that a seat wished for and that could not be copied.
@@ -79,7 +69,7 @@ pub(crate) struct TapDesk {
 }
 
 struct Queue {
-    wish: TapWish,
+    filter: TapFilter,
     sender: mpsc::Sender<Arc<TapCopy>>,
     missed: AtomicU64,
     waiting_bytes: AtomicUsize,
@@ -116,11 +106,11 @@ impl TapDesk {
     }
 
     /// Takes a seat.
-    pub(crate) fn sit(self: &Arc<Self>, wish: TapWish) -> Result<Seat, String> {
+    pub(crate) fn sit(self: &Arc<Self>, filter: TapFilter) -> Result<Seat, String> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let number = self.source.sit(&wish)?;
+        let number = self.source.sit(&filter)?;
         let (missed, waiting_bytes) = (AtomicU64::new(0), AtomicUsize::new(0));
-        let queue = Arc::new(Queue { wish, sender, missed, waiting_bytes });
+        let queue = Arc::new(Queue { filter, sender, missed, waiting_bytes });
         if let Some(place) = lock(&self.seats).get_mut(number) {
             *place = Some(Arc::clone(&queue));
         }
@@ -135,7 +125,7 @@ impl TapDesk {
         for (at, queue) in lock(&self.seats).iter().enumerate() {
             let Some(queue) = queue.as_ref().filter(|_| seats & (1 << at) != 0) else { continue };
             // An event for who sat here before.
-            if !queue.wish.streams.is_empty() && !queue.wish.streams.contains(&copy.card.stream) {
+            if !queue.filter.is_of(copy.card.stream) {
                 continue;
             }
             let waiting = queue.waiting_bytes.load(Relaxed);

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keepup_results::Count;
-use keepup_results::live::{Flow, Moment, PoolNow, RunState, RunStatus, StreamNow, VolumeNow};
+use keepup_results::live::{Flow, Moment, PoolNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow};
 
-use crate::{Access, Live, Parts, Shelf, TapCard, TapSource, TapWish, Token};
+use crate::{Access, Live, Parts, Shelf, TapCard, TapSource, Token};
 
 /// The token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
@@ -115,12 +115,12 @@ pub(crate) fn moment(streams: u32) -> Moment {
 /// Seats of a tap from which nothing comes by itself.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
-    pub(crate) taken: Mutex<Vec<(usize, TapWish)>>,
+    pub(crate) taken: Mutex<Vec<(usize, TapFilter)>>,
     pub(crate) missed: AtomicU64,
 }
 
 impl TapSource for Seats {
-    fn sit(&self, wish: &TapWish) -> Result<usize, String> {
+    fn sit(&self, wish: &TapFilter) -> Result<usize, String> {
         let mut taken = self.taken.lock().unwrap();
         let free = (0..64).find(|seat| taken.iter().all(|(other, _)| other != seat));
         let seat = free.ok_or("all seats are taken")?;

@@ -16,6 +16,7 @@ mod link;
 mod placement;
 pub mod reduce;
 pub mod report;
+mod room;
 pub mod run;
 mod switches;
 pub mod tap;

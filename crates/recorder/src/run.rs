@@ -13,19 +13,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 use keepup_measure::clock::Clock;
-use keepup_measure::space::Space;
 use keepup_recording::id::Id;
 use keepup_recording::manifest::place;
 use keepup_results::live::{
-    RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume,
+    RefusalKind, RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume,
 };
 
 use self::outcome::outcome;
 use crate::report::{Ended, RecordReport};
+use crate::room::Rooms;
 use crate::{Recorder, RecorderConfig, RecorderError, Target};
-
-/// Pause between two looks at the room on the volumes, in nanoseconds.
-const ROOM_EVERY_NS: u64 = 2_000_000_000;
 
 /// What runs may use, and who may ask for them.
 #[derive(Clone, Debug)]
@@ -76,8 +73,7 @@ pub struct RunControl {
     recorder: Option<Recorder>,
     started_ns: u64,
     ending: Option<Ending>,
-    volumes: Vec<RunVolume>,
-    room_at_ns: u64,
+    rooms: Rooms,
     error: Option<String>,
     last: Option<RunOutcome>,
     report: Option<RecordReport>,
@@ -87,7 +83,7 @@ pub struct RunControl {
 impl RunControl {
     /// In the state `Idle`.
     pub fn new(parts: RunParts) -> Self {
-        let mut control = Self {
+        Self {
             state: RunState::Idle,
             revision: 0,
             since_unix_ns: parts.clock.unix_ns(),
@@ -99,16 +95,13 @@ impl RunControl {
             recorder: None,
             started_ns: 0,
             ending: None,
-            volumes: Vec::new(),
-            room_at_ns: 0,
+            rooms: Rooms::start(parts.offer.volumes.clone(), None, Arc::clone(&parts.clock)),
             error: None,
             last: None,
             report: None,
             failure: None,
             parts,
-        };
-        control.look_for_room();
-        control
+        }
     }
 
     /// Carries out a command of somebody outside.
@@ -122,7 +115,7 @@ impl RunControl {
                 "cannot {}: this recorder was started for one run, and may only be stopped",
                 order.command
             );
-            return Err(RunRefusal::Uncontrolled { why });
+            return Err(RunRefusal::new(RefusalKind::Uncontrolled, why));
         }
         if let Some(expected) = order.revision.filter(|&revision| revision != self.revision) {
             let why = format!(
@@ -130,7 +123,7 @@ impl RunControl {
                  hint: look at the status again; somebody else gave a command, or the run went on",
                 order.command, self.revision
             );
-            return Err(RunRefusal::Revision { why });
+            return Err(RunRefusal::new(RefusalKind::Revision, why));
         }
         self.command(order.command, order.settings.as_ref())
     }
@@ -142,16 +135,17 @@ impl RunControl {
     pub fn command(&mut self, command: RunCommand, settings: Option<&RunSettings>) -> Result<(), RunRefusal> {
         self.failure = None;
         if self.state.after(command).is_none() {
-            return Err(RunRefusal::State { why: impossible(self.state, command) });
+            return Err(RunRefusal::new(RefusalKind::State, impossible(self.state, command)));
         }
         match (command, settings) {
             (RunCommand::Configure, Some(settings)) => self.configure(settings),
             (RunCommand::Configure, None) => {
-                Err(RunRefusal::Settings { why: "cannot configure: no settings are given".into() })
+                Err(RunRefusal::new(RefusalKind::Settings, "cannot configure: no settings are given"))
             }
-            (_, Some(_)) => Err(RunRefusal::Settings {
-                why: format!("cannot {command}: settings go with configure only"),
-            }),
+            (_, Some(_)) => Err(RunRefusal::new(
+                RefusalKind::Settings,
+                format!("cannot {command}: settings go with configure only"),
+            )),
             (RunCommand::Arm, None) => self.arm(),
             (RunCommand::Start, None) => self.start(),
             (RunCommand::Stop, None) => self.stop(),
@@ -161,11 +155,6 @@ impl RunControl {
 
     /// Looks whether the recorder ended by itself, reached a limit, or has sealed everything.
     pub fn look(&mut self) {
-        // A volume that hangs would hold up whoever asks for its room: not while one is at work.
-        let is_idle = self.recorder.is_none() && self.ending.is_none();
-        if is_idle && self.parts.clock.now_ns() >= self.room_at_ns.saturating_add(ROOM_EVERY_NS) {
-            self.look_for_room();
-        }
         match (self.state, &self.recorder) {
             (RunState::Armed, Some(recorder)) if recorder.is_ending() => self.lose_armed(),
             (RunState::Recording, Some(recorder)) => {
@@ -204,7 +193,7 @@ impl RunControl {
             settings: self.settings.clone(),
             listen: self.recorder.as_ref().filter(|_| is_listening).map(|r| r.address().to_string()),
             directories: self.directories.iter().map(|d| d.display().to_string()).collect(),
-            volumes: self.volumes.clone(),
+            volumes: self.volumes(),
             error: self.error.clone(),
             last: self.last.clone(),
         }
@@ -236,13 +225,13 @@ impl RunControl {
         self.since_unix_ns = self.parts.clock.unix_ns();
     }
 
-    fn look_for_room(&mut self) {
-        self.room_at_ns = self.parts.clock.now_ns();
-        let volumes = self.parts.offer.volumes.iter().map(|path| RunVolume {
+    fn volumes(&self) -> Vec<RunVolume> {
+        let now_ns = self.parts.clock.now_ns();
+        let volume = |(at, path): (usize, &PathBuf)| RunVolume {
             path: path.display().to_string(),
-            free_bytes: Space::of(path).ok().map(|space| space.free_bytes),
-        });
-        self.volumes = volumes.collect();
+            free_bytes: self.rooms.of(at, now_ns).map(|room| room.free_bytes),
+        };
+        self.parts.offer.volumes.iter().enumerate().map(volume).collect()
     }
 
     fn configure(&mut self, settings: &RunSettings) -> Result<(), RunRefusal> {
@@ -280,7 +269,7 @@ impl RunControl {
     fn refuse_settings(&mut self, error: RecorderError) -> RunRefusal {
         let why = error.to_string();
         self.failure = Some(error);
-        RunRefusal::Settings { why }
+        RunRefusal::new(RefusalKind::Settings, why)
     }
 
     /// Enters the state `Error`.
@@ -289,7 +278,7 @@ impl RunControl {
         self.failure = Some(error);
         self.error = Some(why.clone());
         self.enter(RunState::Error);
-        RunRefusal::Failed { why }
+        RunRefusal::new(RefusalKind::Failed, why)
     }
 
     /// Forgets what belongs to the run before.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use keepup_results::live::TapFilter;
 use keepup_sys::SysError;
 use keepup_sys::pool::{Block, GRAIN_BYTES, Pool};
 use keepup_sys::waker::Waker;
@@ -16,17 +17,6 @@ use crate::counters::StreamCounters;
 pub const TAP_SEATS: usize = 64;
 /// Events on their way at a time, at most.
 const EVENTS_MAX: usize = 4096;
-
-/// Which events a seat gets.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TapFilter {
-    /// Of these streams; of all, when there is none.
-    pub streams: Vec<u32>,
-    /// Only events whose sequence number is a multiple of this; 0 and 1 are all.
-    pub every: u64,
-    /// At most so many a second, over all its streams; as many as come when nothing is said.
-    pub per_second: Option<f64>,
-}
 
 /// An event on its way.
 #[derive(Debug)]
@@ -217,7 +207,7 @@ impl TapInlet {
             })
             .collect();
         self.seen = version;
-        let wants = |id: u32| self.seats.iter().any(|seat| is_of(&seat.filter, id));
+        let wants = |id: u32| self.seats.iter().any(|seat| seat.filter.is_of(id));
         self.wanted = streams.map(wants).collect();
     }
 
@@ -271,7 +261,7 @@ impl TapInlet {
 
 impl Seat {
     fn chooses(&mut self, stream: u32, sequence: u64, now_ns: u64) -> bool {
-        if !is_of(&self.filter, stream) || !sequence.is_multiple_of(self.filter.every.max(1)) {
+        if !self.filter.is_of(stream) || !sequence.is_multiple_of(self.filter.every.max(1)) {
             return false;
         }
         if self.interval_ns == 0 {
@@ -285,10 +275,6 @@ impl Seat {
         self.next_ns = if on_beat_ns > now_ns { on_beat_ns } else { now_ns.saturating_add(self.interval_ns) };
         true
     }
-}
-
-fn is_of(filter: &TapFilter, stream: u32) -> bool {
-    filter.streams.is_empty() || filter.streams.contains(&stream)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use keepup_stream::wire::{ElementType, StreamInfo};
 
-use super::{NoSeat, TAP_SEATS, Tap, TapFilter, TapInlet};
+use keepup_results::live::TapFilter;
+
+use super::{NoSeat, TAP_SEATS, Tap, TapInlet};
 use crate::counters::StreamCounters;
 
 fn stream(id: u32) -> Arc<StreamCounters> {

@@ -2,7 +2,6 @@
 //! what the machine does meanwhile.
 //!
 //! Looking takes no lock of the data path and waits for no disk.
-mod room;
 mod warnings;
 
 use std::path::{Path, PathBuf};
@@ -15,10 +14,10 @@ use keepup_recording::id::Id;
 use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 
-use self::room::{Room, Rooms};
 use self::warnings::Warnings;
 use crate::Recorder;
 use crate::counters::{Counters, IntakeCounters, StreamCounters, VolumeCounters};
+use crate::room::{Room, Rooms};
 
 /// A rate that this machine was qualified for.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +78,7 @@ impl Watcher {
     /// Looks at `recorder` from now on. `qualified` is what its rate is held against.
     pub fn new(recorder: &Recorder, clock: Arc<dyn Clock>, qualified: Option<Qualified>) -> Self {
         let (counters, directories) = (recorder.counters(), recorder.directories());
-        let rooms = Rooms::start(directories.clone(), recorder.recording(), Arc::clone(&clock));
+        let rooms = Rooms::start(directories.clone(), Some(recorder.recording()), Arc::clone(&clock));
         let begun_ns = clock.now_ns();
         let volumes = vec![VolumeBefore::default(); counters.volumes.len()];
         Self {

@@ -15,24 +15,9 @@ use keepup_recording::reader::Recording;
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_results::live::Moment;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
-use keepup_stream::wire::ElementType;
 
 fn plan(streams: u32, connections: u32, size: EventSize, events: u64) -> SourcePlan {
-    SourcePlan {
-        size,
-        rate: Rate::Max,
-        streams,
-        connections,
-        burst: None,
-        duration: None,
-        events: Some(events),
-        buffer_bytes: 64 << 20,
-        seed: 1,
-        element: ElementType::U8,
-        shape: vec![],
-        first_stream: 0,
-        cpus: vec![],
-    }
+    SourcePlan { streams, connections, events: Some(events), ..SourcePlan::new(size, Rate::Max) }
 }
 
 fn config(target: Target) -> RecorderConfig {

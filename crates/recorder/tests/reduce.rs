@@ -30,19 +30,12 @@ const EVENT_BYTES: u64 = 3 * 128 * 2;
 
 fn plan(streams: u32, events: u64) -> SourcePlan {
     SourcePlan {
-        size: EventSize::Fixed(EVENT_BYTES),
-        rate: Rate::Max,
         streams,
         connections: 2,
-        burst: None,
-        duration: None,
         events: Some(events),
-        buffer_bytes: 64 << 20,
-        seed: 1,
         element: ElementType::I16,
         shape: SHAPE.to_vec(),
-        first_stream: 0,
-        cpus: vec![],
+        ..SourcePlan::new(EventSize::Fixed(EVENT_BYTES), Rate::Max)
     }
 }
 

@@ -15,9 +15,8 @@ use keepup_recording::id::Id;
 use keepup_recording::manifest::Manifest;
 use keepup_recording::reader::Recording;
 use keepup_recording::verify::{VerifyOptions, verify};
-use keepup_results::live::{RunCommand, RunOrder, RunRefusal, RunSettings, RunState, StopAfter};
+use keepup_results::live::{RefusalKind, RunCommand, RunOrder, RunRefusal, RunSettings, RunState, StopAfter};
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
-use keepup_stream::wire::ElementType;
 use proptest::prelude::*;
 
 /// Run control whose recorder is small; `change` has the last word on its configuration.
@@ -67,21 +66,8 @@ fn until(control: &mut RunControl, states: &[RunState]) {
 }
 
 fn plan(rate: Rate, events: u64) -> SourcePlan {
-    SourcePlan {
-        size: EventSize::Fixed(10_000),
-        rate,
-        streams: 2,
-        connections: 1,
-        burst: None,
-        duration: None,
-        events: Some(events),
-        buffer_bytes: 64 << 20,
-        seed: 1,
-        element: ElementType::U8,
-        shape: vec![],
-        first_stream: 0,
-        cpus: vec![],
-    }
+    let plan = SourcePlan::new(EventSize::Fixed(10_000), rate);
+    SourcePlan { streams: 2, events: Some(events), ..plan }
 }
 
 /// A source that sends to the armed or recording `control`.
@@ -185,9 +171,9 @@ fn arming_that_fails_leaves_nothing() {
     let mut control = control(&[volumes[0].path(), volumes[1].path()], |config| config.cpus = vec![4000]);
     order(&mut control, RunCommand::Configure).unwrap();
     let refused = order(&mut control, RunCommand::Arm).unwrap_err();
-    assert!(matches!(refused, RunRefusal::Failed { .. }), "{refused}");
+    assert_eq!(refused.kind, RefusalKind::Failed, "{refused}");
     assert_eq!(control.state(), RunState::Error);
-    assert_eq!(control.status().error.as_deref(), Some(refused.why()));
+    assert_eq!(control.status().error.as_deref(), Some(refused.why.as_str()));
     assert_eq!((entries(volumes[0].path()), entries(volumes[1].path())), (0, 0));
     order(&mut control, RunCommand::Reset).unwrap();
     assert_eq!(control.status().error, None);
@@ -276,11 +262,11 @@ fn settings_that_cannot_be_change_nothing() {
     ];
     for settings in bad {
         let refused = configure(&mut control, settings).unwrap_err();
-        assert!(matches!(refused, RunRefusal::Settings { .. }), "{refused}");
+        assert_eq!(refused.kind, RefusalKind::Settings, "{refused}");
         assert_eq!((control.state(), control.status().revision), (RunState::Idle, 0));
     }
     let missing = RunOrder { command: RunCommand::Configure, settings: None, revision: None };
-    assert!(matches!(control.order(&missing), Err(RunRefusal::Settings { .. })));
+    assert_eq!(control.order(&missing).unwrap_err().kind, RefusalKind::Settings);
 }
 
 #[test]
@@ -290,7 +276,7 @@ fn of_two_commanders_the_slower_one_is_told() {
     let settings = Some(RunSettings::default());
     let first = RunOrder { command: RunCommand::Configure, settings, revision: Some(seen) };
     control.order(&first).unwrap();
-    assert!(matches!(control.order(&first), Err(RunRefusal::Revision { .. })));
+    assert_eq!(control.order(&first).unwrap_err().kind, RefusalKind::Revision);
     assert_eq!(control.state(), RunState::Configured);
 }
 
@@ -305,7 +291,7 @@ fn a_run_number_is_used_once() {
     order(&mut control, RunCommand::Stop).unwrap();
     until(&mut control, &[RunState::Sealed]);
     let refused = configure(&mut control, with_run(Some(9))).unwrap_err();
-    assert!(refused.why().contains("the next one is 10"), "{refused}");
+    assert!(refused.why.contains("the next one is 10"), "{refused}");
     configure(&mut control, with_run(None)).unwrap();
     assert_eq!(control.status().run, Some(10));
 }
@@ -340,8 +326,7 @@ proptest! {
                     prop_assert!(status.revision > revision);
                 }
                 None => {
-                    let is_refused = matches!(outcome, Err(RunRefusal::State { .. }));
-                    prop_assert!(is_refused);
+                    prop_assert_eq!(outcome.map_err(|refusal| refusal.kind), Err(RefusalKind::State));
                     prop_assert_eq!((status.state, status.revision), (state, revision));
                 }
             }

@@ -5,10 +5,12 @@
 mod moment;
 mod run;
 mod search;
+mod tap;
 
 pub use moment::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 pub use run::{
-    METADATA_BYTES_MAX, METADATA_KEY_BYTES_MAX, METADATA_KEYS_MAX, RunCommand, RunOrder, RunOutcome,
-    RunRefusal, RunSettings, RunState, RunStatus, RunVolume, StopAfter,
+    METADATA_BYTES_MAX, METADATA_KEY_BYTES_MAX, METADATA_KEYS_MAX, RefusalKind, RunCommand, RunOrder,
+    RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume, StopAfter,
 };
 pub use search::{Search, SearchCeiling, SearchTrial};
+pub use tap::TapFilter;

@@ -34,26 +34,23 @@ pub fn source_plan(profile: &Profile, rate: SourceRate, duration: Option<Duratio
         SourceRate::Events(events) => Rate::EventsPerSecond(events),
         SourceRate::Max => Rate::Max,
     };
+    let size = match profile.event {
+        ProfileSize::Fixed(bytes) => EventSize::Fixed(bytes.0),
+        ProfileSize::Uniform { min, max } => EventSize::Uniform { min: min.0, max: max.0 },
+        ProfileSize::LogNormal { median, sigma, max } => {
+            EventSize::LogNormal { median: median.0, sigma, max: max.0 }
+        }
+    };
     SourcePlan {
-        size: match profile.event {
-            ProfileSize::Fixed(bytes) => EventSize::Fixed(bytes.0),
-            ProfileSize::Uniform { min, max } => EventSize::Uniform { min: min.0, max: max.0 },
-            ProfileSize::LogNormal { median, sigma, max } => {
-                EventSize::LogNormal { median: median.0, sigma, max: max.0 }
-            }
-        },
-        rate,
         streams: profile.streams,
         connections: profile.connections,
         burst: if rate == Rate::Max { None } else { burst },
         duration: Some(duration.unwrap_or(profile.duration.0)),
-        events: None,
         buffer_bytes: profile.buffer.0,
         seed: SEED,
         element: element(profile.element),
         shape: profile.shape.clone(),
-        first_stream: 0,
-        cpus: Vec::new(),
+        ..SourcePlan::new(size, rate)
     }
 }
 

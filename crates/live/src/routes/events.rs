@@ -11,7 +11,7 @@ use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{App, problem, text};
-use crate::board::Frame;
+use crate::board::{Frame, PARTS};
 
 /// Who may watch at a time.
 pub(super) const WATCHERS_MAX: usize = 256;
@@ -21,7 +21,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// One who watches.
 struct Watcher {
     frames: watch::Receiver<Arc<Frame>>,
-    sent: [u64; 4],
+    sent: [u64; PARTS],
     is_new: bool,
     _place: OwnedSemaphorePermit,
 }
@@ -58,7 +58,7 @@ pub(super) async fn events(State(app): State<Arc<App>>) -> Response {
     let Ok(place) = Arc::clone(&app.watchers).try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "too many watch already", Some("close other pages"));
     };
-    let watcher = Watcher { frames: app.board.look(), sent: [0; 4], is_new: true, _place: place };
+    let watcher = Watcher { frames: app.board.look(), sent: [0; PARTS], is_new: true, _place: place };
     let parts = stream::unfold(watcher, |mut watcher| async {
         let part = watcher.next().await?;
         Some((Ok::<_, std::convert::Infallible>(part), watcher))

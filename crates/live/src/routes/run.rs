@@ -7,7 +7,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keepup_results::live::{RunCommand, RunOrder, RunRefusal, RunSettings, RunStatus};
+use keepup_results::live::{RefusalKind, RunCommand, RunOrder, RunRefusal, RunSettings, RunStatus};
 use serde::Deserialize;
 
 use super::{App, problem};
@@ -78,17 +78,16 @@ pub(super) async fn command(
 
 /// A refusal as an answer: why, a hint where one is known, and its kind for programs.
 fn refused(refusal: &RunRefusal) -> Response {
-    let (status, kind) = match refusal {
-        RunRefusal::State { .. } => (StatusCode::CONFLICT, "state"),
-        RunRefusal::Revision { .. } => (StatusCode::CONFLICT, "revision"),
-        RunRefusal::Settings { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "settings"),
-        RunRefusal::Failed { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
-        RunRefusal::Uncontrolled { .. } => (StatusCode::FORBIDDEN, "uncontrolled"),
+    let status = match refusal.kind {
+        RefusalKind::State | RefusalKind::Revision => StatusCode::CONFLICT,
+        RefusalKind::Settings => StatusCode::UNPROCESSABLE_ENTITY,
+        RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        RefusalKind::Uncontrolled => StatusCode::FORBIDDEN,
     };
-    let (why, hint) = match refusal.why().split_once("\nhint: ") {
+    let (why, hint) = match refusal.why.split_once("\nhint: ") {
         Some((why, hint)) => (why, Some(hint)),
-        None => (refusal.why(), None),
+        None => (refusal.why.as_str(), None),
     };
-    let body = serde_json::json!({ "error": why, "hint": hint, "refusal": kind });
+    let body = serde_json::json!({ "error": why, "hint": hint, "refusal": refusal.kind });
     (status, Json(body)).into_response()
 }

@@ -12,10 +12,11 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
+use keepup_results::live::TapFilter;
 use serde::Serialize;
 
 use super::{App, problem};
-use crate::tap::{Seat, TapCopy, TapWish};
+use crate::tap::{Seat, TapCopy};
 use crate::thin::thin;
 
 /// Streams that one subscriber may name.
@@ -30,13 +31,13 @@ const ACCOUNT_EVERY: Duration = Duration::from_secs(5);
 /// What is asked for: `stream=N` (again and again), `every=N`, `rate=R`, `preview=N`.
 #[derive(Debug, Default, PartialEq)]
 struct Asked {
-    wish: TapWish,
+    wish: TapFilter,
     /// Images and waveforms are thinned to at most so many elements along each dimension.
     preview: Option<u64>,
 }
 
 fn parse(query: &str) -> Result<Asked, String> {
-    let mut asked = Asked { wish: TapWish { every: 1, ..TapWish::default() }, preview: None };
+    let mut asked = Asked { wish: TapFilter { every: 1, ..TapFilter::default() }, preview: None };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let wrong = || format!("{key}={value} cannot be: {key} takes a number above zero");

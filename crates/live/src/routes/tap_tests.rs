@@ -1,7 +1,7 @@
 //! The tap over real WebSockets.
 use std::io::Write;
 
-use super::{Asked, TapWish, parse};
+use super::{Asked, TapFilter, parse};
 use crate::testing::{card, event, frame, get, server, subscribe};
 use crate::{Live, TapCopy};
 
@@ -12,7 +12,8 @@ fn hand_out(live: &Live, stream: u32, sequence: u64) {
 
 #[test]
 fn what_is_asked_for_is_read_and_slips_are_told() {
-    let wish = |streams: &[u32], every, per_second| TapWish { streams: streams.to_vec(), every, per_second };
+    let wish =
+        |streams: &[u32], every, per_second| TapFilter { streams: streams.to_vec(), every, per_second };
     assert_eq!(parse(""), Ok(Asked { wish: wish(&[], 1, None), preview: None }));
     let asked = parse("stream=3&stream=7&every=10&rate=2.5&preview=640");
     assert_eq!(asked, Ok(Asked { wish: wish(&[3, 7], 10, Some(2.5)), preview: Some(640) }));

@@ -6,6 +6,7 @@
 //! can finish without any more memory, so that nobody waits in a circle.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_plan::reduction::{Samples, Step};
@@ -17,7 +18,6 @@ use keepup_recording::seal::EventMark;
 use keepup_stream::ledger::Count;
 use keepup_sys::pool::{Block, GRAIN_BYTES};
 use keepup_sys::waker::Waker;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Chain;
 use crate::counters::{Counters, ReducerCounters, add};
@@ -25,8 +25,8 @@ use crate::link::{MESSAGES_START, Sealed, SealedMeta};
 use crate::threads::{Threaded, spawn};
 use crate::{RecorderConfig, RecorderError};
 
-/// Longest wait for the next block, in nanoseconds; whoever hands one over wakes the thread before.
-const IDLE_NS: i64 = 100_000_000;
+/// Longest wait for the next block; whoever hands one over wakes the thread before.
+const IDLE: Duration = Duration::from_millis(100);
 
 /// Steps for events of one kind; every thread makes its tables when it first meets it.
 #[derive(Debug)]
@@ -151,9 +151,7 @@ impl Reducer {
             if closing {
                 return;
             }
-            let timeout = Timespec { tv_sec: 0, tv_nsec: IDLE_NS };
-            // An interrupted wait is a wait without events.
-            let _ = poll(&mut [PollFd::new(&self.waker, PollFlags::IN)], Some(&timeout));
+            self.waker.wait(IDLE);
             self.waker.clear();
         }
     }

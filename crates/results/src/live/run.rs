@@ -184,52 +184,40 @@ pub struct RunOrder {
 }
 
 /// Why a command was not carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "refusal", rename_all = "snake_case", deny_unknown_fields)]
-pub enum RunRefusal {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRefusal {
+    /// What kind of reason it is.
+    pub kind: RefusalKind,
+    /// Why, for people, with a hint where one is known.
+    pub why: String,
+}
+
+/// A kind of reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalKind {
     /// Not in this state.
-    State {
-        /// Why, with what is possible.
-        why: String,
-    },
+    State,
     /// Somebody else was quicker: the revision is not the one expected.
-    Revision {
-        /// Why.
-        why: String,
-    },
+    Revision,
     /// The settings cannot be.
-    Settings {
-        /// Why, with a hint where one is known.
-        why: String,
-    },
+    Settings,
     /// It was tried and failed; the state is [`RunState::Error`] now, or as it was.
-    Failed {
-        /// Why, with a hint where one is known.
-        why: String,
-    },
+    Failed,
     /// This recorder was started without run control.
-    Uncontrolled {
-        /// Why.
-        why: String,
-    },
+    Uncontrolled,
 }
 
 impl RunRefusal {
-    /// Why, for people.
-    pub fn why(&self) -> &str {
-        match self {
-            Self::State { why }
-            | Self::Revision { why }
-            | Self::Settings { why }
-            | Self::Failed { why }
-            | Self::Uncontrolled { why } => why,
-        }
+    /// A refusal of this kind.
+    pub fn new(kind: RefusalKind, why: impl Into<String>) -> Self {
+        Self { kind, why: why.into() }
     }
 }
 
 impl fmt::Display for RunRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.why())
+        f.write_str(&self.why)
     }
 }
 

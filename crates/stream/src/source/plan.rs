@@ -98,6 +98,25 @@ pub struct SourcePlan {
 }
 
 impl SourcePlan {
+    /// One stream of opaque bytes over one connection, without an end, with a front-end buffer of 64 MiB.
+    pub fn new(size: EventSize, rate: Rate) -> Self {
+        Self {
+            size,
+            rate,
+            streams: 1,
+            connections: 1,
+            burst: None,
+            duration: None,
+            events: None,
+            buffer_bytes: 64 << 20,
+            seed: 1,
+            element: ElementType::U8,
+            shape: Vec::new(),
+            first_stream: 0,
+            cpus: Vec::new(),
+        }
+    }
+
     /// Checks the plan before anything is opened.
     ///
     /// # Errors

@@ -4,19 +4,11 @@ use super::*;
 
 pub(crate) fn plan() -> SourcePlan {
     SourcePlan {
-        size: EventSize::Fixed(1000),
-        rate: Rate::EventsPerSecond(1000.0),
         streams: 4,
         connections: 2,
-        burst: None,
-        duration: None,
         events: Some(100),
         buffer_bytes: 1 << 20,
-        seed: 1,
-        element: ElementType::U8,
-        shape: Vec::new(),
-        first_stream: 0,
-        cpus: Vec::new(),
+        ..SourcePlan::new(EventSize::Fixed(1000), Rate::EventsPerSecond(1000.0))
     }
 }
 

@@ -5,8 +5,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use keepup_live::{TapCard, TapCopy, TapOutput, TapSource, TapWish};
-use keepup_recorder::tap::{Tap, TapEvent, TapFilter};
+use keepup_live::{TapCard, TapCopy, TapOutput, TapSource};
+use keepup_recorder::tap::{Tap, TapEvent};
+use keepup_results::live::TapFilter;
 
 /// Memory for copies of events, in bytes.
 const TAP_BYTES: usize = 64 << 20;
@@ -22,10 +23,8 @@ pub(super) fn tap() -> anyhow::Result<Arc<Tap>> {
 pub(super) struct Seats(pub(super) Arc<Tap>);
 
 impl TapSource for Seats {
-    fn sit(&self, wish: &TapWish) -> Result<usize, String> {
-        let filter =
-            TapFilter { streams: wish.streams.clone(), every: wish.every, per_second: wish.per_second };
-        self.0.sit(filter).map_err(|e| e.to_string())
+    fn sit(&self, filter: &TapFilter) -> Result<usize, String> {
+        self.0.sit(filter.clone()).map_err(|e| e.to_string())
     }
 
     fn leave(&self, seat: usize) {

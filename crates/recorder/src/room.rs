@@ -21,13 +21,13 @@ const STALE_NS: u64 = 15_000_000_000;
 
 /// The room on one volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Room {
+pub(crate) struct Room {
     /// What may still be written, in bytes.
-    pub(super) free_bytes: u64,
+    pub(crate) free_bytes: u64,
     /// Size of the file system, in bytes.
-    pub(super) total_bytes: u64,
+    pub(crate) total_bytes: u64,
     /// Which file system: volumes may share one.
-    pub(super) device: u64,
+    pub(crate) device: u64,
 }
 
 #[derive(Debug, Default)]
@@ -40,28 +40,32 @@ struct Heard {
 
 /// Asks the volumes' file systems until it is dropped.
 #[derive(Debug)]
-pub(super) struct Rooms {
+pub(crate) struct Rooms {
     heard: Arc<Heard>,
 }
 
 impl Rooms {
-    /// Starts to ask about the recording's directories. Without a thread nothing is ever heard.
-    pub(super) fn start(directories: Vec<PathBuf>, recording: Id, clock: Arc<dyn Clock>) -> Self {
+    /// Asks about these directories, once now and then again and again; also what drains have noted of the
+    /// recording in them, if there is one. Without a thread what is known grows old.
+    pub(crate) fn start(directories: Vec<PathBuf>, recording: Option<Id>, clock: Arc<dyn Clock>) -> Self {
         let heard = Arc::new(Heard { rooms: Mutex::new(vec![None; directories.len()]), ..Heard::default() });
         let asker = Asker { directories, recording, clock, heard: Arc::clone(&heard) };
-        let _ = std::thread::Builder::new().name("ku-room".into()).spawn(move || asker.run());
+        asker.ask_all();
+        if !asker.directories.is_empty() {
+            let _ = std::thread::Builder::new().name("ku-room".into()).spawn(move || asker.run());
+        }
         Self { heard }
     }
 
     /// The room of a volume, unless what is known is too old.
-    pub(super) fn of(&self, volume: usize, now_ns: u64) -> Option<Room> {
+    pub(crate) fn of(&self, volume: usize, now_ns: u64) -> Option<Room> {
         let rooms = self.heard.rooms.lock().unwrap_or_else(PoisonError::into_inner);
         let (at_ns, room) = rooms.get(volume).copied().flatten()?;
         (now_ns.saturating_sub(at_ns) < STALE_NS).then_some(room)
     }
 
     /// Events that drains noted as safe elsewhere; nothing when no drain has noted any.
-    pub(super) fn drained_events(&self) -> Option<u64> {
+    pub(crate) fn drained_events(&self) -> Option<u64> {
         self.heard.drained.load(Ordering::Relaxed).checked_sub(1)
     }
 }
@@ -74,7 +78,7 @@ impl Drop for Rooms {
 
 struct Asker {
     directories: Vec<PathBuf>,
-    recording: Id,
+    recording: Option<Id>,
     clock: Arc<dyn Clock>,
     heard: Arc<Heard>,
 }
@@ -82,18 +86,20 @@ struct Asker {
 impl Asker {
     fn run(self) {
         loop {
-            let begun_ns = self.clock.now_ns();
-            for at in 0..self.directories.len() {
-                self.ask(at);
-            }
-            self.ask_drains();
-            while self.clock.now_ns() < begun_ns + LOOK_NS {
+            let next_ns = self.clock.now_ns() + LOOK_NS;
+            while self.clock.now_ns() < next_ns {
                 if self.heard.over.load(Ordering::Relaxed) {
                     return;
                 }
                 self.clock.sleep_until_ns(self.clock.now_ns() + STEP_NS);
             }
+            self.ask_all();
         }
+    }
+
+    fn ask_all(&self) {
+        (0..self.directories.len()).for_each(|at| self.ask(at));
+        self.recording.iter().for_each(|recording| self.ask_drains(*recording));
     }
 
     fn ask(&self, at: usize) {
@@ -106,9 +112,9 @@ impl Asker {
     }
 
     /// A drain enters its marks on every volume; the first that has them tells.
-    fn ask_drains(&self) {
+    fn ask_drains(&self, recording: Id) {
         let marks = self.directories.iter().find_map(|directory| {
-            let drained = retention::Drained::read(directory, self.recording).ok()?;
+            let drained = retention::Drained::read(directory, recording).ok()?;
             (!drained.streams.is_empty()).then_some(drained.streams)
         });
         if let Some(marks) = marks {
