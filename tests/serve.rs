@@ -118,6 +118,51 @@ fn results_and_recordings_are_served_and_nothing_changes() {
 }
 
 #[test]
+fn a_recording_is_opened_from_elsewhere_as_where_it_lies() {
+    let place = directory();
+    let here = place.path();
+    let mut recording = recorder(here, &["data/a", "data/b"], &[]);
+    let to = recording.address().to_string();
+    let sent = keepup(here, &["source", "csl", "--to", &to, "--events", "64", "--rate", "max"]);
+    assert_eq!((sent.code(), recording.wait().code()), (0, 0), "{sent:#?}");
+    let (_server, page) = serve(here, &["data"]);
+    let to = format!("http://{}", page.split('/').next().unwrap());
+    let ctl = |words: &[&str]| keepup(here, &[&["ctl", "--to", &to][..], words].concat());
+
+    let listed = json(&ctl(&["recordings", "--json"]));
+    let id = listed["entries"][0]["id"].as_str().unwrap();
+    assert!(ctl(&["recordings"]).stdout.lines().nth(1).unwrap().starts_with(id));
+    let place = here.join("data/a/run").canonicalize().unwrap();
+    let info = keepup(here, &["info", place.to_str().unwrap()]);
+    for which in [id, "run", "last"] {
+        let told = ctl(&["info", which]);
+        assert_eq!((told.code(), &told.stdout), (0, &info.stdout), "{told:#?}");
+    }
+    let mut files = Vec::new();
+    let base = ["--stream", "0", "--from", "5", "--count", "3", "--out"];
+    let far = ctl(&[&["cat", "run"][..], &base, &["far.raw"]].concat());
+    let near = keepup(here, &[&["cat", "data/a/run"][..], &base, &["near.raw"]].concat());
+    for (run, file) in [(far, "far.raw"), (near, "near.raw")] {
+        assert_eq!(run.code(), 0, "{run:#?}");
+        files.push(fs::read(here.join(file)).unwrap());
+    }
+    assert!(files[0] == files[1] && files[0].len() > 300_000, "{} bytes", files[0].len());
+    for (words, code) in [
+        (&["info", "no-such"][..], 3),
+        (&["cat", "run", "--stream", "99"], 3),
+        (&["cat", "run", "--from", "64"], 3),
+        (&["cat", "run", "--from", "62", "--count", "9", "--out", "few.raw"], 1),
+        (&["cat", "run", "--out", "far.raw"], 4),
+        (&["status"], 3),
+    ] {
+        let run = ctl(words);
+        assert_eq!(run.code(), code, "{words:?}: {run:#?}");
+        assert!(code != 3 || run.stderr.contains("hint: "), "{words:?}: {run:#?}");
+    }
+    assert_eq!(fs::read(here.join("far.raw")).unwrap(), files[1], "an existing file stays");
+}
+
+#[test]
 fn a_token_that_was_given_is_not_shown_and_one_that_was_made_up_is() {
     let place = directory();
     let here = place.path();

@@ -121,7 +121,7 @@ def by_the_page(page, recorder, keepup, pictures):
     page.wait_for_selector("#worst button")
     page.click("#worst button")
     page.click("text=show its events")
-    holds(page, "!document.querySelector('#picture').hidden")
+    holds(page, "!document.querySelector('canvas.picture').hidden")
     return source, messages
 
 
@@ -158,6 +158,12 @@ def a_volume_fails(page, recorder, pictures, source):
     look(page, pictures, "sealed")
     source.terminate()
     source.wait()
+    # What was recorded is opened where it was made.
+    holds(page, "[...document.querySelectorAll('#shelf summary')].length > 0")
+    page.locator("#shelf summary", has_text="streams and volumes").first.click()
+    page.get_by_text("look at its events").first.click()
+    page.locator(".look canvas.picture").wait_for(timeout=20_000)
+    look(page, pictures, "opened")
 
 
 def by_ctl(keepup, recorder, scratch):
@@ -179,6 +185,10 @@ def by_ctl(keepup, recorder, scratch):
     source.wait()
     last = recorder.state()["last"]
     assert last["received"]["events"] >= 200 and last["received"] == last["durable"], last
+    assert "by-ctl" in ctl("recordings").splitlines()[1]
+    assert "sample: quartz" in ctl("info", "last")
+    ctl("cat", "last", "--from", "199", "--out", str(scratch / "event.raw"))
+    assert (scratch / "event.raw").stat().st_size > 100_000
     return last
 
 

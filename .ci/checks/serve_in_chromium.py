@@ -7,6 +7,7 @@ usage: serve_in_chromium.py CHROMIUM KEEPUP PICTURES DIR...
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import urllib.request
@@ -111,6 +112,34 @@ def compared(context, page, entries):
     report.close()
 
 
+def events_of_a_stream(page, pictures):
+    """Opens a stream of a recording, and steps through its events."""
+    page.get_by_text("look at its events").first.click()
+    place = page.locator(".look")
+    number, picture = place.locator("input[type=number]"), place.locator("canvas.picture")
+    picture.wait_for(timeout=10_000)
+    first, last = int(number.get_attribute("min")), int(number.get_attribute("max"))
+
+    def shows(event):
+        place.get_by_text(re.compile(f"^event {event:,} of 20")).wait_for(timeout=10_000)
+        assert int(number.input_value()) == event
+
+    shows(first)
+    for button, event in [("next", first + 1), ("next", first + 2), ("before", first + 1), ("last", last), ("next", last), ("before", last - 1), ("first", first)]:
+        place.get_by_text(button, exact=True).click()
+        shows(event)
+    number.fill(str(last - 2))
+    number.press("Enter")
+    shows(last - 2)
+    drawn = picture.evaluate("(canvas) => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size")
+    assert drawn > 2, "nothing is drawn"
+    for width in (400, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wider <= 0, f"an event at {width} pixels: {wider} pixels wider than the page"
+        place.screenshot(path=pictures / f"look-{width}.png")
+
+
 def main():
     chromium, keepup, pictures = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
     pictures.mkdir(parents=True, exist_ok=True)
@@ -129,6 +158,7 @@ def main():
             compared(context, page, entries)
             page.locator("#shelf .body > div:last-child details summary").first.click()
             page.locator("#shelf .body details[open] table tbody tr").first.wait_for(timeout=10_000)
+            events_of_a_stream(page, pictures)
             page.locator("#shelf .body").screenshot(path=pictures / "shelf-recording.png")
             browser.close()
     finally:

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource, Token};
+use keepup_live::{Access, EventCard, Live, LiveError, Parts, Shelf, TapSource, Token};
 use keepup_recording::id::Id;
+use keepup_stream::wire::StreamInfo;
 
 use crate::exit::UsageError;
 use crate::output::say;
 
 /// Environment variable with the token, where no file has it.
-const TOKEN_VARIABLE: &str = "KEEPUP_TOKEN";
+pub(crate) const TOKEN_VARIABLE: &str = "KEEPUP_TOKEN";
 /// A token file longer than this is something else, bytes.
 const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 /// Connections served at a time; some hundred may do nothing, and one can still get in.
@@ -85,10 +86,7 @@ impl HttpArgs {
 
     /// The token that was given, by a file or by the environment.
     fn token(&self) -> anyhow::Result<Option<Token>> {
-        let text = match &self.token_file {
-            Some(path) => Some(token_of_file(path)?),
-            None => std::env::var(TOKEN_VARIABLE).ok(),
-        };
+        let text = given_token(self.token_file.as_deref())?;
         Ok(text.map(|text| Token::new(&text)).transpose()?)
     }
 }
@@ -102,6 +100,25 @@ impl Opening {
         say(&format!("live page: http://{}/{}", live.address(), token.unwrap_or_default()));
         Ok(live)
     }
+}
+
+/// What an event of a stream is, for those who look at it.
+pub(crate) fn event_card(stream: &StreamInfo, sequence: u64, timestamp_ns: u64) -> EventCard {
+    EventCard {
+        stream: stream.id,
+        name: stream.name.clone(),
+        element: stream.element.to_string(),
+        shape: stream.shape.clone(),
+        compression: stream.compression.map(|compression| compression.as_str().to_owned()),
+        sequence,
+        timestamp_ns,
+    }
+}
+
+/// The token that was given: in a file, else by the environment.
+pub(crate) fn given_token(file: Option<&Path>) -> anyhow::Result<Option<String>> {
+    let Some(path) = file else { return Ok(std::env::var(TOKEN_VARIABLE).ok()) };
+    token_of_file(path).map(Some)
 }
 
 fn token_of_file(path: &Path) -> anyhow::Result<String> {

@@ -96,7 +96,7 @@ export function rates(now) {
     margin && h('h3', {}, `${percent(margin.used)} of the qualified rate of ${rate(margin.qualified_bytes_per_second)}`),
     margin && bar(margin.used, toneAbove(margin.used, 0.8, 0.95)),
     margin && h('p', { className: 'note' }, `${margin.result}${margin.differs.length ? `; differs: ${margin.differs.join(', ')}` : ''}`),
-    !margin && h('p', { className: 'note' }, 'no qualified rate is known for this machine: keepup qualify, then record --qualified-by RESULT'),
+    !margin && h('p', { className: 'note' }, 'no qualified rate is known for this machine with these volumes: keepup qualify finds it'),
     flow.drained && h('p', {}, `drained: ${count(flow.drained.events)} events, ${perSecond(flow.drained.events_per_second)}`));
 }
 
@@ -123,6 +123,8 @@ export function ledger(now) {
   const rows = [
     row('received', flow.received, rate(flow.received_bytes_per_second)), row('written', flow.written, rate(flow.written_bytes_per_second)),
     row('durable', flow.durable, rate(flow.durable_bytes_per_second)),
+    now.reduction && ['reduced: as it came', count(now.reduction.events), bytes(now.reduction.input_bytes), rate(now.reduction.input_bytes_per_second)],
+    now.reduction && ['reduced: what it became', count(now.reduction.events), bytes(now.reduction.output_bytes), rate(now.reduction.output_bytes_per_second)],
     flow.drained && ['drained', count(flow.drained.events), '–', perSecond(flow.drained.events_per_second)],
     ...Object.entries(flow.missing).map(([cause, events]) => [h('span', { className: 'bad-text' }, `missing: ${cause}`), count(events), '–', '']),
   ].filter(Boolean);
@@ -134,5 +136,6 @@ export function machine(now) {
   const cores = now.cores.map((core) => h('div', {}, h('span', {}, `core ${core.core}`), h('b', {}, percent(core.busy)), bar(core.busy, toneAbove(core.busy, 0.8, 0.95))));
   const own = now.process_cores === null ? '' : `the recorder's process takes ${percent(now.process_cores)} of one core; `;
   fill('machine', h('div', { className: 'cores' }, cores),
-    h('p', { className: 'note' }, `${own}its intake has something to do ${percent(now.flow.intake_busy)} of the time`));
+    h('p', { className: 'note' }, `${own}its intake has something to do ${percent(now.flow.intake_busy)} of the time`),
+    now.reduction && h('p', { className: 'note' }, `reduction: threads with something to do ${now.reduction.busy.map(percent).join(', ')} of the time, ${bytes(now.reduction.waiting_bytes)} wait`));
 }

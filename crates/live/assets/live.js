@@ -21,10 +21,18 @@ if (given) {
   history.replaceState(null, '', location.pathname);
 }
 
-async function fetchJson(path) {
+async function ask(path) {
   const answer = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
-  if (!answer.ok) throw Object.assign(new Error(`${path}: ${answer.status}`), { status: answer.status });
-  return answer.json();
+  if (answer.ok) return answer;
+  const said = await answer.json().catch(() => ({}));
+  throw Object.assign(new Error(said.error ?? `${path}: ${answer.status}`), { status: answer.status });
+}
+
+const fetchJson = async (path) => (await ask(path)).json();
+
+async function fetchEvent(path) {
+  const answer = await ask(path);
+  return { head: JSON.parse(answer.headers.get('keepup-event')), payload: await answer.arrayBuffer() };
 }
 
 // Asks for the token and goes on with `then`.
@@ -75,7 +83,7 @@ async function shelf() {
   try { await fetchJson('/api/v1/results'); } catch { return; }
   place.hidden = false;
   if (!run) section('headline').hidden = true;
-  mount(place.querySelector('.body'), { fetchJson });
+  mount(place.querySelector('.body'), { fetchJson, fetchEvent });
 }
 
 function draw() {
@@ -87,11 +95,19 @@ function draw() {
 function takeNow(moment) {
   now = moment;
   draw();
+  for (const id of ['flow', 'streams']) section(id).hidden = !section(id).querySelector('.body').hasChildNodes();
   flow.rates(now);
   flow.volumes(now);
   streams(now);
   flow.ledger(now);
   flow.machine(now);
+}
+
+// Between two trials of a search there are no figures that are of now.
+function takeSearch(state) {
+  section('headline').hidden = false;
+  search(state);
+  if (!state.trial) ['flow', 'volumes', 'streams', 'ledger', 'machine'].forEach((id) => { section(id).hidden = true; });
 }
 
 function listen() {
@@ -101,7 +117,7 @@ function listen() {
   on('run', takeRun);
   on('streams', setCards);
   on('now', takeNow);
-  on('search', (state) => { section('headline').hidden = false; search(state); });
+  on('search', takeSearch);
   source.onopen = () => { heard = Date.now(); };
   source.onerror = () => { if (source.readyState === EventSource.CLOSED) setTimeout(begin, 2000); };
 }

@@ -1,6 +1,7 @@
 // Stored results and recordings: two tables, reports to be opened, two results put beside each other. Whatever
 // they say of themselves is text here.
 import { bytes, count, h, span, table } from './draw.js';
+import { look as lookAt } from './look.js';
 
 const SHOWN = 50;
 const STATES = { sealed: ['sealed', 'good'], being_written: ['being written', 'plain'], needs_recovery: ['needs recovery', 'bad'] };
@@ -10,7 +11,8 @@ const link = (href, text) => h('a', { href, target: '_blank', rel: 'noopener' },
 const time = (text) => text.replace('T', ' ').replace('Z', '');
 const last = (path) => path.split('/').filter(Boolean).pop() ?? path;
 
-// Fills `element` with what is stored; `context.fetchJson(path)` gives the JSON of a path of this server.
+// Fills `element` with what is stored; `context.fetchJson(path)` gives the JSON of a path of this server,
+// `context.fetchEvent(path)` an event.
 // Returns a function that looks again.
 export function mount(element, context) {
   const [results, recordings] = [h('div'), h('div')];
@@ -90,7 +92,7 @@ function details(one, context) {
     box.append(body);
     try {
       const info = await context.fetchJson(`/recordings/${one.id}`);
-      body.append(streams(Object.entries(info.streams)), ...info.damaged_lines.map((line) => h('p', { className: 'error' }, `${line.file}, line ${line.line}: ${line.what}`)));
+      body.append(streams(one.id, Object.entries(info.streams), context), ...info.damaged_lines.map((line) => h('p', { className: 'error' }, `${line.file}, line ${line.line}: ${line.what}`)));
     } catch (error) {
       body.append(h('p', { className: 'error' }, error.message));
     }
@@ -98,15 +100,21 @@ function details(one, context) {
   return box;
 }
 
-function streams(list) {
-  const row = ([id, one]) => {
+// `recording` is its id, `list` what is known of each stream.
+function streams(recording, list, context) {
+  const place = h('div');
+  const look = ([id, one]) => one.events > 0 && h('button', {
+    type: 'button', className: 'small', onclick: () => place.replaceChildren(lookAt(recording, id, one, context.fetchEvent)),
+  }, 'look at its events');
+  const row = (stream) => {
+    const [id, one] = stream;
     const seconds = one.first_timestamp_ns === null ? null : (one.last_timestamp_ns - one.first_timestamp_ns) / 1e9;
     const missing = Object.values(one.missing).reduce((sum, events) => sum + events, 0);
-    return [`${id} ${one.name}`, one.shape.length ? `${one.element} ${one.shape.join('×')}` : 'bytes', count(one.events), bytes(one.payload_bytes), span(seconds), missing > 0 ? word(count(missing), 'bad') : '0'];
+    return [h('span', {}, `${id} ${one.name} `, look(stream)), one.shape.length ? `${one.element} ${one.shape.join('×')}` : 'bytes', count(one.events), bytes(one.payload_bytes), span(seconds), missing > 0 ? word(count(missing), 'bad') : '0'];
   };
   const head = [{ name: 'stream', className: 'path' }, { name: 'events are' }, { name: 'events', figures: true }, { name: 'payload', figures: true },
     { name: 'over', figures: true }, { name: 'missing', figures: true }];
   const parts = [table(head, list.slice(0, SHOWN).map(row), 'stack')];
   if (list.length > SHOWN) parts.push(h('p', { className: 'note' }, `and ${count(list.length - SHOWN)} more`));
-  return h('div', {}, parts);
+  return h('div', {}, parts, place);
 }

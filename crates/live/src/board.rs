@@ -58,6 +58,8 @@ const SEARCH: usize = 3;
 #[derive(Debug)]
 pub struct Board {
     frame: watch::Sender<Arc<Frame>>,
+    /// Held by who publishes, so that nothing of two who do is lost.
+    turn: Mutex<()>,
     history: Mutex<VecDeque<Past>>,
 }
 
@@ -80,13 +82,14 @@ pub(crate) struct Past {
 
 impl Default for Board {
     fn default() -> Self {
-        Self { frame: watch::Sender::new(Arc::default()), history: Mutex::default() }
+        Self { frame: watch::Sender::new(Arc::default()), turn: Mutex::default(), history: Mutex::default() }
     }
 }
 
 impl Board {
-    /// Shows a scene from now on. Waits for nobody.
+    /// Shows a scene from now on, beside what other scenes showed. Waits for nobody who looks.
     pub fn publish(&self, scene: Scene<'_>) {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.frame.borrow().clone();
         let mut frame = Frame { parts: before.parts.clone(), ..Frame::default() };
         if let Some(run) = scene.run {
@@ -194,6 +197,7 @@ struct Tick<'a> {
     seconds: f64,
     flow: &'a keepup_results::live::Flow,
     pool: &'a keepup_results::live::PoolNow,
+    reduction: &'a Option<keepup_results::live::ReductionNow>,
     volumes: &'a [keepup_results::live::VolumeNow],
     cores: &'a [keepup_results::live::CoreNow],
     process_cores: Option<f64>,
@@ -232,6 +236,7 @@ impl<'a> Tick<'a> {
             seconds: moment.seconds,
             flow: &moment.flow,
             pool: &moment.pool,
+            reduction: &moment.reduction,
             volumes: &moment.volumes,
             cores: &moment.cores,
             process_cores: moment.process_cores,

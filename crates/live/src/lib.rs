@@ -10,6 +10,7 @@
 
 mod board;
 mod error;
+mod event;
 mod exposition;
 mod guard;
 mod metrics;
@@ -22,14 +23,17 @@ mod routes;
 mod server;
 mod shelf;
 mod tap;
+mod tap_query;
 #[cfg(test)]
 mod testing;
 mod thin;
 
 pub use board::{Board, Scene};
 pub use error::LiveError;
+pub use event::{EVENT_HEADER, EventCard, EventCopy};
 pub use guard::{Access, Token};
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
 pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};
-pub use tap::{TapCard, TapCopy, TapOutput, TapSource};
+pub use tap::{TapOutput, TapSource};
+pub use tap_query::TapQuery;

@@ -1,5 +1,5 @@
 //! The metrics: which figures are told under which names. Base units only; totals begin anew with every run.
-use keepup_results::live::{Moment, RunState, RunStatus, StreamNow, VolumeNow};
+use keepup_results::live::{Moment, ReductionNow, RunState, RunStatus, StreamNow, VolumeNow};
 
 use crate::exposition::Kind::{Counter, Gauge};
 use crate::exposition::{Exposition, Form, Sample};
@@ -18,6 +18,7 @@ pub(crate) fn page(form: Form, run: Option<&RunStatus>, moment: Option<&Moment>)
     if let Some(moment) = moment {
         put_flow(&mut out, moment);
         put_pool(&mut out, moment);
+        put_reduction(&mut out, moment.reduction.as_ref());
         put_volumes(&mut out, &moment.volumes);
         put_machine(&mut out, moment);
         put_streams(&mut out, &moment.streams);
@@ -77,6 +78,23 @@ fn put_pool(out: &mut Exposition, moment: &Moment) {
     out.one(Gauge, "keepup_pool_room_seconds", "seconds", help, pool.room_seconds);
     let help = "Time in which some source had to wait for a free block.";
     out.one(Counter, "keepup_pool_wait_seconds", "seconds", help, pool.wait_seconds);
+}
+
+fn put_reduction(out: &mut Exposition, reduction: Option<&ReductionNow>) {
+    let Some(now) = reduction else { return };
+    let help = "Events reduced before they are written, in this run.";
+    out.one(Counter, "keepup_reduced_events", "", help, now.events as f64);
+    let help = "Payload of the events that were reduced, as it came.";
+    out.one(Counter, "keepup_reduction_input_bytes", "bytes", help, now.input_bytes as f64);
+    let help = "Payload that the reduced events became.";
+    out.one(Counter, "keepup_reduction_output_bytes", "bytes", help, now.output_bytes as f64);
+    let help = "Payload that waits to be reduced.";
+    out.one(Gauge, "keepup_reduction_waiting_bytes", "bytes", help, now.waiting_bytes as f64);
+    let threads: Vec<(String, f64)> =
+        now.busy.iter().enumerate().map(|(at, busy)| (at.to_string(), *busy)).collect();
+    let samples = threads.iter().map(|(at, busy)| (vec![("thread", at.as_str())], *busy));
+    let help = "Time in which a thread that reduces had something to do.";
+    out.family(Gauge, "keepup_reduction_busy_ratio", "ratio", help, samples);
 }
 
 /// What is told of each volume: its kind, the end of its name, its unit, what it is, and its value.

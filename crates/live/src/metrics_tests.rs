@@ -34,6 +34,15 @@ fn a_figure_that_nobody_knows_is_left_out() {
 }
 
 #[test]
+fn threads_that_reduce_are_told_one_by_one_where_there_are_some() {
+    let mut seen = moment(1);
+    let text = page(Form::Prometheus, None, Some(&seen));
+    assert!(text.contains("keepup_reduction_busy_ratio{thread=\"1\"} 0.25\n"), "{text}");
+    seen.reduction = None;
+    assert!(!page(Form::Prometheus, None, Some(&seen)).contains("reduc"));
+}
+
+#[test]
 fn run_control_stands_in_one_state() {
     let text = page(Form::OpenMetrics, Some(&recording()), None);
     let states: Vec<&str> = text.lines().filter(|line| line.starts_with("keepup_run_state{")).collect();

@@ -77,6 +77,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/v1/recordings", get(stored::recordings))
         .route("/results/{id}", get(stored::result))
         .route("/recordings/{id}", get(stored::recording))
+        .route("/recordings/{id}/event", get(stored::event))
         .route("/compare", get(stored::compare))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)

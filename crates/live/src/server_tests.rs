@@ -195,6 +195,19 @@ fn the_title_is_text_and_the_page_brings_no_script_of_its_own() {
 }
 
 #[test]
+fn everything_that_programs_may_ask_for_is_described() {
+    let live = server(false, 16);
+    let described: Value = serde_json::from_str(&get(&live, "/api/v1/openapi.json").body).unwrap();
+    let routes =
+        include_str!("routes.rs").split(".route(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let programs: Vec<&str> = routes.filter(|path| *path != "/" && !path.starts_with("/assets")).collect();
+    assert!(programs.len() > 10, "{programs:?}");
+    for path in programs {
+        assert!(described["paths"].get(path).is_some(), "{path} is not described");
+    }
+}
+
+#[test]
 fn clients_that_do_nothing_or_never_read_hold_up_nobody() {
     let live = server(false, 600);
     let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(live.address()).unwrap()).collect();

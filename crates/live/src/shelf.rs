@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::EventCopy;
+
 /// Where stored results and recordings are looked up. Its calls may take their time and are made on threads
 /// of their own, two at a time at most.
 pub trait Shelf: Send + Sync {
@@ -34,6 +36,13 @@ pub trait Shelf: Send + Sync {
     /// # Errors
     /// Why it cannot be read.
     fn recording(&self, id: &str) -> Result<Option<serde_json::Value>, String>;
+
+    /// The first event of a recording's stream whose sequence number is `from` or higher; nothing when no
+    /// recording has this id.
+    ///
+    /// # Errors
+    /// When there is no such event, or it cannot be read.
+    fn event(&self, id: &str, stream: u32, from: u64) -> Result<Option<EventCopy>, String>;
 }
 
 /// What there is.

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use keepup_results::live::TapFilter;
 use tokio::sync::mpsc;
+
+use crate::event::EventCopy;
 
 /// Events that wait for one seat, at most.
 const QUEUE_MAX: usize = 16;
@@ -27,41 +28,6 @@ pub trait TapSource: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// What an event is, for who gets it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TapCard {
-    /// Number of its stream.
-    pub stream: u32,
-    /// Name of its stream.
-    pub name: String,
-    /// Type of its elements.
-    pub element: String,
-    /// Elements along each dimension; empty: opaque bytes.
-    pub shape: Vec<u64>,
-    /// How it is compressed, if it is.
-    pub compression: Option<String>,
-    /// Sequence number within the stream.
-    pub sequence: u64,
-    /// When it was due, ns since the Unix epoch.
-    pub timestamp_ns: u64,
-}
-
-/// A copied event.
-#[derive(Debug)]
-pub struct TapCopy {
-    /// What it is.
-    pub card: TapCard,
-    /// Its payload.
-    pub payload: Bytes,
-}
-
-impl TapCopy {
-    /// A copy whose payload belongs to `owner` until nobody looks at it any more.
-    pub fn new(card: TapCard, owner: impl AsRef<[u8]> + Send + 'static) -> Self {
-        Self { card, payload: Bytes::from_owner(owner) }
-    }
-}
-
 /// Who sits where.
 pub(crate) struct TapDesk {
     source: Arc<dyn TapSource>,
@@ -70,7 +36,7 @@ pub(crate) struct TapDesk {
 
 struct Queue {
     filter: TapFilter,
-    sender: mpsc::Sender<Arc<TapCopy>>,
+    sender: mpsc::Sender<Arc<EventCopy>>,
     missed: AtomicU64,
     waiting_bytes: AtomicUsize,
 }
@@ -81,7 +47,7 @@ pub struct TapOutput(pub(crate) Arc<TapDesk>);
 
 impl TapOutput {
     /// Hands a copy to the seats whose bits are set. Waits for nobody.
-    pub fn hand_out(&self, seats: u64, copy: TapCopy) {
+    pub fn hand_out(&self, seats: u64, copy: EventCopy) {
         self.0.hand_out(seats, copy);
     }
 }
@@ -97,7 +63,7 @@ pub(crate) struct Seat {
     desk: Arc<TapDesk>,
     number: usize,
     queue: Arc<Queue>,
-    receiver: mpsc::Receiver<Arc<TapCopy>>,
+    receiver: mpsc::Receiver<Arc<EventCopy>>,
 }
 
 impl TapDesk {
@@ -118,7 +84,7 @@ impl TapDesk {
     }
 
     /// Hands a copy to the seats whose bits are set. Waits for nobody.
-    pub(crate) fn hand_out(&self, seats: u64, copy: TapCopy) {
+    pub(crate) fn hand_out(&self, seats: u64, copy: EventCopy) {
         let copy = Arc::new(copy);
         // One seat may hold an eighth of the memory, so that others get something while it does not read.
         let share = self.source.bytes() / 8;
@@ -141,7 +107,7 @@ impl TapDesk {
 
 impl Seat {
     /// The next copy; nothing when there will never be one.
-    pub(crate) async fn next(&mut self) -> Option<Arc<TapCopy>> {
+    pub(crate) async fn next(&mut self) -> Option<Arc<EventCopy>> {
         let copy = self.receiver.recv().await?;
         self.queue.waiting_bytes.fetch_sub(copy.payload.len(), Relaxed);
         Some(copy)

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_results::live::TapFilter;
 
-use super::{QUEUE_MAX, TapCopy, TapDesk};
+use super::{EventCopy, QUEUE_MAX, TapDesk};
 use crate::testing::{Seats, card};
 
 fn desk() -> (Arc<Seats>, Arc<TapDesk>) {
@@ -12,8 +12,8 @@ fn desk() -> (Arc<Seats>, Arc<TapDesk>) {
     (Arc::clone(&seats), TapDesk::new(seats))
 }
 
-fn copy(stream: u32, sequence: u64, bytes: usize) -> TapCopy {
-    TapCopy::new(card(stream, sequence), vec![7u8; bytes])
+fn copy(stream: u32, sequence: u64, bytes: usize) -> EventCopy {
+    EventCopy::new(card(stream, sequence), vec![7u8; bytes])
 }
 
 #[tokio::test]

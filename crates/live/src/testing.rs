@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keepup_results::Count;
-use keepup_results::live::{Flow, Moment, PoolNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow};
+use keepup_results::live::{
+    Flow, Moment, PoolNow, ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
+};
 
-use crate::{Access, Live, Parts, Shelf, TapCard, TapSource, Token};
+use crate::{Access, EventCard, Live, Parts, Shelf, TapSource, Token};
 
 /// The token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
@@ -106,6 +108,7 @@ pub(crate) fn moment(streams: u32) -> Moment {
             ..Flow::default()
         },
         pool: PoolNow { bytes: 1 << 29, used_bytes: 1 << 20, room_seconds: Some(2.5), ..PoolNow::default() },
+        reduction: Some(ReductionNow { busy: vec![0.5, 0.25], ..ReductionNow::default() }),
         volumes: vec![VolumeNow { path: "/data/a \"x\"\\".into(), ..VolumeNow::default() }],
         streams: (0..streams).map(stream).collect(),
         ..Moment::default()
@@ -142,8 +145,8 @@ impl TapSource for Seats {
 }
 
 /// An event of stream `stream`: an image of 2 × 2.
-pub(crate) fn card(stream: u32, sequence: u64) -> TapCard {
-    TapCard {
+pub(crate) fn card(stream: u32, sequence: u64) -> EventCard {
+    EventCard {
         stream,
         name: "a \"b\"".into(),
         element: "u8".into(),
@@ -195,15 +198,15 @@ pub(crate) fn frame(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     (start[0] & 15, payload)
 }
 
-/// The next event: its head and its payload.
+/// The next event: its head and its payload, which follow each other.
 pub(crate) fn event(socket: &mut TcpStream) -> (serde_json::Value, Vec<u8>) {
     loop {
-        let (opcode, payload) = frame(socket);
-        if opcode == 2 {
-            let length = u32::from_le_bytes(payload[..4].try_into().unwrap()) as usize;
-            assert_eq!((4 + length) % 8, 0, "arrays of numbers must begin at a multiple of their size");
-            let head = serde_json::from_slice(&payload[4..4 + length]).unwrap();
-            return (head, payload[4 + length..].to_vec());
+        let (_, text) = frame(socket);
+        let head: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        if head.get("stream").is_some() {
+            let (opcode, payload) = frame(socket);
+            assert_eq!(opcode, 2);
+            return (head, payload);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Events made small enough to look at: every so many elements along each of the last two dimensions.
-use crate::tap::TapCard;
+use crate::event::EventCard;
 
 /// Shape and payload of a thinned event, when it has a shape, is not compressed, and is larger than `most`
 /// along one of its last two dimensions. Of those before, the first element is shown.
-pub(crate) fn thin(card: &TapCard, payload: &[u8], most: u64) -> Option<(Vec<u64>, Vec<u8>)> {
+pub(crate) fn thin(card: &EventCard, payload: &[u8], most: u64) -> Option<(Vec<u64>, Vec<u8>)> {
     if card.shape.is_empty() || card.compression.is_some() {
         return None;
     }

@@ -1,9 +1,9 @@
 //! What is left of an event that was thinned.
 use super::thin;
-use crate::tap::TapCard;
+use crate::event::EventCard;
 
-fn card(element: &str, shape: &[u64]) -> TapCard {
-    TapCard {
+fn card(element: &str, shape: &[u64]) -> EventCard {
+    EventCard {
         stream: 1,
         name: "a".into(),
         element: element.into(),
@@ -38,6 +38,6 @@ fn what_is_small_opaque_compressed_or_not_what_it_says_stays_as_it_is() {
     assert_eq!(thin(&card("x9", &[4]), &[1, 2, 3, 4], 2), None);
     assert_eq!(thin(&card("u8", &[u64::MAX, u64::MAX]), &[1, 2, 3, 4], 2), None);
     assert_eq!(thin(&card("u8", &[0, 4]), &[], 2), None);
-    let compressed = TapCard { compression: Some("lz4".into()), ..card("u8", &[4]) };
+    let compressed = EventCard { compression: Some("lz4".into()), ..card("u8", &[4]) };
     assert_eq!(thin(&compressed, &[1, 2, 3, 4], 2), None);
 }

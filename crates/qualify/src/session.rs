@@ -388,6 +388,7 @@ impl Session<'_> {
             verify: request.verify,
             read_back: false,
             first_events: None,
+            spotlight: self.settings.spotlight.clone(),
             sample_every: (request.duration / SAMPLES).clamp(SAMPLE_EVERY_MIN, Duration::from_millis(500)),
         };
         let begin_ns = self.clock.now_ns();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_plan::Profile;
+use keepup_recorder::watch::Spotlight;
 use keepup_recorder::{PlacementKind, RecorderConfig, Target};
 use keepup_stream::source::SourcePlan;
 use keepup_workload::detector::{SourceRate, source_plan};
@@ -49,6 +50,8 @@ pub struct Settings {
     pub results: PathBuf,
     /// Version of the tool.
     pub tool_version: String,
+    /// Where the recorder of the trial under way can be looked at.
+    pub spotlight: Option<Spotlight>,
 }
 
 /// Lengths of everything but the search and the soak.

@@ -2,6 +2,8 @@
 //! what the machine does meanwhile.
 //!
 //! Looking takes no lock of the data path and waits for no disk.
+mod reduction;
+mod spotlight;
 mod warnings;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use keepup_recording::id::Id;
 use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 
+use self::reduction::Reduction;
+pub use self::spotlight::Spotlight;
 use self::warnings::Warnings;
 use crate::Recorder;
 use crate::counters::{Counters, IntakeCounters, StreamCounters, VolumeCounters};
@@ -54,6 +58,7 @@ struct Before {
     flow: [Count; 3],
     idle_ns: u64,
     wait_ns: u64,
+    reduction: Reduction,
     drained_events: u64,
     volumes: Vec<VolumeBefore>,
     cores: Vec<CoreTimes>,
@@ -118,6 +123,7 @@ impl Watcher {
             t_unix_ns: self.clock.unix_ns(),
             seconds: now_ns.saturating_sub(self.begun_ns) as f64 / 1e9,
             pool: self.pool(flow.received_bytes_per_second),
+            reduction: self.before.reduction.look(&self.counters.reducers, passed_s),
             volumes: self.volumes(now_ns, passed_s),
             streams: self.streams(now_ns, passed_s),
             margin: self.margin(flow.received_bytes_per_second),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use keepup_stream::ledger::{Count, LossCause};
 use keepup_stream::wire::StreamInfo;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::access::walk;
 use crate::error::RecordingError;
@@ -17,7 +17,7 @@ use crate::seal::{SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
 
 /// What a recording has.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecordingInfo {
     /// Its name.
     pub name: String,
@@ -54,7 +54,7 @@ pub struct RecordingInfo {
 }
 
 /// How far a recording has got.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
     /// A recorder is at work on it.
@@ -71,7 +71,7 @@ pub enum State {
 }
 
 /// One volume's part.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VolumeInfo {
     /// Directory.
     pub directory: PathBuf,
@@ -84,7 +84,7 @@ pub struct VolumeInfo {
 }
 
 /// One stream.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StreamSummaryInfo {
     /// What it is.
     #[serde(flatten)]
@@ -95,6 +95,10 @@ pub struct StreamSummaryInfo {
     pub removed: Count,
     /// Payload bytes of those recorded; not known of segments that are not sealed.
     pub payload_bytes: Option<u64>,
+    /// Sequence number of its first event.
+    pub first_sequence: Option<u64>,
+    /// Sequence number of its last event.
+    pub last_sequence: Option<u64>,
     /// Time of its earliest event, ns since the Unix epoch.
     pub first_timestamp_ns: Option<u64>,
     /// Time of its latest event.
@@ -168,6 +172,8 @@ fn summaries(volume: &Volume, segment: &Segment) -> Result<Vec<StreamSummary>, R
     walk(volume, segment, &mut |stream, block| {
         let summary = streams.entry(stream).or_insert(StreamSummary { stream, ..StreamSummary::none() });
         summary.events += u64::from(block.events);
+        summary.first_sequence = summary.first_sequence.min(block.first_sequence);
+        summary.last_sequence = summary.last_sequence.max(block.end().saturating_sub(1));
         summary.first_timestamp_ns = summary.first_timestamp_ns.min(block.first_timestamp_ns);
         summary.last_timestamp_ns = summary.last_timestamp_ns.max(block.last_timestamp_ns);
     })?;
@@ -196,6 +202,8 @@ impl StreamSummaryInfo {
             events: 0,
             removed: Count::default(),
             payload_bytes: Some(0),
+            first_sequence: None,
+            last_sequence: None,
             first_timestamp_ns: None,
             last_timestamp_ns: None,
             missing: BTreeMap::new(),
@@ -206,8 +214,10 @@ impl StreamSummaryInfo {
         self.events += summary.events;
         let bytes = is_sealed.then_some(summary.payload_bytes);
         self.payload_bytes = self.payload_bytes.zip(bytes).map(|(known, more)| known + more);
-        let first = self.first_timestamp_ns.into_iter().chain([summary.first_timestamp_ns]);
-        self.first_timestamp_ns = first.min();
+        let earlier = |known: Option<u64>, new: u64| known.into_iter().chain([new]).min();
+        self.first_sequence = earlier(self.first_sequence, summary.first_sequence);
+        self.last_sequence = self.last_sequence.max(Some(summary.last_sequence));
+        self.first_timestamp_ns = earlier(self.first_timestamp_ns, summary.first_timestamp_ns);
         self.last_timestamp_ns = self.last_timestamp_ns.max(Some(summary.last_timestamp_ns));
     }
 }

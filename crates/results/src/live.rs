@@ -7,7 +7,7 @@ mod run;
 mod search;
 mod tap;
 
-pub use moment::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
+pub use moment::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, ReductionNow, StreamNow, VolumeNow};
 pub use run::{
     METADATA_BYTES_MAX, METADATA_KEY_BYTES_MAX, METADATA_KEYS_MAX, RefusalKind, RunCommand, RunOrder,
     RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume, StopAfter,

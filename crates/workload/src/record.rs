@@ -19,6 +19,7 @@ use keepup_measure::sampler::Sampler;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
 use keepup_recorder::report::RecordReport;
+use keepup_recorder::watch::{Spotlight, Watcher};
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
@@ -68,6 +69,8 @@ pub struct TrialSpec {
     pub first_events: Option<u64>,
     /// Pause between two samples.
     pub sample_every: Duration,
+    /// Where the recorder can be looked at while it records.
+    pub spotlight: Option<Spotlight>,
 }
 
 /// What a trial measured.
@@ -276,6 +279,9 @@ impl Workload for RecordTrial {
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();
+        if let Some(spotlight) = &self.spec.spotlight {
+            spotlight.point(Watcher::new(&recorder, Arc::clone(&context.clock), None));
+        }
         let (sink, drain) = self.start_drain(context, &recorder)?;
         self.running = Some(Running { counters: recorder.counters(), recorder, sink, drain });
         Ok(())
@@ -330,7 +336,9 @@ impl Workload for RecordTrial {
     fn drain(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
         let Some(running) = self.running.take() else { return Ok(()) };
         running.recorder.stopper().stop();
-        self.record = Some(running.recorder.join()?);
+        let record = running.recorder.join();
+        self.spec.spotlight.iter().for_each(Spotlight::turn_off);
+        self.record = Some(record?);
         if let Some(drain) = running.drain {
             // A drain slower than the recording is no fault of the recording: it is stopped, and its
             // figures show it.
@@ -379,6 +387,7 @@ impl Workload for RecordTrial {
                 let _ = sink.recorder.join();
             }
             let _ = running.recorder.join();
+            self.spec.spotlight.iter().for_each(Spotlight::turn_off);
         }
         for directory in self.directories.drain(..) {
             remove(&directory)?;

@@ -1,6 +1,7 @@
 //! `keepup ctl`: commands for a recorder that is controlled over HTTP.
 mod client;
 mod page;
+mod stored;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,17 +10,18 @@ use anyhow::Context;
 use clap::Subcommand;
 use keepup_results::live::{RunCommand, RunSettings, RunState, RunStatus};
 
+use self::client::Client;
 pub(crate) use self::client::CtlError;
-use self::client::{Client, token};
 use crate::args::some_time;
 use crate::exit::{Exit, UsageError};
+use crate::http::given_token;
 use crate::output::{json, result, say};
 use crate::run_flags::RunFlags;
 
 /// Pause between two looks while something is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Control a recorder: configure, arm, start, stop, and look
+/// Control a recorder: configure, arm, start, stop, and open what was recorded
 ///
 /// For `keepup record --http ADDR`. Commands need the recorder's token.
 #[derive(clap::Args)]
@@ -27,7 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
   keepup ctl configure --meta sample=quartz --stop-after '1000000 events'
   keepup ctl arm
   keepup ctl start
-  keepup ctl wait sealed")]
+  keepup ctl wait sealed
+  keepup ctl info last")]
 pub(crate) struct Args {
     /// Where the recorder serves HTTP
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:8611")]
@@ -38,7 +41,7 @@ pub(crate) struct Args {
     /// Only when nothing has changed since this revision, as the status has it
     #[arg(long, global = true, value_name = "N")]
     revision: Option<u64>,
-    /// Print the status as one JSON object
+    /// Print one JSON object
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -47,6 +50,23 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
+    #[command(flatten)]
+    Run(RunAction),
+    /// Tell which recordings there are
+    Recordings,
+    /// Tell what a recording has
+    Info {
+        /// Its id or name, or "last"
+        #[arg(default_value = "last")]
+        recording: String,
+    },
+    /// Write single events of a recording, raw, to stdout or a file
+    Cat(stored::CatArgs),
+}
+
+/// What concerns the run; each is answered by the status.
+#[derive(Subcommand)]
+enum RunAction {
     /// Say where it stands
     Status,
     /// Take settings for the next run; what is left out is as the recorder was started
@@ -103,35 +123,57 @@ fn state(text: &str) -> Result<RunState, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let client = Client::new(&args.to, token(args.token_file.as_deref())?)?;
-    let give = |command, settings| client.give(command, args.revision, settings);
-    let (status, exit) = match &args.action {
-        Action::Status => judged(client.status()?),
-        Action::Configure(settings) => (give(RunCommand::Configure, Some(&settings.of_run()?))?, Exit::Done),
-        Action::Arm => (give(RunCommand::Arm, None)?, Exit::Done),
-        Action::Start => (give(RunCommand::Start, None)?, Exit::Done),
-        Action::Reset => (give(RunCommand::Reset, None)?, Exit::Done),
-        Action::Stop { wait: false } => (give(RunCommand::Stop, None)?, Exit::Done),
-        Action::Stop { wait: true } => stop_and_wait(&client, give(RunCommand::Stop, None)?)?,
-        Action::Wait { state, timeout } => {
-            let state = *state;
-            let reached = wait(&client, *timeout, &|s| s.state == state || s.state == RunState::Error)?;
-            match reached {
-                Some(status) if status.state == state => (status, Exit::Done),
-                Some(status) => (status, Exit::Failed),
-                None => {
-                    let status = client.status()?;
-                    say(&format!("{state} was not reached in time: it is {}", status.state));
-                    (status, Exit::Inconclusive)
-                }
+    let client = Client::new(&args.to, given_token(args.token_file.as_deref())?)?;
+    match &args.action {
+        Action::Recordings => stored::list(&client, args.json),
+        Action::Info { recording } => stored::show(&client, recording, args.json),
+        Action::Cat(which) => stored::cat(&client, which),
+        Action::Run(action) => {
+            let (status, exit) = carried_out(&client, args.revision, action)?;
+            match args.json {
+                true => json(&serde_json::to_value(&status).context("cannot encode the status")?),
+                false => result(&page::status(&status)),
             }
+            Ok(exit)
         }
-    };
-    match args.json {
-        true => json(&serde_json::to_value(&status).context("cannot encode the status")?),
-        false => result(&page::status(&status)),
     }
-    Ok(exit)
+}
+
+/// The status afterwards, and what it comes to.
+fn carried_out(
+    client: &Client,
+    revision: Option<u64>,
+    action: &RunAction,
+) -> anyhow::Result<(RunStatus, Exit)> {
+    let give = |command, settings| client.give(command, revision, settings);
+    Ok(match action {
+        RunAction::Status => judged(client.status()?),
+        RunAction::Configure(settings) => {
+            (give(RunCommand::Configure, Some(&settings.of_run()?))?, Exit::Done)
+        }
+        RunAction::Arm => (give(RunCommand::Arm, None)?, Exit::Done),
+        RunAction::Start => (give(RunCommand::Start, None)?, Exit::Done),
+        RunAction::Reset => (give(RunCommand::Reset, None)?, Exit::Done),
+        RunAction::Stop { wait: false } => (give(RunCommand::Stop, None)?, Exit::Done),
+        RunAction::Stop { wait: true } => stop_and_wait(client, give(RunCommand::Stop, None)?)?,
+        RunAction::Wait { state, timeout } => reached(client, *state, *timeout)?,
+    })
+}
+
+/// Waits for a state; an error ends it too.
+fn reached(
+    client: &Client,
+    state: RunState,
+    timeout: Option<Duration>,
+) -> Result<(RunStatus, Exit), CtlError> {
+    let found = wait(client, timeout, &|s| s.state == state || s.state == RunState::Error)?;
+    let Some(status) = found else {
+        let status = client.status()?;
+        say(&format!("{state} was not reached in time: it is {}", status.state));
+        return Ok((status, Exit::Inconclusive));
+    };
+    let exit = if status.state == state { Exit::Done } else { Exit::Failed };
+    Ok((status, exit))
 }
 
 /// A status, and what it comes to.

@@ -35,7 +35,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(if info.damaged_lines.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-fn page(info: &RecordingInfo) -> String {
+/// What a recording has, for people.
+pub(crate) fn page(info: &RecordingInfo) -> String {
     const STREAMS_SHOWN: usize = 20;
     let mut lines = vec![
         format!("recording {} ({}), {}", info.name.escape_debug(), info.recording, state(&info.state)),

@@ -11,6 +11,7 @@ use keepup_measure::clock::SystemClock;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
 use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
+use keepup_recorder::watch::Spotlight;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_results::{ResultSummary, Stored, Verdict};
@@ -172,6 +173,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         command: command(),
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
+        spotlight: args.http.http.map(|_| Spotlight::default()),
     })
 }
 

@@ -6,7 +6,7 @@ mod session;
 mod tap;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -81,7 +81,8 @@ pub(crate) struct Args {
     /// Wait for commands over HTTP, run after run, until Ctrl-C (see `keepup ctl`)
     #[arg(long, requires = "http")]
     controlled: bool,
-    /// The result of a qualification that the rate is held against
+    /// The result of a qualification that the rate is held against [default, for a page: the newest in
+    /// results that was made on this machine with these volumes]
     #[arg(long, value_name = "DIR")]
     qualified_by: Option<PathBuf>,
     #[command(flatten)]
@@ -115,8 +116,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Target::Volumes(volumes) => volumes.as_slice(),
         Target::Null => &[],
     };
-    let qualified =
-        args.qualified_by.as_deref().map(|path| qualified::qualified(path, volumes)).transpose()?;
+    let qualified = match &args.qualified_by {
+        Some(path) => Some(qualified::named(path, volumes)?),
+        None if args.http.http.is_some() => qualified::found(Path::new(RESULTS), volumes),
+        None => None,
+    };
     let http = args.http.clone();
     record(config, settings, Manner { http, qualified, controlled: args.controlled, json: args.json })
 }

@@ -187,6 +187,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     let sample_every = source.duration.map_or(SAMPLE_EVERY, |time| (time / SAMPLES).min(SAMPLE_EVERY));
     let spec = TrialSpec {
+        spotlight: None,
         source,
         recorder,
         recording: Id::random().context("cannot read random bytes")?,

@@ -10,11 +10,13 @@ use crate::guard::{COOKIE, not_found};
 use crate::page;
 
 /// What the page is made of, beside what is handed in.
-const SCRIPTS: [(&str, &str); 8] = [
+const SCRIPTS: [(&str, &str); 10] = [
     ("live.js", include_str!("../../assets/live.js")),
     ("draw.js", include_str!("../../assets/draw.js")),
     ("flow.js", include_str!("../../assets/flow.js")),
     ("streams.js", include_str!("../../assets/streams.js")),
+    ("picture.js", include_str!("../../assets/picture.js")),
+    ("look.js", include_str!("../../assets/look.js")),
     ("view.js", include_str!("../../assets/view.js")),
     ("run.js", include_str!("../../assets/run.js")),
     ("search.js", include_str!("../../assets/search.js")),

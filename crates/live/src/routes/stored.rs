@@ -2,6 +2,7 @@
 //!
 //! Invariants: a client names an entry by its id alone; reports come with a policy under which they are of no
 //! origin, so that whatever stands in one cannot ask this server for anything.
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use super::{App, problem, text};
+use crate::event::{EVENT_HEADER, EventCopy};
 use crate::shelf::Shelf;
 
 /// Looks at disks that are under way at a time.
@@ -77,6 +79,19 @@ pub(super) struct Pair {
     b: String,
 }
 
+/// Which event of a recording, and how much of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    /// Of this stream.
+    stream: u32,
+    /// The first with this sequence number or a higher one.
+    #[serde(default)]
+    from: u64,
+    /// Thinned to at most so many elements along each dimension.
+    preview: Option<NonZeroU64>,
+}
+
 /// The results that there are.
 pub(super) async fn results(State(app): State<Arc<App>>) -> Response {
     answer(&app, |shelf| shelf.list().map(|listing| Json(listing.results))).await
@@ -117,6 +132,52 @@ pub(super) async fn recording(State(app): State<Arc<App>>, Path(id): Path<String
     }
     let told = |found: Option<serde_json::Value>| found.map_or_else(unknown, |it| Json(it).into_response());
     answer(&app, move |shelf| shelf.recording(&id).map(told)).await
+}
+
+/// An event of a recording: its payload, and what it is in a header of its own.
+pub(super) async fn event(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Response {
+    let Ok(Query(Which { stream, from, preview })) = which else {
+        let hint = "GET /recordings/ID/event?stream=0&from=1000&preview=640";
+        return problem(
+            StatusCode::BAD_REQUEST,
+            "an event is asked for by its stream and number",
+            Some(hint),
+        );
+    };
+    if !is_id(&id) {
+        return unknown();
+    }
+    let look = move |shelf: &dyn Shelf| {
+        let found = shelf.event(&id, stream, from)?;
+        Ok(found.map_or_else(unknown, |copy| payload(&copy, preview)))
+    };
+    answer(&app, look).await
+}
+
+fn payload(copy: &EventCopy, preview: Option<NonZeroU64>) -> Response {
+    let (head, payload) = copy.told(preview.map(NonZeroU64::get), None);
+    let mut response = text("application/octet-stream", payload);
+    // What is not ASCII is escaped, so that it can always be a header.
+    if let Ok(head) = HeaderValue::from_str(&ascii(&head)) {
+        response.headers_mut().insert(HeaderName::from_static(EVENT_HEADER), head);
+    }
+    response
+}
+
+/// A JSON text with everything escaped that is not ASCII.
+fn ascii(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for unit in json.encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii() => text.push(byte.into()),
+            _ => text.push_str(&format!("\\u{unit:04x}")),
+        }
+    }
+    text
 }
 
 async fn answer<T: IntoResponse + Send + 'static>(

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::LOOKS_MAX;
-use crate::testing::{ask, get, server, server_with};
-use crate::{Entries, Listing, Live, ResultEntry, Shelf, Tone, Unreadable};
+use crate::testing::{ask, card, get, server, server_with};
+use crate::{Entries, EventCard, EventCopy, Listing, Live, ResultEntry, Shelf, Tone, Unreadable};
 
 /// A shelf with one result and one recording, which remembers what it was asked for.
 #[derive(Default)]
@@ -71,6 +71,15 @@ impl Shelf for Fake {
         self.note(format!("recording {id}"));
         Ok((id == "00ff").then(|| json!({ "name": "run1" })))
     }
+
+    fn event(&self, id: &str, stream: u32, from: u64) -> Result<Option<EventCopy>, String> {
+        self.note(format!("event {id} {stream} {from}"));
+        if from > 1000 {
+            return Err("there is no such event\nhint: look at the streams".into());
+        }
+        let card = EventCard { name: "Strahl \u{e4} \u{1f600}\r\nX: y".into(), ..card(stream, from) };
+        Ok((id == "00ff").then(|| EventCopy::new(card, vec![1, 2, 3, 4])))
+    }
 }
 
 fn with_shelf(fake: Fake) -> (Live, Arc<Fake>) {
@@ -119,6 +128,32 @@ fn what_is_not_there_or_cannot_be_read_is_told_apart() {
     assert_eq!(body, json!({ "error": "cannot read it: it is damaged", "hint": "measure again" }));
     let recording = get(&live, "/recordings/00ff");
     assert_eq!((recording.status, recording.body.as_str()), (200, "{\"name\":\"run1\"}"));
+}
+
+#[test]
+fn an_event_comes_with_what_it_is_whatever_its_name() {
+    let (live, fake) = with_shelf(Fake::default());
+    let answer = get(&live, "/recordings/00ff/event?stream=3&from=7&preview=1");
+    assert_eq!((answer.status, answer.body.as_bytes()), (200, &[1u8][..]), "{answer:?}");
+    let head = answer.head.lines().find_map(|line| line.strip_prefix("keepup-event: ")).unwrap();
+    assert!(head.is_ascii(), "{head}");
+    let head: Value = serde_json::from_str(head).unwrap();
+    assert_eq!((&head["sequence"], &head["shape"], &head["bytes"]), (&7.into(), &json!([1, 1]), &4.into()));
+    assert_eq!(head["name"], "strahl \u{e4} \u{1f600}\r\nx: y", "heads are lower-cased by this test");
+    assert!(head.get("missed").is_none());
+    assert_eq!(get(&live, "/recordings/00ff/event?stream=3").body.as_bytes(), [1, 2, 3, 4]);
+    for (path, status) in [
+        ("/recordings/unknown/event?stream=3", 404),
+        ("/recordings/..%2f/event?stream=3", 404),
+        ("/recordings/00ff/event", 400),
+        ("/recordings/00ff/event?stream=-1", 400),
+        ("/recordings/00ff/event?stream=3&preview=0", 400),
+        ("/recordings/00ff/event?stream=3&path=/etc/passwd", 400),
+        ("/recordings/00ff/event?stream=3&from=1001", 422),
+    ] {
+        assert_eq!(get(&live, path).status, status, "{path}");
+    }
+    assert_eq!(fake.asked.lock().unwrap().len(), 4);
 }
 
 #[test]

@@ -1,27 +1,12 @@
 //! The tap over real WebSockets.
 use std::io::Write;
 
-use super::{Asked, TapFilter, parse};
 use crate::testing::{card, event, frame, get, server, subscribe};
-use crate::{Live, TapCopy};
+use crate::{EventCopy, Live};
 
 fn hand_out(live: &Live, stream: u32, sequence: u64) {
     let payload: Vec<u8> = vec![1, 2, 3, 4];
-    live.tap().unwrap().hand_out(u64::MAX, TapCopy::new(card(stream, sequence), payload));
-}
-
-#[test]
-fn what_is_asked_for_is_read_and_slips_are_told() {
-    let wish =
-        |streams: &[u32], every, per_second| TapFilter { streams: streams.to_vec(), every, per_second };
-    assert_eq!(parse(""), Ok(Asked { wish: wish(&[], 1, None), preview: None }));
-    let asked = parse("stream=3&stream=7&every=10&rate=2.5&preview=640");
-    assert_eq!(asked, Ok(Asked { wish: wish(&[3, 7], 10, Some(2.5)), preview: Some(640) }));
-    for bad in ["stream=x", "every=0", "rate=0", "rate=nan", "rate=-1", "preview=0", "straem=1", "stream=-1"]
-    {
-        assert!(parse(bad).is_err(), "{bad}");
-    }
-    assert!(parse(&"stream=1&".repeat(1025)).unwrap_err().contains("1024"));
+    live.tap().unwrap().hand_out(u64::MAX, EventCopy::new(card(stream, sequence), payload));
 }
 
 #[test]

@@ -13,18 +13,21 @@ const REACH: usize = 10;
 /// From pass to stop, in units of the sampling rate over the number of taps: the Hamming window's (Oppenheim
 /// and Schafer, Discrete-Time Signal Processing, windows for filters: 6.6 pi over half the taps).
 const TRANSITION: f64 = 3.3;
-/// Products that are summed apart, so that a processor can make several at a time.
-const LANES: usize = 8;
+/// Samples that are made at a time, so that a processor makes several with each instruction and need not wait
+/// for one sum to be ready before the next product is added to it.
+const BLOCK: usize = 32;
 
 /// The step `decimate`.
+///
+/// Of `by` samples that follow each other each belongs to another phase. One tap then meets samples that
+/// stand side by side in one phase, for results that stand side by side.
 pub(super) struct Decimate<T: Sample> {
     bytes: usize,
     row: usize,
     by: usize,
-    reach: usize,
     taps: Vec<T::Real>,
-    /// A row with what stands in for samples beyond its ends.
-    line: Vec<T::Real>,
+    /// Phase after phase, each of [`Self::stride`] samples, with what stands in for those beyond its ends.
+    phases: Vec<T::Real>,
 }
 
 /// The filter's taps, for one sample of `by`; their sum is 1.
@@ -45,37 +48,44 @@ fn taps(by: usize) -> Vec<f64> {
 impl<T: Sample> Decimate<T> {
     /// For events of `bytes` with rows of `row` samples, of which one in `by` stays.
     pub(super) fn new(bytes: usize, row: usize, by: usize) -> Self {
-        let reach = REACH * by;
-        Self {
-            bytes,
-            row,
-            by,
-            reach,
-            taps: taps(by).into_iter().map(T::Real::of).collect(),
-            line: vec![T::Real::default(); row + 2 * reach],
+        let taps = taps(by).into_iter().map(T::Real::of).collect();
+        let empty = Self { bytes, row, by, taps, phases: Vec::new() };
+        Self { phases: vec![T::Real::default(); by * empty.stride()], ..empty }
+    }
+
+    /// Samples that a row has in one phase, with whole blocks of results in mind.
+    fn stride(&self) -> usize {
+        (self.row / self.by).next_multiple_of(BLOCK) + 2 * REACH
+    }
+
+    fn fill_phases(&mut self, row: &[u8]) {
+        let (stride, many) = (self.stride(), self.row / self.by);
+        for (place, group) in row.chunks_exact(self.by * T::BYTES).enumerate() {
+            for (phase, sample) in group.chunks_exact(T::BYTES).enumerate() {
+                self.phases[phase * stride + REACH + place] = T::get(sample).real();
+            }
+        }
+        let (first, last) = (self.phases[REACH], self.phases[(self.by - 1) * stride + REACH + many - 1]);
+        for phase in self.phases.chunks_exact_mut(stride) {
+            phase[..REACH].fill(first);
+            phase[REACH + many..].fill(last);
         }
     }
 
-    fn fill_line(&mut self, row: &[u8]) {
-        let samples = row.chunks_exact(T::BYTES).map(|sample| T::get(sample).real());
-        let middle = self.reach..self.reach + self.row;
-        self.line[middle.clone()].iter_mut().zip(samples).for_each(|(to, sample)| *to = sample);
-        let (first, last) = (self.line[middle.start], self.line[middle.end - 1]);
-        self.line[..middle.start].fill(first);
-        self.line[middle.end..].fill(last);
-    }
-}
-
-fn product<R: Real>(left: &[R], right: &[R]) -> R {
-    let mut sums = [R::default(); LANES];
-    let (left, right) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
-    let rest = left.remainder().iter().zip(right.remainder()).map(|(&a, &b)| a * b).sum::<R>();
-    for (left, right) in left.zip(right) {
-        for (sum, (&left, &right)) in sums.iter_mut().zip(left.iter().zip(right)) {
-            *sum += left * right;
+    /// The results from number `first` on.
+    fn block(&self, first: usize) -> [T::Real; BLOCK] {
+        let stride = self.stride();
+        let mut sums = [T::Real::default(); BLOCK];
+        for (phase, samples) in self.phases.chunks_exact(stride).enumerate() {
+            let taps = self.taps.iter().skip(phase).step_by(self.by);
+            for (&tap, samples) in taps.zip(samples[first..].windows(BLOCK)) {
+                for (sum, &sample) in sums.iter_mut().zip(samples) {
+                    *sum += tap * sample;
+                }
+            }
         }
+        sums
     }
-    sums.into_iter().sum::<R>() + rest
 }
 
 impl<T: Sample> Kernel for Decimate<T> {
@@ -84,10 +94,12 @@ impl<T: Sample> Kernel for Decimate<T> {
         let output = output.get_mut(..made).filter(|_| event.len() == self.bytes)?;
         let row_bytes = self.row * T::BYTES;
         for (row, to) in event.chunks_exact(row_bytes).zip(output.chunks_exact_mut(row_bytes / self.by)) {
-            self.fill_line(row);
-            for (index, to) in to.chunks_exact_mut(T::BYTES).enumerate() {
-                let first = index * self.by;
-                T::nearest(product(&self.taps, &self.line[first..first + self.taps.len()])).put(to);
+            self.fill_phases(row);
+            for (index, to) in to.chunks_mut(BLOCK * T::BYTES).enumerate() {
+                let results = self.block(index * BLOCK);
+                to.chunks_exact_mut(T::BYTES)
+                    .zip(results)
+                    .for_each(|(to, result)| T::nearest(result).put(to));
             }
         }
         Some(made)

@@ -14,6 +14,8 @@ const POOL_USED: f64 = 0.5;
 const STALL_SECONDS: f64 = 1.0;
 /// A volume that is full within this time is a warning, in seconds.
 const FULL_IN_SECONDS: f64 = 3600.0;
+/// A thread that reduces and has something to do for more than this share of the time has no time left.
+const REDUCER_BUSY: f64 = 0.95;
 /// A rate above this share of the qualified one is a warning.
 const MARGIN_USED: f64 = 0.9;
 
@@ -44,7 +46,7 @@ impl Warnings {
         }
         let pool = &moment.pool;
         if pool.waiting {
-            warnings.push("the memory is full: sources must wait for the volumes".into());
+            warnings.push(format!("the memory is full: sources must wait for {}", slowest(moment)));
         } else if let Some(room) = pool
             .room_seconds
             .filter(|room| *room < ROOM_SECONDS && pool.used_bytes as f64 > POOL_USED * pool.bytes as f64)
@@ -89,8 +91,9 @@ impl Warnings {
         self.was_behind = excess > 0;
         if moment.pool.waiting && !self.was_waiting {
             news.push(format!(
-                "all {:.0} MB of memory are full: the volumes are slower than the sources, which must wait",
-                moment.pool.bytes as f64 / 1e6
+                "all {:.0} MB of memory are full: sources are faster than {}, and must wait",
+                moment.pool.bytes as f64 / 1e6,
+                slowest(moment)
             ));
         }
         self.was_waiting = moment.pool.waiting;
@@ -110,6 +113,12 @@ impl Warnings {
         self.was_beyond = beyond.is_some();
         news
     }
+}
+
+/// What sources wait for when the memory is full.
+fn slowest(moment: &Moment) -> &'static str {
+    let threads = moment.reduction.iter().flat_map(|reduction| &reduction.busy);
+    if threads.into_iter().any(|busy| *busy > REDUCER_BUSY) { "the reduction" } else { "the volumes" }
 }
 
 fn failed(volume: &VolumeNow) -> Option<String> {

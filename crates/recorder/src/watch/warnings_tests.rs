@@ -1,5 +1,5 @@
 //! Warnings of made-up moments.
-use keepup_results::live::{Flow, Margin, Moment, PoolNow, VolumeNow};
+use keepup_results::live::{Flow, Margin, Moment, PoolNow, ReductionNow, VolumeNow};
 
 use super::Warnings;
 use crate::counters::Counters;
@@ -47,6 +47,17 @@ fn little_room_is_a_warning_when_the_pool_is_in_use() {
     assert!(Warnings::default().standing(&moment).is_empty(), "a small pool that is empty is no trouble");
     moment.pool.used_bytes = 900;
     assert_eq!(Warnings::default().standing(&moment), ["memory for 0.4 s is left"]);
+}
+
+#[test]
+fn a_full_memory_is_laid_to_who_has_no_time_left() {
+    let mut moment = quiet();
+    moment.pool.waiting = true;
+    moment.reduction = Some(ReductionNow { busy: vec![0.2, 0.5], ..ReductionNow::default() });
+    let standing = |moment: &Moment| Warnings::default().standing(moment);
+    assert_eq!(standing(&moment), ["the memory is full: sources must wait for the volumes"]);
+    moment.reduction.as_mut().unwrap().busy[1] = 0.99;
+    assert_eq!(standing(&moment), ["the memory is full: sources must wait for the reduction"]);
 }
 
 #[test]

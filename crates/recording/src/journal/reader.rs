@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{JOURNAL_FILE, JournalRecord};
 use crate::error::RecordingError;
@@ -28,7 +28,7 @@ pub struct TornTail {
 
 /// A line of a journal that cannot be used, though others stand behind it: it is damaged, or contradicts the
 /// lines before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedLine {
     /// The journal.
     pub file: PathBuf,

@@ -21,6 +21,8 @@ pub struct Moment {
     pub flow: Flow,
     /// The block pool.
     pub pool: PoolNow,
+    /// What events are reduced by before they are written, where they are.
+    pub reduction: Option<ReductionNow>,
     /// Every volume, in the order given.
     pub volumes: Vec<VolumeNow>,
     /// Every stream declared so far, by number.
@@ -91,6 +93,26 @@ pub struct PoolNow {
     pub wait_seconds: f64,
     /// Whether some connection waited since the look before.
     pub waiting: bool,
+}
+
+/// The threads that reduce events before they are written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReductionNow {
+    /// Events reduced.
+    pub events: u64,
+    /// Payload of those as it came, in bytes.
+    pub input_bytes: u64,
+    /// Payload that they became, in bytes.
+    pub output_bytes: u64,
+    /// Payload that waits for a thread, or is at one, in bytes.
+    pub waiting_bytes: u64,
+    /// Rate of what came, in bytes per second.
+    pub input_bytes_per_second: f64,
+    /// Rate of what it became, in bytes per second.
+    pub output_bytes_per_second: f64,
+    /// Time in which each thread had something to do, as a share of the time since the look before.
+    pub busy: Vec<f64>,
 }
 
 /// One volume.

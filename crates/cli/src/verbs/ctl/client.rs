@@ -1,20 +1,19 @@
 //! The client of a recorder's HTTP interface: one request, one answer, bounded in time and size.
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
+use keepup_live::{EVENT_HEADER, Entries, RecordingEntry};
+use keepup_recording::info::RecordingInfo;
 use keepup_results::live::{RunCommand, RunSettings, RunStatus};
 use serde::Deserialize;
-use ureq::Agent;
+use serde::de::DeserializeOwned;
+use ureq::http::Response;
+use ureq::{Agent, Body, RequestBuilder};
 
 use crate::exit::UsageError;
+use crate::http::TOKEN_VARIABLE;
 
-/// The environment's variable with the token.
-const TOKEN_VARIABLE: &str = "KEEPUP_TOKEN";
-/// A longer file is no token, bytes.
-const TOKEN_BYTES_MAX: u64 = 4096;
+/// A larger event is not read into memory, bytes.
+const EVENT_BYTES_MAX: u64 = 256 << 20;
 /// A longer answer is not one of ours, bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 /// For how long a connection may take to be made.
@@ -70,17 +69,6 @@ pub(super) struct Client {
     token: Option<String>,
 }
 
-/// The token in the file, else the one of the environment.
-pub(super) fn token(file: Option<&Path>) -> anyhow::Result<Option<String>> {
-    let Some(path) = file else {
-        return Ok(std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.trim().is_empty()));
-    };
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(TOKEN_BYTES_MAX).read_to_string(&mut text));
-    read.with_context(|| format!("cannot read the token from {}", path.display()))?;
-    Ok(Some(text))
-}
-
 impl Client {
     /// Of the recorder at `to`, a URL of scheme, host and port.
     pub(super) fn new(to: &str, token: Option<String>) -> Result<Self, UsageError> {
@@ -89,7 +77,7 @@ impl Client {
             let hint = "http://HOST:PORT; a tunnel (ssh -L) where the way is not safe";
             return Err(UsageError(format!("cannot use {to:?} as a recorder's address\nhint: {hint}")));
         };
-        let token = token.map(|token| token.trim().to_owned());
+        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
         if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Err(UsageError("the token has characters that are not visible ASCII".into()));
         }
@@ -107,11 +95,37 @@ impl Client {
 
     /// Where it stands.
     pub(super) fn status(&self) -> Result<RunStatus, CtlError> {
-        let mut request = self.agent.get(format!("{}/api/v1/run", self.to));
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", format!("Bearer {token}"));
+        self.get("/api/v1/run")
+    }
+
+    /// The recordings that can be seen there.
+    pub(super) fn recordings(&self) -> Result<Entries<RecordingEntry>, CtlError> {
+        self.get("/api/v1/recordings")
+    }
+
+    /// What a recording has.
+    pub(super) fn info(&self, id: &str) -> Result<RecordingInfo, CtlError> {
+        self.get(&format!("/recordings/{id}"))
+    }
+
+    /// The first event of a stream from a sequence number on: its own number, and its payload.
+    pub(super) fn event(&self, id: &str, stream: u32, from: u64) -> Result<(u64, Vec<u8>), CtlError> {
+        #[derive(Deserialize)]
+        struct Head {
+            sequence: u64,
         }
-        self.read(request.call())
+        let mut response = self.ask(&format!("/recordings/{id}/event?stream={stream}&from={from}"))?;
+        let status = response.status().as_u16();
+        let head =
+            response.headers().get(EVENT_HEADER).and_then(|head| head.to_str().ok()).map(str::to_owned);
+        let payload = response.body_mut().with_config().limit(EVENT_BYTES_MAX).read_to_vec();
+        let payload = payload.map_err(|e| self.unreachable(&e))?;
+        let Some(head) = head.filter(|_| status == 200) else {
+            let never: serde_json::Value = answer(&self.to, status, &String::from_utf8_lossy(&payload))?;
+            return Err(CtlError::Answer { to: self.to.clone(), what: format!("no event, but {never}") });
+        };
+        let head: Head = answer(&self.to, status, &head)?;
+        Ok((head.sequence, payload))
     }
 
     /// Gives a command; the answer is where it stands then.
@@ -124,29 +138,41 @@ impl Client {
         let mut body = serde_json::Map::new();
         body.extend(revision.map(|revision| ("revision".to_owned(), revision.into())));
         body.extend(settings.map(|settings| ("settings".to_owned(), serde_json::json!(settings))));
-        let url = format!("{}/api/v1/run/{command}", self.to);
-        let mut request = self.agent.post(url).header("Content-Type", "application/json");
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", format!("Bearer {token}"));
-        }
-        self.read(request.send(serde_json::Value::Object(body).to_string()))
+        let request = self.agent.post(format!("{}/api/v1/run/{command}", self.to));
+        let request = self.with_token(request).header("Content-Type", "application/json");
+        let sent = request.send(serde_json::Value::Object(body).to_string());
+        self.read(sent.map_err(|e| self.unreachable(&e))?)
     }
 
-    fn read(
-        &self,
-        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Result<RunStatus, CtlError> {
-        let unreachable = |e: ureq::Error| CtlError::Unreachable { to: self.to.clone(), why: e.to_string() };
-        let mut response = response.map_err(unreachable)?;
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CtlError> {
+        self.read(self.ask(path)?)
+    }
+
+    fn ask(&self, path: &str) -> Result<Response<Body>, CtlError> {
+        let request = self.with_token(self.agent.get(format!("{}{path}", self.to)));
+        request.call().map_err(|e| self.unreachable(&e))
+    }
+
+    fn with_token<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.token {
+            Some(token) => request.header("Authorization", format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    fn read<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, CtlError> {
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
-        let text = body.map_err(unreachable)?;
-        answer(&self.to, status, &text)
+        answer(&self.to, status, &body.map_err(|e| self.unreachable(&e))?)
+    }
+
+    fn unreachable(&self, why: &ureq::Error) -> CtlError {
+        CtlError::Unreachable { to: self.to.clone(), why: why.to_string() }
     }
 }
 
 /// What an answer means.
-fn answer(to: &str, status: u16, text: &str) -> Result<RunStatus, CtlError> {
+fn answer<T: DeserializeOwned>(to: &str, status: u16, text: &str) -> Result<T, CtlError> {
     let strange = |what: String| CtlError::Answer { to: to.to_owned(), what };
     if status == 200 {
         return serde_json::from_str(text).map_err(|e| strange(e.to_string()));
@@ -161,9 +187,9 @@ fn answer(to: &str, status: u16, text: &str) -> Result<RunStatus, CtlError> {
         why = format!("{why}\nhint: --token-file FILE, or {TOKEN_VARIABLE} in the environment");
     }
     Err(match status {
-        401 | 403 | 409 | 422 => CtlError::Refused { why },
+        401 | 403 | 404 | 409 | 422 => CtlError::Refused { why },
         500 => CtlError::Failed { why },
-        _ => CtlError::Answer { to: to.to_owned(), what: format!("HTTP status {status}: {why}") },
+        _ => strange(format!("HTTP status {status}: {why}")),
     })
 }
 

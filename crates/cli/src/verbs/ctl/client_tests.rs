@@ -1,6 +1,10 @@
 //! Addresses, and what answers mean.
 use super::*;
 
+fn read(status: u16, text: &str) -> Result<RunStatus, CtlError> {
+    answer("x", status, text)
+}
+
 #[test]
 fn addresses_are_scheme_host_and_port() {
     for good in ["http://127.0.0.1:8611", "http://daq-1:80/", "http://[::1]:8611"] {
@@ -17,16 +21,16 @@ fn addresses_are_scheme_host_and_port() {
 #[test]
 fn every_status_has_its_meaning() {
     let idle = serde_json::to_string(&RunStatus::default()).unwrap();
-    assert_eq!(answer("x", 200, &idle).unwrap(), RunStatus::default());
+    assert_eq!(read(200, &idle).unwrap(), RunStatus::default());
     let problem = r#"{"error": "no", "hint": "ask again", "refusal": "state"}"#;
-    for status in [401, 403, 409, 422] {
-        let refused = answer("x", status, problem).unwrap_err();
+    for status in [401, 403, 404, 409, 422] {
+        let refused = read(status, problem).unwrap_err();
         assert!(matches!(&refused, CtlError::Refused { why } if why == "no\nhint: ask again"), "{refused:?}");
     }
-    assert!(matches!(answer("x", 500, problem), Err(CtlError::Failed { .. })));
-    let bare = answer("x", 401, r#"{"error": "no token", "hint": null}"#).unwrap_err();
+    assert!(matches!(read(500, problem), Err(CtlError::Failed { .. })));
+    let bare = read(401, r#"{"error": "no token", "hint": null}"#).unwrap_err();
     assert!(bare.to_string().contains("--token-file"), "{bare}");
     for (status, text) in [(200, "{}x"), (200, "<html>"), (404, "nothing"), (302, ""), (503, problem)] {
-        assert!(matches!(answer("x", status, text), Err(CtlError::Answer { .. })), "{status} {text}");
+        assert!(matches!(read(status, text), Err(CtlError::Answer { .. })), "{status} {text}");
     }
 }

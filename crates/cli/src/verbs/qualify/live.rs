@@ -1,8 +1,15 @@
-//! The page of a qualification: the search as it goes.
+//! The page of a qualification: the search as it goes, and the recorder of the trial under way.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
 use keepup_live::{Live, Scene};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_qualify::progress::Progress;
 use keepup_qualify::settings::Settings;
+use keepup_recorder::watch::Spotlight;
 use keepup_results::ResultSummary;
 use keepup_results::live::{Search, SearchCeiling, SearchTrial};
 
@@ -12,10 +19,15 @@ use crate::verbs::serve::shelf;
 /// Lines that are kept of what was said.
 const SAID_MAX: usize = 200;
 
+/// Pause between two looks at the recorder of a trial.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// The page, and what is on it.
 pub(super) struct Page {
-    live: Live,
+    live: Arc<Live>,
     search: Search,
+    over: Arc<AtomicBool>,
+    looker: Option<JoinHandle<()>>,
 }
 
 impl Page {
@@ -28,7 +40,12 @@ impl Page {
             required_bytes_per_second: settings.profile.required_bytes_per_second(),
             ..Search::default()
         };
-        let page = Self { live: opening.start()?, search };
+        let (live, over) = (Arc::new(opening.start()?), Arc::new(AtomicBool::new(false)));
+        let looker = match &settings.spotlight {
+            Some(spotlight) => Some(looker(Arc::clone(&live), spotlight.clone(), Arc::clone(&over))?),
+            None => None,
+        };
+        let page = Self { live, search, over, looker };
         page.show();
         Ok(Some(page))
     }
@@ -82,4 +99,30 @@ impl Page {
     fn show(&self) {
         self.live.publish(Scene { search: Some(&self.search), ..Scene::default() });
     }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(looker) = self.looker.take() {
+            looker.thread().unpark();
+            // A panic there has been printed.
+            let _ = looker.join();
+        }
+    }
+}
+
+/// Shows the figures of the trial under way, again and again.
+fn looker(live: Arc<Live>, spotlight: Spotlight, over: Arc<AtomicBool>) -> anyhow::Result<JoinHandle<()>> {
+    let look = move || {
+        keepup_sys::thread::yield_to_others();
+        while !over.load(Ordering::Relaxed) {
+            if let Some(moment) = spotlight.look() {
+                live.publish(Scene { moment: Some(&moment), ..Scene::default() });
+            }
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+    };
+    let thread = std::thread::Builder::new().name("ku-look".into()).spawn(look);
+    thread.context("cannot start a thread for the page")
 }

@@ -5,9 +5,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use keepup_live::{TapCard, TapCopy, TapOutput, TapSource};
+use keepup_live::{EventCopy, TapOutput, TapSource};
 use keepup_recorder::tap::{Tap, TapEvent};
 use keepup_results::live::TapFilter;
+
+use crate::http::event_card;
 
 /// Memory for copies of events, in bytes.
 const TAP_BYTES: usize = 64 << 20;
@@ -72,16 +74,7 @@ impl Drop for Messenger {
     }
 }
 
-fn copy(event: TapEvent) -> TapCopy {
-    let info = &event.stream.info;
-    let card = TapCard {
-        stream: info.id,
-        name: info.name.clone(),
-        element: info.element.to_string(),
-        shape: info.shape.clone(),
-        compression: info.compression.map(|compression| compression.as_str().to_owned()),
-        sequence: event.sequence,
-        timestamp_ns: event.timestamp_ns,
-    };
-    TapCopy::new(card, event.payload)
+fn copy(event: TapEvent) -> EventCopy {
+    let card = event_card(&event.stream.info, event.sequence, event.timestamp_ns);
+    EventCopy::new(card, event.payload)
 }

@@ -1,23 +1,29 @@
 //! The shelf: what lies below the directories that were given, looked up at most once a second, and each
 //! result and recording read again only when it changed.
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
-use keepup_live::{Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
+use keepup_live::{EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
 use keepup_measure::clock::Clock;
+use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::manifest::Manifest;
-use keepup_recording::reader::Recording;
+use keepup_recording::reader::{Event, Recording};
 use keepup_results::{CompareSummary, Stored, StoredResult, rfc3339};
 
 use super::crawl::{Bounds, crawl};
 use super::entry;
 use super::stand::{Stand, unreadable};
+use crate::http::event_card;
 
 /// A list so old is looked up again.
 const LIST_NS_MAX: u64 = 1_000_000_000;
+
+/// A larger event is not read into memory for somebody who looks, bytes.
+const EVENT_BYTES_MAX: usize = 256 << 20;
 
 /// The shelf.
 pub(super) struct Directories {
@@ -50,6 +56,12 @@ impl Directories {
             looked.at_ns = Some(self.clock.now_ns());
         }
         pick(&looked)
+    }
+
+    /// A recording by its id.
+    fn opened(&self, id: &str) -> Result<Option<Recording>, String> {
+        let directories = self.with(|looked| looked.recordings.find(id).map(<[_]>::to_vec));
+        directories.map(|found| Recording::open_present(&found).map_err(|e| e.to_string())).transpose()
     }
 
     fn result(&self, id: &str) -> Option<PathBuf> {
@@ -114,12 +126,31 @@ impl Shelf for Directories {
     }
 
     fn recording(&self, id: &str) -> Result<Option<serde_json::Value>, String> {
-        let Some(directories) = self.with(|looked| looked.recordings.find(id).map(<[_]>::to_vec)) else {
-            return Ok(None);
-        };
-        let recording = Recording::open_present(&directories).map_err(|e| e.to_string())?;
+        let Some(recording) = self.opened(id)? else { return Ok(None) };
         let info = keepup_recording::info::info(&recording).map_err(|e| e.to_string())?;
         serde_json::to_value(&info).map(Some).map_err(|e| e.to_string())
+    }
+
+    fn event(&self, id: &str, stream: u32, from: u64) -> Result<Option<EventCopy>, String> {
+        let Some(recording) = self.opened(id)? else { return Ok(None) };
+        let reader = StreamReader::open(&recording, stream).map_err(|e| e.to_string())?;
+        let none = || {
+            format!("stream {stream} has no event from {from} on\nhint: keepup ctl info tells which it has")
+        };
+        let mut reader = reader.ok_or_else(none)?;
+        let (info, mut found) = (reader.info().clone(), None);
+        let mut take = |event: Event<'_>| {
+            let card = event_card(&info, event.sequence, event.timestamp_ns);
+            found = Some(
+                (event.payload.len() <= EVENT_BYTES_MAX)
+                    .then(|| EventCopy::new(card, event.payload.to_vec())),
+            );
+            ControlFlow::Break(())
+        };
+        reader.read(From::Sequence(from), &mut take).map_err(|e| e.to_string())?;
+        let too_large =
+            || format!("the event is larger than {EVENT_BYTES_MAX} bytes\nhint: keepup cat on its machine");
+        found.ok_or_else(none)?.ok_or_else(too_large).map(Some)
     }
 }
 
