@@ -35,5 +35,5 @@ pub use guard::{Access, Token};
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
 pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};
-pub use tap::{TapOutput, TapSource};
+pub use tap::TapSource;
 pub use tap_query::TapQuery;

@@ -18,7 +18,7 @@ use crate::guard::Access;
 use crate::orders::{OrderDesk, Orders};
 use crate::routes::{self, App};
 use crate::shelf::Shelf;
-use crate::tap::{TapDesk, TapOutput, TapSource};
+use crate::tap::{TapDesk, TapSource};
 
 /// A request's head must be complete within this time, and connections that ask nothing are closed after it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -61,7 +61,6 @@ pub struct Live {
     address: SocketAddr,
     board: Arc<Board>,
     orders: Orders,
-    tap: Option<TapOutput>,
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -90,12 +89,15 @@ impl Live {
             .name("ku-live".into())
             .spawn(move || {
                 on_start();
+                if let Some(tap) = tap {
+                    runtime.spawn(async move { tap.serve().await });
+                }
                 runtime.block_on(serve(listener, router, connections_max, ended));
                 // What still runs is for clients that do not read.
                 runtime.shutdown_timeout(Duration::ZERO);
             })
             .map_err(|source| LiveError::Start { source })?;
-        Ok(Self { address, board, orders, tap: tap.map(TapOutput), over: Some(over), thread: Some(thread) })
+        Ok(Self { address, board, orders, over: Some(over), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -106,11 +108,6 @@ impl Live {
     /// Shows a scene from now on.
     pub fn publish(&self, scene: Scene<'_>) {
         self.board.publish(scene);
-    }
-
-    /// Where copies of events are to be put, when there is a tap.
-    pub fn tap(&self) -> Option<TapOutput> {
-        self.tap.clone()
     }
 
     /// Where commands arrive.

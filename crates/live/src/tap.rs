@@ -1,7 +1,9 @@
 //! Copies of events on their way to who asked for them. Each seat has a short queue of its own; what does not
 //! fit is missed by that seat alone, and counted.
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
 use keepup_results::live::TapFilter;
 use tokio::sync::mpsc;
@@ -10,6 +12,8 @@ use crate::event::EventCopy;
 
 /// Events that wait for one seat, at most.
 const QUEUE_MAX: usize = 16;
+/// Copies that are handed out before others have their turn: fewer than a queue takes.
+const TURN_MAX: u64 = QUEUE_MAX as u64 / 2;
 /// Seats: a bit of a word for each.
 const SEATS: usize = 64;
 
@@ -26,6 +30,8 @@ pub trait TapSource: Send + Sync {
     fn missed(&self, seat: usize) -> u64;
     /// Memory that copies may take, in bytes.
     fn bytes(&self) -> usize;
+    /// The next copy as soon as there is one, and the seats that get it, a bit for each.
+    fn poll_next(&self, context: &mut Context<'_>) -> Poll<(u64, EventCopy)>;
 }
 
 /// Who sits where.
@@ -39,23 +45,6 @@ struct Queue {
     sender: mpsc::Sender<Arc<EventCopy>>,
     missed: AtomicU64,
     waiting_bytes: AtomicUsize,
-}
-
-/// Where copies are put; from any thread.
-#[derive(Clone)]
-pub struct TapOutput(pub(crate) Arc<TapDesk>);
-
-impl TapOutput {
-    /// Hands a copy to the seats whose bits are set. Waits for nobody.
-    pub fn hand_out(&self, seats: u64, copy: EventCopy) {
-        self.0.hand_out(seats, copy);
-    }
-}
-
-impl std::fmt::Debug for TapOutput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TapOutput")
-    }
 }
 
 /// A seat that was taken; it is given back when this is dropped.
@@ -81,6 +70,18 @@ impl TapDesk {
             *place = Some(Arc::clone(&queue));
         }
         Ok(Seat { desk: Arc::clone(self), number, queue, receiver })
+    }
+
+    /// Hands copies to the seats, as they come, for ever.
+    pub(crate) async fn serve(&self) {
+        for taken in 1u64.. {
+            let (seats, copy) = poll_fn(|context| self.source.poll_next(context)).await;
+            self.hand_out(seats, copy);
+            if taken.is_multiple_of(TURN_MAX) {
+                // Whoever has a seat sends what waits for it before its queue is full.
+                tokio::task::yield_now().await;
+            }
+        }
     }
 
     /// Hands a copy to the seats whose bits are set. Waits for nobody.

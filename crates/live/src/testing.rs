@@ -1,8 +1,10 @@
 //! For tests: a server on loopback and a client that sends whatever bytes it is told.
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use keepup_results::Count;
@@ -10,7 +12,7 @@ use keepup_results::live::{
     Flow, Moment, PoolNow, ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
 };
 
-use crate::{Access, EventCard, Live, Parts, Shelf, TapSource, Token};
+use crate::{Access, EventCard, EventCopy, Live, Parts, Shelf, TapSource, Token};
 
 /// The token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
@@ -28,6 +30,16 @@ pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
 
 /// A server on loopback, with a shelf.
 pub(crate) fn server_with(closed: bool, connections_max: usize, shelf: Option<Arc<dyn Shelf>>) -> Live {
+    server_of(closed, connections_max, shelf, Arc::new(Seats::default()))
+}
+
+/// A server on loopback, with the tap from which it gets its events.
+pub(crate) fn tapped(connections_max: usize) -> (Live, Arc<Seats>) {
+    let seats = Arc::new(Seats::default());
+    (server_of(false, connections_max, None, Arc::clone(&seats)), seats)
+}
+
+fn server_of(closed: bool, connections_max: usize, shelf: Option<Arc<dyn Shelf>>, tap: Arc<Seats>) -> Live {
     Live::start(Parts {
         listen: ([127, 0, 0, 1], 0).into(),
         access: access(closed),
@@ -37,7 +49,7 @@ pub(crate) fn server_with(closed: bool, connections_max: usize, shelf: Option<Ar
         charts: "// charts",
         commands: true,
         shelf,
-        tap: Some(Arc::new(Seats::default())),
+        tap: Some(tap),
         on_start: Box::new(|| ()),
     })
     .unwrap()
@@ -115,11 +127,21 @@ pub(crate) fn moment(streams: u32) -> Moment {
     }
 }
 
-/// Seats of a tap from which nothing comes by itself.
+/// Seats of a tap from which comes what a test puts there.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
     pub(crate) taken: Mutex<Vec<(usize, TapFilter)>>,
     pub(crate) missed: AtomicU64,
+    copies: Mutex<(VecDeque<EventCopy>, Option<Waker>)>,
+}
+
+impl Seats {
+    /// An event for all seats.
+    pub(crate) fn put(&self, copy: EventCopy) {
+        let (copies, waker) = &mut *self.copies.lock().unwrap();
+        copies.push_back(copy);
+        waker.take().into_iter().for_each(Waker::wake);
+    }
 }
 
 impl TapSource for Seats {
@@ -141,6 +163,12 @@ impl TapSource for Seats {
 
     fn bytes(&self) -> usize {
         8000
+    }
+
+    fn poll_next(&self, context: &mut Context<'_>) -> Poll<(u64, EventCopy)> {
+        let (copies, waker) = &mut *self.copies.lock().unwrap();
+        *waker = Some(context.waker().clone());
+        copies.pop_front().map_or(Poll::Pending, |copy| Poll::Ready((u64::MAX, copy)))
     }
 }
 

@@ -2,14 +2,13 @@
 //!
 //! The intake copies an event when a seat's filter chooses it and there is memory of the tap's own; it waits
 //! for nobody and never says twice that there was none. What a seat missed is counted.
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, Ordering::Relaxed, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
 
 use keepup_results::live::TapFilter;
 use keepup_sys::SysError;
 use keepup_sys::pool::{Block, GRAIN_BYTES, Pool};
-use keepup_sys::waker::Waker;
 
 use crate::counters::StreamCounters;
 
@@ -65,7 +64,33 @@ pub struct Tap {
     version: AtomicU64,
     missed: Vec<AtomicU64>,
     outlet: Mutex<Option<rtrb::Consumer<TapEvent>>>,
-    waker: Waker,
+    sleeper: Sleeper,
+}
+
+/// Who waits for events, and how to wake it. The intake looks at one flag as long as nobody does.
+#[derive(Debug, Default)]
+struct Sleeper {
+    waits: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Sleeper {
+    /// To be woken from now on. Whoever waits must look once more after this call.
+    fn wait(&self, waker: &Waker) {
+        lock(&self.waker).get_or_insert_with(|| waker.clone()).clone_from(waker);
+        self.waits.store(true, Relaxed);
+        // Pairs with the fence in `wake`: either the flag is seen there, or the event is seen here.
+        fence(Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.waits.load(Relaxed) && self.waits.swap(false, Relaxed) {
+            // Whoever holds the lock is about to look.
+            let waker = self.waker.try_lock();
+            waker.iter().filter_map(|waker| waker.as_ref()).for_each(Waker::wake_by_ref);
+        }
+    }
 }
 
 /// Why there is no seat.
@@ -75,18 +100,15 @@ pub struct NoSeat;
 
 impl Tap {
     /// A tap with `bytes` of memory for copies, which every recorder it is given to takes for itself.
-    ///
-    /// # Errors
-    /// When the process has no descriptor left.
-    pub fn new(bytes: usize) -> Result<Self, SysError> {
-        Ok(Self {
+    pub fn new(bytes: usize) -> Self {
+        Self {
             bytes,
             seats: Mutex::new(vec![None; TAP_SEATS]),
             version: AtomicU64::new(0),
             missed: (0..TAP_SEATS).map(|_| AtomicU64::new(0)).collect(),
             outlet: Mutex::new(None),
-            waker: Waker::new()?,
-        })
+            sleeper: Sleeper::default(),
+        }
     }
 
     /// Takes a seat; it gets events from now on, also those of the next run.
@@ -120,20 +142,14 @@ impl Tap {
         self.bytes
     }
 
-    /// The next event, waiting for it no longer than `timeout`. For one thread.
-    pub fn next(&self, timeout: Duration) -> Option<TapEvent> {
+    /// The next event, as soon as there is one. For one task.
+    pub fn poll_next(&self, context: &mut Context<'_>) -> Poll<TapEvent> {
         if let Some(event) = self.pop() {
-            return Some(event);
+            return Poll::Ready(event);
         }
-        self.waker.want_nudge(true);
+        self.sleeper.wait(context.waker());
         // One that came before the intake knew is found here.
-        if let Some(event) = self.pop() {
-            self.waker.want_nudge(false);
-            return Some(event);
-        }
-        self.waker.wait(timeout);
-        self.waker.clear();
-        self.pop()
+        self.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
     fn pop(&self) -> Option<TapEvent> {
@@ -247,7 +263,7 @@ impl TapInlet {
         if self.events.push(event).is_err() {
             self.note_missed(seats);
         }
-        self.tap.waker.nudge();
+        self.tap.sleeper.wake();
     }
 
     fn note_missed(&self, seats: u64) {

@@ -1,12 +1,13 @@
 //! Seats, filters, and what happens when nobody takes what was copied.
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
 
 use keepup_stream::wire::{ElementType, StreamInfo};
 
 use keepup_results::live::TapFilter;
 
-use super::{NoSeat, TAP_SEATS, Tap, TapInlet};
+use super::{NoSeat, TAP_SEATS, Tap, TapEvent, TapInlet};
 use crate::counters::StreamCounters;
 
 fn stream(id: u32) -> Arc<StreamCounters> {
@@ -17,7 +18,7 @@ fn stream(id: u32) -> Arc<StreamCounters> {
 
 /// A tap with 2 MiB, and the intake's end with the streams 0 to 3 in slots of the same number.
 fn tap() -> (Arc<Tap>, TapInlet) {
-    let tap = Arc::new(Tap::new(2 << 20).unwrap());
+    let tap = Arc::new(Tap::new(2 << 20));
     let inlet = tap.attach().unwrap();
     (tap, inlet)
 }
@@ -28,9 +29,17 @@ fn offer(inlet: &mut TapInlet, id: u32, sequence: u64, now_ns: u64) {
     }
 }
 
+fn next(tap: &Tap) -> Option<TapEvent> {
+    match tap.poll_next(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(event) => Some(event),
+        Poll::Pending => None,
+    }
+}
+
 fn drain(tap: &Tap) -> Vec<(u32, u64, u64)> {
-    let next = || tap.next(Duration::ZERO);
-    std::iter::from_fn(next).map(|event| (event.stream.info.id, event.sequence, event.seats)).collect()
+    std::iter::from_fn(|| next(tap))
+        .map(|event| (event.stream.info.id, event.sequence, event.seats))
+        .collect()
 }
 
 #[test]
@@ -38,7 +47,7 @@ fn nothing_is_copied_while_nobody_sits() {
     let (tap, mut inlet) = tap();
     inlet.look(0..4);
     assert!((0..4).all(|slot| !inlet.wants(slot)));
-    assert!(tap.next(Duration::from_millis(1)).is_none());
+    assert!(next(&tap).is_none());
 }
 
 #[test]
@@ -85,7 +94,7 @@ fn payloads_are_copies_and_their_memory_comes_back() {
     inlet.look(0..4);
     for sequence in 0..10_000 {
         offer(&mut inlet, 0, sequence, 0);
-        let event = tap.next(Duration::ZERO).unwrap();
+        let event = next(&tap).unwrap();
         assert_eq!(event.payload.as_ref(), sequence.to_le_bytes());
     }
     assert_eq!(tap.missed(0), 0);
@@ -120,6 +129,69 @@ fn seats_are_bounded_and_come_free() {
     inlet.look(0..1);
     assert!(!inlet.wants(0), "nothing is copied for those who left");
     assert!(tap.sit(TapFilter::default()).is_ok());
+}
+
+#[derive(Default)]
+struct Bell(AtomicU64);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn who_found_nothing_is_woken_once_by_the_next_event() {
+    let (tap, mut inlet) = tap();
+    tap.sit(TapFilter::default()).unwrap();
+    inlet.look(0..1);
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let look = || tap.poll_next(&mut Context::from_waker(&waker)).is_ready();
+    assert!(!look());
+    offer(&mut inlet, 0, 0, 0);
+    offer(&mut inlet, 0, 1, 0);
+    assert_eq!(bell.0.load(Relaxed), 1);
+    assert!(look() && look() && !look());
+    offer(&mut inlet, 0, 2, 0);
+    assert_eq!(bell.0.load(Relaxed), 2);
+}
+
+#[test]
+fn no_event_is_slept_through_between_two_threads() {
+    let (tap, mut inlet) = tap();
+    tap.sit(TapFilter::default()).unwrap();
+    inlet.look(0..1);
+    const EVENTS: u64 = 20_000;
+    let taken = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for sequence in 0..EVENTS {
+                // As many as there is memory for, so that none is missed.
+                while sequence - taken.load(Relaxed) > sequence % 64 {
+                    std::hint::spin_loop();
+                }
+                offer(&mut inlet, 0, sequence, 0);
+            }
+        });
+        let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+        while taken.load(Relaxed) < EVENTS {
+            match tap.poll_next(&mut Context::from_waker(&waker)) {
+                Poll::Ready(event) => assert_eq!(taken.fetch_add(1, Relaxed), event.sequence),
+                // Nobody else wakes this thread: with a wake-up lost the test would never end.
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    });
+    assert_eq!(tap.missed(0), 0);
+}
+
+struct Unparks(std::thread::Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 #[test]

@@ -25,7 +25,6 @@ use keepup_workload::preflight::check;
 
 use self::line::status;
 use self::session::{Session, control};
-use self::tap::Messenger;
 use crate::args::{Recording, default_volume, keep, size, span};
 use crate::exit::{Exit, UsageError};
 use crate::http::{HttpArgs, Offer, Opening};
@@ -175,7 +174,7 @@ pub(super) fn record(
 ) -> anyhow::Result<Exit> {
     look_before(&config)?;
     let stop = stop_flag()?;
-    let (live, _messenger) = serve(&manner.http, &mut config)?;
+    let live = serve(&manner.http, &mut config)?;
     let mut session = Session::new(control(config, manner.controlled), live, manner.qualified);
     let account = |session: &mut Session| {
         let report = session.report()?;
@@ -216,21 +215,17 @@ pub(super) fn record(
     }
 }
 
-/// Serves the page, where one is asked for, and hands it copies of events.
-fn serve(http: &HttpArgs, config: &mut RecorderConfig) -> anyhow::Result<(Option<Live>, Option<Messenger>)> {
-    let copies = http.http.map(|_| tap::tap()).transpose()?;
+/// Serves the page, where one is asked for, which takes copies of events from the recorder's tap.
+fn serve(http: &HttpArgs, config: &mut RecorderConfig) -> anyhow::Result<Option<Live>> {
+    let copies = http.http.map(|_| tap::tap());
     config.tap.clone_from(&copies);
-    let seats = copies.clone().map(|copies| Arc::new(tap::Seats(copies)) as Arc<dyn TapSource>);
+    let seats = copies.map(|copies| Arc::new(tap::Seats(copies)) as Arc<dyn TapSource>);
     let mut stored = vec![PathBuf::from(RESULTS)];
     if let Target::Volumes(volumes) = &config.target {
         stored.extend(volumes.iter().cloned());
     }
     let opening = http.open(None, Offer { commands: true, tap: seats, shelf: Some(shelf(&stored)) })?;
-    let live = opening.map(Opening::start).transpose()?;
-    let output = live.as_ref().and_then(Live::tap);
-    let messenger =
-        copies.zip(output).map(|(copies, output)| Messenger::start(copies, output)).transpose()?;
-    Ok((live, messenger))
+    Ok(opening.map(Opening::start).transpose()?)
 }
 
 /// What must hold before anything is written, and what should be known.

@@ -1,19 +1,18 @@
 //! The tap over real WebSockets.
 use std::io::Write;
 
-use crate::testing::{card, event, frame, get, server, subscribe};
-use crate::{EventCopy, Live};
+use crate::EventCopy;
+use crate::testing::{Seats, card, event, frame, get, server, subscribe, tapped};
 
-fn hand_out(live: &Live, stream: u32, sequence: u64) {
-    let payload: Vec<u8> = vec![1, 2, 3, 4];
-    live.tap().unwrap().hand_out(u64::MAX, EventCopy::new(card(stream, sequence), payload));
+fn put(seats: &Seats, stream: u32, sequence: u64) {
+    seats.put(EventCopy::new(card(stream, sequence), vec![1, 2, 3, 4]));
 }
 
 #[test]
 fn an_event_arrives_with_what_it_is() {
-    let live = server(false, 16);
+    let (live, seats) = tapped(16);
     let mut socket = subscribe(live.address(), "stream=3", "").unwrap();
-    hand_out(&live, 3, 41);
+    put(&seats, 3, 41);
     let (head, payload) = event(&mut socket);
     assert_eq!(payload, [1, 2, 3, 4]);
     assert_eq!(head["sequence"], 41);
@@ -25,10 +24,19 @@ fn an_event_arrives_with_what_it_is() {
 }
 
 #[test]
+fn who_reads_gets_all_of_a_burst_that_is_larger_than_its_queue() {
+    let (live, seats) = tapped(16);
+    let mut socket = subscribe(live.address(), "", "").unwrap();
+    (0..200).for_each(|sequence| put(&seats, 3, sequence));
+    let sequences: Vec<u64> = (0..200).map(|_| event(&mut socket).0["sequence"].as_u64().unwrap()).collect();
+    assert!(sequences.into_iter().eq(0..200));
+}
+
+#[test]
 fn a_preview_is_thinned_and_says_so() {
-    let live = server(false, 16);
+    let (live, seats) = tapped(16);
     let mut socket = subscribe(live.address(), "preview=1", "").unwrap();
-    hand_out(&live, 3, 0);
+    put(&seats, 3, 0);
     let (head, payload) = event(&mut socket);
     assert_eq!(payload, [1]);
     assert_eq!(
