@@ -59,15 +59,13 @@ impl<T: Sample> Decimate<T> {
     }
 
     fn fill_phases(&mut self, row: &[u8]) {
-        let (stride, many) = (self.stride(), self.row / self.by);
-        for (place, group) in row.chunks_exact(self.by * T::BYTES).enumerate() {
-            for (phase, sample) in group.chunks_exact(T::BYTES).enumerate() {
-                self.phases[phase * stride + REACH + place] = T::get(sample).real();
-            }
-        }
-        let (first, last) = (self.phases[REACH], self.phases[(self.by - 1) * stride + REACH + many - 1]);
-        for phase in self.phases.chunks_exact_mut(stride) {
+        let (stride, many, group) = (self.stride(), self.row / self.by, self.by * T::BYTES);
+        let sample = |bytes: &[u8]| T::get(&bytes[..T::BYTES]).real();
+        let (first, last) = (sample(row), sample(&row[row.len() - T::BYTES..]));
+        for (at, phase) in self.phases.chunks_exact_mut(stride).enumerate() {
+            let samples = row[at * T::BYTES..].chunks(group).map(sample);
             phase[..REACH].fill(first);
+            phase[REACH..].iter_mut().zip(samples).for_each(|(to, sample)| *to = sample);
             phase[REACH + many..].fill(last);
         }
     }
