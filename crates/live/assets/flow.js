@@ -96,7 +96,7 @@ export function rates(now) {
     margin && h('h3', {}, `${percent(margin.used)} of the qualified rate of ${rate(margin.qualified_bytes_per_second)}`),
     margin && bar(margin.used, toneAbove(margin.used, 0.8, 0.95)),
     margin && h('p', { className: 'note' }, `${margin.result}${margin.differs.length ? `; differs: ${margin.differs.join(', ')}` : ''}`),
-    !margin && h('p', { className: 'note' }, 'no qualified rate is known for this machine with these volumes: keepup qualify finds it'),
+    !margin && section('search').hidden && h('p', { className: 'note' }, 'no qualified rate is known for this machine with these volumes: keepup qualify finds it'),
     flow.drained && h('p', {}, `drained: ${count(flow.drained.events)} events, ${perSecond(flow.drained.events_per_second)}`));
 }
 

@@ -103,11 +103,14 @@ function takeNow(moment) {
   flow.machine(now);
 }
 
-// Between two trials of a search there are no figures that are of now.
+// Between two trials of a search figures are those of the one before; after the last there are none.
 function takeSearch(state) {
   section('headline').hidden = false;
   search(state);
-  if (!state.trial) ['flow', 'volumes', 'streams', 'ledger', 'machine'].forEach((id) => { section(id).hidden = true; });
+  for (const id of ['flow', 'volumes', 'streams', 'ledger', 'machine']) {
+    section(id).classList.toggle('old', !state.trial);
+    if (state.verdict) section(id).hidden = true;
+  }
 }
 
 function listen() {

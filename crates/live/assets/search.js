@@ -36,7 +36,7 @@ function draw(now) {
   const points = (passed) => now.trials.map((one, at) => [at + 1, one.asked_bytes_per_second / 1e6, one.passed]).filter((one) => one[2] === passed).map(([x, y]) => [x, y]);
   chart.setOption({
     animation: false, grid: { left: 56, right: 14, top: 28, bottom: 34 }, legend: { top: 0, left: 84, textStyle: { color: colour('--soft'), fontSize: 11 } },
-    xAxis: { ...axis, type: 'value', name: 'trial', nameLocation: 'middle', nameGap: 20, minInterval: 1, min: 0, splitLine: { show: false } },
+    xAxis: { ...axis, type: 'value', name: 'trial', nameLocation: 'middle', nameGap: 20, minInterval: 1, min: 0, max: Math.max(6, now.trials.length + 1), splitLine: { show: false } },
     yAxis: { ...axis, type: 'value', name: 'MB/s', min: 0 },
     series: [
       { name: 'held', type: 'scatter', symbol: 'circle', symbolSize: 9, color: colour('--good'), data: points(true),
