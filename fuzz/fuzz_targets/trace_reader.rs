@@ -4,8 +4,8 @@
 //! The first byte says which format is claimed; above those that there are, the content has to tell.
 #![no_main]
 
-use keepup_workload::replay::{Choice, Policy, Script};
 use keepup_workload::replay::trace::{Format, Hints, Operation, TimeUnit, Trace, Unit, Waits};
+use keepup_workload::replay::{Choice, Policy, Script};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
