@@ -118,7 +118,8 @@ fn sweep_measures_every_point_and_says_why_one_is_missing() {
             let size: u64 = phase["name"].as_str().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
             assert_eq!(number("bytes"), number("operations") * size, "{phase:#}");
             let (latency, seconds) = (&phase["latency"], phase["seconds"].as_f64().unwrap());
-            assert!(latency["max_ns"].as_f64().unwrap() / 1e9 <= seconds, "{phase:#}");
+            // A histogram tells three digits, and a point that is all one wait ends with it.
+            assert!(latency["max_ns"].as_f64().unwrap() / 1e9 <= seconds * 1.001, "{phase:#}");
             assert!(seconds >= 0.1, "{phase:#}");
         }
     }

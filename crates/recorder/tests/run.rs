@@ -212,6 +212,12 @@ fn when_every_volume_fails_it_says_so_and_keeps_what_it_has() {
     order(&mut control, RunCommand::Arm).unwrap();
     order(&mut control, RunCommand::Start).unwrap();
     let directory = PathBuf::from(&control.status().directories[0]);
+    // The first segment is made meanwhile; what comes goes there, and no second one can be made.
+    let by = Instant::now() + Duration::from_secs(20);
+    while !directory.join("segment-000000.mcap").exists() {
+        assert!(Instant::now() < by, "no segment was made");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     std::fs::rename(&directory, volume.path().join("elsewhere")).unwrap();
     let source = source(&control, plan(Rate::Max, 5000));
     until(&mut control, &[RunState::Error]);
