@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use keepup_live::{Access, EventCard, Live, LiveError, Parts, Shelf, TapSource, Token};
+use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource, Token};
 use keepup_recording::id::Id;
-use keepup_stream::wire::StreamInfo;
 
 use crate::exit::UsageError;
 use crate::output::say;
@@ -99,19 +98,6 @@ impl Opening {
         let live = Live::start(self.parts)?;
         say(&format!("live page: http://{}/{}", live.address(), token.unwrap_or_default()));
         Ok(live)
-    }
-}
-
-/// What an event of a stream is, for those who look at it.
-pub(crate) fn event_card(stream: &StreamInfo, sequence: u64, timestamp_ns: u64) -> EventCard {
-    EventCard {
-        stream: stream.id,
-        name: stream.name.clone(),
-        element: stream.element.to_string(),
-        shape: stream.shape.clone(),
-        compression: stream.compression.map(|compression| compression.as_str().to_owned()),
-        sequence,
-        timestamp_ns,
     }
 }
 

@@ -1,5 +1,6 @@
 //! keepup: can this machine keep up with this detector? The command line, one file per verb, no logic.
 mod args;
+mod event_card;
 mod exit;
 mod forecast;
 mod http;

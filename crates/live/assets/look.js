@@ -8,17 +8,17 @@ export function look(recording, id, info, fetchEvent) {
   const [first, last] = [info.first_sequence, info.last_sequence];
   const picture = new Picture('');
   let shown = null;
+  let turn = Promise.resolve();
 
   const ask = (from) => fetchEvent(`/recordings/${recording}/event?stream=${id}&from=${from}&preview=${PREVIEW}`);
-  const show = async (find) => {
-    try {
+  // One after the other: each step begins where the one before has led.
+  const show = (find) => {
+    turn = turn.then(async () => {
       const { head, payload } = await find();
       shown = head.sequence;
       number.value = slider.value = shown;
       picture.show(head, payload);
-    } catch (error) {
-      picture.note.textContent = error.message;
-    }
+    }).catch((error) => { picture.note.textContent = error.message; });
   };
   // Where events are missing, steps become longer until there is one.
   const before = async () => {

@@ -2,15 +2,17 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::thin::thin;
 
 /// Header of an HTTP answer whose body is a payload: what the event is, as JSON in ASCII.
 pub const EVENT_HEADER: &str = "keepup-event";
+/// A larger event is not read into memory for somebody who looks, in bytes.
+pub const EVENT_BYTES_MAX: u64 = 256 << 20;
 
 /// What an event is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventCard {
     /// Number of its stream.
     pub stream: u32,
@@ -40,13 +42,9 @@ pub struct EventCopy {
 /// What is told of an event beside its payload.
 #[derive(Debug, Serialize)]
 struct Head<'a> {
-    stream: u32,
-    name: &'a str,
-    element: &'a str,
-    shape: Cow<'a, [u64]>,
-    compression: Option<&'a str>,
-    sequence: u64,
-    timestamp_ns: u64,
+    /// What it is, as it is sent: with the shape that it was thinned to.
+    #[serde(flatten)]
+    card: Cow<'a, EventCard>,
     /// Payload of the event, in bytes, before it was thinned.
     bytes: usize,
     /// Shape before it was thinned, where it was.
@@ -65,25 +63,15 @@ impl EventCopy {
     /// What it is, as JSON, and its payload; images and waveforms thinned to at most `preview` elements along
     /// each dimension. `missed` is what a subscriber missed so far.
     pub fn told(&self, preview: Option<u64>, missed: Option<u64>) -> (String, Bytes) {
-        let card = &self.card;
-        let thinned = preview.and_then(|most| thin(card, &self.payload, most));
-        let is_thinned = thinned.is_some();
-        let (shape, payload) = match thinned {
-            Some((shape, payload)) => (Cow::Owned(shape), Bytes::from(payload)),
-            None => (Cow::Borrowed(card.shape.as_slice()), self.payload.clone()),
+        let whole = &self.card;
+        let (card, whole_shape, payload) = match preview.and_then(|most| thin(whole, &self.payload, most)) {
+            Some((shape, payload)) => {
+                let card = EventCard { shape, ..whole.clone() };
+                (Cow::Owned(card), Some(whole.shape.as_slice()), Bytes::from(payload))
+            }
+            None => (Cow::Borrowed(whole), None, self.payload.clone()),
         };
-        let head = Head {
-            stream: card.stream,
-            name: &card.name,
-            element: &card.element,
-            shape,
-            compression: card.compression.as_deref(),
-            sequence: card.sequence,
-            timestamp_ns: card.timestamp_ns,
-            bytes: self.payload.len(),
-            whole_shape: is_thinned.then_some(card.shape.as_slice()),
-            missed,
-        };
+        let head = Head { card, bytes: self.payload.len(), whole_shape, missed };
         // Texts and numbers can always be written.
         (serde_json::to_string(&head).unwrap_or_default(), payload)
     }

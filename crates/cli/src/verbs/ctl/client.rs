@@ -1,7 +1,7 @@
 //! The client of a recorder's HTTP interface: one request, one answer, bounded in time and size.
 use std::time::Duration;
 
-use keepup_live::{EVENT_HEADER, Entries, RecordingEntry};
+use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, Entries, EventCard, RecordingEntry};
 use keepup_recording::info::RecordingInfo;
 use keepup_results::live::{RunCommand, RunSettings, RunStatus};
 use serde::Deserialize;
@@ -12,8 +12,6 @@ use ureq::{Agent, Body, RequestBuilder};
 use crate::exit::UsageError;
 use crate::http::TOKEN_VARIABLE;
 
-/// A larger event is not read into memory, bytes.
-const EVENT_BYTES_MAX: u64 = 256 << 20;
 /// A longer answer is not one of ours, bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 /// For how long a connection may take to be made.
@@ -108,12 +106,8 @@ impl Client {
         self.get(&format!("/recordings/{id}"))
     }
 
-    /// The first event of a stream from a sequence number on: its own number, and its payload.
-    pub(super) fn event(&self, id: &str, stream: u32, from: u64) -> Result<(u64, Vec<u8>), CtlError> {
-        #[derive(Deserialize)]
-        struct Head {
-            sequence: u64,
-        }
+    /// The first event of a stream from a sequence number on: what it is, and its payload.
+    pub(super) fn event(&self, id: &str, stream: u32, from: u64) -> Result<(EventCard, Vec<u8>), CtlError> {
         let mut response = self.ask(&format!("/recordings/{id}/event?stream={stream}&from={from}"))?;
         let status = response.status().as_u16();
         let head =
@@ -124,8 +118,7 @@ impl Client {
             let never: serde_json::Value = answer(&self.to, status, &String::from_utf8_lossy(&payload))?;
             return Err(CtlError::Answer { to: self.to.clone(), what: format!("no event, but {never}") });
         };
-        let head: Head = answer(&self.to, status, &head)?;
-        Ok((head.sequence, payload))
+        Ok((answer(&self.to, status, &head)?, payload))
     }
 
     /// Gives a command; the answer is where it stands then.

@@ -71,7 +71,7 @@ fn created(path: &Path) -> anyhow::Result<File> {
 fn copy(client: &Client, id: &str, args: &CatArgs, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let (mut from, mut events, mut bytes) = (args.from, 0, 0);
     while events < args.count {
-        let (sequence, payload) = match client.event(id, args.stream, from) {
+        let (card, payload) = match client.event(id, args.stream, from) {
             Ok(event) => event,
             // There are no more.
             Err(CtlError::Refused { .. }) if events > 0 => break,
@@ -82,7 +82,7 @@ fn copy(client: &Client, id: &str, args: &CatArgs, out: &mut dyn Write) -> anyho
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Exit::Done),
             written => written.context("cannot write the events")?,
         }
-        (from, events, bytes) = (sequence.saturating_add(1), events + 1, bytes + payload.len());
+        (from, events, bytes) = (card.sequence.saturating_add(1), events + 1, bytes + payload.len());
     }
     say(&format!("{events} events, up to {}, {bytes} bytes", from.saturating_sub(1)));
     Ok(if events < args.count { Exit::Failed } else { Exit::Done })

@@ -6,7 +6,7 @@ use keepup_live::{EventCopy, TapSource};
 use keepup_recorder::tap::Tap;
 use keepup_results::live::TapFilter;
 
-use crate::http::event_card;
+use crate::event_card::event_card;
 
 /// Memory for copies of events, in bytes.
 const TAP_BYTES: usize = 64 << 20;

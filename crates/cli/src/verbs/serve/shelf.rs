@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
-use keepup_live::{EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
+use keepup_live::{EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
 use keepup_measure::clock::Clock;
 use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
@@ -17,13 +17,10 @@ use keepup_results::{CompareSummary, Stored, StoredResult, rfc3339};
 use super::crawl::{Bounds, crawl};
 use super::entry;
 use super::stand::{Stand, unreadable};
-use crate::http::event_card;
+use crate::event_card::event_card;
 
 /// A list so old is looked up again.
 const LIST_NS_MAX: u64 = 1_000_000_000;
-
-/// A larger event is not read into memory for somebody who looks, bytes.
-const EVENT_BYTES_MAX: usize = 256 << 20;
 
 /// The shelf.
 pub(super) struct Directories {
@@ -142,7 +139,7 @@ impl Shelf for Directories {
         let mut take = |event: Event<'_>| {
             let card = event_card(&info, event.sequence, event.timestamp_ns);
             found = Some(
-                (event.payload.len() <= EVENT_BYTES_MAX)
+                (event.payload.len() as u64 <= EVENT_BYTES_MAX)
                     .then(|| EventCopy::new(card, event.payload.to_vec())),
             );
             ControlFlow::Break(())
