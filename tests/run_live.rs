@@ -127,3 +127,30 @@ fn what_is_refused_changes_nothing() {
     let page = keepup(here, &["ctl", "--to", &controlled.url, "status"]);
     assert!(page.code() == 0 && page.stdout.contains("possible now: configure"), "{page:#?}");
 }
+
+#[test]
+fn who_has_an_answer_finds_it_in_the_status() {
+    let directory = directory();
+    let here = directory.path();
+    let volume = here.join("disk");
+    std::fs::create_dir(&volume).unwrap();
+    let controlled = Controlled::start(here, &volume);
+    let revision = |mut response: ureq::http::Response<ureq::Body>| {
+        let status: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+        status["revision"].as_u64().unwrap()
+    };
+    let ask = || {
+        // One connection that stays open: the question after the answer is there as early as it can be.
+        let agent = ureq::Agent::new_with_defaults();
+        for _ in 0..1000 {
+            let order = agent.post(format!("{}/api/v1/run/configure", controlled.url));
+            let order = order.header("Authorization", format!("Bearer {TOKEN}"));
+            let order = order.header("Content-Type", "application/json");
+            let answered = revision(order.send(r#"{"settings": {}}"#).unwrap());
+            let seen = revision(agent.get(format!("{}/api/v1/run", controlled.url)).call().unwrap());
+            assert!(seen >= answered, "revision {answered} was answered, then {seen} seen");
+        }
+    };
+    // So many that run control is interrupted between what it does.
+    std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(ask))));
+}

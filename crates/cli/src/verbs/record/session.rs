@@ -95,6 +95,8 @@ impl Session {
                 if let Some(asked) = live.orders().next(LOOK_EVERY) {
                     let outcome = self.control.order(&asked.order);
                     self.follow();
+                    // Whoever has the answer and looks finds what it says, or later.
+                    self.show();
                     asked.answer(outcome.map(|()| self.control.status()));
                 }
             }
