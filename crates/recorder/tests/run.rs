@@ -118,7 +118,7 @@ fn a_run_from_settings_to_a_sealed_recording_and_the_next_one() {
 #[test]
 fn whoever_comes_before_the_start_waits_at_the_door() {
     let volume = tempfile::tempdir().unwrap();
-    let hello_timeout = Duration::from_millis(100);
+    let hello_timeout = Duration::from_millis(250);
     let mut control = control(&[volume.path()], move |config| config.hello_timeout = hello_timeout);
     order(&mut control, RunCommand::Configure).unwrap();
     order(&mut control, RunCommand::Arm).unwrap();
