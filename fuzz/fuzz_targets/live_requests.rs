@@ -28,9 +28,17 @@ fuzz_target!(|data: &[u8]| {
         sequence: 0,
         timestamp_ns: 0,
     };
-    let copy = EventCopy::new(card, payload.to_vec());
-    let (head, sent) = copy.told(Some(u64::from(preview).max(1)), None);
+    let most = u64::from(preview).max(1);
+    let elements = card.shape.iter().try_fold(1u64, |product, &n| product.checked_mul(n));
+    let (head, sent) = EventCopy::new(card, payload.to_vec()).told(Some(most), None);
     let head: serde_json::Value = serde_json::from_str(&head).unwrap();
+    if head["whole_shape"].is_null() {
+        assert_eq!(sent, payload);
+        return;
+    }
+    let thinned: Vec<u64> = serde_json::from_value(head["shape"].clone()).unwrap();
+    assert!((1..=2).contains(&thinned.len()) && thinned.iter().all(|&n| (1..=most).contains(&n)));
+    let element_bytes = payload.len() as u64 / elements.unwrap();
+    assert_eq!(sent.len() as u64, element_bytes * thinned.iter().product::<u64>());
     assert!(sent.len() <= payload.len());
-    assert!(head["whole_shape"].is_null() || sent.len() < payload.len() || payload.is_empty());
 });

@@ -60,7 +60,7 @@ export class Picture {
     const range = rows > 1 ? this.image(values, rows, shape[shape.length - 1]) : this.wave(values, isArray);
     this.canvas.hidden = false;
     this.controls.hidden = rows === 1 && !isArray;
-    const from = head.whole_shape && head.whole_shape.join() !== head.shape.join() ? `, thinned from ${head.whole_shape.join(' × ')}` : '';
+    const from = payload.byteLength < head.bytes ? `, thinned from ${head.whole_shape.join(' × ')}` : '';
     this.note.textContent = `${title}${from}, ${range}${more}`;
   }
 

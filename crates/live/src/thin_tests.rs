@@ -28,6 +28,8 @@ fn a_long_waveform_and_a_stack_of_images() {
     assert_eq!((shape, thinned), (vec![4], vec![0, 3, 6, 9]));
     let (shape, thinned) = thin(&card("u8", &[2, 1, 2]), &[1, 2, 3, 4], 8).unwrap();
     assert_eq!((shape, thinned), (vec![1, 2], vec![1, 2]), "the first of a stack");
+    let (shape, thinned) = thin(&card("u8", &[1, 2, 2]), &[1, 2, 3, 4], 8).unwrap();
+    assert_eq!((shape, thinned), (vec![2, 2], vec![1, 2, 3, 4]), "a stack of one is an image");
 }
 
 #[test]
