@@ -72,14 +72,22 @@ impl Program {
     /// # Panics
     /// When it ends, or takes too long, without such a line.
     pub fn line(&mut self, start: &str) -> String {
+        self.line_that(|line| line.starts_with(start), start)[start.len()..].to_owned()
+    }
+
+    /// The first line on stderr that `fits`.
+    ///
+    /// # Panics
+    /// When it ends, or takes too long, without such a line; `wanted` is named then.
+    pub fn line_that(&mut self, fits: impl Fn(&str) -> bool, wanted: &str) -> String {
         let deadline = Instant::now() + LIMIT;
         loop {
-            if let Some(rest) = self.heard.iter().find_map(|line| line.strip_prefix(start)) {
-                return rest.to_owned();
+            if let Some(line) = self.heard.iter().find(|line| fits(line)) {
+                return line.clone();
             }
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.heard.push(line),
-                Err(e) => panic!("no line {start:?} ({e}); heard {:#?}", self.heard),
+                Err(e) => panic!("no line {wanted:?} ({e}); heard {:#?}", self.heard),
             }
         }
     }

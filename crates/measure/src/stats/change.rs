@@ -4,20 +4,30 @@
 //! the recovery from it weigh the same. Three things make it fit for disks. A deviation is clipped, so that a
 //! stall of one sample is not a change of level. The level is a median of what came before the doubt began.
 //! And the sum must go further where values scatter more or hang together: otherwise it would give false
-//! alarms on a noisy machine.
+//! alarms on a noisy machine. A great fall would then be told late as well, so it has a sum of its own, which
+//! lets more scatter pass and counts more of a deviation.
 
 use std::collections::VecDeque;
 
 use super::{mad, median};
 
-/// Deviations below this never add up: half of a drop of 26 % (natural logarithm).
-const SLACK: f64 = 0.15;
-/// What one value can count at most: three stalls in a row are a change, two are not.
-const CLIP: f64 = 0.5;
-/// The least that a sum must reach: a drop of 30 % (0.357) gets there with the fifth value.
-const SUM_MIN: f64 = 1.0;
-/// A sum with the drift -[`SLACK`] and the variance v per value, in the long run, ever reaches h with the
-/// probability exp(-2 h SLACK / v) (Siegmund, Sequential Analysis, 1985); this is 2 h SLACK / v: one
+/// What a pair of sums looks for. Deviations are natural logarithms.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    /// Deviations below this never add up.
+    slack: f64,
+    /// What one value can count at most: three stalls in a row are a change, two are not.
+    clip: f64,
+    /// The least that a sum must reach.
+    sum_min: f64,
+}
+
+/// Half of a drop of 26 % never adds up; a drop of 30 % (0.357) is a change with the fifth value.
+const FINE: Scale = Scale { slack: 0.15, clip: 0.5, sum_min: 1.0 };
+/// Half of a drop to a quarter never adds up; a drop to a tenth (2.303) is a change with the third value.
+const COARSE: Scale = Scale { slack: 0.693, clip: 2.303, sum_min: 3.3 };
+/// A sum with the drift -[`Scale::slack`] and the variance v per value, in the long run, ever reaches h with
+/// the probability exp(-2 h slack / v) (Siegmund, Sequential Analysis, 1985); this is 2 h slack / v: one
 /// in 160,000.
 const CERTAINTY: f64 = 12.0;
 /// Values that make a first level, and a later one.
@@ -56,8 +66,8 @@ pub struct ChangeDetector {
     level: VecDeque<f64>,
     /// Logarithms of what came since a sum left zero.
     doubtful: VecDeque<f64>,
-    down: Sum,
-    up: Sum,
+    fine: Sums,
+    coarse: Sums,
     /// Whether a level was known before this one.
     is_later: bool,
     /// Variance in the long run, of the last level that was known well enough.
@@ -79,6 +89,30 @@ impl Sum {
     }
 }
 
+/// Sums in both directions, on one scale.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    down: Sum,
+    up: Sum,
+}
+
+impl Sums {
+    /// Adds a deviation from a level that is known with the standard error `error`. How many values ago a
+    /// change began, when this one completes it; 0 otherwise.
+    fn add(&mut self, deviation: f64, scale: Scale, error: f64, variance: f64) -> usize {
+        let deviation = deviation.clamp(-scale.clip, scale.clip);
+        self.down.add(-deviation, scale.slack + error);
+        self.up.add(deviation, scale.slack + error);
+        let sum = if self.down.value > self.up.value { self.down } else { self.up };
+        let enough = (CERTAINTY * variance / (2.0 * scale.slack)).max(scale.sum_min);
+        if sum.value < enough { 0 } else { sum.length }
+    }
+
+    fn are_zero(&self) -> bool {
+        self.down.length.max(self.up.length) == 0
+    }
+}
+
 impl ChangeDetector {
     /// The next value; the change that it completes, if it does. What is not positive counts as next to
     /// nothing.
@@ -91,24 +125,22 @@ impl ChangeDetector {
             return None;
         }
         let centre = median(self.level.make_contiguous())?;
-        let deviation = (value - centre).clamp(-CLIP, CLIP);
         // A level that is known of few values may itself be off by its standard error.
-        let slack = SLACK + (self.variance / self.level.len() as f64).sqrt();
-        self.down.add(-deviation, slack);
-        self.up.add(deviation, slack);
+        let error = (self.variance / self.level.len() as f64).sqrt();
+        let fine = self.fine.add(value - centre, FINE, error, self.variance);
+        let coarse = self.coarse.add(value - centre, COARSE, error, self.variance);
         self.doubtful.push_back(value);
-        let sum = if self.down.value > self.up.value { self.down } else { self.up };
-        if sum.length == 0 {
+        if self.fine.are_zero() && self.coarse.are_zero() {
             while let Some(value) = self.doubtful.pop_front() {
                 self.keep(value);
             }
             return None;
         }
-        if sum.value < (CERTAINTY * self.variance / (2.0 * SLACK)).max(SUM_MIN) {
+        let since = fine.max(coarse).min(self.doubtful.len());
+        if since == 0 {
             self.forget();
             return None;
         }
-        let since = sum.length.min(self.doubtful.len());
         let new = self.doubtful.split_off(self.doubtful.len() - since);
         let after = median(&new.iter().copied().collect::<Vec<_>>())?;
         *self =

@@ -116,6 +116,26 @@ fn a_noisy_machine_gives_no_alarms_but_is_watched_with_more_patience() {
     assert!(seen >= 190, "{seen} of {runs}");
 }
 
+#[test]
+fn a_great_fall_is_told_within_10_seconds_however_restless_the_level() {
+    for (sigma, correlation) in [(0.3, 0.5), (0.45, 0.5)] {
+        let noise = Noise { sigma, correlation, stalls: 0.02 };
+        let steady = (0..RUNS).filter(|seed| changes(&simulate(*seed, noise, |_| 1.0)).is_empty()).count();
+        assert!(steady as u64 > RUNS * 9 / 10, "{noise:?}: alarms in {} runs", RUNS - steady as u64);
+        for cliff in [12, 25, 150, 280] {
+            let delay = |seed| {
+                let level = |second| if second < cliff { 1.0 } else { 0.02 };
+                let found = changes(&simulate(seed, noise, level));
+                found.iter().find(|c| c.noticed >= cliff).map_or(u64::MAX, |c| c.noticed + 1 - cliff)
+            };
+            let mut delays: Vec<u64> = (0..CLIFFS).map(delay).collect();
+            delays.sort_unstable();
+            let (half, most) = (delays[delays.len() / 2], delays[delays.len() * 95 / 100]);
+            assert!(half <= 4 && most <= 10, "{noise:?} at {cliff}: half in {half} s, 95 % in {most} s");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_values_are_survived_and_told_in_order(values in prop::collection::vec(any::<f64>(), 0..400)) {

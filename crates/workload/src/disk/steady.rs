@@ -74,15 +74,15 @@ pub fn room(volumes: &[Checked], file_bytes: u64) -> u64 {
 
 /// A change in a sentence, for people.
 pub fn sentence(change: &SteadyChange) -> String {
-    let gb = |rate: f64| rate / 1e9;
+    let mb = |rate: f64| rate / 1e6;
     let verb = if change.is_drop() { "fell" } else { "rose" };
     let causes: Vec<&str> = change.causes.iter().map(|cause| cause.seen.as_str()).collect();
     format!(
-        "at {:.0} s, after {:.1} GB, the rate {verb} from {:.2} to {:.2} GB/s: {}",
+        "at {:.0} s, after {:.1} GB, the rate {verb} from {:.0} to {:.0} MB/s: {}",
         change.at_seconds,
         change.at_bytes as f64 / 1e9,
-        gb(change.before_bytes_per_second),
-        gb(change.after_bytes_per_second),
+        mb(change.before_bytes_per_second),
+        mb(change.after_bytes_per_second),
         if causes.is_empty() { "no cause was seen".to_owned() } else { causes.join("; ") }
     )
 }

@@ -102,10 +102,10 @@ fn a_change_is_told_in_a_sentence() {
         after_bytes_per_second: 0.98e9,
         causes: Vec::new(),
     };
-    let told = "at 340 s, after 512.3 GB, the rate fell from 1.52 to 0.98 GB/s: no cause was seen";
+    let told = "at 340 s, after 512.3 GB, the rate fell from 1520 to 980 MB/s: no cause was seen";
     assert_eq!(sentence(&change), told);
     for seen in ["one", "two"] {
         change.causes.push(SteadyCause { kind: SteadyCauseKind::Steal, seen: seen.into() });
     }
-    assert!(sentence(&change).ends_with("GB/s: one; two"));
+    assert!(sentence(&change).ends_with("MB/s: one; two"));
 }
