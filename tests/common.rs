@@ -114,6 +114,15 @@ pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
     whole.fold((0, 0), |sum, message| (sum.0 + 1, sum.1 + message.data.len() as u64))
 }
 
+/// Waits until something is so, for as long as a test may take.
+pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Somebody else takes all the room there is on `disk`, and what is given back, for so long.
 pub(crate) fn crowd_out(disk: &Path, time: Duration) {
     let mut others = std::fs::File::create(disk.join("others")).unwrap();

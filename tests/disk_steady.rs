@@ -9,12 +9,12 @@ use crate::common::{directory, directory_alone, json, keepup, start};
 
 const MIB: u64 = 1 << 20;
 
-/// Whether two requests of 1 MiB every 40 ms, which are 52 MB/s at most, can be as fast, in bytes per second.
+/// Whether a rate can be that of two requests of 1 MiB every 40 ms: 52 MB/s at most. Bytes per second.
 fn slow(rate: f64) -> bool {
     rate < 55e6
 }
 
-/// The rate after a change of level, of what people are told of it, in bytes per second; infinite without one.
+/// The rate after a change of level that people are told, in bytes per second; infinite without one.
 fn told_after(line: &str) -> f64 {
     let rate = line.split_once(" to ").and_then(|(_, rest)| rest.split_once(" MB/s"));
     rate.and_then(|(rate, _)| rate.parse::<f64>().ok()).unwrap_or(f64::INFINITY) * 1e6

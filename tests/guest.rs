@@ -120,14 +120,14 @@ fn registers<'a>(part: &impl Fn(&str) -> &'a str) {
 fn what_goes_wrong_in_a_guest_is_seen_outside() {
     let Some(store) = available("what_goes_wrong_in_a_guest_is_seen_outside") else { return };
     let _place = directory();
-    let guest = Guest::new(&store, Machine::Pc).limit(Duration::from_secs(30));
+    let guest = Guest::new(&store, Machine::Pc).limit(Duration::from_secs(60));
     let failed =
         guest.run("echo before; part bad sh -c 'printf half; exit 3'; echo why >&2; exit 7").unwrap();
     assert_eq!((failed.status, failed.stdout.as_str()), (7, "before\n"), "{failed:#?}");
     assert_eq!((failed.part("bad").status, failed.part("bad").stdout.as_str()), (3, "half"));
     assert!(failed.console.contains("why\n"), "{failed:#?}");
     let hung = guest.run("echo before; part endless sh -c 'echo within; sleep 1000'").unwrap_err();
-    for text in ["ended at its limit of 30 s", "before\n", "begin endless\nwithin\n"] {
+    for text in ["ended at its limit of 60 s", "before\n", "begin endless\nwithin\n"] {
         assert!(hung.contains(text), "{hung}");
     }
     let gone = guest.run("echo before; poweroff -f; sleep 1000").unwrap_err();

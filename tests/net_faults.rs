@@ -11,8 +11,8 @@ use crate::net::{across, command, done, net, serve, wired};
 
 /// A fault is told within this time.
 const SOON: Duration = Duration::from_secs(5);
-/// Starting and ending a program takes some time too.
-const SLACK: Duration = Duration::from_secs(2);
+/// Starting and ending a program takes some time too, and on a busy machine more; the run has 60 s.
+const SLACK: Duration = Duration::from_secs(20);
 
 /// It ended as what this environment cannot do, soon after `since`, with the first end's figures.
 fn told(run: &Run, since: Instant, words: &str) -> Value {
@@ -30,9 +30,10 @@ fn a_server_that_dies_or_stands_still() {
         [("KILL", "has gone", "tcp"), ("STOP", "nothing was heard", "tcp"), ("KILL", "has gone", "udp")]
     {
         let place = directory();
-        let (server, address) = serve(place.path(), "127.0.0.1:0");
+        let (mut server, address) = serve(place.path(), "127.0.0.1:0");
         let client =
             start(place.path(), &command(kind, &[&address], &["--time", "60 s", "--rate", "5 MB/s"]));
+        server.line("127.0.0.1:");
         std::thread::sleep(Duration::from_millis(1500));
         server.signal(signal);
         let since = Instant::now();
@@ -51,7 +52,7 @@ fn a_client_that_dies_leaves_the_server_to_others() {
     let place = directory();
     let (mut server, address) = serve(place.path(), "127.0.0.1:0");
     let client = start(place.path(), &command("tcp", &[&address], &["--time", "60 s"]));
-    std::thread::sleep(Duration::from_millis(700));
+    server.line("127.0.0.1:");
     client.signal("KILL");
     client.wait();
     let port = client_line(&mut server);
@@ -81,8 +82,9 @@ fn a_link_that_is_cut() {
 #[test]
 fn the_user_stops_it_and_has_what_was_measured() {
     let place = directory();
-    let (_server, address) = serve(place.path(), "127.0.0.1:0");
+    let (mut server, address) = serve(place.path(), "127.0.0.1:0");
     let client = start(place.path(), &command("udp", &[&address], &["--time", "60 s", "--rate", "5 MB/s"]));
+    server.line("127.0.0.1:");
     std::thread::sleep(Duration::from_millis(1500));
     client.signal("INT");
     let run = client.wait();

@@ -1,8 +1,8 @@
 //! Recording, draining, reading back: three programs, three ledgers, one truth.
-use std::time::Duration;
 
 use crate::common::{
-    count, directory, events, json, keepup, mcap_messages, recorded, recorder, segments, start, verified,
+    count, directory, events, json, keepup, mcap_messages, recorded, recorder, segments, start, until,
+    verified,
 };
 
 const SONAR: &str = r#"
@@ -47,7 +47,8 @@ fn three_ledgers_agree_to_the_event() {
     let mut sink = start(here, &sink);
     let tape = format!("tcp://{}", sink.address());
     let drain = start(here, &["drain", "disk/run", "--follow", "--rate", "60 MB/s", "--to", &tape, "--json"]);
-    let source = keepup(here, &["source", "csl", "--to", &to, "--duration", "3s", "--json"]);
+    let source =
+        keepup(here, &["source", "csl", "--to", &to, "--duration", "3s", "--buffer", "512 MiB", "--json"]);
     assert_eq!(source.code(), 0, "{source:#?}");
     let sent = count(&json(&source)["sent"]);
     assert!(sent.0 > 800, "about 915 events are due in 3 s, {} were sent", sent.0);
@@ -109,7 +110,7 @@ fn a_polite_end_loses_nothing_that_was_received() {
     let mut record = recorder(here, &["disk"], &[]);
     let to = record.address().to_string();
     let source = start(here, &["source", "csl", "--to", &to, "--duration", "60s", "--json"]);
-    std::thread::sleep(Duration::from_millis(1500));
+    until("the first segment is full", || segments(&here.join("disk/run")).len() > 2);
     record.signal("TERM");
     let record = record.wait();
     let report = json(&record);
@@ -127,7 +128,8 @@ fn a_kill_costs_nothing_that_was_acknowledged() {
     let mut record = recorder(here, &["disk"], &[]);
     let to = record.address().to_string();
     let source = start(here, &["source", "csl", "--to", &to, "--duration", "60s", "--json"]);
-    std::thread::sleep(Duration::from_millis(2500));
+    // 32 MiB each: with the third or its successor made ready, more than one was acknowledged.
+    until("four segments are there", || segments(&here.join("disk/run")).len() > 3);
     record.signal("KILL");
     drop(record.wait());
     let source = source.wait();
@@ -180,7 +182,12 @@ fn the_printed_cpu_is_what_the_kernel_counted() {
     let run = recorder.wait();
     let printed_s = json(&run)["cpu_seconds"].as_f64().unwrap();
     let counted_s = run.cpu_ns as f64 / 1e9;
-    assert!((printed_s / counted_s - 1.0).abs() < 0.05, "{printed_s} s printed, {counted_s} s by wait4");
+    // What it prints cannot have the time that giving back its memory takes.
+    let left_s = counted_s - printed_s;
+    assert!(
+        left_s >= 0.0 && left_s < 0.05 * counted_s + 0.05,
+        "{printed_s} s printed, {counted_s} s by wait4"
+    );
 }
 
 #[test]

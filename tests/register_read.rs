@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{directory, json, keepup};
+use crate::common::{directory, directory_alone, json, keepup};
 use crate::register::serve;
 
 fn read(here: &Path, verb: &str, target: &str, more: &[&str]) -> Value {
@@ -66,7 +66,7 @@ fn memory_by_all_its_ways() {
 
 #[test]
 fn a_board_by_packets_and_by_blocks() {
-    let place = directory();
+    let place = directory_alone();
     let (_board, address) = serve(place.path(), &[]);
     let target = format!("ipbus://{address}");
     let found = read(place.path(), "compare", &target, &["--time", "10 s"]);

@@ -4,7 +4,7 @@ use std::path::Path;
 use keepup_testkit::program::Program;
 use serde_json::{Value, json};
 
-use crate::common::{count, directory, json as printed, keepup, start, verified};
+use crate::common::{count, directory, directory_alone, json as printed, keepup, start, verified};
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -130,7 +130,7 @@ fn what_is_refused_changes_nothing() {
 
 #[test]
 fn who_has_an_answer_finds_it_in_the_status() {
-    let directory = directory();
+    let directory = directory_alone();
     let here = directory.path();
     let volume = here.join("disk");
     std::fs::create_dir(&volume).unwrap();

@@ -1,11 +1,12 @@
 //! `keepup trial`: what was sent is what was recorded, verified and read back; what was lost is told.
+use std::path::Path;
 use std::time::Duration;
 
 use keepup_results::{LedgerSummary, RecordPlacement, RecordRun, RecordSummary};
 use keepup_testkit::Run;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 
-use crate::common::{Place, crowd_out, directory, directory_alone, json, keepup, start};
+use crate::common::{Place, crowd_out, directory, directory_alone, json, keepup, segments, start, until};
 
 /// Small files, little memory.
 const SMALL: [&str; 4] = ["--pool", "64 MiB", "--segment", "32 MiB"];
@@ -34,6 +35,12 @@ fn balanced(ledger: &LedgerSummary) {
     assert_eq!(due, ledger.durable.events + ledger.lost.events, "{ledger:#?}");
     let by_cause: u64 = ledger.lost_by_cause.values().map(|count| count.events).sum();
     assert_eq!(by_cause, ledger.lost.events, "{ledger:#?}");
+}
+
+/// Whether a recording on `volume` has its first segment.
+fn has_segments(volume: &Path) -> bool {
+    let mut parts = std::fs::read_dir(volume).unwrap().map(|entry| entry.unwrap().path());
+    parts.any(|part| part.is_dir() && !segments(&part).is_empty())
 }
 
 fn is_empty(place: &Place, volume: &str) -> bool {
@@ -159,8 +166,8 @@ fn a_disk_that_fills_up_breaks_off_and_is_left_as_it_was() {
     };
     let arguments = ["trial", "csl", "--rate", "30 MB/s", "--time", "4s", "--volume", "disk"];
     let program = start(place.path(), &[&arguments[..], &["--json"], &SMALL].concat());
-    std::thread::sleep(Duration::from_millis(700));
-    crowd_out(disk.path(), Duration::from_secs(3));
+    until("it records", || has_segments(disk.path()));
+    crowd_out(disk.path(), Duration::from_secs(5));
     let run = program.wait();
     assert_eq!(run.code(), 1, "{run:#?}");
     let one = &summary(&run).runs[0];
@@ -175,8 +182,8 @@ fn an_interruption_keeps_the_run() {
     let place = directory_alone();
     volumes(&place, &["disk"]);
     let arguments = ["trial", "csl", "--rate", "5 MB/s", "--time", "2m", "--volume", "disk", "--json"];
-    let mut program = start(place.path(), &[&arguments[..], &SMALL].concat());
-    program.line("trial of csl");
+    let program = start(place.path(), &[&arguments[..], &SMALL].concat());
+    until("it records", || has_segments(&place.path().join("disk")));
     std::thread::sleep(Duration::from_millis(1500));
     program.signal("INT");
     let run = program.wait();

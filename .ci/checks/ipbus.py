@@ -55,12 +55,14 @@ def main(keepup):
             table = "file://" + sys.argv[2]
             for seed in range(3):
                 device = uhal.getDevice("target", f"ipbusudp-2.0://{address}", table)
+                # Milliseconds. A target that is not let onto a core for a while has lost nothing.
+                device.setTimeoutPeriod(60_000)
                 exercise(device.getClient(), seed)
             assert refused(device.getClient(), 0x8000), "a bus error passed unnoticed"
             assert refused(device.getClient(), 0x80000001), "a read beyond memory passed unnoticed"
         finally:
             target.send_signal(signal.SIGTERM)
-        account, _ = target.communicate(timeout=10)
+        account, _ = target.communicate(timeout=60)
         counted = dict(re.findall(r"(.+?) {2,}(\d+)", account))
         assert counted["datagrams that are no packet"] == "0", account
         assert counted["transactions failed"] == "2", account

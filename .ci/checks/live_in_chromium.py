@@ -6,6 +6,7 @@ subscriber of the book.
 
 usage: live_in_chromium.py CHROMIUM KEEPUP PICTURES SCRATCH BOOK
 """
+import errno
 import json
 import os
 import pathlib
@@ -58,7 +59,7 @@ class Recorder:
 
 
 def detector(keepup, address, seconds):
-    return subprocess.Popen([keepup, "source", "csl-old", "--to", address, "--duration", f"{seconds}s"],
+    return subprocess.Popen([keepup, "source", "csl-old", "--to", address, "--duration", f"{seconds}s", "--buffer", "1 GB"],
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -147,6 +148,17 @@ def subscribe(recorder, book):
     print(f"the book's subscriber: {lines[-1]}")
 
 
+def fill(volume):
+    """Takes the room that is left but for a MiB, however much the recorder takes meanwhile."""
+    with (volume / "ballast").open("wb") as ballast:
+        while (left := (room := os.statvfs(volume)).f_bavail * room.f_frsize - (1 << 20)) > 0:
+            try:
+                os.posix_fallocate(ballast.fileno(), 0, os.fstat(ballast.fileno()).st_size + left)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+
+
 def a_volume_fails(page, recorder, pictures, source):
     """The small volume is full after some seconds; the page says so while the other one goes on."""
     page.wait_for_selector("#warnings:not([hidden]) >> text=takes no data any more", timeout=120_000)
@@ -162,7 +174,7 @@ def a_volume_fails(page, recorder, pictures, source):
     holds(page, "[...document.querySelectorAll('#shelf summary')].length > 0")
     page.locator("#shelf summary", has_text="streams and volumes").first.click()
     page.get_by_text("look at its events").first.click()
-    page.locator(".look canvas.picture").wait_for(timeout=20_000)
+    page.locator(".look canvas.picture").wait_for(timeout=60_000)
     look(page, pictures, "opened")
 
 
@@ -222,9 +234,7 @@ def main():
             metrics(recorder)
             subscribe(recorder, book)
             # What is left on the small volume goes while it is watched.
-            room = os.statvfs(scratch / "small")
-            with (scratch / "small" / "ballast").open("wb") as ballast:
-                os.posix_fallocate(ballast.fileno(), 0, max(1, room.f_bavail * room.f_frsize - (1 << 20)))
+            fill(scratch / "small")
             a_volume_fails(page, recorder, pictures, source)
             assert not messages, messages
             assert "quartz <b>bold</b>" in page.eval_on_selector("#settings input[name=value]", "(input) => input.value")

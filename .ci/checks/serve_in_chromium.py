@@ -117,11 +117,11 @@ def events_of_a_stream(page, pictures):
     page.get_by_text("look at its events").first.click()
     place = page.locator(".look")
     number, picture = place.locator("input[type=number]"), place.locator("canvas.picture")
-    picture.wait_for(timeout=10_000)
+    picture.wait_for(timeout=60_000)
     first, last = int(number.get_attribute("min")), int(number.get_attribute("max"))
 
     def shows(event):
-        place.get_by_text(re.compile(f"^event {event:,} of 20")).wait_for(timeout=10_000)
+        place.get_by_text(re.compile(f"^event {event:,} of 20")).wait_for(timeout=60_000)
         assert int(number.input_value()) == event
 
     shows(first)
@@ -157,13 +157,13 @@ def main():
             charts = reports(context, base, page, entries[:12])
             compared(context, page, entries)
             page.locator("#shelf .body > div:last-child details summary").first.click()
-            page.locator("#shelf .body details[open] table tbody tr").first.wait_for(timeout=10_000)
+            page.locator("#shelf .body details[open] table tbody tr").first.wait_for(timeout=60_000)
             events_of_a_stream(page, pictures)
             page.locator("#shelf .body").screenshot(path=pictures / "shelf-recording.png")
             browser.close()
     finally:
         server.terminate()
-    assert server.wait(timeout=20) == 0
+    assert server.wait(timeout=60) == 0
     print(f"{len(entries)} results, {len(recordings)} recordings, {charts} charts in reports that may ask nothing")
 
 

@@ -8,13 +8,13 @@ round_trip() {
         --json >"$scratch/record.json" 2>"$scratch/record.log" &
     recorder=$!
     trap 'kill "$recorder" 2>/dev/null || true' EXIT
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         address="$(grep -oE '127\.0\.0\.1:[0-9]+' "$scratch/record.log" | head -n 1 || true)"
         [ -n "$address" ] && break
         sleep 0.1
     done
     [ -n "$address" ] || { cat "$scratch/record.log"; return 1; }
-    timeout 60 "$keepup" source csl --to "$address" --duration 3s --json >"$scratch/source.json"
+    timeout 60 "$keepup" source csl --to "$address" --duration 3s --buffer '1 GB' --json >"$scratch/source.json"
     wait "$recorder"
     trap - EXIT
     timeout 120 "$keepup" verify "$scratch/disk/trip" --json >"$scratch/verify.json"
@@ -83,7 +83,7 @@ fuzz_short() { # SCRATCH TARGET
     mkdir -p "$corpus" "$1/fuzz/tmp"
     [ ! -d "fuzz/seeds/$2" ] || cp -r "fuzz/seeds/$2/." "$corpus"
     # The same seed each time: what fails here fails again elsewhere.
-    TMPDIR="$1/fuzz/tmp" "$binary" "$corpus" -seed=1 -max_total_time=10 -timeout=10 -rss_limit_mb=2048 \
+    TMPDIR="$1/fuzz/tmp" "$binary" "$corpus" -seed=1 -max_total_time=10 -timeout=60 -rss_limit_mb=2048 \
         -artifact_prefix="$1/fuzz/" >"$1/fuzz/$2.log" 2>&1 ||
         { tail -n 40 "$1/fuzz/$2.log"; return 1; }
     rm -rf "$1/fuzz/tmp"

@@ -27,7 +27,11 @@ function build() {
 
 const COMMANDS = [['configure', 'Configure', ''], ['arm', 'Arm', ''], ['start', 'Start', 'main'], ['stop', 'Stop', 'stop'], ['reset', 'Reset', '']];
 
+// Made anew only when they change: one that is replaced while it is pressed is never clicked.
 function buttons() {
+  const said = JSON.stringify([status.controlled, status.commands]);
+  if (section('run-buttons').dataset.said === said) return;
+  section('run-buttons').dataset.said = said;
   const shown = COMMANDS.filter(([name]) => status.controlled || name === 'stop');
   section('run-buttons').replaceChildren(...shown.map(([name, text, className]) => h('button', {
     type: 'button', id: `do-${name}`, className, disabled: !status.commands.includes(name), onclick: () => command(name),

@@ -98,9 +98,18 @@ function choose(id) {
 function worst(streams, troubles) {
   const told = { 3: (at) => `${count(streams.missing[at])} missing`, 2: (at) => (streams.connected[at] ? 'silent' : 'not connected'), 1: () => 'slow', 0: () => '' };
   const first = order.slice(0, cards.length > 8 ? 6 : cards.length);
-  section('worst').replaceChildren(...first.map((at) => h('button', {
-    type: 'button', className: 'small', ariaPressed: String(cards[at].id === chosen), onclick: () => choose(cards[at].id),
-  }, `${cards[at].id} ${cards[at].name}${troubles[at] ? `: ${told[troubles[at]](at)}` : ''}`)));
+  const place = section('worst');
+  // A button is replaced only by one of another stream: else it might go while it is pressed.
+  const shown = first.map((at) => cards[at].id).join();
+  if (place.dataset.shown !== shown) {
+    place.dataset.shown = shown;
+    place.replaceChildren(...first.map((at) => h('button', { type: 'button', className: 'small', onclick: () => choose(cards[at].id) })));
+  }
+  first.forEach((at, n) => {
+    const button = place.children[n];
+    button.ariaPressed = String(cards[at].id === chosen);
+    button.textContent = `${cards[at].id} ${cards[at].name}${troubles[at] ? `: ${told[troubles[at]](at)}` : ''}`;
+  });
 }
 
 function detail(anew = false) {

@@ -134,7 +134,11 @@ impl Keeper {
                         blocks,
                     })
                 }),
-                ToKeeper::Finish { index, data_bytes, events } => self.finish(index, data_bytes, &events),
+                ToKeeper::Finish { index, data_bytes, events } => {
+                    self.finish(index, data_bytes, &events);
+                    // On a slow disk messages never end: what is to go must not wait for a pause.
+                    self.retain();
+                }
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
                 ToKeeper::Gap(gap) => self.note(|_| Some(JournalRecord::Gap(gap))),
                 ToKeeper::Rotation(rotation) => {
@@ -296,7 +300,19 @@ impl Keeper {
         self.answer(FromKeeper::Finished { index, result });
     }
 
+    /// Whether a removed segment still has bytes.
+    fn is_removing(&self) -> bool {
+        let retention = self.place.as_ref().and_then(|place| place.retention.as_ref());
+        retention.is_some_and(Retention::is_busy)
+    }
+
+    /// Leaves behind what is to be kept and no more, and the account of it.
     fn close(&mut self) {
+        self.flush();
+        self.retain();
+        while self.is_removing() {
+            self.retain();
+        }
         if let Some(Conclusion { clean, reason, streams }) = self.conclusion.take() {
             let streams = streams.iter().map(|&(id, received, durable)| StreamEnd { id, received, durable });
             let end = JournalRecord::End { clean, reason, streams: streams.collect() };

@@ -47,7 +47,7 @@ impl Cable {
     /// What the system said.
     pub fn shape(&self, end: usize, megabits: u32) -> Result<(), String> {
         let rate = format!("{megabits}mbit");
-        let shape = ["tbf", "rate", &rate, "burst", "64kb", "limit", "256kb"];
+        let shape = ["tbf", "rate", &rate, "burst", "64kb", "limit", "768kb"];
         self.inside(end, "tc", &[&["qdisc", "replace", "dev", "cable", "root"], &shape[..]].concat())
     }
 

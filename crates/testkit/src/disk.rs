@@ -8,10 +8,10 @@ mod mischief;
 mod server;
 mod tree;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::mount::{UnmountFlags, unmount};
@@ -19,6 +19,8 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 
 /// Tells the child where to serve.
 const WHERE: &str = "KEEPUP_TEST_DISK";
+/// What the server says when it has obeyed an order, at the end of a line.
+const OBEYED: &str = "obeyed\n";
 /// Mounting takes milliseconds.
 const MOUNT_LIMIT: Duration = Duration::from_secs(20);
 
@@ -28,6 +30,7 @@ pub struct FaultyDisk {
     path: PathBuf,
     server: Child,
     orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
 }
 
 impl FaultyDisk {
@@ -47,12 +50,13 @@ impl FaultyDisk {
             .args([test, "--exact", "--ignored", "--nocapture"])
             .env(WHERE, path)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|e| e.to_string())?;
         let orders = server.stdin.take().ok_or("no way to give orders")?;
-        let mut disk = Self { path: path.into(), server, orders };
+        let answers = BufReader::new(server.stdout.take().ok_or("no way to hear answers")?);
+        let mut disk = Self { path: path.into(), server, orders, answers };
         let deadline = Instant::now() + MOUNT_LIMIT;
         while device(path)? == outside {
             let ended = disk.server.try_wait().map_err(|e| e.to_string())?.is_some();
@@ -76,7 +80,7 @@ impl FaultyDisk {
     /// # Errors
     /// When the server has ended.
     pub fn slow_down(&mut self, pause: Duration) -> std::io::Result<()> {
-        writeln!(self.orders, "delay {}", pause.as_millis())
+        self.order(&format!("delay {}", pause.as_millis()))
     }
 
     /// Answers writes with EIO from now on.
@@ -84,7 +88,7 @@ impl FaultyDisk {
     /// # Errors
     /// When the server has ended.
     pub fn break_down(&mut self) -> std::io::Result<()> {
-        writeln!(self.orders, "fail writes")
+        self.order("fail writes")
     }
 
     /// Answers reads with EIO from now on.
@@ -92,7 +96,7 @@ impl FaultyDisk {
     /// # Errors
     /// When the server has ended.
     pub fn fail_reads(&mut self) -> std::io::Result<()> {
-        writeln!(self.orders, "fail reads")
+        self.order("fail reads")
     }
 
     /// Answers the next flush with EIO, and all later ones as if nothing had been.
@@ -100,7 +104,7 @@ impl FaultyDisk {
     /// # Errors
     /// When the server has ended.
     pub fn fail_a_flush(&mut self) -> std::io::Result<()> {
-        writeln!(self.orders, "fail flushes")
+        self.order("fail flushes")
     }
 
     /// Does something wrong without saying so, once: to the read or write of a file called `name` that covers
@@ -110,7 +114,21 @@ impl FaultyDisk {
     /// # Errors
     /// When the server has ended.
     pub fn do_wrong(&mut self, name: &str, offset: u64, skip: u64, what: &str) -> std::io::Result<()> {
-        writeln!(self.orders, "wrong {name} {offset} {skip} {what}")
+        self.order(&format!("wrong {name} {offset} {skip} {what}"))
+    }
+
+    /// Gives an order, which is obeyed by what is asked of the disk from now on.
+    fn order(&mut self, order: &str) -> std::io::Result<()> {
+        writeln!(self.orders, "{order}")?;
+        let mut answer = String::new();
+        // The test program has said something of its own before.
+        while !answer.ends_with(OBEYED) {
+            answer.clear();
+            if self.answers.read_line(&mut answer)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
     }
 
     fn signal(&self, signal: Signal) {

@@ -1,6 +1,6 @@
 //! The other side of a faulty disk: answers the kernel from files in memory, slowly or with errors when told.
 use std::ffi::OsStr;
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +61,9 @@ pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::
             Some(("fail", "flushes")) => faults.failing_flush.store(true, Ordering::Relaxed),
             _ => faults.failing.store(true, Ordering::Relaxed),
         }
+        let mut out = std::io::stdout();
+        out.write_all(super::OBEYED.as_bytes())?;
+        out.flush()?;
     }
     // Lazily: files may be open. What is dropped below then finds nothing to unmount.
     unmount(path, UnmountFlags::DETACH)?;

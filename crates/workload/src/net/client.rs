@@ -198,6 +198,8 @@ impl NetTest {
                 live.store(half.received_bytes(), Ordering::Relaxed);
             }
             if let Some((number, why)) = half.broken() {
+                // An end that has gone breaks its flows first, and is heard of a moment later.
+                talk.hear(KNOCK_EVERY)?;
                 let server = self.flows.get(number as usize).map_or(0, |flow| flow.0);
                 let (peer, source) = (self.servers[server].address.to_string(), std::io::Error::other(why));
                 return Err(NetError::Flow { number, peer, action: "go on", source }.into());

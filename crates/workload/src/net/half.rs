@@ -156,7 +156,9 @@ impl Half {
         }
     }
 
+    /// Begins the window, which is as long as asked also where this comes late.
     fn begin_window(&mut self, now_ns: u64) {
+        self.begin_ns = now_ns.saturating_sub(self.spec.ramp.as_nanos() as u64);
         for flow in &mut self.flows {
             flow.first = mark(&flow.shared);
             flow.last = flow.first;

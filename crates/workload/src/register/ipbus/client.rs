@@ -50,7 +50,12 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_millis(20), attempts: 5, window: WINDOW_MAX, order: ByteOrder::NATIVE }
+        Self {
+            timeout: Duration::from_millis(20),
+            attempts: 25,
+            window: WINDOW_MAX,
+            order: ByteOrder::NATIVE,
+        }
     }
 }
 
