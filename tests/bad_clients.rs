@@ -7,7 +7,7 @@ use std::time::Duration;
 use keepup_stream::wire::{ControlMessage, ElementType, Header, Hello, Kind, StreamInfo, crc32};
 use serde_json::Value;
 
-use crate::common::{count, directory, json, keepup, recorder, start, verified};
+use crate::common::{count, directory, json, keepup, recorder, start, until, verified};
 
 fn connect(to: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(to).unwrap();
@@ -54,8 +54,14 @@ fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--max-connections", "600"]);
     let to = record.address();
-    let good = start(here, &["source", "csl", "--to", &to.to_string(), "--duration", "8s", "--json"]);
-    std::thread::sleep(Duration::from_millis(300));
+    let good = start(
+        here,
+        &["source", "csl", "--to", &to.to_string(), "--rate", "8 MB/s", "--duration", "10s", "--json"],
+    );
+    let journal = here.join("disk/run/journal.jsonl");
+    until("it is there", || {
+        std::fs::read_to_string(&journal).is_ok_and(|text| text.contains(r#""t":"stream""#))
+    });
 
     assert!(say(to, &[0x55; 200]).contains("keepup"), "garbage");
     assert!(
@@ -147,10 +153,10 @@ fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
         let mut client = connect(to);
         let events: Vec<u8> = (0..10).flat_map(|n| event(1, turn * 10 + n, &[n as u8; 1000])).collect();
         client.write_all(&[hello(&[1]), events].concat()).unwrap();
-        std::thread::sleep(Duration::from_millis(400));
+        std::thread::sleep(Duration::from_millis(1000));
         // Gone without a word: what was received counts all the same.
         drop(client);
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(500));
     }
     record.signal("TERM");
     let record = record.wait();

@@ -195,7 +195,8 @@ fn every_verb_foretells_as_one_object() {
 
 #[test]
 fn a_campaign_that_is_killed_goes_on_where_it_was() {
-    let place = place(FOUR_CELLS);
+    // Long enough to be found under way.
+    let place = place(&FOUR_CELLS.replace("100 ms", "700 ms"));
     let here = place.path();
     let mut first = start(here, &["campaign", "run", "c.toml"]);
     first.line("run 3/8");

@@ -1,6 +1,7 @@
 //! What every end-to-end test needs.
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -123,14 +124,29 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Somebody else takes all the room there is on `disk`, and what is given back, for so long.
-pub(crate) fn crowd_out(disk: &Path, time: Duration) {
+/// Somebody else takes all the room there is on `disk`, and what is given back, until `program` has ended.
+pub(crate) fn crowd_out(disk: &Path, program: Program) -> Run {
     let mut others = std::fs::File::create(disk.join("others")).unwrap();
-    let (piece, end) = (vec![1; 256 << 10], Instant::now() + time);
-    while Instant::now() < end {
-        // As soon as anything is given back it is taken.
-        if others.write_all(&piece).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let piece = vec![1; 256 << 10];
+            while !has_ended.load(Ordering::Relaxed) {
+                // As soon as anything is given back it is taken.
+                if others.write_all(&piece).is_err() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        let run = program.wait();
+        has_ended.store(true, Ordering::Relaxed);
+        run
+    })
+}
+
+/// Whether a result below `results` has an event of this kind.
+pub(crate) fn has_event(results: &Path, kind: &str) -> bool {
+    let results = std::fs::read_dir(results).into_iter().flatten().flatten();
+    let logs = results.map(|entry| std::fs::read_to_string(entry.path().join("events.jsonl")));
+    logs.flatten().any(|log| log.contains(&format!("\"event\":\"{kind}\"")))
 }

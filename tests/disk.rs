@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{directory, json, keepup, start};
+use crate::common::{directory, json, keepup, start, until};
 
 /// Bytes of the small sequence: 1 x 64 MiB, 8 x 8 MiB, 256 x 8 KiB.
 const ROUND: u64 = (64 << 20) + (64 << 20) + (2 << 20);
@@ -86,6 +86,7 @@ fn an_interrupted_test_keeps_what_it_has_and_removes_its_files() {
     let here = place.path();
     let arguments = ["disk", "testdisk", "--quick", "--repeats", "1000", "--json"];
     let test = start(here, &arguments);
+    until("it writes", || here.join("keepup-data").exists() && entries(&here.join("keepup-data")) > 0);
     std::thread::sleep(Duration::from_millis(1500));
     test.signal("INT");
     let run = test.wait();

@@ -1,11 +1,10 @@
 //! `disk block` counts what it moves, refuses to call the cache a disk, and keeps what it has when the disk
 //! is full.
-use std::time::Duration;
 
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{crowd_out, directory, json, keepup, start};
+use crate::common::{crowd_out, directory, has_event, json, keepup, start, until};
 
 const PHASES: [&str; 10] = [
     "write",
@@ -89,11 +88,11 @@ fn a_disk_that_fills_up_costs_the_rest_only() {
         Err(why) => return skip(test, &why),
     };
     let sizes = ["--size", "64 MiB", "--files", "0", "--seeks", "100"];
-    let arguments = ["disk", "block", "--cached", "--repeats", "1000", "--volume", "disk", "--json"];
+    let arguments =
+        ["disk", "block", "--cached", "--repeats", "1000", "--volume", "disk", "--json", "--out", "out"];
     let run = start(here, &[&arguments[..], &sizes].concat());
-    std::thread::sleep(Duration::from_millis(700));
-    crowd_out(disk.path(), Duration::from_secs(1));
-    let run = run.wait();
+    until("a run ends", || has_event(&here.join("out"), "disk_run"));
+    let run = crowd_out(disk.path(), run);
     assert_eq!(run.code(), 4, "{run:#?}");
     let found = json(&run);
     let failure = found["failure"].as_str().unwrap();

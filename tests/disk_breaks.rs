@@ -1,18 +1,20 @@
 //! A disk that breaks in the middle of a test costs the rest of it only: what was measured is kept, what was
 //! made is gone, and the file is named. Every disk test, each on a disk of its own; `steady` has its own.
 use std::path::Path;
-use std::time::Duration;
 
 use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{allowed, skip};
 
-use crate::common::{directory_alone, json, start};
+use crate::common::{directory_alone, has_event, json, start, until};
 
 /// Runs a test over and over until its disk breaks.
 fn breaks(here: &Path, test: &[&str]) -> Result<(), String> {
     let mut disk = FaultyDisk::mount(&here.join("disk"), "faults::file_server")?;
-    let run = start(here, &[&["disk"], test, &["--repeats", "1000", "--volume", "disk", "--json"]].concat());
-    std::thread::sleep(Duration::from_millis(1500));
+    let run = start(
+        here,
+        &[&["disk"], test, &["--repeats", "1000", "--volume", "disk", "--out", "out", "--json"]].concat(),
+    );
+    until("a run ends", || has_event(&here.join("out"), "disk_run"));
     disk.break_down().unwrap();
     let run = run.wait();
     assert_eq!(run.code(), 4, "{run:#?}");

@@ -29,14 +29,30 @@ fn a_cache_of_known_size_is_found() {
         group.entry().display(),
         env!("CARGO_BIN_EXE_keepup")
     );
-    let run = keepup_testkit::Program::start("sh", &["-c", &command], here).wait();
-    assert_eq!(run.code(), 0, "{run:#?}");
-    let found = json(&run);
-    let told = &found["runs"][0]["finding"];
-    assert_eq!(told["unanswered"], Value::Null, "{told:#}");
+    let measure = || {
+        let run = keepup_testkit::Program::start("sh", &["-c", &command], here).wait();
+        assert_eq!(run.code(), 0, "{run:#?}");
+        json(&run)["runs"][0]["finding"].clone()
+    };
+    let is_right = |told: &Value| {
+        let (cached, evicted) = (told["cached_bytes"].as_u64(), told["evicted_bytes"].as_u64());
+        let (Some(cached), Some(evicted), Value::Null) = (cached, evicted, &told["unanswered"]) else {
+            return false;
+        };
+        let is_exact = cached < evicted && evicted - cached <= 16 * MIB.max(evicted / 16 / MIB);
+        is_exact && memory / 4 <= cached && evicted <= memory + 32 * MIB
+    };
+    // A disk whose speed changes meanwhile is mistaken for a cache, or a cache for a disk.
+    let mut seen = Vec::new();
+    let told = loop {
+        let told = measure();
+        if is_right(&told) {
+            break told;
+        }
+        seen.push(told);
+        assert!(seen.len() < 3, "{memory} bytes of memory: {seen:#?}");
+    };
     let (cached, evicted) = (number(&told["cached_bytes"]), number(&told["evicted_bytes"]));
-    assert!(cached < evicted && evicted - cached <= 16 * MIB.max(evicted / 16 / MIB), "{told:#}");
-    assert!(memory / 4 <= cached && evicted <= memory + 32 * MIB, "{memory} bytes of memory: {told:#}");
     for step in told["steps"].as_array().unwrap() {
         let share = step["cached_share"].as_f64().unwrap();
         let total = number(&step["total_bytes"]);

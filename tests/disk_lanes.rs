@@ -7,7 +7,7 @@ use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{crowd_out, directory, directory_alone, json, keepup, start};
+use crate::common::{crowd_out, directory, directory_alone, json, keepup, start, until};
 
 fn entries(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()
@@ -96,7 +96,7 @@ fn scale_adds_one_volume_after_another_and_groups_are_compared() {
     for volume in ["a", "b", "c"] {
         std::fs::create_dir(here.join(volume)).unwrap();
     }
-    let times = ["--ramp", "50 ms", "--run", "300 ms", "--file", "32 MiB", "--json"];
+    let times = ["--ramp", "50 ms", "--run", "1 s", "--file", "32 MiB", "--json"];
     let volumes = ["--volume", "a", "--volume", "b", "--volume", "c"];
     let run = keepup(here, &[&["disk", "scale"][..], &times, &volumes].concat());
     assert_eq!(run.code(), 0, "{run:#?}");
@@ -182,8 +182,7 @@ fn a_disk_that_fills_ends_all_writers_and_keeps_what_was_measured() {
     ];
     let run = start(here, &[&arguments[..], &times, &["--repeats", "1000"]].concat());
     std::thread::sleep(Duration::from_secs(3));
-    crowd_out(small.path(), Duration::from_secs(2));
-    let run = run.wait();
+    let run = crowd_out(small.path(), run);
     assert_eq!(run.code(), 4, "{run:#?}");
     let found = json(&run);
     assert!(found["failure"].as_str().unwrap().contains("No space left on device"), "{found:#}");
@@ -259,7 +258,8 @@ fn a_disk_that_stands_still_delays_every_event_that_was_due_meanwhile() {
         ["disk", "throttle", "--volume", "disk", "--json", "--event", "16 KiB", "--file", "4 MiB"];
     let map = ["--writers", "1", "--delays", "10 ms", "--readers", "0", "--time", "4 s", "--ramp", "0 ms"];
     let run = start(here, &[&arguments[..], &map].concat());
-    std::thread::sleep(Duration::from_millis(1500));
+    until("it writes", || entries(&here.join("disk")) > 0);
+    std::thread::sleep(Duration::from_secs(1));
     disk.freeze(Duration::from_secs(1));
     let run = run.wait();
     assert_eq!(run.code(), 0, "{run:#?}");

@@ -47,9 +47,11 @@ fn phases_samples_and_files_say_the_same() {
     assert_eq!(sum(&told["files"], "files"), 10);
     assert_eq!(told["cut_short"], Value::Null);
     let run = keepup(here, &[&["disk", "steady"][..], &sizes].concat());
-    for line in ["written, GB", "overwriting: steady", "no change of level", "first write"] {
+    for line in ["written, GB", "overwriting: steady", "first write"] {
         assert!(run.stdout.contains(line), "{line}: {run:#?}");
     }
+    // On a slow disk it lasts longer than a level needs to be known.
+    assert!(["no change of level", "the rate "].iter().any(|line| run.stdout.contains(line)), "{run:#?}");
     let wrong = keepup(here, &["disk", "steady", "--block", "1000 B"]);
     assert_eq!(wrong.code(), 2, "{wrong:#?}");
     let dry = keepup(here, &["disk", "steady", "--bytes", "1 GB", "--span", "1 TiB", "--dry-run"]);

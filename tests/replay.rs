@@ -10,7 +10,7 @@ use keepup_testkit::root::{SmallDisk, allowed, skip};
 use keepup_workload::replay::trace::{Hints, Operation, Record, Trace};
 use serde_json::Value;
 
-use crate::common::{Place, directory, directory_alone, json, keepup, start, until};
+use crate::common::{Place, directory, directory_alone, has_event, json, keepup, start, until};
 use crate::trace_real::{darshan_trace, dbench_trace};
 
 const PERSONALITIES: [&str; 7] =
@@ -241,13 +241,7 @@ fn a_disk_that_breaks_ends_it_and_what_was_measured_stands() {
     make(here, "file-server", "files.trace", "1 s");
     let out = ["--json", "--out", "results", "--passes", "200"];
     let run = start(here, &[&["replay", "files.trace", "--volume", "disk"], &out[..]].concat());
-    // Until the first pass is written down.
-    let has_pass = || {
-        let results = std::fs::read_dir(here.join("results")).into_iter().flatten().flatten();
-        let logs = results.map(|entry| std::fs::read_to_string(entry.path().join("events.jsonl")));
-        logs.flatten().any(|log| log.contains("\"replay_pass\""))
-    };
-    until("a pass ends", has_pass);
+    until("a pass ends", || has_event(&here.join("results"), "replay_pass"));
     disk.break_down().unwrap();
     let run = run.wait();
     assert_eq!(run.code(), 4, "{run:#?}");

@@ -167,8 +167,7 @@ fn a_disk_that_fills_up_breaks_off_and_is_left_as_it_was() {
     let arguments = ["trial", "csl", "--rate", "30 MB/s", "--time", "4s", "--volume", "disk"];
     let program = start(place.path(), &[&arguments[..], &["--json"], &SMALL].concat());
     until("it records", || has_segments(disk.path()));
-    crowd_out(disk.path(), Duration::from_secs(5));
-    let run = program.wait();
+    let run = crowd_out(disk.path(), program);
     assert_eq!(run.code(), 1, "{run:#?}");
     let one = &summary(&run).runs[0];
     balanced(&one.ledger);
