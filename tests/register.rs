@@ -173,6 +173,7 @@ impl Drop for Stranger {
 
 /// What a client says of somebody who answers so.
 fn told(answer: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String {
+    let _place = directory();
     let stranger = Stranger::start(answer);
     let since = Instant::now();
     let why = match connect(stranger.address, ClientOptions::default()) {
