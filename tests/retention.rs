@@ -18,8 +18,9 @@ fn source(here: &Path, record: &mut Program, rate: &str) -> Program {
     )
 }
 
+/// Bytes of the segments that are there; one may go while this looks.
 fn bytes_of(recording: &Path) -> u64 {
-    segments(recording).iter().map(|path| std::fs::metadata(path).unwrap().len()).sum()
+    segments(recording).iter().filter_map(|path| std::fs::metadata(path).ok()).map(|of| of.len()).sum()
 }
 
 fn removed(report: &Value) -> u64 {

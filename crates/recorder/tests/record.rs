@@ -12,6 +12,7 @@ use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
+use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_results::live::Moment;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
@@ -24,6 +25,8 @@ fn config(target: Target) -> RecorderConfig {
     let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
     config.pool_bytes = 64 << 20;
     config.segment_bytes = 24 << 20;
+    // All volumes are on one disk, which may be busy with other things for long.
+    config.slow_after = Duration::from_secs(120);
     config
 }
 
@@ -86,6 +89,22 @@ fn events_larger_than_a_block_and_than_the_socket() {
     let size = EventSize::Uniform { min: 1, max: 9 << 20 };
     let (source, report, directories) = record(config(target), &plan(2, 1, size, 60));
     agree(&source, &report, &check(&directories));
+}
+
+#[test]
+fn a_ring_that_is_filled_in_one_go_ends_at_its_limit() {
+    let volume = tempfile::tempdir().unwrap();
+    let keep = Keep { limit: KeepLimit::Bytes(8 << 20), disposable: true };
+    let mut config = config(Target::Volumes(vec![volume.path().into()]));
+    (config.keep, config.segment_bytes, config.block_bytes) = (Some(keep), 1 << 20, 64 << 10);
+    // So fast that whoever takes segments away always has something else to do.
+    let (source, report, directories) = record(config, &plan(2, 1, EventSize::Fixed(32 << 10), 2000));
+    assert_eq!(source.total(|s| s.sent), report.ledger.total().durable);
+    let files = std::fs::read_dir(&directories[0]).unwrap().map(|entry| entry.unwrap());
+    let segments = files.filter(|file| file.path().extension().is_some_and(|of| of == "mcap"));
+    let bytes: u64 = segments.map(|file| file.metadata().unwrap().len()).sum();
+    assert!(bytes <= 8 << 20, "{bytes} bytes are left");
+    check(&directories);
 }
 
 #[test]

@@ -15,9 +15,8 @@ use crate::journal::JOURNAL_FILE;
 use crate::layout::{BlockHeader, ChannelBytes, SECTOR, put_block_sector, segment_file_name, u64_at};
 use crate::manifest::{MANIFEST_FILE, Placement};
 use crate::reader::Recording;
-use crate::recover::recover;
 use crate::testing::damage::{forge_lookup, locator_at, lookup, stream_at};
-use crate::testing::{ODD_NAMES, ODD_NAMES_FROM, TestRecording, payloads, stream};
+use crate::testing::{ODD_NAMES, ODD_NAMES_FROM, TestRecording, payloads, recover, stream};
 use crate::verify::{VerifyOptions, verify};
 
 /// The open segment of the first volume.

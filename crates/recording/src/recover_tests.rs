@@ -5,14 +5,13 @@ use std::path::Path;
 
 use keepup_stream::ledger::LossCause;
 
-use super::recover;
 use crate::error::RecordingError;
 use crate::journal::JOURNAL_FILE;
 use crate::layout::segment_file_name;
 use crate::manifest::Placement;
 use crate::reader::Recording;
 use crate::testing::damage::lookup;
-use crate::testing::{TestRecording, payloads};
+use crate::testing::{TestRecording, payloads, recover};
 use crate::verify::{Ending, VerifyOptions, VerifyReport, verify};
 
 fn verified(recording: &TestRecording) -> VerifyReport {
@@ -109,7 +108,7 @@ fn a_recording_that_is_still_made_is_left_alone() {
     recording.block(0, 1, 0, 0, &payloads(1, 5, 100));
     recording.volumes[0].watermark();
     let before = snapshot(recording.root.path());
-    let error = recover(&recording.dirs()).unwrap_err();
+    let error = super::recover(&recording.dirs()).unwrap_err();
     assert!(matches!(error, RecordingError::Busy { .. }), "{error}");
     assert_eq!(snapshot(recording.root.path()), before);
 }

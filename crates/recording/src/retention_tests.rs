@@ -3,8 +3,7 @@
 use super::*;
 use crate::manifest::Placement;
 use crate::reader::Recording;
-use crate::recover::recover;
-use crate::testing::TestRecording;
+use crate::testing::{TestRecording, recover};
 use crate::verify::{VerifyOptions, verify};
 
 fn stream(events: u64, end_sequence: u64) -> RemovedStream {

@@ -5,16 +5,31 @@ pub(crate) mod damage;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::{ElementType, StreamInfo};
 use tempfile::TempDir;
 
+use crate::error::RecordingError;
 use crate::fixture::{BlockPlan, SegmentBuilder};
 use crate::id::Id;
 use crate::journal::{Journal, JournalRecord, StreamEnd};
 use crate::layout::{SegmentIdentity, segment_file_name};
 use crate::manifest::{Manifest, Placement};
+use crate::recover::RecoverReport;
+
+/// Recovers, once nobody makes the recording: a child that another test starts holds a copy of a journal's
+/// lock until it becomes another program.
+pub(crate) fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
+    for _ in 0..2000 {
+        match crate::recover::recover(dirs) {
+            Err(RecordingError::Busy { .. }) => std::thread::sleep(Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+    crate::recover::recover(dirs)
+}
 
 /// Names that a file, a path, a terminal or a format may take for something else, of the streams from
 /// [`ODD_NAMES_FROM`] on.

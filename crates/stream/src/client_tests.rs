@@ -91,9 +91,13 @@ fn a_violation_ends_with_the_recorders_reason() {
 
 #[test]
 fn nobody_there_says_what_to_start() {
-    let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed again at once
-    let error = Client::connect(&addr, &hello(&[1]), TIMEOUT).unwrap_err().to_string();
-    assert!(error.contains(&format!("hint: start the recorder first: `keepup record --listen {addr}`")));
+    let told = |_| {
+        let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed again at once
+        let error = Client::connect(&addr, &hello(&[1]), TIMEOUT).unwrap_err().to_string();
+        error.contains(&format!("hint: start the recorder first: `keepup record --listen {addr}`"))
+    };
+    // A child that another test starts at this moment holds the port a little longer.
+    assert!((0..100).any(told));
 }
 
 #[test]

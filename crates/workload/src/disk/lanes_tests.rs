@@ -33,7 +33,15 @@ fn the_parts_are_the_whole() {
         let (place, mode) = (tempfile::tempdir().unwrap(), mode(engine));
         let lane = |name, kind| lane(place.path(), name, kind, Pace::Free, &mode);
         let mut lanes = [lane("a", Kind::Write), lane("b", Kind::Write), lane("c", Kind::Read)];
-        let phase = together("all".into(), &mode, &mut lanes, until(250), &context()).unwrap().unwrap();
+        let mut measure =
+            || together("all".into(), &mode, &mut lanes, until(250), &context()).unwrap().unwrap();
+        // A machine that stands still for the whole window moves nothing.
+        let mut phase = measure();
+        for _ in 0..2 {
+            if phase.bytes == 0 {
+                phase = measure();
+            }
+        }
         assert_eq!((phase.parts.len(), phase.files), (3, 3));
         assert_eq!(phase.bytes, phase.parts.iter().map(|part| part.bytes).sum::<u64>());
         assert_eq!(phase.operations, Some(phase.parts.iter().map(|part| part.operations).sum()));

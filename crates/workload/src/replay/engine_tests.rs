@@ -57,7 +57,7 @@ fn an_open_loop_does_not_wait_for_ends_until_there_is_no_room() {
     assert!(limited.blocked <= 100);
     // The service no longer holds the wait; the response still does.
     let all = limited.all().unwrap();
-    assert!(all.service.max_ns < 300_000_000 && all.response.max_ns > 800_000_000, "{all:?}");
+    assert!(all.service.p50_ns < 300_000_000 && all.response.max_ns > 800_000_000, "{all:?}");
 }
 
 #[test]

@@ -1,11 +1,24 @@
 //! What was written down is gone on with, and nothing else is.
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use keepup_results::{SoakFile, SoakKind, SoakPart, SoakPlace, SoakRange};
 use proptest::prelude::*;
 
 use super::*;
 use crate::soak::plan::{DigestKind, Mode, ReferencePlan};
+
+/// A desk, once nobody else has it: a child that another test starts holds a copy of its lock until it
+/// becomes another program.
+fn open(path: &Path, beginning: Beginning) -> Result<Desk, WorkloadError> {
+    for _ in 0..2000 {
+        match Desk::open(path, beginning.clone()) {
+            Err(WorkloadError::StateBusy { .. }) => std::thread::sleep(Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+    Desk::open(path, beginning)
+}
 
 fn plan() -> SoakPlan {
     SoakPlan {
@@ -57,7 +70,7 @@ fn turn(bytes: u64) -> Record {
 
 /// A state file with some turns, and what is known then.
 fn written(path: &Path) -> Account {
-    let mut desk = Desk::open(path, beginning("a")).unwrap();
+    let mut desk = open(path, beginning("a")).unwrap();
     desk.note(Record::Sitting { time_unix_ns: 1 }).unwrap();
     desk.note(Record::Digests { digests: vec!["d1".into()] }).unwrap();
     for bytes in [10, u64::from(u32::MAX)] {
@@ -74,12 +87,12 @@ fn an_account_is_gone_on_with_as_it_was() {
     let account = written(&path);
     assert_eq!((account.totals.turns, account.totals.read.bytes), (2, 10 + u64::from(u32::MAX)));
     assert_eq!((account.damage.mismatches, account.damage.bits, account.kept), (1, 9, 1));
-    let mut again = Desk::open(&path, beginning("b")).unwrap();
+    let mut again = open(&path, beginning("b")).unwrap();
     assert_eq!((&again.account, again.torn_bytes), (&account, 0), "its own identity, not the one offered");
     again.note(turn(1)).unwrap();
     let account = again.account.clone();
     drop(again);
-    assert_eq!(Desk::open(&path, beginning("b")).unwrap().account, account);
+    assert_eq!(open(&path, beginning("b")).unwrap().account, account);
 }
 
 #[test]
@@ -91,7 +104,7 @@ fn a_line_without_its_end_is_cut_off_and_no_other() {
     let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
     for cut in 0..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let desk = Desk::open(&path, beginning("a")).unwrap();
+        let desk = open(&path, beginning("a")).unwrap();
         let kept = ends.iter().copied().filter(|end| *end <= cut).max();
         // Before the end of its first line it is a new soak.
         let kept = kept.unwrap_or_else(|| std::fs::metadata(&path).unwrap().len() as usize);
@@ -112,13 +125,13 @@ fn damage_anywhere_is_refused_and_nothing_is_changed() {
         let mut damaged = whole.clone();
         damaged[at] ^= 4;
         std::fs::write(&path, &damaged).unwrap();
-        let error = Desk::open(&path, beginning("a")).unwrap_err();
+        let error = open(&path, beginning("a")).unwrap_err();
         assert!(matches!(error, WorkloadError::State { .. }), "{at}: {error}");
         assert_eq!(std::fs::read(&path).unwrap(), damaged);
     }
     for foreign in ["my notes", "my notes\n", "{\"t\":\"turn\"} 00000000\n"] {
         std::fs::write(&path, foreign).unwrap();
-        let error = Desk::open(&path, beginning("a")).unwrap_err();
+        let error = open(&path, beginning("a")).unwrap_err();
         assert!(matches!(error, WorkloadError::State { line: 1, offset: 0, .. }), "{foreign:?}: {error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), foreign);
     }
@@ -131,13 +144,13 @@ fn another_plan_and_a_second_process_are_refused() {
     written(&path);
     let mut other = beginning("a");
     other.plan.digest = DigestKind::Blake3;
-    let error = Desk::open(&path, other).unwrap_err().to_string();
+    let error = open(&path, other).unwrap_err().to_string();
     assert!(error.contains(r#"digest is "md5", not "blake3""#) && error.contains("hint: "), "{error}");
-    let held = Desk::open(&path, beginning("a")).unwrap();
+    let held = open(&path, beginning("a")).unwrap();
     let busy = Desk::open(&path, beginning("a")).unwrap_err();
     assert!(matches!(busy, WorkloadError::StateBusy { .. }), "{busy}");
     drop(held);
-    Desk::open(&path, beginning("a")).unwrap();
+    open(&path, beginning("a")).unwrap();
 }
 
 #[test]
@@ -146,7 +159,7 @@ fn a_state_that_cannot_be_opened_tells_what_would_help() {
     let (nowhere, link) = (directory.path().join("no/where/state"), directory.path().join("link"));
     std::os::unix::fs::symlink(directory.path().join("elsewhere"), &link).unwrap();
     for (path, hint) in [(&nowhere, "hint: mkdir -p "), (&link, "hint: name the file itself")] {
-        let refused = Desk::open(path, beginning("a")).unwrap_err();
+        let refused = open(path, beginning("a")).unwrap_err();
         assert!(refused.to_string().contains(hint), "{refused}");
     }
     assert!(!directory.path().join("elsewhere").exists());
@@ -172,7 +185,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state");
         std::fs::write(&path, &bytes).unwrap();
-        if let Ok(desk) = Desk::open(&path, beginning("a")) {
+        if let Ok(desk) = open(&path, beginning("a")) {
             prop_assert_eq!(desk.account.totals, SoakTotals::default());
         } else {
             prop_assert_eq!(std::fs::read(&path).unwrap(), bytes);
