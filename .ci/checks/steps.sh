@@ -7,10 +7,11 @@ round_trip() {
     "$keepup" record --listen 127.0.0.1:0 --volume "$scratch/disk" --name trip --segment '128 MiB' \
         --json >"$scratch/record.json" 2>"$scratch/record.log" &
     recorder=$!
-    trap 'kill "$recorder" 2>/dev/null || true' EXIT
+    trap "kill $recorder 2>/dev/null || true" EXIT
     for _ in $(seq 600); do
         address="$(grep -oE '127\.0\.0\.1:[0-9]+' "$scratch/record.log" | head -n 1 || true)"
         [ -n "$address" ] && break
+        kill -0 "$recorder" 2>/dev/null || break
         sleep 0.1
     done
     [ -n "$address" ] || { cat "$scratch/record.log"; return 1; }
