@@ -8,6 +8,7 @@
 //! lets more scatter pass and counts more of a deviation.
 
 use std::collections::VecDeque;
+use std::f64::consts::{LN_2, LN_10};
 
 use super::{mad, median};
 
@@ -24,8 +25,8 @@ struct Scale {
 
 /// Half of a drop of 26 % never adds up; a drop of 30 % (0.357) is a change with the fifth value.
 const FINE: Scale = Scale { slack: 0.15, clip: 0.5, sum_min: 1.0 };
-/// Half of a drop to a quarter never adds up; a drop to a tenth (2.303) is a change with the third value.
-const COARSE: Scale = Scale { slack: 0.693, clip: 2.303, sum_min: 3.3 };
+/// Half of a drop to a quarter never adds up; a drop to a tenth is a change with the third value.
+const COARSE: Scale = Scale { slack: LN_2, clip: LN_10, sum_min: 3.3 };
 /// A sum with the drift -[`Scale::slack`] and the variance v per value, in the long run, ever reaches h with
 /// the probability exp(-2 h slack / v) (Siegmund, Sequential Analysis, 1985); this is 2 h slack / v: one
 /// in 160,000.

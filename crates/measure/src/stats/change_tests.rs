@@ -117,7 +117,7 @@ fn a_noisy_machine_gives_no_alarms_but_is_watched_with_more_patience() {
 }
 
 #[test]
-fn a_great_fall_is_told_within_10_seconds_however_restless_the_level() {
+fn a_great_fall_is_told_within_10_seconds_on_a_restless_level() {
     for (sigma, correlation) in [(0.3, 0.5), (0.45, 0.5)] {
         let noise = Noise { sigma, correlation, stalls: 0.02 };
         let steady = (0..RUNS).filter(|seed| changes(&simulate(*seed, noise, |_| 1.0)).is_empty()).count();

@@ -168,7 +168,7 @@ impl Conversation {
         let away = passed.saturating_sub(patience);
         if away > ALIVE_EVERY {
             for control in &mut self.controls {
-                control.heard_ns += away.as_nanos() as u64;
+                control.heard_ns = (control.heard_ns + away.as_nanos() as u64).min(now_ns);
             }
         }
     }
