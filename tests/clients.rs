@@ -1,5 +1,6 @@
 //! What the wire protocol promises to clients: acknowledgements, take-over, limits, and how a connection ends.
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use keepup_stream::wire::{
@@ -321,4 +322,45 @@ fn a_detector_that_lost_power_is_served_again() {
     assert_eq!(count(&report["received"]), before);
     let verify = json(&crate::common::keepup(here, &["verify", "disk/run", "--json"]));
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
+}
+
+/// Passes connections on to `to`, and breaks each off after so many bytes of the client.
+fn breaking_proxy(to: SocketAddr, limits: &'static [u64]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for &limit in limits {
+            let (client, _) = listener.accept().unwrap();
+            let recorder = TcpStream::connect(to).unwrap();
+            let (mut answers, mut back) = (recorder.try_clone().unwrap(), client.try_clone().unwrap());
+            let answering = std::thread::spawn(move || drop(std::io::copy(&mut answers, &mut back)));
+            drop(std::io::copy(&mut (&client).take(limit), &mut &recorder));
+            for socket in [&client, &recorder] {
+                drop(socket.shutdown(Shutdown::Both));
+            }
+            answering.join().unwrap();
+        }
+    });
+    address
+}
+
+/// The second client of `docs/wire-protocol.md`, as it stands there.
+#[test]
+fn the_printed_client_resumes_where_its_connection_broke() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        return skip("the_printed_client_resumes_where_its_connection_broke", "no python3");
+    }
+    let page = include_str!("../docs/wire-protocol.md");
+    let resumes = page.split("```python\n").nth(2).unwrap().split_once("```").unwrap().0;
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &[]);
+    let proxy = breaking_proxy(record.address(), &[20_000, 50_010, 128, u64::MAX]);
+    let client = Program::start("python3", &["-c", resumes, &proxy.to_string()], here).wait();
+    assert_eq!(client.code(), 0, "{client:#?}");
+    assert!(client.stderr.lines().count() >= 3 && client.stdout.contains("lost: 0"), "{client:#?}");
+    let report = json(&record.wait());
+    assert_eq!(count(&report["durable"]), (1000, 64_000), "{report:#}");
+    assert_eq!(report["missing_events"].as_object().unwrap().len(), 0, "{report:#}");
+    assert_eq!(verified(here, "disk/run"), (1000, 64_000));
 }

@@ -67,6 +67,15 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(bytes: usize) -> Result<Self, SysError> {
+        let mapping = Self::map(bytes)?;
+        // A child would make the kernel copy pages that are written to meanwhile, and a block on its way to a
+        // disk would go from the wrong copy. Kernels that refuse the advice are as before.
+        // SAFETY: the range is our own mapping; the advice changes no contents.
+        let _ = unsafe { madvise(mapping.base.as_ptr().cast(), bytes, Advice::LinuxDontFork) };
+        Ok(mapping)
+    }
+
+    fn map(bytes: usize) -> Result<Self, SysError> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice aliases nothing.
         let huge = unsafe {

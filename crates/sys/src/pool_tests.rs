@@ -58,3 +58,14 @@ proptest! {
         prop_assert!(pool.take(4 << 20).is_some());
     }
 }
+
+/// A child that is forked while blocks are on their way has no copy of them.
+#[test]
+fn a_child_has_no_copy_of_the_pool() {
+    let pool = Pool::new(2 << 20).unwrap();
+    let address = format!("{:x}-", pool.mapping.base.as_ptr().addr());
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let of_pool = smaps.split_once(&address).unwrap().1;
+    let flags = of_pool.lines().find(|line| line.starts_with("VmFlags:")).unwrap();
+    assert!(flags.split_ascii_whitespace().any(|flag| flag == "dc"), "{flags}");
+}

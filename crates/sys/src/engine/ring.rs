@@ -82,19 +82,23 @@ impl Gathered {
         self.parts.push(part);
     }
 
-    /// Lists for the kernel what is not done yet.
-    fn aim(&mut self) {
+    /// Lists for the kernel what is not done yet; returns the region of the pool in which that starts.
+    fn aim(&mut self) -> u16 {
         let mut skip = self.done;
+        let mut region = None;
         self.vectors.clear();
         for part in &mut self.parts {
             let from = skip.min(part.bytes);
             skip -= from;
+            let part_region = part.block.region();
             let rest = &mut part.block[from..part.bytes];
             if !rest.is_empty() {
+                region.get_or_insert(part_region);
                 let base = rest.as_mut_ptr().cast();
                 self.vectors.push(libc::iovec { iov_base: base, iov_len: rest.len() });
             }
         }
+        region.unwrap_or(0)
     }
 
     /// Gives every block back with the verdict.
@@ -237,11 +241,11 @@ impl RingEngine {
 
     fn start(&mut self, index: usize) {
         let Some(Some(Request::Transfer(gathered))) = self.requests.get_mut(index) else { return };
-        gathered.aim();
+        let region = gathered.aim();
         let (vectors, count) = (gathered.vectors.as_ptr(), gathered.vectors.len() as u32);
         let at = gathered.offset + gathered.done as u64;
         let direction = gathered.direction;
-        let (slot, region) = (gathered.slot, gathered.parts.first().map_or(0, |part| part.block.region()));
+        let slot = gathered.slot;
         // A single piece can use the pool's registration; several could only from kernel 6.15 on.
         let single = match gathered.vectors[..] {
             [piece] if self.buffers_registered => Some((piece.iov_base.cast(), piece.iov_len as u32)),

@@ -35,3 +35,18 @@ fn the_rest_of_a_short_write_begins_where_it_stopped() {
         assert_eq!(last.iov_base.cast::<u8>().wrapping_add(last.iov_len).cast_const(), end);
     }
 }
+
+/// What is left of a request may lie in another region of registered memory than where it began.
+#[test]
+fn the_rest_of_a_short_write_is_in_its_own_region() {
+    let mut pool = Pool::new(crate::pool::REGION_BYTES + (2 << 20)).unwrap();
+    let first = pool.take(crate::pool::REGION_BYTES).unwrap();
+    let second = pool.take(4096).unwrap();
+    assert_eq!((first.region(), second.region()), (0, 1));
+    let part = |block: Block, token| Part { bytes: 4096, block, token };
+    let mut gathered = Gathered::new(Direction::Write, FileSlot(0), 0, part(first, 0));
+    gathered.add(part(second, 1));
+    assert_eq!(gathered.aim(), 0);
+    gathered.done = 4096;
+    assert_eq!(gathered.aim(), 1);
+}

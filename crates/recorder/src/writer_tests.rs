@@ -1,0 +1,326 @@
+//! The writer between an engine and a keeper that do what the test says, in the order in which it says so.
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use keepup_measure::clock::SystemClock;
+use keepup_recording::layout::{BlockHeader, ChannelBytes};
+use keepup_recording::seal::EventMark;
+use keepup_stream::wire::{ElementType, StreamInfo};
+use keepup_sys::SysError;
+use keepup_sys::pool::{Block, Pool};
+
+use super::*;
+use crate::counters::Counters;
+
+/// What the engine was asked, and what it is to answer.
+#[derive(Default)]
+struct Script {
+    writes: BTreeMap<u64, Block>,
+    syncs: Vec<u64>,
+    answers: Vec<(u64, io::Result<()>)>,
+    is_broken: bool,
+}
+
+struct ScriptedEngine(Arc<Mutex<Script>>);
+
+impl BlockEngine for ScriptedEngine {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn buffers(&self) -> String {
+        String::new()
+    }
+
+    fn add_file(&mut self, _file: Arc<OwnedFd>) -> Result<FileSlot, SysError> {
+        Ok(FileSlot(0))
+    }
+
+    fn remove_file(&mut self, _slot: FileSlot) {}
+
+    fn write(&mut self, _slot: FileSlot, _offset: u64, block: Block, _bytes: usize, token: u64) {
+        self.0.lock().unwrap().writes.insert(token, block);
+    }
+
+    fn read(&mut self, _: FileSlot, _: u64, _: Block, _: usize, _: u64) {}
+
+    fn sync(&mut self, _slot: FileSlot, token: u64) {
+        self.0.lock().unwrap().syncs.push(token);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.0.lock().unwrap().writes.len()
+    }
+
+    fn wait(&mut self, _timeout: Duration, ended: &mut Vec<Completion>) -> Result<(), SysError> {
+        std::thread::sleep(Duration::from_millis(1));
+        let mut script = self.0.lock().unwrap();
+        if script.is_broken {
+            return Err(SysError::Invalid { what: "the ring is gone".into() });
+        }
+        for (token, result) in std::mem::take(&mut script.answers) {
+            let block = script.writes.remove(&token);
+            ended.push(Completion { token, block, result });
+        }
+        Ok(())
+    }
+}
+
+/// Everything around a writer.
+struct Bench {
+    script: Arc<Mutex<Script>>,
+    pool: Pool,
+    blocks: rtrb::Producer<Sealed>,
+    reports: rtrb::Consumer<FromWriter>,
+    signals: Arc<WriterSignals>,
+    to_keeper: Receiver<ToKeeper>,
+    from_keeper: Option<Sender<FromKeeper>>,
+    writer: JoinHandle<WriterOutcome>,
+    sealed: u64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let script = Arc::new(Mutex::new(Script::default()));
+        let (blocks, taken) = rtrb::RingBuffer::new(64);
+        let (told, reports) = rtrb::RingBuffer::new(64);
+        let (ask, to_keeper) = channel();
+        let (answer, from_keeper) = channel();
+        let signals = Arc::new(WriterSignals::default());
+        let parts = WriterParts {
+            recording: Id([7; 16]),
+            limits: Limits { blocks: 8, bytes: 1 << 20 },
+            sync_every: Duration::from_millis(1),
+            clock: Arc::new(SystemClock),
+            blocks: taken,
+            reports: told,
+            waker: Waker::new().unwrap(),
+            intake: Waker::new().unwrap(),
+            signals: Arc::clone(&signals),
+            to_keeper: ask,
+            from_keeper,
+            volume: 0,
+            counters: Arc::new(Counters::new(1, 0)),
+            engine: Box::new(ScriptedEngine(Arc::clone(&script))),
+        };
+        let writer = std::thread::spawn(|| Writer::new(parts).run());
+        let pool = Pool::new(4 << 20).unwrap();
+        let (sealed, from_keeper) = (0, Some(answer));
+        let mut bench =
+            Self { script, pool, blocks, reports, signals, to_keeper, from_keeper, writer, sealed };
+        bench.prepare(0);
+        bench
+    }
+
+    /// The keeper's answer to the request for a segment.
+    fn prepare(&mut self, index: u32) {
+        assert!(matches!(self.asked(), ToKeeper::Prepare));
+        let file = Arc::new(OwnedFd::from(File::open("/dev/null").unwrap()));
+        let prepared = Prepared { index, id: Id([index as u8; 16]), file, bytes: 16 << 20 };
+        self.answer(FromKeeper::Prepared(prepared));
+    }
+
+    fn asked(&self) -> ToKeeper {
+        self.to_keeper.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    fn answer(&self, answer: FromKeeper) {
+        self.from_keeper.as_ref().unwrap().send(answer).unwrap();
+    }
+
+    fn give(&mut self) {
+        let info = StreamInfo {
+            id: 0,
+            name: "s".into(),
+            element: ElementType::U8,
+            shape: vec![],
+            compression: None,
+        };
+        let header = BlockHeader {
+            stream_block: self.sealed,
+            first_sequence: self.sealed,
+            event_count: 1,
+            ..BlockHeader::default()
+        };
+        let meta = SealedMeta {
+            header,
+            bytes: 2 * SECTOR,
+            channel: Arc::new(ChannelBytes::new(&info).unwrap()),
+            slot: 0,
+            events: Arc::new(vec![EventMark { timestamp_ns: 0, payload_bytes: 1 }]),
+            accounts_for: Count::one(1),
+        };
+        self.sealed += 1;
+        self.blocks.push(Sealed { block: self.pool.take(2 * SECTOR).unwrap(), meta }).unwrap();
+    }
+
+    fn until(&self, condition: impl Fn(&Script) -> bool) {
+        let until = std::time::Instant::now() + Duration::from_secs(60);
+        while !condition(&self.script.lock().unwrap()) {
+            assert!(std::time::Instant::now() < until, "the writer does not ask for it");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn land(&self, token: u64, result: io::Result<()>) {
+        self.until(|script| script.writes.contains_key(&token));
+        self.script.lock().unwrap().answers.push((token, result));
+    }
+
+    fn flushed(&self, result: io::Result<()>) {
+        self.until(|script| !script.syncs.is_empty());
+        let mut script = self.script.lock().unwrap();
+        let token = script.syncs.remove(0);
+        script.answers.push((token, result));
+    }
+
+    fn report(&mut self) -> FromWriter {
+        let until = std::time::Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Ok(report) = self.reports.pop() {
+                return report;
+            }
+            assert!(std::time::Instant::now() < until, "the writer says nothing");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits for the writer's request to seal a segment.
+    fn until_sealing(&self) -> u32 {
+        loop {
+            if let ToKeeper::Finish { index, .. } = self.asked() {
+                return index;
+            }
+        }
+    }
+
+    /// Ends the writer, which has to be able to.
+    fn close(mut self) -> (WriterOutcome, Vec<FromWriter>) {
+        self.signals.close.store(true, Ordering::Release);
+        let mut reports = Vec::new();
+        while !self.writer.is_finished() {
+            reports.extend(self.reports.pop().ok());
+            while let Ok(asked) = self.to_keeper.try_recv() {
+                if let (ToKeeper::Finish { index, .. }, Some(keeper)) = (asked, &self.from_keeper) {
+                    drop(keeper.send(FromKeeper::Finished { index, result: Ok(()) }));
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        while let Ok(report) = self.reports.pop() {
+            reports.push(report);
+        }
+        (self.writer.join().unwrap(), reports)
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error())
+}
+
+#[test]
+fn a_failure_is_announced_and_the_queue_given_back_while_the_seal_still_lasts() {
+    let mut bench = Bench::new();
+    for _ in 0..2 {
+        bench.give();
+    }
+    bench.land(0, Err(broken()));
+    assert!(matches!(bench.report(), FromWriter::Failed { .. }), "though a write is still under way");
+    bench.give();
+    let FromWriter::Returned(queued) = bench.report() else { panic!("the queue comes back") };
+    assert_eq!(queued.meta.header.stream_block, 2);
+    bench.land(1, Ok(()));
+    for block in [0, 1] {
+        let FromWriter::Returned(unwritten) = bench.report() else { panic!("it can go elsewhere") };
+        assert_eq!(unwritten.meta.header.stream_block, block);
+    }
+    // Only now the keeper gets round to the segment.
+    assert!(bench.close().0.failure.unwrap().contains("writing failed"));
+}
+
+#[test]
+fn after_a_failed_flush_no_other_confirmation_counts() {
+    let mut bench = Bench::new();
+    bench.give();
+    bench.land(0, Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    // A flush is under way, then the journal of the volume fails.
+    bench.until(|script| script.syncs.len() == 1);
+    bench.answer(FromKeeper::JournalFailed { why: "no journal".into() });
+    assert!(matches!(bench.report(), FromWriter::Failed { .. }));
+    bench.flushed(Ok(()));
+    let FromWriter::Lost { meta, was_written, .. } = bench.report() else { panic!("it does not count") };
+    assert_eq!((meta.header.stream_block, was_written), (0, true));
+    let (outcome, reports) = bench.close();
+    assert!(outcome.failure.is_some() && reports.is_empty(), "{reports:?}");
+}
+
+#[test]
+fn what_is_durable_before_the_journal_fails_stays_durable() {
+    let mut bench = Bench::new();
+    bench.give();
+    bench.land(0, Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    // The only flush stays without an answer until the segment is to be sealed for another reason.
+    bench.signals.close.store(true, Ordering::Release);
+    bench.flushed(Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Durable { .. }));
+    let index = bench.until_sealing();
+    bench.answer(FromKeeper::JournalFailed { why: "no journal".into() });
+    bench.answer(FromKeeper::Finished { index, result: Ok(()) });
+    let (outcome, reports) = bench.close();
+    assert!(outcome.failure.unwrap().contains("no journal"));
+    assert!(matches!(reports[..], [FromWriter::Failed { .. }]), "{reports:?}");
+}
+
+#[test]
+fn a_volume_without_space_for_the_next_segment_fills_the_one_it_has() {
+    let mut bench = Bench::new();
+    bench.give();
+    bench.land(0, Ok(()));
+    assert!(matches!(bench.asked(), ToKeeper::Activate { index: 0 }));
+    assert!(matches!(bench.asked(), ToKeeper::Prepare));
+    bench.answer(FromKeeper::NotPrepared { why: "full".into(), cause: LossCause::SpaceExhausted });
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    bench.flushed(Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Durable { .. }));
+    bench.give();
+    bench.land(1, Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }), "the first segment has space");
+    let (outcome, reports) = {
+        bench.flushed(Ok(()));
+        bench.close()
+    };
+    assert!(outcome.failure.is_none());
+    assert!(matches!(reports[..], [FromWriter::Durable { .. }]), "{reports:?}");
+}
+
+#[test]
+fn a_keeper_that_is_gone_fails_the_volume_and_hangs_nobody() {
+    let mut bench = Bench::new();
+    bench.give();
+    bench.land(0, Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    drop(bench.from_keeper.take());
+    assert!(matches!(bench.report(), FromWriter::Failed { .. }));
+    while !matches!(bench.script.lock().unwrap().syncs[..], []) {
+        bench.flushed(Ok(()));
+    }
+    assert!(bench.close().0.failure.unwrap().contains("keeper thread ended"));
+}
+
+#[test]
+fn an_engine_that_is_lost_is_given_up() {
+    let mut bench = Bench::new();
+    bench.give();
+    bench.until(|script| script.writes.len() == 1);
+    bench.script.lock().unwrap().is_broken = true;
+    assert!(matches!(bench.report(), FromWriter::Failed { .. }));
+    let FromWriter::Lost { was_written, .. } = bench.report() else { panic!("its fate is not known") };
+    assert!(!was_written);
+    assert!(bench.close().0.failure.unwrap().contains("the ring is gone"));
+}
