@@ -7,7 +7,7 @@ use keepup_testkit::Run;
 use serde_json::Value;
 
 use crate::common::{directory, json, keepup, start};
-use crate::net::{across, command, done, net, serve, wired};
+use crate::net::{TOKEN, across, command, done, net, serve, wired};
 
 /// A fault is told within this time.
 const SOON: Duration = Duration::from_secs(5);
@@ -107,6 +107,35 @@ fn who_does_not_know_the_token_moves_nothing() {
     server.signal("TERM");
     let ended = server.wait();
     assert!(ended.stderr.contains("does not know the token") && !ended.stderr.contains("flow"), "{ended:#?}");
+}
+
+/// Sends a hello that keepup would not send; the server's answer.
+fn hello(address: &str, version: u32, token: &str) -> Value {
+    let hello = serde_json::json!({"say": "hello", "version": version, "token": token}).to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"KU-NETc\n").unwrap();
+    stream.write_all(&(hello.len() as u32).to_le_bytes()).unwrap();
+    stream.write_all(hello.as_bytes()).unwrap();
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut answer = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut answer).unwrap();
+    serde_json::from_slice(&answer).unwrap()
+}
+
+#[test]
+fn no_version_replaces_the_token() {
+    let place = directory();
+    let (mut server, address) = serve(place.path(), "127.0.0.1:0");
+    for version in [0, 1, 2, 3, u32::MAX] {
+        let answer = hello(&address, version, "0123456789abcdef");
+        assert_eq!(answer["say"], "refused", "{version}: {answer}");
+        assert!(answer["why"].as_str().unwrap().contains("the token is wrong"), "{version}: {answer}");
+    }
+    let answer = hello(&address, u32::MAX, TOKEN);
+    assert!(answer["why"].as_str().unwrap().contains("and the client version 4294967295"), "{answer}");
+    server.line_that(|line| line.contains("it has version 4294967295"), "a refusal for the version");
 }
 
 #[test]

@@ -220,21 +220,28 @@ fn introduce(mut stream: TcpStream, desk: &Desk) -> std::io::Result<Option<TcpSt
         }
         _ => return Ok(None),
     }
-    let refusal = match wire::read(&mut stream, STRANGER_BYTES_MAX)? {
-        Some(Message::Hello { version, token }) => match (version == VERSION, desk.token.is(&token)) {
-            // The version comes with the welcome: the client says what is wrong with it.
-            (true, true) | (false, _) => None,
-            (true, false) => Some("the token is wrong: take the one that the server printed".to_owned()),
-        },
-        _ => return Ok(None),
-    };
-    if let Some(why) = refusal {
-        let peer = stream.peer_addr()?;
-        drop(desk.words.send(format!("{peer}: refused, it does not know the token")));
-        wire::write(&mut stream, &Message::Refused { why })?;
+    let Some(Message::Hello { version, token }) = wire::read(&mut stream, STRANGER_BYTES_MAX)? else {
         return Ok(None);
-    }
-    Ok(Some(stream))
+    };
+    // The token first: no version lets a client in without it.
+    let (why, note) = match (desk.token.is(&token), version) {
+        (true, VERSION) => return Ok(Some(stream)),
+        (false, _) => (
+            "the token is wrong: take the one that the server printed".to_owned(),
+            "refused, it does not know the token".to_owned(),
+        ),
+        (true, other) => (
+            format!(
+                "this server has version {VERSION} of the conversation and the client version {other}; \
+                 take the same keepup on both machines"
+            ),
+            format!("refused, it has version {other} of the conversation and this server version {VERSION}"),
+        ),
+    };
+    let peer = stream.peer_addr()?;
+    drop(desk.words.send(format!("{peer}: {note}")));
+    wire::write(&mut stream, &Message::Refused { why })?;
+    Ok(None)
 }
 
 /// One session from the welcome to the end.
