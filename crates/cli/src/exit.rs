@@ -120,7 +120,7 @@ impl Exit {
         match error {
             WorkloadError::Volume { trouble: VolumeTrouble::Missing, .. } => Self::Usage,
             WorkloadError::Volume { trouble: VolumeTrouble::Unsafe, .. } => Self::Unsafe,
-            WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. } | NetError::Name { .. }) => {
+            WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. } | NetError::Endpoint(_)) => {
                 Self::Usage
             }
             WorkloadError::Ipbus(IpbusError::Options(_) | IpbusError::Range { .. })

@@ -1,17 +1,19 @@
 //! Flags of everything that serves a page, and how it begins to serve.
 use std::io::Read as _;
-use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource, Token};
+use keepup_peer::Endpoint;
 use keepup_recording::id::Id;
 
 use crate::exit::UsageError;
 use crate::output::say;
 
+/// Port of a page unless told otherwise.
+pub(crate) const PORT: u16 = 8611;
 /// Environment variable with the token, where no file has it.
 pub(crate) const TOKEN_VARIABLE: &str = "KEEPUP_TOKEN";
 /// A token file longer than this is something else, bytes.
@@ -23,8 +25,8 @@ const CONNECTIONS_MAX: usize = 1024;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct HttpArgs {
     /// Serve a page, an interface for programs and metrics here; an address beyond loopback needs a token
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) http: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) http: Option<Endpoint>,
     /// File with the token that whoever changes something must know [default: $KEEPUP_TOKEN, or one made up]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -54,8 +56,8 @@ pub(crate) struct Opening {
 
 impl HttpArgs {
     /// Makes ready to serve at `--http`, or at `default` without it; nothing without both.
-    pub(crate) fn open(&self, default: Option<SocketAddr>, offer: Offer) -> anyhow::Result<Option<Opening>> {
-        let Some(listen) = self.http.or(default) else {
+    pub(crate) fn open(&self, default: Option<Endpoint>, offer: Offer) -> anyhow::Result<Option<Opening>> {
+        let Some(listen) = self.http.clone().or(default) else {
             if self.token_file.is_some() || !self.http_name.is_empty() {
                 let what = "--token-file and --http-name belong to a page\nhint: --http 127.0.0.1:8611";
                 return Err(UsageError(what.into()).into());
@@ -67,7 +69,9 @@ impl HttpArgs {
         let (first, second) = (random_token()?, random_token()?);
         let mut first = std::iter::once(first);
         let mut random = || first.next().unwrap_or_else(|| second.clone());
-        let access = Access::new(listen, given, self.http_name.clone(), &mut random)?;
+        let mut names = self.http_name.clone();
+        names.push(listen.host().to_owned());
+        let access = Access::new(&listen, given, names, &mut random)?;
         let parts = Parts {
             listen,
             access,

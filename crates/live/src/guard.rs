@@ -1,6 +1,6 @@
 //! Who may ask what: the token, the names under which this host may be asked for, and where a page that asks
 //! comes from.
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -8,6 +8,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use keepup_peer::Endpoint;
 use subtle::ConstantTimeEq;
 
 use crate::LiveError;
@@ -81,14 +82,14 @@ impl Access {
     /// `random` makes tokens where none was given; `names` are those of this host, beside addresses and
     /// "localhost".
     pub fn new(
-        address: SocketAddr,
+        listen: &Endpoint,
         given: Option<Token>,
         names: Vec<String>,
         random: &mut dyn FnMut() -> Token,
     ) -> Result<Self, LiveError> {
-        let closed = !address.ip().is_loopback();
+        let closed = !listen.is_loopback();
         if closed && given.is_none() {
-            return Err(LiveError::Open { address });
+            return Err(LiveError::Open { endpoint: listen.clone() });
         }
         Ok(Self { token: given.unwrap_or_else(&mut *random), pass: random(), closed, names })
     }

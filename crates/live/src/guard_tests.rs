@@ -1,6 +1,4 @@
 //! Who is let in.
-use std::net::SocketAddr;
-
 use axum::http::HeaderMap;
 
 use super::{Access, Token, is_foreign};
@@ -29,7 +27,7 @@ fn another_address_than_loopback_needs_a_token_that_was_given() {
     let random = || Token::new("0000111122223333").unwrap();
     let make = |address: &str, given: Option<&str>| {
         let given = given.map(|text| Token::new(text).unwrap());
-        Access::new(address.parse::<SocketAddr>().unwrap(), given, vec![], &mut random.clone())
+        Access::new(&address.parse().unwrap(), given, vec![], &mut random.clone())
     };
     assert!(!make("127.0.0.1:8611", None).unwrap().closed);
     assert!(!make("[::1]:8611", None).unwrap().closed);

@@ -22,7 +22,7 @@ pub const PORT: u16 = 7613;
 /// Variable of the environment in which a token is looked for when no flag has it.
 pub const TOKEN_VARIABLE: &str = "KEEPUP_NET_TOKEN";
 
-pub use client::{NetMeasured, NetTest, Server as NetServer, find};
+pub use client::{NetMeasured, NetTest, Server as NetServer};
 pub use error::NetError;
 pub use sequence::Sequence;
 pub use server::{Listening, ServerLimits};

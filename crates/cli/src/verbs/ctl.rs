@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Control a recorder: configure, arm, start, stop, and open what was recorded
 ///
-/// For `keepup record --http ADDR`. Commands need the recorder's token.
+/// For `keepup record --http HOST:PORT`. Commands need the recorder's token.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   keepup ctl configure --meta sample=quartz --stop-after '1000000 events'
@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
   keepup ctl wait sealed
   keepup ctl info last")]
 pub(crate) struct Args {
-    /// Where the recorder serves HTTP
+    /// Where the recorder serves HTTP: a URL or HOST[:PORT]
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:8611")]
     to: String,
     /// File with the recorder's token [default: the environment's KEEPUP_TOKEN]

@@ -1,20 +1,20 @@
 //! A network test as its client runs it: connects to the servers, drives both ends through the same times,
 //! and puts their accounts together.
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 use keepup_results::{NetEnd, NetFlow, NetLedger, NetRun};
 
-use super::PORT;
 use super::control::Conversation;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::half::{Half, TAIL};
 use super::ledger::{Pair, ledger};
-use super::server::refuse_crowds;
+use super::server::reject_multicast;
 use super::spec::{NetSpec, Role};
 use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYTES_MAX, Token, VERSION};
 use crate::ceiling::system;
@@ -31,7 +31,7 @@ const KNOCK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Where it listens.
-    pub address: SocketAddr,
+    pub endpoint: Endpoint,
     /// What it printed.
     pub token: Token,
     /// What results call it; by its address unless given.
@@ -42,7 +42,7 @@ impl Server {
     /// What results call it.
     #[must_use]
     pub fn told(&self) -> String {
-        self.name.clone().unwrap_or_else(|| self.address.to_string())
+        self.name.clone().unwrap_or_else(|| self.endpoint.to_string())
     }
 }
 
@@ -62,6 +62,8 @@ pub struct NetTest {
     name: String,
     talk: Option<Conversation>,
     half: Option<Half>,
+    /// Address at which each server was reached.
+    reached: Vec<SocketAddr>,
     /// Server and role of each flow, in their order.
     flows: Vec<(usize, Role)>,
     mine: Option<Report>,
@@ -79,7 +81,7 @@ impl NetTest {
     pub fn new(spec: NetSpec, servers: Vec<Server>, name: String) -> Result<Self, WorkloadError> {
         spec.check().map_err(NetError::from)?;
         for server in &servers {
-            refuse_crowds(server.address.ip(), server.address)?;
+            reject_multicast(&server.endpoint)?;
         }
         let theirs = servers.iter().map(|_| None).collect();
         Ok(Self {
@@ -88,6 +90,7 @@ impl NetTest {
             name,
             talk: None,
             half: None,
+            reached: Vec::new(),
             flows: Vec::new(),
             mine: None,
             theirs,
@@ -105,8 +108,8 @@ impl NetTest {
 
     /// Shows the token to a server; the connection, once it is welcome.
     fn greet(server: &Server) -> Result<TcpStream, NetError> {
-        let name = server.address.to_string();
-        let connect = |source: std::io::Error| {
+        let name = server.endpoint.to_string();
+        let connect = |address: SocketAddr, source: std::io::Error| {
             let hint = match source.kind() {
                 std::io::ErrorKind::ConnectionRefused => {
                     "nobody listens there: keepup net serve --listen ADDR:PORT, on the other machine"
@@ -114,9 +117,11 @@ impl NetTest {
                 std::io::ErrorKind::TimedOut => "a firewall between, or the wrong address",
                 _ => "ip route get ADDR says whether there is a way",
             };
-            NetError::Connect { server: name.clone(), source, hint }
+            NetError::Connect { server: address.to_string(), source, hint }
         };
-        let mut stream = TcpStream::connect_timeout(&server.address, CONNECT_MAX).map_err(connect)?;
+        let mut stream = server.endpoint.try_each(|address| {
+            TcpStream::connect_timeout(&address, CONNECT_MAX).map_err(|source| connect(address, source))
+        })?;
         let gone = |why| NetError::Gone { peer: name.clone(), why: Some(why) };
         stream.set_read_timeout(Some(CONNECT_MAX)).map_err(gone)?;
         stream.set_write_timeout(Some(CONNECT_MAX)).map_err(gone)?;
@@ -148,7 +153,7 @@ impl NetTest {
         })?;
         let (secret, ports) = ready;
         let roles = self.spec.roles();
-        let server = self.servers[number].address;
+        let server = self.reached[number];
         let mut wires = Vec::new();
         let mut knocks = Vec::new();
         for flow in 0..roles.len() as u32 {
@@ -201,7 +206,7 @@ impl NetTest {
                 // An end that has gone breaks its flows first, and is heard of a moment later.
                 talk.hear(KNOCK_EVERY)?;
                 let server = self.flows.get(number as usize).map_or(0, |flow| flow.0);
-                let (peer, source) = (self.servers[server].address.to_string(), std::io::Error::other(why));
+                let (peer, source) = (self.servers[server].endpoint.to_string(), std::io::Error::other(why));
                 return Err(NetError::Flow { number, peer, action: "go on", source }.into());
             }
             if context.stop.load(Ordering::Acquire) {
@@ -321,6 +326,7 @@ impl Workload for NetTest {
         let mut talk = Conversation::new(Arc::clone(&context.clock));
         for server in &self.servers {
             let stream = Self::greet(server)?;
+            self.reached.push(stream.peer_addr().map_err(system("look at a connection"))?);
             talk.add(stream).map_err(system("listen to a server"))?;
         }
         let roles = self.spec.roles();
@@ -377,21 +383,6 @@ impl Workload for NetTest {
         };
         Ok(NetMeasured { run, failure: self.failure.take() })
     }
-}
-
-/// The server that people mean: an address or a name, with or without a port.
-///
-/// # Errors
-/// A name that stands for no address.
-pub fn find(name: &str) -> Result<SocketAddr, NetError> {
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(ip) = bare.parse() {
-        return Ok(SocketAddr::new(ip, PORT));
-    }
-    let with_port = if name.contains(':') { name.to_owned() } else { format!("{name}:{PORT}") };
-    let none = |source| NetError::Name { name: name.to_owned(), source };
-    let mut found = with_port.to_socket_addrs().map_err(none)?;
-    found.next().ok_or_else(|| none(std::io::Error::other("it stands for no address")))
 }
 
 /// A connection for a flow.

@@ -14,14 +14,9 @@ pub enum NetError {
         /// What helps.
         hint: &'static str,
     },
-    /// A name that stands for no address.
-    #[error("cannot find {name}: {source}\nhint: an address such as 192.168.1.2 or NAME:{}", super::PORT)]
-    Name {
-        /// The name.
-        name: String,
-        /// The system's answer.
-        source: std::io::Error,
-    },
+    /// A text that names no server.
+    #[error(transparent)]
+    Endpoint(#[from] keepup_peer::EndpointError),
     /// An address that a test cannot be made with.
     #[error("cannot test {address}: {why}\nhint: name one machine, as in 192.168.1.2:7613")]
     Address {

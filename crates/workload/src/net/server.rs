@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 
 use super::error::NetError;
 use super::session;
@@ -67,24 +68,24 @@ pub(super) struct Desk {
 }
 
 impl Listening {
-    /// Listens at `address`. `secrets` gives 32 hexadecimal digits that nobody can guess, each time others.
+    /// Listens at the first address of `endpoint` that works. `secrets` gives 32 hexadecimal digits that nobody can guess, each time others.
     ///
     /// # Errors
-    /// An address that cannot be listened at.
+    /// An address that is not one machine, and when none can be listened at.
     pub fn bind(
-        address: SocketAddr,
+        endpoint: &Endpoint,
         token: Token,
         limits: ServerLimits,
         clock: Arc<dyn Clock>,
         stop: Arc<AtomicBool>,
         secrets: Box<dyn FnMut() -> Option<String> + Send>,
     ) -> Result<Self, NetError> {
-        refuse_crowds(address.ip(), address)?;
+        reject_multicast(endpoint)?;
         let listen = |source: std::io::Error| {
             let hint = listen_hint(&source);
-            NetError::Listen { address: address.to_string(), source, hint }
+            NetError::Listen { address: endpoint.to_string(), source, hint }
         };
-        let listener = TcpListener::bind(address).map_err(listen)?;
+        let listener = TcpListener::bind(endpoint).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let (sender, words) = channel();
@@ -128,15 +129,17 @@ impl Listening {
     }
 }
 
-/// Addresses that are not one machine are refused.
-pub(super) fn refuse_crowds(ip: IpAddr, address: SocketAddr) -> Result<(), NetError> {
-    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
-    let why = match (ip.is_multicast(), is_broadcast) {
-        (true, _) => "it is a multicast address",
-        (_, true) => "it is the broadcast address",
-        _ => return Ok(()),
-    };
-    Err(NetError::Address { address: address.to_string(), why })
+/// Fails when an address of `endpoint` is not one machine.
+pub(super) fn reject_multicast(endpoint: &Endpoint) -> Result<(), NetError> {
+    for address in endpoint.addresses() {
+        let why = match address.ip() {
+            ip if ip.is_multicast() => "it is a multicast address",
+            IpAddr::V4(ip) if ip.is_broadcast() => "it is the broadcast address",
+            _ => continue,
+        };
+        return Err(NetError::Address { address: address.to_string(), why });
+    }
+    Ok(())
 }
 
 /// Counts something down when it ends.

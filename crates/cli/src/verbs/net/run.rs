@@ -1,20 +1,21 @@
 //! What all network tests share: flags, the grid of settings, runs in turns, the result.
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_peer::Endpoint;
 use keepup_qualify::datagrams::{DatagramSearch, safe_rate};
 use keepup_results::{Event, LoadResult, NetRun, NetSummary};
 use keepup_workload::load::Loads;
 use keepup_workload::net::{
-    Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE, Token, find,
+    Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE, Token,
 };
 use keepup_workload::{Context, Footprint, WorkloadError};
 
 use super::own::{OWN, OwnServer};
-use super::serve::token;
+use super::serve::{endpoint, token};
 use super::{rate, table};
 use crate::args::{Runs, size, some_time, span};
 use crate::exit::Exit;
@@ -35,7 +36,7 @@ const AROUND_A_RUN: Duration = Duration::from_millis(500);
 pub(super) struct Common {
     /// Where `keepup net serve` listens; several are used at once: one to many, or many to one. `self` is a
     /// server of the test's own over loopback, in a process of its own that ends with the test
-    #[arg(required = true, value_name = "ADDR[:PORT]")]
+    #[arg(required = true, value_name = "HOST[:PORT]")]
     servers: Vec<String>,
     /// The token that the server printed [default: the variable KEEPUP_NET_TOKEN]
     #[arg(long, value_parser = token)]
@@ -92,12 +93,12 @@ impl Servers {
     fn own(&mut self, dry_run: bool) -> anyhow::Result<()> {
         let name = Some(OWN.to_owned());
         if dry_run {
-            let (address, token) = (SocketAddr::from(([127, 0, 0, 1], 0)), Token(String::new()));
-            self.list.push(NetServer { address, token, name });
+            let (endpoint, token) = (Endpoint::from((Ipv4Addr::LOCALHOST, 0)), Token(String::new()));
+            self.list.push(NetServer { endpoint, token, name });
             return Ok(());
         }
         let own = OwnServer::start()?;
-        self.list.push(NetServer { address: own.address, token: own.token.clone(), name });
+        self.list.push(NetServer { endpoint: own.address.into(), token: own.token.clone(), name });
         self._own = Some(own);
         Ok(())
     }
@@ -150,8 +151,8 @@ impl Common {
                 servers.own(self.runs.outlet.dry_run)?;
                 continue;
             }
-            let address = find(text).map_err(|why| usage(why.to_string()))?;
-            servers.list.push(NetServer { address, token: token()?, name: None });
+            let endpoint = endpoint(text).map_err(|why| usage(why.to_string()))?;
+            servers.list.push(NetServer { endpoint, token: token()?, name: None });
         }
         Ok(servers)
     }

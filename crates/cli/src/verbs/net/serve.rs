@@ -1,9 +1,9 @@
 //! `keepup net serve`: the other end of network tests.
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use keepup_measure::clock::SystemClock;
+use keepup_peer::{Endpoint, EndpointError};
 use keepup_recording::id::Id;
 use keepup_workload::WorkloadError;
 use keepup_workload::net::{Listening, PORT, ServerLimits, Token};
@@ -23,9 +23,9 @@ use crate::signals::stop_flag;
   keepup net serve --listen 192.168.1.2                     for the other machines of that network
   keepup net serve --listen '[::]' --token \"$(cat token)\"   on all addresses, with a token of your own")]
 pub(super) struct Args {
-    /// Address to listen at; loopback unless told otherwise
-    #[arg(long, value_name = "ADDR[:PORT]", default_value = "127.0.0.1", value_parser = address)]
-    listen: SocketAddr,
+    /// Where to listen; loopback unless told otherwise
+    #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = endpoint)]
+    listen: Endpoint,
     /// What clients must show [default: a new one each time, which is printed]
     #[arg(long, value_parser = token)]
     token: Option<Token>,
@@ -37,12 +37,9 @@ pub(super) struct Args {
     child: bool,
 }
 
-/// An address of this machine.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    let with_port = text.parse().ok();
-    let address = with_port.or_else(|| bare.parse().ok().map(|ip| SocketAddr::new(ip, PORT)));
-    address.ok_or_else(|| format!("{text:?} is not an address such as 192.168.1.2 or [::1]:{PORT}"))
+/// A host, with the usual port unless it has its own.
+pub(super) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
+    Endpoint::with_default_port(text, PORT)
 }
 
 /// A token that is worth its name.
@@ -67,7 +64,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let (clock, shown) = (Arc::new(SystemClock), token.clone());
     let listening = Listening::bind(
-        args.listen,
+        &args.listen,
         token,
         limits,
         clock,

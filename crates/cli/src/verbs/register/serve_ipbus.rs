@@ -1,9 +1,9 @@
 //! `keepup register serve-ipbus`: a target of IPbus 2.0 that is no board.
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_measure::clock::SystemClock;
+use keepup_peer::{Endpoint, EndpointError};
 use keepup_workload::WorkloadError;
 use keepup_workload::register::ipbus::{Faults, IpbusTarget, PORT, TargetCounters, TargetOptions};
 
@@ -26,9 +26,9 @@ use crate::signals::stop_flag;
   keepup register serve-ipbus --drop-requests 7 --drop-replies 7    on a bad network
   keepup register serve-ipbus --mtu 9000 --buffers 4 --delay '1 ms' another sort of board")]
 pub(super) struct Args {
-    /// Address to listen at; loopback unless told otherwise
-    #[arg(long, value_name = "ADDR[:PORT]", default_value = "127.0.0.1", value_parser = address)]
-    listen: SocketAddr,
+    /// Where to listen; loopback unless told otherwise
+    #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = endpoint)]
+    listen: Endpoint,
     /// Largest packet with the headers of IP and UDP, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = TargetOptions::default().mtu_bytes)]
     mtu: usize,
@@ -64,12 +64,9 @@ pub(super) struct Args {
     seed: u64,
 }
 
-/// An address of this machine.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    let with_port = text.parse().ok();
-    let address = with_port.or_else(|| bare.parse().ok().map(|ip| SocketAddr::new(ip, PORT)));
-    address.ok_or_else(|| format!("{text:?} is not an address such as 192.168.1.2 or [::1]:{PORT}"))
+/// A host, with the usual port unless it has its own.
+fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
+    Endpoint::with_default_port(text, PORT)
 }
 
 /// A word, in decimal or with 0x.
@@ -83,7 +80,7 @@ fn word(text: &str) -> Result<u32, String> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let options = TargetOptions {
-        listen: args.listen,
+        listen: args.listen.clone(),
         mtu_bytes: args.mtu,
         buffers: args.buffers,
         words: args.words,

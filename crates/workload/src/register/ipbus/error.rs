@@ -2,16 +2,18 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use keepup_peer::Endpoint;
+
 use super::packet::{Info, TransactionKind};
 
 /// An error of a client or a target.
 #[derive(Debug, thiserror::Error)]
 pub enum IpbusError {
     /// Nobody can listen there.
-    #[error("cannot listen on {address}: {source}\nhint: {hint}")]
+    #[error("cannot listen on {endpoint}: {source}\nhint: {hint}")]
     Listen {
-        /// The address.
-        address: SocketAddr,
+        /// Where.
+        endpoint: Endpoint,
         /// The system's answer.
         source: std::io::Error,
         /// What helps.

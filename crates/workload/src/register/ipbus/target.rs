@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -44,8 +45,8 @@ const BUFFERS_MAX: usize = 4096;
 /// What a target is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetOptions {
-    /// Where it listens; a free port with port 0.
-    pub listen: SocketAddr,
+    /// Where it listens: the first address that works; a free port with port 0.
+    pub listen: Endpoint,
     /// Largest packet of IP that it takes and sends, in bytes, with the headers of IP and UDP.
     pub mtu_bytes: usize,
     /// Replies that it keeps.
@@ -59,7 +60,7 @@ pub struct TargetOptions {
 impl Default for TargetOptions {
     fn default() -> Self {
         Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            listen: Endpoint::from((Ipv4Addr::LOCALHOST, 0)),
             mtu_bytes: 1500,
             buffers: 16,
             words: 1 << 20,
@@ -139,9 +140,9 @@ impl IpbusTarget {
         options.check()?;
         let listen = |source: std::io::Error| {
             let hint = listen_hint(&source);
-            IpbusError::Listen { address: options.listen, source, hint }
+            IpbusError::Listen { endpoint: options.listen.clone(), source, hint }
         };
-        let socket = UdpSocket::bind(options.listen).map_err(listen)?;
+        let socket = UdpSocket::bind(&options.listen).map_err(listen)?;
         socket::prepare(&socket);
         socket.set_read_timeout(Some(PATIENCE)).map_err(listen)?;
         let address = socket.local_addr().map_err(listen)?;
