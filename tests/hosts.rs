@@ -3,7 +3,7 @@ use std::net::ToSocketAddrs;
 
 use keepup_testkit::Program;
 
-use crate::common::{directory, json, keepup, start};
+use crate::common::{directory, json, keepup, secret_file, start};
 use crate::net::{done, net};
 
 /// The address a program listens on, with `localhost` for its host.
@@ -100,6 +100,7 @@ fn a_name_without_an_address_is_told_everywhere() {
         assert!(run.stderr.contains("cannot resolve keepup-test.invalid: "), "{command:?}: {run:#?}");
         assert!(run.stderr.contains("hint: "), "{command:?}: {run:#?}");
     }
+    secret_file(here, "token", crate::net::TOKEN);
     let run = net(here, "tcp", &[name], &[]);
     assert!(run.code() == 2 && run.stderr.contains("cannot resolve keepup-test.invalid"), "{run:#?}");
 }

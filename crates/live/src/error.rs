@@ -18,19 +18,11 @@ pub enum LiveError {
     /// Beyond loopback everybody needs the token, so there must be one that they can know.
     #[error(
         "{endpoint} can be reached from outside, and no token was given\n\
-         hint: --token-file FILE, with at least 16 characters: head -c 24 /dev/urandom | base64 > FILE"
+         hint: --token-file FILE, with at least 16 characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
     )]
     Open {
         /// The endpoint.
         endpoint: Endpoint,
-    },
-    /// The token is no token.
-    #[error(
-        "the token {what}\nhint: at least 16 visible characters: head -c 24 /dev/urandom | base64 > FILE"
-    )]
-    Token {
-        /// What is wrong with it.
-        what: &'static str,
     },
     /// The system has no thread or no timer left.
     #[error("cannot start to serve HTTP: {source}")]

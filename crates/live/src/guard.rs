@@ -8,16 +8,11 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use keepup_peer::Endpoint;
-use subtle::ConstantTimeEq;
+use keepup_peer::{Endpoint, Token};
 
 use crate::LiveError;
 use crate::routes::problem;
 
-/// Fewest characters of a token.
-const TOKEN_CHARACTERS_MIN: usize = 16;
-/// Most characters of a token.
-const TOKEN_CHARACTERS_MAX: usize = 512;
 /// Name of the cookie with which a browser may look, once it has shown the token.
 pub(crate) const COOKIE: &str = "keepup";
 
@@ -26,42 +21,6 @@ pub(crate) const COOKIE: &str = "keepup";
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-
-/// What who changes something must know.
-#[derive(Clone)]
-pub struct Token(String);
-
-impl Token {
-    /// A token of 16 to 512 visible ASCII characters; blanks around it are left out.
-    pub fn new(text: &str) -> Result<Self, LiveError> {
-        let text = text.trim();
-        let refuse = |what| Err(LiveError::Token { what });
-        match text.len() {
-            _ if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                refuse("has characters that are not visible ASCII")
-            }
-            0..TOKEN_CHARACTERS_MIN => refuse("is shorter than 16 characters"),
-            length if length > TOKEN_CHARACTERS_MAX => refuse("is longer than 512 characters"),
-            _ => Ok(Self(text.to_owned())),
-        }
-    }
-
-    /// The token itself, for whoever is to have it.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether `other` is it, in a time that does not tell where they differ.
-    fn is(&self, other: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(other).into()
-    }
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
 
 /// Who may ask what.
 #[derive(Clone, Debug)]

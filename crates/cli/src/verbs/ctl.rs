@@ -14,9 +14,10 @@ use self::client::Client;
 pub(crate) use self::client::CtlError;
 use crate::args::some_time;
 use crate::exit::{Exit, UsageError};
-use crate::http::given_token;
+use crate::http::TOKEN_VARIABLE;
 use crate::output::{json, result, say};
 use crate::run_flags::RunFlags;
+use crate::token;
 
 /// Pause between two looks while something is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -123,7 +124,7 @@ fn state(text: &str) -> Result<RunState, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let client = Client::new(&args.to, given_token(args.token_file.as_deref())?)?;
+    let client = Client::new(&args.to, token::given(args.token_file.as_deref(), TOKEN_VARIABLE)?)?;
     match &args.action {
         Action::Recordings => stored::list(&client, args.json),
         Action::Info { recording } => stored::show(&client, recording, args.json),

@@ -14,9 +14,10 @@ use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::half::{Half, TAIL};
 use super::ledger::{Pair, ledger};
+use super::proof::{Credentials, Nonces, Side, is_nonce};
 use super::server::reject_multicast;
 use super::spec::{NetSpec, Role};
-use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYTES_MAX, Token, VERSION};
+use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYTES_MAX, VERSION};
 use crate::ceiling::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
@@ -27,13 +28,13 @@ const STEP_MAX: Duration = Duration::from_secs(6);
 /// How often datagrams knock at their port until it opens.
 const KNOCK_EVERY: Duration = Duration::from_millis(50);
 
-/// A server, and the token that it wants to see.
+/// A server, and what this end proves itself with.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Where it listens.
     pub endpoint: Endpoint,
-    /// What it printed.
-    pub token: Token,
+    /// Its token.
+    pub credentials: Credentials,
     /// What results call it; by its address unless given.
     pub name: Option<String>,
 }
@@ -106,7 +107,7 @@ impl NetTest {
         self
     }
 
-    /// Shows the token to a server; the connection, once it is welcome.
+    /// Connects to a server; both ends prove that they know the token.
     fn greet(server: &Server) -> Result<TcpStream, NetError> {
         let name = server.endpoint.to_string();
         let connect = |address: SocketAddr, source: std::io::Error| {
@@ -126,16 +127,23 @@ impl NetTest {
         stream.set_read_timeout(Some(CONNECT_MAX)).map_err(gone)?;
         stream.set_write_timeout(Some(CONNECT_MAX)).map_err(gone)?;
         std::io::Write::write_all(&mut stream, &CONTROL_MAGIC).map_err(gone)?;
-        let hello = Message::Hello { version: VERSION, token: server.token.clone() };
-        wire::write(&mut stream, &hello).map_err(gone)?;
-        match wire::read(&mut stream, STRANGER_BYTES_MAX).map_err(gone)? {
-            Some(Message::Welcome { version: VERSION, .. }) => Ok(stream),
-            Some(Message::Welcome { version, .. }) => {
-                Err(NetError::Version { server: name, theirs: version, ours: VERSION })
+        let credentials = &server.credentials;
+        let client = credentials.draw().map_err(|source| NetError::Random { source })?;
+        let hello = Message::Hello { version: VERSION, nonce: client.clone() };
+        let nonces = match exchange(&mut stream, &hello, &name)? {
+            Message::Challenge { version: VERSION, nonce } if is_nonce(&nonce) => {
+                Nonces { client, server: nonce }
             }
-            Some(Message::Refused { why }) => Err(NetError::Refused { server: name, why }),
-            Some(_) => Err(NetError::Conversation { peer: name, what: "no welcome".into() }),
-            None => Err(NetError::Gone { peer: name, why: None }),
+            Message::Challenge { version, .. } if version != VERSION => {
+                return Err(NetError::Version { server: name, theirs: version, ours: VERSION });
+            }
+            _ => return Err(NetError::Conversation { peer: name, what: "no challenge".into() }),
+        };
+        let proof = Message::Proof { proof: credentials.prove(Side::Client, &nonces) };
+        match exchange(&mut stream, &proof, &name)? {
+            Message::Welcome { proof, .. } if credentials.accepts(Side::Server, &nonces, &proof) => Ok(stream),
+            Message::Welcome { .. } => Err(NetError::Impostor { server: name }),
+            _ => Err(NetError::Conversation { peer: name, what: "no welcome".into() }),
         }
     }
 
@@ -382,6 +390,17 @@ impl Workload for NetTest {
             loads: Vec::new(),
         };
         Ok(NetMeasured { run, failure: self.failure.take() })
+    }
+}
+
+/// Says one thing to a server before anything is agreed; its answer.
+fn exchange(stream: &mut TcpStream, message: &Message, server: &str) -> Result<Message, NetError> {
+    let gone = |why| NetError::Gone { peer: server.to_owned(), why };
+    wire::write(stream, message).map_err(|why| gone(Some(why)))?;
+    match wire::read(stream, STRANGER_BYTES_MAX).map_err(|why| gone(Some(why)))? {
+        Some(Message::Refused { why }) => Err(NetError::Refused { server: server.to_owned(), why }),
+        Some(answer) => Ok(answer),
+        None => Err(gone(None)),
     }
 }
 

@@ -33,6 +33,21 @@ pub enum NetError {
         /// Its words.
         why: String,
     },
+    /// The server lets a client in, and cannot prove that it knows the token.
+    #[error(
+        "cannot use {server}: it does not know the token\n\
+         hint: another program listens there, or a keepup with another token"
+    )]
+    Impostor {
+        /// Address of the server.
+        server: String,
+    },
+    /// There is no nonce.
+    #[error("cannot read random bytes: {source}")]
+    Random {
+        /// The system's answer.
+        source: std::io::Error,
+    },
     /// The other end speaks another version.
     #[error(
         "{server} speaks version {theirs} of the conversation and this program version {ours}\n\

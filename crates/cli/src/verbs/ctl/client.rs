@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, Entries, EventCard, RecordingEntry};
-use keepup_peer::{Endpoint, EndpointError};
+use keepup_peer::{Endpoint, EndpointError, Token};
 use keepup_recording::info::RecordingInfo;
 use keepup_results::live::{RunCommand, RunSettings, RunStatus};
 use serde::Deserialize;
@@ -67,12 +67,12 @@ struct Problem {
 pub(super) struct Client {
     agent: Agent,
     to: String,
-    token: Option<String>,
+    token: Option<Token>,
 }
 
 impl Client {
     /// Of the recorder at `to`: a URL of scheme, host and port, or `HOST[:PORT]` with the port of [`PORT`].
-    pub(super) fn new(to: &str, token: Option<String>) -> Result<Self, UsageError> {
+    pub(super) fn new(to: &str, token: Option<Token>) -> Result<Self, UsageError> {
         let (host, port) = match to.strip_prefix("http://") {
             Some(host) => (host.trim_end_matches('/'), HTTP_PORT),
             None => (to, PORT),
@@ -84,10 +84,6 @@ impl Client {
                  hint: http://HOST:PORT or HOST:PORT; a tunnel (ssh -L) where the way is not safe"
             )),
         })?;
-        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
-        if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
-            return Err(UsageError("the token has characters that are not visible ASCII".into()));
-        }
         // The token is for the recorder and for nobody in between or behind it.
         let config = Agent::config_builder()
             .proxy(None)
@@ -157,7 +153,7 @@ impl Client {
 
     fn with_token<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
         match &self.token {
-            Some(token) => request.header("Authorization", format!("Bearer {token}")),
+            Some(token) => request.header("Authorization", format!("Bearer {}", token.reveal())),
             None => request,
         }
     }

@@ -21,8 +21,6 @@ fn addresses_are_scheme_host_and_port() {
     {
         assert!(Client::new(bad, None).is_err(), "{bad}");
     }
-    assert!(Client::new("localhost", Some("two words".into())).is_err());
-    assert!(Client::new("localhost", Some(" padded\n".into())).is_ok());
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn everybody_gets_their_own_replies() {
         let listen = listen.parse().unwrap();
         let target = Running::start(&TargetOptions { listen, ..TargetOptions::default() });
         let clients: Vec<UdpSocket> =
-            (0..3).map(|_| UdpSocket::bind(SocketAddr::new(listen.ip(), 0)).unwrap()).collect();
+            (0..3).map(|_| UdpSocket::bind(SocketAddr::new(target.address.ip(), 0)).unwrap()).collect();
         let orders = [ByteOrder::Big, ByteOrder::Little, ByteOrder::Big];
         for (client, order) in clients.iter().zip(orders) {
             client.connect(target.address).unwrap();
@@ -82,7 +82,7 @@ fn settings_that_make_no_sense() {
     }
     good.check().unwrap();
     let first = Running::start(&good);
-    let Err(why) = IpbusTarget::bind(&TargetOptions { listen: first.address, ..good }, Arc::new(SystemClock))
+    let Err(why) = IpbusTarget::bind(&TargetOptions { listen: first.address.into(), ..good }, Arc::new(SystemClock))
     else {
         panic!("two targets at one address")
     };
