@@ -139,7 +139,8 @@ fn all_settings_are_measured_and_the_smallest_good_one_is_named() {
     assert_eq!(names.len(), 8);
     assert_eq!(names[..4], names[4..], "the repeats are made in turns");
     let text =
-        keepup(place.path(), &[&["net", "tcp", "--token-file", "token", &address], &grid[..]].concat()).stdout;
+        keepup(place.path(), &[&["net", "tcp", "--token-file", "token", &address], &grid[..]].concat())
+            .stdout;
     let smallest = text.lines().find(|line| line.starts_with("smallest that reaches 98 %")).unwrap();
     assert!(names.iter().any(|name| smallest.contains(name)), "{text}");
     let kept = std::fs::read_dir(place.path().join("results")).unwrap().next().unwrap().unwrap().path();

@@ -137,8 +137,7 @@ fn no_version_replaces_the_token() {
         let mut stream = connect();
         let hello = serde_json::json!({"say": "hello", "version": version, "nonce": "0".repeat(32)});
         assert_eq!(exchange(&mut stream, &hello)["say"], "challenge");
-        let answer =
-            exchange(&mut stream, &serde_json::json!({"say": "proof", "proof": "0".repeat(64)}));
+        let answer = exchange(&mut stream, &serde_json::json!({"say": "proof", "proof": "0".repeat(64)}));
         assert_eq!(answer["say"], "refused", "{version}: {answer}");
         assert!(answer["why"].as_str().unwrap().contains("the token is wrong"), "{version}: {answer}");
     }

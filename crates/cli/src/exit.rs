@@ -133,7 +133,8 @@ impl Exit {
             | WorkloadError::Register(
                 RegisterError::Name { .. } | RegisterError::Span { .. } | RegisterError::Profile { .. },
             ) => Self::Usage,
-            WorkloadError::Register(RegisterError::Unsafe { .. }) => Self::Unsafe,
+            WorkloadError::Register(RegisterError::Unsafe { .. })
+            | WorkloadError::Ipbus(IpbusError::Exposed { .. }) => Self::Unsafe,
             WorkloadError::Replay(e) => Self::of_replay(e),
             WorkloadError::StatePlan { .. } | WorkloadError::Interface { .. } => Self::Usage,
             WorkloadError::State { .. } | WorkloadError::Reference { .. } => Self::Failed,

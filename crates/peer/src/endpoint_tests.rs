@@ -33,8 +33,22 @@ fn addresses_and_names_with_and_without_a_port() {
 #[test]
 fn what_is_no_endpoint_is_refused_with_an_example() {
     for bad in [
-        "", ":80", "localhost", "127.0.0.1", "::1", "[::1]", "[::1", "[::1]80", "a:b:80", "host:", "host:+80",
-        "host:65536", "ho st:80", "http://host:80", "user@host:80", "[]:80",
+        "",
+        ":80",
+        "localhost",
+        "127.0.0.1",
+        "::1",
+        "[::1]",
+        "[::1",
+        "[::1]80",
+        "a:b:80",
+        "host:",
+        "host:+80",
+        "host:65536",
+        "ho st:80",
+        "http://host:80",
+        "user@host:80",
+        "[]:80",
     ] {
         let found = bad.parse::<Endpoint>();
         assert!(matches!(found, Err(EndpointError::Syntax { .. })), "{bad:?}: {found:?}");
@@ -60,7 +74,8 @@ fn loopback_is_every_address_or_none() {
 
 #[test]
 fn every_address_is_tried_in_order() {
-    let (first, second) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (first, second) =
+        (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let (gone, alive) = (first.local_addr().unwrap(), second.local_addr().unwrap());
     drop(first);
     for (addresses, tried) in [([gone, alive], 2), ([alive, gone], 1)] {

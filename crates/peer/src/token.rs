@@ -12,7 +12,9 @@ pub struct Token(String);
 
 /// A text is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the token {what}\nhint: at least 16 visible characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)")]
+#[error(
+    "the token {what}\nhint: at least 16 visible characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
+)]
 pub struct TokenError {
     what: &'static str,
 }

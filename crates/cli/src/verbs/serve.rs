@@ -47,7 +47,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         say(&format!("looking below {}", root.display()));
     }
     let offer = Offer { shelf: Some(shelf(&roots)), ..Offer::default() };
-    let Some(opening) = args.http.open(Some((Ipv4Addr::LOCALHOST, PORT).into()), offer)? else { return Ok(Exit::Done) };
+    let Some(opening) = args.http.open(Some((Ipv4Addr::LOCALHOST, PORT).into()), offer)? else {
+        return Ok(Exit::Done);
+    };
     let live = opening.start()?;
     let clock = SystemClock;
     while !stop.load(Ordering::Acquire) {

@@ -141,7 +141,9 @@ impl NetTest {
         };
         let proof = Message::Proof { proof: credentials.prove(Side::Client, &nonces) };
         match exchange(&mut stream, &proof, &name)? {
-            Message::Welcome { proof, .. } if credentials.accepts(Side::Server, &nonces, &proof) => Ok(stream),
+            Message::Welcome { proof, .. } if credentials.accepts(Side::Server, &nonces, &proof) => {
+                Ok(stream)
+            }
             Message::Welcome { .. } => Err(NetError::Impostor { server: name }),
             _ => Err(NetError::Conversation { peer: name, what: "no welcome".into() }),
         }

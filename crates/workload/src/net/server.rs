@@ -14,8 +14,8 @@ use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 
 use super::error::NetError;
-use super::session;
 use super::proof::{Credentials, Nonces, SECRET_BYTES, Side, is_nonce};
+use super::session;
 use super::wire::{self, CONTROL_MAGIC, FLOW_MAGIC, Message, STRANGER_BYTES_MAX, VERSION};
 use crate::error::listen_hint;
 

@@ -27,7 +27,8 @@ fn served(client: impl FnOnce(SocketAddr)) -> Vec<String> {
     let stop = Arc::new(AtomicBool::new(false));
     let endpoint = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
     let (clock, limits) = (Arc::new(SystemClock), ServerLimits::default());
-    let server = Listening::bind(&endpoint, credentials("0123456789abcdef"), limits, clock, Arc::clone(&stop));
+    let server =
+        Listening::bind(&endpoint, credentials("0123456789abcdef"), limits, clock, Arc::clone(&stop));
     let server = server.unwrap();
     let address = server.address();
     let serving = std::thread::spawn(move || {
@@ -73,7 +74,9 @@ fn the_token_lets_in_and_the_version_is_looked_at_after_it() {
         let (answer, nonces, _) = greet(address, VERSION, "0123456789abcdef");
         let Some(Message::Welcome { proof, .. }) = answer else { panic!("not let in: {answer:?}") };
         let known = credentials("0123456789abcdef");
-        assert!(known.accepts(Side::Server, &nonces, &proof) && !known.accepts(Side::Client, &nonces, &proof));
+        assert!(
+            known.accepts(Side::Server, &nonces, &proof) && !known.accepts(Side::Client, &nonces, &proof)
+        );
     });
     assert!(!said.is_empty() && said.iter().all(|line| !line.contains("0123456789")), "{said:?}");
 }

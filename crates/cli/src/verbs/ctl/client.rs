@@ -26,7 +26,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(150);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CtlError {
     /// Nobody answered.
-    #[error("cannot reach a recorder at {to}: {why}\nhint: keepup record --http HOST:PORT serves there; --to URL")]
+    #[error(
+        "cannot reach a recorder at {to}: {why}\nhint: keepup record --http HOST:PORT serves there; --to URL"
+    )]
     Unreachable {
         /// Where.
         to: String,

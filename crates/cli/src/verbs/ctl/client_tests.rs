@@ -17,8 +17,7 @@ fn addresses_are_scheme_host_and_port() {
     ] {
         assert_eq!(Client::new(good, None).map(|client| client.to).ok().as_deref(), Some(to), "{good}");
     }
-    for bad in ["daq:x", "https://daq", "http://", "http://daq/api", "http://me:pw@daq", "ftp://daq"]
-    {
+    for bad in ["daq:x", "https://daq", "http://", "http://daq/api", "http://me:pw@daq", "ftp://daq"] {
         assert!(Client::new(bad, None).is_err(), "{bad}");
     }
 }

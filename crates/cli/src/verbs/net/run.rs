@@ -101,7 +101,11 @@ impl Servers {
             return Ok(());
         }
         let own = OwnServer::start()?;
-        self.list.push(NetServer { endpoint: own.address.into(), credentials: own.credentials.clone(), name });
+        self.list.push(NetServer {
+            endpoint: own.address.into(),
+            credentials: own.credentials.clone(),
+            name,
+        });
         self._own = Some(own);
         Ok(())
     }

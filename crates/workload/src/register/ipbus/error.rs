@@ -19,6 +19,14 @@ pub enum IpbusError {
         /// What helps.
         hint: &'static str,
     },
+    /// A target that others can reach, without a word on who may use it.
+    #[error(
+        "cannot listen on {endpoint}: other machines can reach it\nhint: --allow PREFIX names those that may, as in --allow 192.168.1.0/24"
+    )]
+    Exposed {
+        /// Where.
+        endpoint: Endpoint,
+    },
     /// Settings that make no sense.
     #[error("cannot use these settings: {0}")]
     Options(String),
