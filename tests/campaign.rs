@@ -155,7 +155,7 @@ fn every_verb_foretells_as_one_object() {
     let here = place.path();
     let commands: [&[&str]; 8] = [
         &["disk", "testdisk", "--volume", "a", "--load", "disk=1MB/s@b,write,size=16 MiB"],
-        &["net", "tcp", "127.0.0.1:1", "--token", "0123456789abcdef0123456789abcdef"],
+        &["net", "tcp", "self"],
         &["register", "read", "ram"],
         &["soak", "--volume", "a", "--quick"],
         &["qualify", "csl", "--volume", "a", "--volume", "b", "--quick"],

@@ -1,5 +1,6 @@
 //! What every end-to-end test needs.
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -113,6 +114,13 @@ pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
     let Ok(messages) = mcap::MessageStream::new_with_options(bytes, options.into()) else { return (0, 0) };
     let whole = messages.map_while(Result::ok);
     whole.fold((0, 0), |sum, message| (sum.0 + 1, sum.1 + message.data.len() as u64))
+}
+
+/// Writes a file that its owner alone can read.
+pub(crate) fn secret_file(directory: &Path, name: &str, text: &str) {
+    let path = directory.join(name);
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// Waits until something is so, for as long as a test may take.

@@ -38,6 +38,8 @@ mod faults;
 mod guest;
 #[path = "guest_backends.rs"]
 mod guest_backends;
+#[path = "hosts.rs"]
+mod hosts;
 #[path = "kills.rs"]
 mod kills;
 #[path = "loads.rs"]

@@ -6,14 +6,15 @@ use keepup_testkit::root::{allowed, skip};
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{Place, directory, directory_alone, json, keepup, start};
+use crate::common::{Place, directory, directory_alone, json, keepup, secret_file, start};
 
-pub(crate) const TOKEN: &str = "a token for tests";
+pub(crate) const TOKEN: &str = "a-token-for-tests";
 const KEEPUP: &str = env!("CARGO_BIN_EXE_keepup");
 
 /// A server on loopback, and where it listens.
 pub(crate) fn serve(here: &Path, listen: &str) -> (Program, String) {
-    let mut server = start(here, &["net", "serve", "--listen", listen, "--token", TOKEN]);
+    secret_file(here, "token", TOKEN);
+    let mut server = start(here, &["net", "serve", "--listen", listen, "--token-file", "token"]);
     let address = server.address().to_string();
     (server, address)
 }
@@ -24,7 +25,7 @@ pub(crate) fn net(here: &Path, kind: &str, servers: &[&str], more: &[&str]) -> R
 }
 
 pub(crate) fn command<'a>(kind: &'a str, servers: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    let head = ["net", kind, "--token", TOKEN, "--json", "--ramp", "200 ms"];
+    let head = ["net", kind, "--token-file", "token", "--json", "--ramp", "200 ms"];
     [&head[..], servers, more].concat()
 }
 
@@ -40,7 +41,8 @@ pub(crate) fn wired(test: &str, place: &Place, name: &str) -> Option<(Cable, Pro
             return None;
         }
     };
-    let arguments = ["net", "serve", "--listen", Cable::address(1), "--token", TOKEN];
+    secret_file(place.path(), "token", TOKEN);
+    let arguments = ["net", "serve", "--listen", Cable::address(1), "--token-file", "token"];
     let mut server =
         Program::start("ip", &[&cable.at(1)[1..], &[KEEPUP], &arguments[..]].concat(), place.path());
     server.address();
@@ -137,7 +139,8 @@ fn all_settings_are_measured_and_the_smallest_good_one_is_named() {
     assert_eq!(names.len(), 8);
     assert_eq!(names[..4], names[4..], "the repeats are made in turns");
     let text =
-        keepup(place.path(), &[&["net", "tcp", "--token", TOKEN, &address], &grid[..]].concat()).stdout;
+        keepup(place.path(), &[&["net", "tcp", "--token-file", "token", &address], &grid[..]].concat())
+            .stdout;
     let smallest = text.lines().find(|line| line.starts_with("smallest that reaches 98 %")).unwrap();
     assert!(names.iter().any(|name| smallest.contains(name)), "{text}");
     let kept = std::fs::read_dir(place.path().join("results")).unwrap().next().unwrap().unwrap().path();

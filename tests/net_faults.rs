@@ -1,13 +1,14 @@
 //! What can go wrong between two ends: each ends in a clear message in a few seconds, with what was measured.
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use keepup_testkit::Run;
+use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{directory, json, keepup, start};
-use crate::net::{across, command, done, net, serve, wired};
+use crate::common::{directory, json, keepup, secret_file, start};
+use crate::net::{TOKEN, across, command, done, net, serve, wired};
 
 /// A fault is told within this time.
 const SOON: Duration = Duration::from_secs(5);
@@ -99,14 +100,73 @@ fn the_user_stops_it_and_has_what_was_measured() {
 fn who_does_not_know_the_token_moves_nothing() {
     let place = directory();
     let (server, address) = serve(place.path(), "127.0.0.1:0");
-    let run = keepup(place.path(), &["net", "tcp", &address, "--token", "not the token", "--json"]);
+    secret_file(place.path(), "wrong", "not-the-token-of-tests");
+    let run = keepup(place.path(), &["net", "tcp", &address, "--token-file", "wrong", "--json"]);
     assert!(run.code() == 4 && run.stderr.contains("the token is wrong"), "{run:#?}");
     assert_eq!(json(&run)["runs"].as_array().unwrap().len(), 0);
     let run = keepup(place.path(), &["net", "tcp", &address]);
-    assert!(run.code() == 2 && run.stderr.contains("hint: --token"), "{run:#?}");
+    assert!(run.code() == 2 && run.stderr.contains("hint: --token-file"), "{run:#?}");
     server.signal("TERM");
     let ended = server.wait();
     assert!(ended.stderr.contains("does not know the token") && !ended.stderr.contains("flow"), "{ended:#?}");
+}
+
+/// Says one thing to a server; its answer.
+fn exchange(stream: &mut TcpStream, message: &Value) -> Value {
+    let text = message.to_string();
+    stream.write_all(&(text.len() as u32).to_le_bytes()).unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut answer = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut answer).unwrap();
+    serde_json::from_slice(&answer).unwrap()
+}
+
+#[test]
+fn no_version_replaces_the_token() {
+    let place = directory();
+    let (server, address) = serve(place.path(), "127.0.0.1:0");
+    let connect = || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(b"KU-NETc\n").unwrap();
+        stream
+    };
+    for version in [0, 1, 2, 3, 4, u32::MAX] {
+        let mut stream = connect();
+        let hello = serde_json::json!({"say": "hello", "version": version, "nonce": "0".repeat(32)});
+        assert_eq!(exchange(&mut stream, &hello)["say"], "challenge");
+        let answer = exchange(&mut stream, &serde_json::json!({"say": "proof", "proof": "0".repeat(64)}));
+        assert_eq!(answer["say"], "refused", "{version}: {answer}");
+        assert!(answer["why"].as_str().unwrap().contains("the token is wrong"), "{version}: {answer}");
+    }
+    // Version 2 sent the token itself.
+    let answer = exchange(&mut connect(), &serde_json::json!({"say": "hello", "version": 2, "token": TOKEN}));
+    assert!(answer["why"].as_str().unwrap().contains("this server has version 3"), "{answer}");
+    server.signal("TERM");
+    let ended = server.wait();
+    assert!(!ended.stderr.contains(TOKEN) && !ended.stdout.contains(TOKEN), "{ended:#?}");
+}
+
+#[test]
+fn the_token_comes_from_a_private_file_or_the_environment() {
+    let place = directory();
+    let here = place.path();
+    let (_server, address) = serve(here, "127.0.0.1:0");
+    std::fs::write(here.join("shared"), TOKEN).unwrap();
+    std::fs::set_permissions(here.join("shared"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    for command in [&["net", "tcp", &address][..], &["net", "serve", "--listen", "127.0.0.1:0"]] {
+        let run = keepup(here, &[command, &["--token-file", "shared"]].concat());
+        assert!(run.code() == 3 && run.stderr.contains("hint: chmod 600 shared"), "{run:#?}");
+    }
+    let environment = format!("exec env KEEPUP_NET_TOKEN={TOKEN} \"$@\"");
+    let test = [env!("CARGO_BIN_EXE_keepup"), "net", "tcp", &address, "--time", "300 ms", "--json"];
+    let run = Program::start("sh", &[&["-c", &environment, "sh"], &test[..]].concat(), here).wait();
+    done(&run);
+    assert!(!run.stdout.contains(TOKEN) && !run.stderr.contains(TOKEN), "{run:#?}");
+    let run = keepup(here, &["net", "tcp", &address, "--token", TOKEN]);
+    assert!(run.code() == 2 && run.stderr.contains("--token-file"), "{run:#?}");
 }
 
 #[test]
@@ -131,11 +191,12 @@ fn another_version_is_told() {
         let (mut stream, _) = listener.accept().unwrap();
         let mut head = [0; 12];
         stream.read_exact(&mut head).unwrap();
-        let welcome = br#"{"say":"welcome","version":99,"host":"x"}"#;
-        stream.write_all(&(welcome.len() as u32).to_le_bytes()).unwrap();
-        stream.write_all(welcome).unwrap();
+        let challenge = br#"{"say":"challenge","version":99,"nonce":"x"}"#;
+        stream.write_all(&(challenge.len() as u32).to_le_bytes()).unwrap();
+        stream.write_all(challenge).unwrap();
         drop(stream.read_to_end(&mut Vec::new()));
     });
+    secret_file(place.path(), "token", TOKEN);
     let run = net(place.path(), "tcp", &[&address], &[]);
     assert!(run.code() == 4 && run.stderr.contains("version 99") && run.stderr.contains("hint"), "{run:#?}");
     elsewhere.join().unwrap();

@@ -279,7 +279,11 @@ fn slips_in_the_command() {
     let (_target, address) = serve(place.path(), &[]);
     let busy = run(&["--listen", &address.to_string()]);
     assert!(busy.code() == 4 && busy.stderr.contains("hint: another program listens there"), "{busy:#?}");
-    let foreign = run(&["--listen", "203.0.113.1:1"]);
+    let exposed = run(&["--listen", "0.0.0.0:0"]);
+    assert!(exposed.code() == 3 && exposed.stderr.contains("hint: --allow PREFIX"), "{exposed:#?}");
+    let prefix = run(&["--listen", "0.0.0.0:0", "--allow", "10.0.0.0/33"]);
+    assert!(prefix.code() == 2 && prefix.stderr.contains("hint: such as 10.0.0.0/8"), "{prefix:#?}");
+    let foreign = run(&["--listen", "203.0.113.1:1", "--allow", "203.0.113.0/24"]);
     assert!(foreign.code() == 4 && foreign.stderr.contains("no such address"), "{foreign:#?}");
     let word = run(&["--bus-error", "0xG"]);
     assert!(word.code() == 2 && word.stderr.contains("is not an address such as"), "{word:#?}");

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use keepup_results::live::{RunCommand, RunState, RunStatus};
 use serde_json::{Value, json};
 
-use crate::common::{count, directory, events, json as printed, keepup, start};
+use crate::common::{count, directory, events, json as printed, keepup, secret_file, start};
 
 /// Records one run below `disk`, with these flags, until its source has sent `events`; returns its account.
 fn run(here: &Path, name: &str, flags: &[&str], events: &str) -> Value {
@@ -139,7 +139,7 @@ fn in_state(state: RunState) -> (u16, Value) {
 fn commands_are_asked_for_as_the_interface_has_them() {
     let directory = directory();
     let here = directory.path();
-    std::fs::write(here.join("token"), "0123456789abcdef\n").unwrap();
+    secret_file(here, "token", "0123456789abcdef\n");
     let (to, asked) = server(vec![
         in_state(RunState::Idle),
         in_state(RunState::Configured),

@@ -4,7 +4,9 @@ use std::path::Path;
 use keepup_testkit::program::Program;
 use serde_json::{Value, json};
 
-use crate::common::{count, directory, directory_alone, json as printed, keepup, start, verified};
+use crate::common::{
+    count, directory, directory_alone, json as printed, keepup, secret_file, start, verified,
+};
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -17,7 +19,7 @@ struct Controlled {
 impl Controlled {
     /// Records to `volume`; the token is in the file `token` of `here`.
     fn start(here: &Path, volume: &Path) -> Self {
-        std::fs::write(here.join("token"), TOKEN).unwrap();
+        secret_file(here, "token", TOKEN);
         let volume = volume.display().to_string();
         let mut recorder = start(
             here,
@@ -104,7 +106,7 @@ fn what_is_refused_changes_nothing() {
     let here = directory.path();
     let volume = here.join("disk");
     std::fs::create_dir(&volume).unwrap();
-    std::fs::write(here.join("wrong"), "fedcba9876543210").unwrap();
+    secret_file(here, "wrong", "fedcba9876543210");
     let controlled = Controlled::start(here, &volume);
     let ctl = |token: &str, flags: &[&str]| {
         keepup(here, &[&["ctl", "--to", &controlled.url, "--token-file", token], flags].concat())

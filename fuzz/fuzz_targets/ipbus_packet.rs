@@ -1,6 +1,8 @@
 //! Arbitrary bytes as datagrams of IPbus: read in every way, and answered by a target.
 #![no_main]
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use keepup_workload::register::ipbus::Machine;
 use keepup_workload::register::ipbus::packet::{
     ByteOrder, PacketHeader, PacketKind, Reply, Request, Status, Words,
@@ -9,6 +11,8 @@ use libfuzzer_sys::fuzz_target;
 
 /// MTU of the target, and what IP and UDP take of it, in bytes.
 const MTU_BYTES: usize = 28 + 400;
+/// Who asks.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 fuzz_target!(|data: &[u8]| {
     let _ = Status::from_reply(data);
@@ -28,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     let cut = data.first().map_or(0, |first| usize::from(*first) * 4).min(data.len());
     for datagram in [data, &data[cut..]] {
         reply.clear();
-        let is_answered = machine.answer(datagram, &mut reply);
+        let is_answered = machine.answer(PEER, datagram, &mut reply);
         assert_ne!(is_answered, reply.is_empty());
         assert!(reply.len() <= MTU_BYTES - 28);
         if is_answered {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use keepup_campaign::{CampaignError, CompareError};
 use keepup_live::LiveError;
 use keepup_model::ModelError;
+use keepup_peer::TokenError;
 use keepup_plan::ProfileError;
 use keepup_qualify::QualifyError;
 use keepup_recorder::RecorderError;
@@ -17,6 +18,7 @@ use keepup_workload::replay::ReplayError;
 use keepup_workload::replay::trace::TraceError;
 use keepup_workload::{VolumeTrouble, WorkloadError};
 
+use crate::token::SharedTokenFile;
 use crate::verbs::ctl::CtlError;
 
 /// What `--help` says about exit codes.
@@ -98,7 +100,11 @@ impl Exit {
         if let Some(e) = cause.downcast_ref::<CtlError>() {
             return Some(Self::of_ctl(e));
         }
+        if cause.is::<SharedTokenFile>() {
+            return Some(Self::Unsafe);
+        }
         let usage = cause.is::<ProfileError>()
+            || cause.is::<TokenError>()
             || cause.is::<UsageError>()
             || cause.is::<CompareError>()
             || cause.is::<ModelError>();
@@ -120,14 +126,15 @@ impl Exit {
         match error {
             WorkloadError::Volume { trouble: VolumeTrouble::Missing, .. } => Self::Usage,
             WorkloadError::Volume { trouble: VolumeTrouble::Unsafe, .. } => Self::Unsafe,
-            WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. } | NetError::Name { .. }) => {
+            WorkloadError::Net(NetError::Spec(_) | NetError::Address { .. } | NetError::Endpoint(_)) => {
                 Self::Usage
             }
             WorkloadError::Ipbus(IpbusError::Options(_) | IpbusError::Range { .. })
             | WorkloadError::Register(
                 RegisterError::Name { .. } | RegisterError::Span { .. } | RegisterError::Profile { .. },
             ) => Self::Usage,
-            WorkloadError::Register(RegisterError::Unsafe { .. }) => Self::Unsafe,
+            WorkloadError::Register(RegisterError::Unsafe { .. })
+            | WorkloadError::Ipbus(IpbusError::Exposed { .. }) => Self::Unsafe,
             WorkloadError::Replay(e) => Self::of_replay(e),
             WorkloadError::StatePlan { .. } | WorkloadError::Interface { .. } => Self::Usage,
             WorkloadError::State { .. } | WorkloadError::Reference { .. } => Self::Failed,
@@ -178,7 +185,6 @@ impl Exit {
     fn of_live(error: &LiveError) -> Self {
         match error {
             LiveError::Open { .. } => Self::Unsafe,
-            LiveError::Token { .. } => Self::Usage,
             LiveError::Listen { .. } | LiveError::Start { .. } => Self::Environment,
         }
     }

@@ -1,21 +1,18 @@
 //! Flags of everything that serves a page, and how it begins to serve.
-use std::io::Read as _;
-use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource, Token};
-use keepup_recording::id::Id;
+use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource};
+use keepup_peer::Endpoint;
 
 use crate::exit::UsageError;
 use crate::output::say;
+use crate::token;
 
+/// Port of a page unless told otherwise.
+pub(crate) const PORT: u16 = 8611;
 /// Environment variable with the token, where no file has it.
 pub(crate) const TOKEN_VARIABLE: &str = "KEEPUP_TOKEN";
-/// A token file longer than this is something else, bytes.
-const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 /// Connections served at a time; some hundred may do nothing, and one can still get in.
 const CONNECTIONS_MAX: usize = 1024;
 
@@ -23,8 +20,8 @@ const CONNECTIONS_MAX: usize = 1024;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct HttpArgs {
     /// Serve a page, an interface for programs and metrics here; an address beyond loopback needs a token
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) http: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) http: Option<Endpoint>,
     /// File with the token that whoever changes something must know [default: $KEEPUP_TOKEN, or one made up]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -54,20 +51,22 @@ pub(crate) struct Opening {
 
 impl HttpArgs {
     /// Makes ready to serve at `--http`, or at `default` without it; nothing without both.
-    pub(crate) fn open(&self, default: Option<SocketAddr>, offer: Offer) -> anyhow::Result<Option<Opening>> {
-        let Some(listen) = self.http.or(default) else {
+    pub(crate) fn open(&self, default: Option<Endpoint>, offer: Offer) -> anyhow::Result<Option<Opening>> {
+        let Some(listen) = self.http.clone().or(default) else {
             if self.token_file.is_some() || !self.http_name.is_empty() {
                 let what = "--token-file and --http-name belong to a page\nhint: --http 127.0.0.1:8611";
                 return Err(UsageError(what.into()).into());
             }
             return Ok(None);
         };
-        let given = self.token()?;
+        let given = token::given(self.token_file.as_deref(), TOKEN_VARIABLE)?;
         let is_made_up = given.is_none();
-        let (first, second) = (random_token()?, random_token()?);
+        let (first, second) = (token::made_up()?, token::made_up()?);
         let mut first = std::iter::once(first);
         let mut random = || first.next().unwrap_or_else(|| second.clone());
-        let access = Access::new(listen, given, self.http_name.clone(), &mut random)?;
+        let mut names = self.http_name.clone();
+        names.push(listen.host().to_owned());
+        let access = Access::new(&listen, given, names, &mut random)?;
         let parts = Parts {
             listen,
             access,
@@ -82,12 +81,6 @@ impl HttpArgs {
         };
         Ok(Some(Opening { parts, is_made_up }))
     }
-
-    /// The token that was given, by a file or by the environment.
-    fn token(&self) -> anyhow::Result<Option<Token>> {
-        let text = given_token(self.token_file.as_deref())?;
-        Ok(text.map(|text| Token::new(&text)).transpose()?)
-    }
 }
 
 impl Opening {
@@ -99,31 +92,6 @@ impl Opening {
         say(&format!("live page: http://{}/{}", live.address(), token.unwrap_or_default()));
         Ok(live)
     }
-}
-
-/// The token that was given: in a file, else by the environment.
-pub(crate) fn given_token(file: Option<&Path>) -> anyhow::Result<Option<String>> {
-    let Some(path) = file else { return Ok(std::env::var(TOKEN_VARIABLE).ok()) };
-    token_of_file(path).map(Some)
-}
-
-fn token_of_file(path: &Path) -> anyhow::Result<String> {
-    let failed = || format!("cannot read the token from {}", path.display());
-    let mut text = String::new();
-    let file = std::fs::File::open(path).with_context(failed)?;
-    let mode = file.metadata().with_context(failed)?.mode();
-    file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text).with_context(failed)?;
-    if mode & 0o007 != 0 && mode & 0o100_000 != 0 {
-        say(&format!(
-            "warning: everybody on this host may read the token in {0}\nhint: chmod 600 {0}",
-            path.display()
-        ));
-    }
-    Ok(text)
-}
-
-fn random_token() -> anyhow::Result<Token> {
-    Ok(Token::new(&Id::random().context("cannot read random bytes")?.to_string())?)
 }
 
 /// What this host calls itself.

@@ -9,6 +9,7 @@ mod output;
 mod progress;
 mod run_flags;
 mod signals;
+mod token;
 mod verbs;
 
 use std::process::ExitCode;

@@ -83,22 +83,14 @@ pub(crate) fn warn_of_damage(recording: &Recording) -> bool {
     lines().next().is_some()
 }
 
-/// The command as it was typed, quoted where a shell would need it. A token is a secret, so it is left out.
+/// The command as it was typed, quoted where a shell would need it.
 pub(crate) fn command() -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     told_command(arguments)
 }
 
 fn told_command(arguments: impl Iterator<Item = String>) -> String {
-    let mut after_token = false;
-    let told = arguments.map(|argument| {
-        let is_secret = std::mem::replace(&mut after_token, argument == "--token");
-        match argument.split_once('=') {
-            Some(("--token", _)) => "--token=...".to_owned(),
-            _ if is_secret => "...".to_owned(),
-            _ => quoted(&argument),
-        }
-    });
+    let told = arguments.map(|argument| quoted(&argument));
     std::iter::once("keepup".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
 }
 

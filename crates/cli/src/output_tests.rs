@@ -14,12 +14,6 @@ fn a_command_can_be_copied_into_a_shell() {
     assert_eq!(told(&["it's"]), "keepup 'it'\\''s'");
 }
 
-#[test]
-fn a_token_is_told_to_nobody() {
-    let command = told(&["net", "tcp", "host", "--token", "secret", "--time", "1s", "--token=secret"]);
-    assert_eq!(command, "keepup net tcp host --token ... --time 1s --token=...");
-}
-
 fn message(text: &str) -> serde_json::Value {
     let line = as_json(text, 1_700_000_000_012_345_678);
     assert!(!line.contains('\n'), "{line}");

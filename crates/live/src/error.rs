@@ -1,36 +1,28 @@
 //! What can go wrong before anybody is served.
-use std::net::SocketAddr;
+use keepup_peer::Endpoint;
 
 /// Why the live page cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The address cannot be had.
+    /// No address of the endpoint can be had.
     #[error(
-        "cannot listen for HTTP on {address}: {source}\n\
+        "cannot listen for HTTP on {endpoint}: {source}\n\
          hint: another --http address, or port 0 for any free one"
     )]
     Listen {
-        /// The address.
-        address: SocketAddr,
+        /// The endpoint.
+        endpoint: Endpoint,
         /// Why.
         source: std::io::Error,
     },
     /// Beyond loopback everybody needs the token, so there must be one that they can know.
     #[error(
-        "{address} can be reached from outside, and no token was given\n\
-         hint: --token-file FILE, with at least 16 characters: head -c 24 /dev/urandom | base64 > FILE"
+        "{endpoint} can be reached from outside, and no token was given\n\
+         hint: --token-file FILE, with at least 16 characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
     )]
     Open {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// The token is no token.
-    #[error(
-        "the token {what}\nhint: at least 16 visible characters: head -c 24 /dev/urandom | base64 > FILE"
-    )]
-    Token {
-        /// What is wrong with it.
-        what: &'static str,
+        /// The endpoint.
+        endpoint: Endpoint,
     },
     /// The system has no thread or no timer left.
     #[error("cannot start to serve HTTP: {source}")]

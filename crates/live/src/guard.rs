@@ -1,6 +1,6 @@
 //! Who may ask what: the token, the names under which this host may be asked for, and where a page that asks
 //! comes from.
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -8,15 +8,11 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use subtle::ConstantTimeEq;
+use keepup_peer::{Endpoint, Token};
 
 use crate::LiveError;
 use crate::routes::problem;
 
-/// Fewest characters of a token.
-const TOKEN_CHARACTERS_MIN: usize = 16;
-/// Most characters of a token.
-const TOKEN_CHARACTERS_MAX: usize = 512;
 /// Name of the cookie with which a browser may look, once it has shown the token.
 pub(crate) const COOKIE: &str = "keepup";
 
@@ -25,42 +21,6 @@ pub(crate) const COOKIE: &str = "keepup";
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-
-/// What who changes something must know.
-#[derive(Clone)]
-pub struct Token(String);
-
-impl Token {
-    /// A token of 16 to 512 visible ASCII characters; blanks around it are left out.
-    pub fn new(text: &str) -> Result<Self, LiveError> {
-        let text = text.trim();
-        let refuse = |what| Err(LiveError::Token { what });
-        match text.len() {
-            _ if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                refuse("has characters that are not visible ASCII")
-            }
-            0..TOKEN_CHARACTERS_MIN => refuse("is shorter than 16 characters"),
-            length if length > TOKEN_CHARACTERS_MAX => refuse("is longer than 512 characters"),
-            _ => Ok(Self(text.to_owned())),
-        }
-    }
-
-    /// The token itself, for whoever is to have it.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether `other` is it, in a time that does not tell where they differ.
-    fn is(&self, other: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(other).into()
-    }
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
 
 /// Who may ask what.
 #[derive(Clone, Debug)]
@@ -81,14 +41,14 @@ impl Access {
     /// `random` makes tokens where none was given; `names` are those of this host, beside addresses and
     /// "localhost".
     pub fn new(
-        address: SocketAddr,
+        listen: &Endpoint,
         given: Option<Token>,
         names: Vec<String>,
         random: &mut dyn FnMut() -> Token,
     ) -> Result<Self, LiveError> {
-        let closed = !address.ip().is_loopback();
+        let closed = !listen.is_loopback();
         if closed && given.is_none() {
-            return Err(LiveError::Open { address });
+            return Err(LiveError::Open { endpoint: listen.clone() });
         }
         Ok(Self { token: given.unwrap_or_else(&mut *random), pass: random(), closed, names })
     }

@@ -31,7 +31,7 @@ mod thin;
 pub use board::{Board, Scene};
 pub use error::LiveError;
 pub use event::{EVENT_BYTES_MAX, EVENT_HEADER, EventCard, EventCopy};
-pub use guard::{Access, Token};
+pub use guard::Access;
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
 pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};

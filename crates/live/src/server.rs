@@ -8,6 +8,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use keepup_peer::Endpoint;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_io_timeout::TimeoutStream;
@@ -33,8 +34,8 @@ const LINGER: Duration = Duration::from_millis(500);
 
 /// What is served, and to whom.
 pub struct Parts {
-    /// Where to listen; port 0 lets the kernel choose.
-    pub listen: SocketAddr,
+    /// Where to listen: the first address that works; port 0 lets the kernel choose.
+    pub listen: Endpoint,
     /// Who may ask what.
     pub access: Access,
     /// Connections at a time; more are closed at once.
@@ -68,8 +69,8 @@ pub struct Live {
 impl Live {
     /// Listens and starts the thread.
     pub fn start(parts: Parts) -> Result<Self, LiveError> {
-        let fail = |source| LiveError::Listen { address: parts.listen, source };
-        let listener = TcpListener::bind(parts.listen).map_err(fail)?;
+        let fail = |source| LiveError::Listen { endpoint: parts.listen.clone(), source };
+        let listener = TcpListener::bind(&parts.listen).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use keepup_peer::Token;
 use keepup_results::Count;
 use keepup_results::live::{
     Flow, Moment, PoolNow, ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
 };
 
-use crate::{Access, EventCard, EventCopy, Live, Parts, Shelf, TapSource, Token};
+use crate::{Access, EventCard, EventCopy, Live, Parts, Shelf, TapSource};
 
 /// The token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";

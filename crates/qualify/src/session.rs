@@ -384,7 +384,7 @@ impl Session<'_> {
             source: self.settings.source(rate, request.duration),
             recorder,
             recording: self.fresh_id(),
-            drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to }),
+            drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to.clone() }),
             verify: request.verify,
             read_back: false,
             first_events: None,

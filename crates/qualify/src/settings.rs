@@ -1,8 +1,8 @@
 //! What a qualification is told, and what it will cost, before anything is touched.
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_recorder::watch::Spotlight;
 use keepup_recorder::{PlacementKind, RecorderConfig, Target};
@@ -37,7 +37,7 @@ pub struct Settings {
     /// Bytes written at most, over all volumes and trials.
     pub write_bytes_max: u64,
     /// A sink elsewhere for the concurrent read-out.
-    pub drain_to: Option<SocketAddr>,
+    pub drain_to: Option<Endpoint>,
     /// How the recorder is set up, profile and flags included; target and name are replaced.
     pub recorder: RecorderConfig,
     /// Processors of the source's threads.

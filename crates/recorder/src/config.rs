@@ -1,10 +1,10 @@
 //! What a recorder is told before it starts, with the limits that hold whatever a client sends.
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keepup_peer::Endpoint;
 use keepup_plan::reduction::{Reduction, check_apart};
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
 use keepup_recording::retention::{Keep, KeepLimit};
@@ -45,8 +45,8 @@ pub enum Target {
 /// Settings of one recording.
 #[derive(Clone, Debug)]
 pub struct RecorderConfig {
-    /// Where to listen; port 0 lets the kernel choose.
-    pub listen: SocketAddr,
+    /// Where to listen: the first address that works; port 0 lets the kernel choose.
+    pub listen: Endpoint,
     /// Where to record to.
     pub target: Target,
     /// Name of the recording's directory on every volume.
@@ -105,7 +105,7 @@ pub struct RecorderConfig {
 
 impl RecorderConfig {
     /// Defaults for a recording to `target` under `name`, listening on `listen`.
-    pub fn new(listen: SocketAddr, target: Target, name: impl Into<String>) -> Self {
+    pub fn new(listen: Endpoint, target: Target, name: impl Into<String>) -> Self {
         Self {
             listen,
             target,

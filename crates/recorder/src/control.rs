@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 use keepup_plan::reduction::Reduction;
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
@@ -66,7 +67,7 @@ impl Recorder {
     pub fn arm(config: RecorderConfig, recording: Id, clock: Arc<dyn Clock>) -> Result<Self, RecorderError> {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
-        let (listener, address) = listen(config.listen)?;
+        let (listener, address) = listen(&config.listen)?;
         let pool = Pool::new(config.pool_bytes)?;
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
         let pool_note = pool.page_kind().note();
@@ -306,9 +307,9 @@ impl Stopper {
     }
 }
 
-fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), RecorderError> {
-    let fail = |source| RecorderError::Listen { address, source };
-    let listener = TcpListener::bind(address).map_err(fail)?;
+fn listen(endpoint: &Endpoint) -> Result<(OwnedFd, SocketAddr), RecorderError> {
+    let fail = |source| RecorderError::Listen { endpoint: endpoint.clone(), source };
+    let listener = TcpListener::bind(endpoint).map_err(fail)?;
     listener.set_nonblocking(true).map_err(fail)?;
     // The standard library's queue of 128 is short for a detector whose modules all connect at once.
     rustix::net::listen(&listener, 4096).map_err(|e| fail(e.into()))?;

@@ -7,12 +7,12 @@
 mod merge;
 mod outlet;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 use keepup_recording::error::RecordingError;
 use keepup_stream::ledger::Count;
 
@@ -36,7 +36,7 @@ pub struct DrainPlan {
     /// The recording's directories; one is enough when the others are where the manifest says.
     pub recording: Vec<PathBuf>,
     /// A recorder or sink.
-    pub to: SocketAddr,
+    pub to: Endpoint,
     /// Payload bytes per second, at most; nothing means as fast as it goes.
     pub rate: Option<f64>,
     /// Go on until the recording has ended; else drain what is durable now.
@@ -90,7 +90,7 @@ pub fn drain(
     let cpu_before_ns = keepup_measure::cpu::thread_cpu_ns();
     let begin_ns = clock.now_ns();
     let mut merge = open(plan, clock, stop)?;
-    let mut outlet = Outlet::new(plan.to);
+    let mut outlet = Outlet::new(plan.to.clone());
     let mut pace = Pace::new(plan.rate, begin_ns);
     let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
     let is_complete = loop {

@@ -1,6 +1,5 @@
 //! Why a recording could not start or go on.
-use std::net::SocketAddr;
-
+use keepup_peer::Endpoint;
 use keepup_sys::SysError;
 
 /// An error of this crate.
@@ -12,14 +11,14 @@ pub enum RecorderError {
         /// What is wrong and what helps.
         what: String,
     },
-    /// The address could not be listened on.
+    /// No address of the endpoint could be listened on.
     #[error(
-        "cannot listen on {address}: {source}\n\
+        "cannot listen on {endpoint}: {source}\n\
          hint: another --listen ADDR:PORT, or end the program that holds the port"
     )]
     Listen {
-        /// The address.
-        address: SocketAddr,
+        /// The endpoint.
+        endpoint: Endpoint,
         /// The kernel's answer.
         source: std::io::Error,
     },

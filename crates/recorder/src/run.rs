@@ -6,13 +6,13 @@
 mod outcome;
 mod settings;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 use keepup_recording::id::Id;
 use keepup_recording::manifest::place;
 use keepup_results::live::{
@@ -30,7 +30,7 @@ pub struct RunOffer {
     /// Volumes, as they are written in settings; none for the null target.
     pub volumes: Vec<PathBuf>,
     /// Where to listen.
-    pub listen: SocketAddr,
+    pub listen: Endpoint,
     /// Whether orders are taken; else [`RunControl::order`] takes only `stop`.
     pub takes_commands: bool,
 }
@@ -255,7 +255,7 @@ impl RunControl {
         let run = settings::number(settings.run.filter(|_| !again), &volumes)?;
         let id = new_id().map_err(|e| wrong(format!("cannot draw an identity: {e}")))?;
         let mut config = prepare(settings, id, run).map_err(wrong)?;
-        config.listen = offer.listen;
+        config.listen = offer.listen.clone();
         config.run = Some(run);
         config.metadata = settings.metadata.clone();
         for volume in &volumes {

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use keepup_peer::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
@@ -95,6 +96,19 @@ pub enum Sent {
     Stopped,
 }
 
+/// A TCP connection to one address.
+fn open(addr: SocketAddr, timeout: Duration) -> Result<(TcpStream, SocketAddr), ClientError> {
+    let doing = "connecting to";
+    match TcpStream::connect_timeout(&addr, timeout) {
+        Ok(socket) => Ok((socket, addr)),
+        Err(source) => Err(match source.kind() {
+            io::ErrorKind::ConnectionRefused => ClientError::NotListening { addr },
+            io::ErrorKind::TimedOut => ClientError::TimedOut { doing, addr, waited: timeout },
+            _ => ClientError::Io { doing, addr, source },
+        }),
+    }
+}
+
 /// How far the recorder is with one stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Acked {
@@ -123,25 +137,19 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, says hello and waits for the welcome; `timeout` is for each of the two.
+    /// Connects to the first address that accepts, says hello and waits for the welcome; `timeout` is for each
+    /// step and each address.
     ///
     /// # Errors
     /// The hello is invalid, nobody listens, the recorder refuses, or it does not answer in time.
     pub fn connect(
-        addr: &SocketAddr,
+        to: impl Into<Endpoint>,
         hello: &Hello,
         timeout: Duration,
     ) -> Result<(Client, Welcome), ClientError> {
         let frame = hello.to_frame()?;
-        let addr = *addr;
+        let (socket, addr) = to.into().try_each(|addr| open(addr, timeout))?;
         let io = |source| ClientError::Io { doing: "connecting to", addr, source };
-        let socket = TcpStream::connect_timeout(&addr, timeout).map_err(|source| match source.kind() {
-            io::ErrorKind::ConnectionRefused => ClientError::NotListening { addr },
-            io::ErrorKind::TimedOut => {
-                ClientError::TimedOut { doing: "connecting to", addr, waited: timeout }
-            }
-            _ => io(source),
-        })?;
         socket.set_nodelay(true).map_err(io)?;
         socket.set_nonblocking(true).map_err(io)?;
         let mut client = Client {

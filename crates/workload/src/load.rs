@@ -20,13 +20,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 use keepup_plan::{DiskWay, LoadSpec};
 use keepup_results::LoadKind;
 
 pub use child::work as run_child;
 pub use parent::Loads;
 
-use crate::net::{NetServer as Server, TOKEN_VARIABLE, Token, find};
+use crate::net::{Credentials, NetError, NetServer as Server, PORT, TOKEN_VARIABLE};
 use crate::preflight::{check, device};
 use crate::{Context, Footprint, WorkloadError};
 
@@ -77,8 +78,8 @@ impl Shift<'_> {
     }
 }
 
-/// The load that a text asks for; `token` is for a server of traffic.
-fn build(spec: &LoadSpec, token: Option<Token>) -> Result<Box<dyn Load>, WorkloadError> {
+/// The load that a text asks for; `credentials` are for a server of traffic.
+fn build(spec: &LoadSpec, credentials: Option<Credentials>) -> Result<Box<dyn Load>, WorkloadError> {
     Ok(match spec {
         LoadSpec::Net { rate, from: None } => Box::new(net::Loopback::new(rate.bytes_per_second())),
         LoadSpec::Net { rate, from: Some(from) } => {
@@ -86,7 +87,8 @@ fn build(spec: &LoadSpec, token: Option<Token>) -> Result<Box<dyn Load>, Workloa
                 spec: spec.to_string(),
                 why: format!("the server wants a token\nhint: {TOKEN_VARIABLE}=TOKEN, with what it printed"),
             };
-            let server = Server { address: find(from)?, token: token.ok_or_else(none)?, name: None };
+            let endpoint = Endpoint::with_default_port(from, PORT).map_err(NetError::from)?;
+            let server = Server { endpoint, credentials: credentials.ok_or_else(none)?, name: None };
             Box::new(remote::Remote::new(rate.bytes_per_second(), server)?)
         }
         LoadSpec::Disk { rate, directory, way, size } => {

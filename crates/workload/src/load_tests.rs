@@ -79,8 +79,9 @@ fn a_load_that_cannot_be_had_says_why() {
     let remote: LoadSpec = "net=1MB/s@127.0.0.1:1".parse().unwrap();
     let failed = run_child(&remote, None, "load-test", &mut context(), &mut Vec::new());
     assert!(failed.unwrap_err().to_string().contains("hint: KEEPUP_NET_TOKEN="));
-    let token = Some(crate::net::Token("some token".into()));
-    let failed = run_child(&remote, token, "load-test", &mut context(), &mut Vec::new());
+    let token = keepup_peer::Token::new("a-token-for-tests").unwrap();
+    let credentials = Some(crate::net::Credentials { token, random: || Ok("0".repeat(32)) });
+    let failed = run_child(&remote, credentials, "load-test", &mut context(), &mut Vec::new());
     assert!(failed.unwrap_err().to_string().contains("hint: nobody listens there"));
 }
 

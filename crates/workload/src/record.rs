@@ -7,7 +7,7 @@ mod read_back;
 mod repeat;
 mod sampling;
 
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage, thread_cpu_ns};
 use keepup_measure::sampler::Sampler;
+use keepup_peer::Endpoint;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
 use keepup_recorder::report::RecordReport;
@@ -47,7 +48,7 @@ pub struct DrainSpec {
     /// Payload bytes per second.
     pub rate: f64,
     /// A sink elsewhere; without one, a sink of this process takes the events and drops them.
-    pub to: Option<SocketAddr>,
+    pub to: Option<Endpoint>,
 }
 
 /// One trial.
@@ -190,15 +191,15 @@ impl RecordTrial {
         if recorder.directories().is_empty() {
             return Ok((None, None));
         }
-        let (sink, to) = match spec.to {
-            Some(address) => (None, address),
+        let (sink, to) = match &spec.to {
+            Some(endpoint) => (None, endpoint.clone()),
             None => {
-                let mut config = RecorderConfig::new(self.spec.recorder.listen, Target::Null, "sink");
+                let mut config = RecorderConfig::new(self.spec.recorder.listen.clone(), Target::Null, "sink");
                 config.pool_bytes = (64 << 20).max(4 * self.spec.recorder.event_bytes_max() as usize / 2);
                 config.pool_bytes = config.pool_bytes.min(self.spec.recorder.pool_bytes);
                 let recorder = Recorder::start(config, self.spec.recording, Arc::clone(&context.clock))?;
-                let address = recorder.address();
-                (Some(Sink { recorder }), address)
+                let endpoint = recorder.address().into();
+                (Some(Sink { recorder }), endpoint)
             }
         };
         let plan = DrainPlan {
@@ -275,7 +276,7 @@ impl Workload for RecordTrial {
     }
 
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        self.spec.recorder.listen.set_port(0);
+        self.spec.recorder.listen = (Ipv4Addr::LOCALHOST, 0).into();
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();

@@ -9,11 +9,12 @@ use serde_json::Value;
 use crate::tidy::Violation;
 
 /// The crates in the order of the design's table.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 16] = [
     "plan",
     "measure",
     "sys",
     "results",
+    "peer",
     "stream",
     "recording",
     "recorder",
@@ -30,7 +31,7 @@ const ORDER: [&str; 15] = [
 const TESTKIT: &str = "testkit";
 /// Crates that only look at results.
 const READERS: [&str; 2] = ["report", "live"];
-const READERS_SEE: [&str; 2] = ["results", "measure"];
+const READERS_SEE: [&str; 3] = ["results", "measure", "peer"];
 /// The only rooms for the asynchronous runtime.
 const ASYNCHRONOUS: [&str; 2] = ["live", "fleet"];
 const PREFIX: &str = "keepup-";
@@ -71,7 +72,7 @@ fn edge(folder: &str, used: &str, dev: bool) -> Option<(&'static str, String)> {
     }
     if READERS.contains(&folder) && !READERS_SEE.contains(&used) {
         let advice =
-            format!("`{folder}` sees only {}; put what it needs into a result", READERS_SEE.join(" and "));
+            format!("`{folder}` sees only {}; put what it needs into a result", READERS_SEE.join(", "));
         return Some(("readers-see-results", advice));
     }
     let place = |name: &str| ORDER.iter().position(|other| *other == name);

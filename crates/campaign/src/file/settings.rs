@@ -33,7 +33,7 @@ pub(super) fn checked_key(written: &str) -> Result<String, String> {
     }
     if key == "token" {
         return Err(
-            "a token is a secret, and campaigns are kept\nhint: the variable KEEPUP_NET_TOKEN".to_owned()
+            "a token is a secret, and campaigns are kept\nhint: token-file = \"FILE\", or the variable KEEPUP_NET_TOKEN".to_owned()
         );
     }
     match RESERVED.contains(&key.as_str()) {

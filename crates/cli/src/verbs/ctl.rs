@@ -14,16 +14,17 @@ use self::client::Client;
 pub(crate) use self::client::CtlError;
 use crate::args::some_time;
 use crate::exit::{Exit, UsageError};
-use crate::http::given_token;
+use crate::http::TOKEN_VARIABLE;
 use crate::output::{json, result, say};
 use crate::run_flags::RunFlags;
+use crate::token;
 
 /// Pause between two looks while something is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Control a recorder: configure, arm, start, stop, and open what was recorded
 ///
-/// For `keepup record --http ADDR`. Commands need the recorder's token.
+/// For `keepup record --http HOST:PORT`. Commands need the recorder's token.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   keepup ctl configure --meta sample=quartz --stop-after '1000000 events'
@@ -32,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
   keepup ctl wait sealed
   keepup ctl info last")]
 pub(crate) struct Args {
-    /// Where the recorder serves HTTP
+    /// Where the recorder serves HTTP: a URL or HOST[:PORT]
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:8611")]
     to: String,
     /// File with the recorder's token [default: the environment's KEEPUP_TOKEN]
@@ -123,7 +124,7 @@ fn state(text: &str) -> Result<RunState, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let client = Client::new(&args.to, given_token(args.token_file.as_deref())?)?;
+    let client = Client::new(&args.to, token::given(args.token_file.as_deref(), TOKEN_VARIABLE)?)?;
     match &args.action {
         Action::Recordings => stored::list(&client, args.json),
         Action::Info { recording } => stored::show(&client, recording, args.json),

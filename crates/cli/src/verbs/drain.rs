@@ -1,5 +1,5 @@
 //! `keepup drain`: moves durable data elsewhere while recording goes on.
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::SystemClock;
+use keepup_peer::{Endpoint, EndpointError};
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
@@ -29,7 +30,7 @@ use crate::signals::stop_flag;
 pub(crate) struct Args {
     #[command(flatten)]
     recording: Directories,
-    /// tcp://ADDR:PORT of a sink or recorder, or a directory to record to
+    /// tcp://HOST:PORT of a sink or recorder, or a directory to record to
     #[arg(long, value_name = "WHERE")]
     to: String,
     /// Payload per second, at most, as in "20 MB/s" [default: as fast as it goes]
@@ -43,15 +44,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// `tcp://ADDR:PORT`, or the address alone.
-pub(super) fn tcp_address(text: &str) -> Result<SocketAddr, String> {
-    let address = text.strip_prefix("tcp://").unwrap_or(text);
-    address.parse().map_err(|_| format!("{text:?} is not tcp://ADDR:PORT, as in tcp://127.0.0.1:7612"))
+/// `tcp://HOST:PORT`, or `HOST:PORT` alone.
+pub(super) fn tcp_endpoint(text: &str) -> Result<Endpoint, EndpointError> {
+    text.strip_prefix("tcp://").unwrap_or(text).parse()
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.to.starts_with("tcp://") {
-        let to = tcp_address(&args.to).map_err(usage)?;
+        let to = tcp_endpoint(&args.to).map_err(|why| usage(why.to_string()))?;
         return drain_to(args, to);
     }
     let volume = PathBuf::from(&args.to);
@@ -59,19 +59,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
     let id = Id::random().context("cannot read random bytes")?;
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
     let config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), name(None, id));
     let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
     for directory in recorder.directories() {
         say(&format!("writing to {}", directory.display()));
     }
-    let outcome = drain_to(args, recorder.address());
+    let outcome = drain_to(args, recorder.address().into());
     recorder.stopper().stop();
     recorder.join()?;
     outcome
 }
 
-fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
+fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
     let stop = stop_flag()?;
     let plan = DrainPlan {
         recording: args.recording.directories.clone(),

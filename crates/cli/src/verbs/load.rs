@@ -19,7 +19,7 @@ use crate::loads::{announce, lines, load, plan, rate, start, warnings};
 use crate::output::{report_error, result, say};
 use crate::progress::Status;
 use crate::signals::stop_flag;
-use crate::verbs::net::token_of_environment;
+use crate::verbs::net::credentials;
 
 /// Time between two looks at how the loads do.
 const EVERY: Duration = Duration::from_secs(1);
@@ -145,6 +145,7 @@ fn child(spec: &LoadSpec, name: &str) -> anyhow::Result<Exit> {
         sample: Box::new(|_, _| {}),
         note: Box::new(say),
     };
-    let outcome = run_child(spec, token_of_environment(), name, &mut context, &mut std::io::stdout().lock());
+    let credentials = credentials(None)?;
+    let outcome = run_child(spec, credentials, name, &mut context, &mut std::io::stdout().lock());
     Ok(outcome.map_or_else(|why| Exit::of(&why.into()), |()| Exit::Done))
 }

@@ -4,7 +4,7 @@ mod run;
 mod serve;
 mod table;
 
-pub(crate) use self::run::token_of_environment;
+pub(crate) use self::run::credentials;
 use keepup_workload::net::{NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 
 use self::run::{Common, Grid, Wanted, measure, search};
@@ -33,7 +33,7 @@ enum Kind {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup net tcp self                                     over loopback, with a server of its own
-  keepup net tcp 192.168.1.2 --token TOKEN
+  keepup net tcp 192.168.1.2 --token-file token
   keepup net tcp 192.168.1.2 --direction both --flows 4 --time '30 s'
   keepup net tcp 192.168.1.2 --flows 1,2,4 --message '16 KiB,128 KiB,1 MiB' --receive-buffer '256 KiB,4 MiB'
   keepup net tcp 192.168.1.2 --probe 100                  latency beside the flows")]
@@ -63,7 +63,7 @@ struct TcpArgs {
 /// explained by the layers of both machines.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  keepup net udp 192.168.1.2 --token TOKEN --rate '100 MB/s'
+  keepup net udp 192.168.1.2 --token-file token --rate '100 MB/s'
   keepup net udp 192.168.1.2 --rate '1 GB/s' --message '8000 B' --receive-buffer '64 MiB'
   keepup net udp 192.168.1.2 --send segments --receive joined        as fast as it goes
   keepup net udp 192.168.1.2 --search                                the highest rate without loss")]
@@ -88,7 +88,7 @@ struct UdpArgs {
 /// Latency counts from when a message was due: one that had to wait behind another shows.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  keepup net latency 192.168.1.2 --token TOKEN
+  keepup net latency 192.168.1.2 --token-file token
   keepup net latency 192.168.1.2 --per-second 10000 --message '1 KiB' --udp
   keepup net latency 192.168.1.2 --flows 4 --rate '50 MB/s'          beside four flows")]
 struct LatencyArgs {

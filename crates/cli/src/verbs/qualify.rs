@@ -1,13 +1,14 @@
 //! `keepup qualify`: can this machine keep up with this detector?
 mod live;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::SystemClock;
+use keepup_peer::Endpoint;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
 use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
@@ -58,9 +59,9 @@ pub(crate) struct Args {
     /// Directory for results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// A sink elsewhere for the concurrent read-out (see `keepup sink`), as in tcp://ADDR:PORT
-    #[arg(long, value_name = "ADDR", value_parser = super::drain::tcp_address)]
-    drain_to: Option<SocketAddr>,
+    /// A sink elsewhere for the concurrent read-out (see `keepup sink`), as in tcp://HOST:PORT
+    #[arg(long, value_name = "HOST:PORT", value_parser = super::drain::tcp_endpoint)]
+    drain_to: Option<Endpoint>,
     /// Processors of the source's threads, as in "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
@@ -155,7 +156,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         volumes.push(volume);
     }
     let profile = profile.on_volumes(u32::try_from(volumes.len()).unwrap_or(u32::MAX));
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
     let base = RecorderConfig::new(listen, Target::Null, "base");
     let mut recorder = keepup_workload::detector::recorder_config(&profile, &base);
     args.recording.apply(&mut recorder);
@@ -166,14 +167,14 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         quick: args.quick,
         soak: args.soak,
         write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
-        drain_to: args.drain_to,
+        drain_to: args.drain_to.clone(),
         recorder,
         loads: args.loads.plan()?,
         source_cpus: args.source_cpus.clone().unwrap_or_default().0,
         command: command(),
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
-        spotlight: args.http.http.map(|_| Spotlight::default()),
+        spotlight: args.http.http.is_some().then(Spotlight::default),
     })
 }
 

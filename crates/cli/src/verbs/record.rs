@@ -5,7 +5,6 @@ mod qualified;
 mod session;
 mod tap;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use keepup_live::{Live, TapSource};
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::watch::Qualified;
@@ -45,8 +45,8 @@ use crate::verbs::serve::{RESULTS, shelf};
   keepup drain /data/a/keepup-… --follow --to tcp://127.0.0.1:7612")]
 pub(crate) struct Args {
     /// Address to listen on; loopback unless told otherwise
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7611")]
-    listen: SocketAddr,
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7611")]
+    listen: Endpoint,
     /// Directory on the disk to record to; once for each disk [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     volume: Vec<PathBuf>,
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(usage("--run and --meta go into a recording, and --to-null makes none"));
     }
     let settings = RunSettings { name: args.name.clone(), ..args.run.settings()? };
-    let mut config = RecorderConfig::new(args.listen, target, String::new());
+    let mut config = RecorderConfig::new(args.listen.clone(), target, String::new());
     if let Some(profile) = &args.profile {
         config = keepup_workload::detector::recorder_config(&keepup_plan::load(profile)?, &config);
     }
@@ -222,7 +222,7 @@ pub(super) fn record(
 
 /// Serves the page, where one is asked for, which takes copies of events from the recorder's tap.
 fn serve(http: &HttpArgs, config: &mut RecorderConfig) -> anyhow::Result<Option<Live>> {
-    let copies = http.http.map(|_| tap::tap());
+    let copies = http.http.is_some().then(tap::tap);
     config.tap.clone_from(&copies);
     let seats = copies.map(|copies| Arc::new(tap::Seats(copies)) as Arc<dyn TapSource>);
     let mut stored = vec![PathBuf::from(RESULTS)];
@@ -244,7 +244,7 @@ fn look_before(config: &RecorderConfig) -> anyhow::Result<()> {
             volume.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
         }
     }
-    if !config.listen.ip().is_loopback() {
+    if !config.listen.is_loopback() {
         say(&format!(
             "warning: {} can be reached from outside; whoever connects may write here",
             config.listen

@@ -4,7 +4,7 @@ mod entry;
 mod shelf;
 mod stand;
 
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,13 +14,11 @@ use keepup_measure::clock::{Clock, SystemClock};
 
 use crate::args::default_volume;
 use crate::exit::Exit;
-use crate::http::{HttpArgs, Offer};
+use crate::http::{HttpArgs, Offer, PORT};
 use crate::output::say;
 use crate::signals::stop_flag;
 use crate::verbs::record::usage;
 
-/// Where it listens unless told otherwise.
-const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8611);
 /// Where results go in the examples of every verb.
 pub(crate) const RESULTS: &str = "results";
 /// Pause between two looks whether it is over, in nanoseconds.
@@ -49,7 +47,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         say(&format!("looking below {}", root.display()));
     }
     let offer = Offer { shelf: Some(shelf(&roots)), ..Offer::default() };
-    let Some(opening) = args.http.open(Some(ADDRESS), offer)? else { return Ok(Exit::Done) };
+    let Some(opening) = args.http.open(Some((Ipv4Addr::LOCALHOST, PORT).into()), offer)? else {
+        return Ok(Exit::Done);
+    };
     let live = opening.start()?;
     let clock = SystemClock;
     while !stop.load(Ordering::Acquire) {

@@ -1,7 +1,7 @@
 //! `keepup sink`: the far end of a drain, a recorder that may be slow on purpose.
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use keepup_peer::Endpoint;
 use keepup_recorder::RecorderConfig;
 use keepup_results::live::RunSettings;
 
@@ -16,8 +16,8 @@ use crate::exit::Exit;
   keepup sink --to-null --rate '20 MB/s'            takes no more than 20 MB/s, and keeps nothing")]
 pub(crate) struct Args {
     /// Address to listen on; loopback unless told otherwise
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7612")]
-    listen: SocketAddr,
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7612")]
+    listen: Endpoint,
     /// Directory to write to; once for each disk [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     to: Vec<PathBuf>,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = target(args.to_null, &args.to)?;
-    let mut config = RecorderConfig::new(args.listen, target, String::new());
+    let mut config = RecorderConfig::new(args.listen.clone(), target, String::new());
     args.recording.apply(&mut config);
     (config.rate_max, config.stay) = (args.rate, args.stay);
     record(

@@ -1,8 +1,8 @@
 //! `keepup source`: a simulated detector.
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use keepup_peer::Endpoint;
 use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 use keepup_workload::detector::{SourceRate, source_plan};
 
@@ -25,9 +25,9 @@ use crate::signals::stop_flag;
 pub(crate) struct Args {
     /// A built-in profile (see `keepup profile list`) or the path of a profile file
     profile: String,
-    /// The recorder's address
-    #[arg(long, value_name = "ADDR")]
-    to: SocketAddr,
+    /// Where the recorder listens
+    #[arg(long, value_name = "HOST:PORT")]
+    to: Endpoint,
     /// "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         args.profile, plan.streams, plan.connections, args.to
     ));
     let outcome = std::thread::scope(|scope| {
-        let running = scope.spawn(|| run_source(&plan, args.to, &stop, &live));
+        let running = scope.spawn(|| run_source(&plan, &args.to, &stop, &live));
         let mut sent_before = 0;
         watch(&|| running.is_finished(), &mut |line, passed| {
             line.show(&status(&live, &mut sent_before, passed), passed);

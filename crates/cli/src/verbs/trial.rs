@@ -2,13 +2,14 @@
 mod table;
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
+use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_plan::units::Bytes;
 use keepup_recorder::{PlacementKind, RecorderConfig, Target};
@@ -213,7 +214,7 @@ fn volumes(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
 
 fn recorder(args: &Args, profile: &Profile, volumes: &[PathBuf]) -> anyhow::Result<RecorderConfig> {
     let target = if args.to_null { Target::Null } else { Target::Volumes(volumes.to_vec()) };
-    let base = RecorderConfig::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), target, "keepup-trial");
+    let base = RecorderConfig::new(Endpoint::from((Ipv4Addr::LOCALHOST, 0)), target, "keepup-trial");
     let mut recorder = recorder_config(profile, &base);
     args.recording.apply(&mut recorder);
     if volumes.len() <= 1 {

@@ -2,11 +2,11 @@
 //! come later.
 use std::collections::BTreeMap;
 use std::io::IoSlice;
-use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use keepup_peer::Endpoint;
 use keepup_recording::crc::crc32;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::Events;
@@ -32,13 +32,13 @@ struct Account {
 
 /// Connections to one sink.
 pub(super) struct Outlet {
-    to: SocketAddr,
+    to: Endpoint,
     connections: Vec<(Client, Vec<u32>)>,
     accounts: BTreeMap<u32, Account>,
 }
 
 impl Outlet {
-    pub(super) fn new(to: SocketAddr) -> Self {
+    pub(super) fn new(to: Endpoint) -> Self {
         Self { to, connections: Vec::new(), accounts: BTreeMap::new() }
     }
 

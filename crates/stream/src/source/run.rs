@@ -1,11 +1,11 @@
 //! Runs a source: opens all connections, starts their threads on one common clock, merges what they report.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use keepup_peer::Endpoint;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::clock::{Clock, want_precise_wakeups};
@@ -25,7 +25,7 @@ const START_LEAD_NS: u64 = 10_000_000;
 /// Lateness above an hour counts as an hour, ns.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
-/// Sends what `plan` says to the recorder at `addr` and returns when the recorder has said bye. Setting
+/// Sends what `plan` says to the recorder at `to` and returns when the recorder has said bye. Setting
 /// `stop` ends the schedule early and in good order. `live` may be read meanwhile.
 ///
 /// # Errors
@@ -33,18 +33,19 @@ const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 /// last case the error carries the counts up to then.
 pub fn run(
     plan: &SourcePlan,
-    addr: SocketAddr,
+    to: impl Into<Endpoint>,
     stop: &AtomicBool,
     live: &SourceCounters,
 ) -> Result<SourceReport, SourceError> {
     plan.check()?;
+    let to = to.into();
     let abort = AtomicBool::new(false);
     let coalesce_ns = Schedule::new(plan.rate, plan.burst)
         .map_or(0, |s| s.coalesce_ns(plan.connections, plan.size.mean_bytes(), plan.buffer_bytes));
     let shared = Shared { stop, abort: &abort, live, coalesce_ns };
     let mut lanes = Vec::new();
     for connection in 0..plan.connections {
-        lanes.push(open_lane(plan, connection, &addr, shared)?);
+        lanes.push(open_lane(plan, connection, &to, shared)?);
     }
     let clock = Clock::starting_in(START_LEAD_NS);
     let reports = run_lanes(lanes, &plan.cpus, &clock, &abort)?;
@@ -55,10 +56,10 @@ pub fn run(
 fn open_lane<'a>(
     plan: &SourcePlan,
     connection: u32,
-    addr: &SocketAddr,
+    to: &Endpoint,
     shared: Shared<'a>,
 ) -> Result<Lane<'a>, SourceError> {
-    let (client, welcome) = Client::connect(addr, &plan.hello(connection), CONNECT_TIMEOUT)
+    let (client, welcome) = Client::connect(to, &plan.hello(connection), CONNECT_TIMEOUT)
         .map_err(|error| SourceError::Connect { connection, error })?;
     if plan.size.max_bytes() > welcome.max_event_bytes {
         let what = format!(

@@ -7,7 +7,7 @@ use keepup_plan::LoadSpec;
 
 use super::report::Report;
 use super::{Load, Shift, build};
-use crate::net::Token;
+use crate::net::Credentials;
 use crate::{Context, WorkloadError};
 
 /// Time between two lines.
@@ -16,19 +16,19 @@ const EVERY_NS: u64 = 100_000_000;
 const AHEAD_NS: u64 = 2_000_000;
 
 /// Works off `spec` until the context's stop is raised, and writes reports to `out`. `name` is free for a
-/// directory on the disk of a disk load, `token` what a server wants to see. A reader of `out` that went
+/// directory on the disk of a disk load, `credentials` what a server wants to see. A reader of `out` that went
 /// away ends it.
 ///
 /// # Errors
 /// The load cannot be had, or not go on; `out` was told so.
 pub fn work(
     spec: &LoadSpec,
-    token: Option<Token>,
+    credentials: Option<Credentials>,
     name: &str,
     context: &mut Context,
     out: &mut dyn Write,
 ) -> Result<(), WorkloadError> {
-    let mut load = match build(spec, token) {
+    let mut load = match build(spec, credentials) {
         Ok(load) => load,
         Err(why) => return failed(why, out),
     };

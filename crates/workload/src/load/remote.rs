@@ -36,7 +36,7 @@ impl Remote {
             run: LONGEST,
             ..NetSpec::default()
         };
-        let (name, received) = (server.address.to_string(), Arc::new(AtomicU64::new(0)));
+        let (name, received) = (server.endpoint.to_string(), Arc::new(AtomicU64::new(0)));
         let test = NetTest::new(spec, vec![server], "load".into())?.telling(Arc::clone(&received));
         Ok(Self { test, server: name, received, context: None })
     }

@@ -1,22 +1,23 @@
 //! A network test as its client runs it: connects to the servers, drives both ends through the same times,
 //! and puts their accounts together.
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 use keepup_results::{NetEnd, NetFlow, NetLedger, NetRun};
 
-use super::PORT;
 use super::control::Conversation;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::half::{Half, TAIL};
 use super::ledger::{Pair, ledger};
-use super::server::refuse_crowds;
+use super::proof::{Credentials, Nonces, Side, is_nonce};
+use super::server::reject_multicast;
 use super::spec::{NetSpec, Role};
-use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYTES_MAX, Token, VERSION};
+use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYTES_MAX, VERSION};
 use crate::ceiling::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
@@ -27,13 +28,13 @@ const STEP_MAX: Duration = Duration::from_secs(6);
 /// How often datagrams knock at their port until it opens.
 const KNOCK_EVERY: Duration = Duration::from_millis(50);
 
-/// A server, and the token that it wants to see.
+/// A server, and what this end proves itself with.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Where it listens.
-    pub address: SocketAddr,
-    /// What it printed.
-    pub token: Token,
+    pub endpoint: Endpoint,
+    /// Its token.
+    pub credentials: Credentials,
     /// What results call it; by its address unless given.
     pub name: Option<String>,
 }
@@ -42,7 +43,7 @@ impl Server {
     /// What results call it.
     #[must_use]
     pub fn told(&self) -> String {
-        self.name.clone().unwrap_or_else(|| self.address.to_string())
+        self.name.clone().unwrap_or_else(|| self.endpoint.to_string())
     }
 }
 
@@ -62,6 +63,8 @@ pub struct NetTest {
     name: String,
     talk: Option<Conversation>,
     half: Option<Half>,
+    /// Address at which each server was reached.
+    reached: Vec<SocketAddr>,
     /// Server and role of each flow, in their order.
     flows: Vec<(usize, Role)>,
     mine: Option<Report>,
@@ -79,7 +82,7 @@ impl NetTest {
     pub fn new(spec: NetSpec, servers: Vec<Server>, name: String) -> Result<Self, WorkloadError> {
         spec.check().map_err(NetError::from)?;
         for server in &servers {
-            refuse_crowds(server.address.ip(), server.address)?;
+            reject_multicast(&server.endpoint)?;
         }
         let theirs = servers.iter().map(|_| None).collect();
         Ok(Self {
@@ -88,6 +91,7 @@ impl NetTest {
             name,
             talk: None,
             half: None,
+            reached: Vec::new(),
             flows: Vec::new(),
             mine: None,
             theirs,
@@ -103,10 +107,10 @@ impl NetTest {
         self
     }
 
-    /// Shows the token to a server; the connection, once it is welcome.
+    /// Connects to a server; both ends prove that they know the token.
     fn greet(server: &Server) -> Result<TcpStream, NetError> {
-        let name = server.address.to_string();
-        let connect = |source: std::io::Error| {
+        let name = server.endpoint.to_string();
+        let connect = |address: SocketAddr, source: std::io::Error| {
             let hint = match source.kind() {
                 std::io::ErrorKind::ConnectionRefused => {
                     "nobody listens there: keepup net serve --listen ADDR:PORT, on the other machine"
@@ -114,23 +118,34 @@ impl NetTest {
                 std::io::ErrorKind::TimedOut => "a firewall between, or the wrong address",
                 _ => "ip route get ADDR says whether there is a way",
             };
-            NetError::Connect { server: name.clone(), source, hint }
+            NetError::Connect { server: address.to_string(), source, hint }
         };
-        let mut stream = TcpStream::connect_timeout(&server.address, CONNECT_MAX).map_err(connect)?;
+        let mut stream = server.endpoint.try_each(|address| {
+            TcpStream::connect_timeout(&address, CONNECT_MAX).map_err(|source| connect(address, source))
+        })?;
         let gone = |why| NetError::Gone { peer: name.clone(), why: Some(why) };
         stream.set_read_timeout(Some(CONNECT_MAX)).map_err(gone)?;
         stream.set_write_timeout(Some(CONNECT_MAX)).map_err(gone)?;
         std::io::Write::write_all(&mut stream, &CONTROL_MAGIC).map_err(gone)?;
-        let hello = Message::Hello { version: VERSION, token: server.token.clone() };
-        wire::write(&mut stream, &hello).map_err(gone)?;
-        match wire::read(&mut stream, STRANGER_BYTES_MAX).map_err(gone)? {
-            Some(Message::Welcome { version: VERSION, .. }) => Ok(stream),
-            Some(Message::Welcome { version, .. }) => {
-                Err(NetError::Version { server: name, theirs: version, ours: VERSION })
+        let credentials = &server.credentials;
+        let client = credentials.draw().map_err(|source| NetError::Random { source })?;
+        let hello = Message::Hello { version: VERSION, nonce: client.clone() };
+        let nonces = match exchange(&mut stream, &hello, &name)? {
+            Message::Challenge { version: VERSION, nonce } if is_nonce(&nonce) => {
+                Nonces { client, server: nonce }
             }
-            Some(Message::Refused { why }) => Err(NetError::Refused { server: name, why }),
-            Some(_) => Err(NetError::Conversation { peer: name, what: "no welcome".into() }),
-            None => Err(NetError::Gone { peer: name, why: None }),
+            Message::Challenge { version, .. } if version != VERSION => {
+                return Err(NetError::Version { server: name, theirs: version, ours: VERSION });
+            }
+            _ => return Err(NetError::Conversation { peer: name, what: "no challenge".into() }),
+        };
+        let proof = Message::Proof { proof: credentials.prove(Side::Client, &nonces) };
+        match exchange(&mut stream, &proof, &name)? {
+            Message::Welcome { proof, .. } if credentials.accepts(Side::Server, &nonces, &proof) => {
+                Ok(stream)
+            }
+            Message::Welcome { .. } => Err(NetError::Impostor { server: name }),
+            _ => Err(NetError::Conversation { peer: name, what: "no welcome".into() }),
         }
     }
 
@@ -148,7 +163,7 @@ impl NetTest {
         })?;
         let (secret, ports) = ready;
         let roles = self.spec.roles();
-        let server = self.servers[number].address;
+        let server = self.reached[number];
         let mut wires = Vec::new();
         let mut knocks = Vec::new();
         for flow in 0..roles.len() as u32 {
@@ -201,7 +216,7 @@ impl NetTest {
                 // An end that has gone breaks its flows first, and is heard of a moment later.
                 talk.hear(KNOCK_EVERY)?;
                 let server = self.flows.get(number as usize).map_or(0, |flow| flow.0);
-                let (peer, source) = (self.servers[server].address.to_string(), std::io::Error::other(why));
+                let (peer, source) = (self.servers[server].endpoint.to_string(), std::io::Error::other(why));
                 return Err(NetError::Flow { number, peer, action: "go on", source }.into());
             }
             if context.stop.load(Ordering::Acquire) {
@@ -321,6 +336,7 @@ impl Workload for NetTest {
         let mut talk = Conversation::new(Arc::clone(&context.clock));
         for server in &self.servers {
             let stream = Self::greet(server)?;
+            self.reached.push(stream.peer_addr().map_err(system("look at a connection"))?);
             talk.add(stream).map_err(system("listen to a server"))?;
         }
         let roles = self.spec.roles();
@@ -379,19 +395,15 @@ impl Workload for NetTest {
     }
 }
 
-/// The server that people mean: an address or a name, with or without a port.
-///
-/// # Errors
-/// A name that stands for no address.
-pub fn find(name: &str) -> Result<SocketAddr, NetError> {
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(ip) = bare.parse() {
-        return Ok(SocketAddr::new(ip, PORT));
+/// Says one thing to a server before anything is agreed; its answer.
+fn exchange(stream: &mut TcpStream, message: &Message, server: &str) -> Result<Message, NetError> {
+    let gone = |why| NetError::Gone { peer: server.to_owned(), why };
+    wire::write(stream, message).map_err(|why| gone(Some(why)))?;
+    match wire::read(stream, STRANGER_BYTES_MAX).map_err(|why| gone(Some(why)))? {
+        Some(Message::Refused { why }) => Err(NetError::Refused { server: server.to_owned(), why }),
+        Some(answer) => Ok(answer),
+        None => Err(gone(None)),
     }
-    let with_port = if name.contains(':') { name.to_owned() } else { format!("{name}:{PORT}") };
-    let none = |source| NetError::Name { name: name.to_owned(), source };
-    let mut found = with_port.to_socket_addrs().map_err(none)?;
-    found.next().ok_or_else(|| none(std::io::Error::other("it stands for no address")))
 }
 
 /// A connection for a flow.

@@ -14,14 +14,9 @@ pub enum NetError {
         /// What helps.
         hint: &'static str,
     },
-    /// A name that stands for no address.
-    #[error("cannot find {name}: {source}\nhint: an address such as 192.168.1.2 or NAME:{}", super::PORT)]
-    Name {
-        /// The name.
-        name: String,
-        /// The system's answer.
-        source: std::io::Error,
-    },
+    /// A text that names no server.
+    #[error(transparent)]
+    Endpoint(#[from] keepup_peer::EndpointError),
     /// An address that a test cannot be made with.
     #[error("cannot test {address}: {why}\nhint: name one machine, as in 192.168.1.2:7613")]
     Address {
@@ -37,6 +32,21 @@ pub enum NetError {
         server: String,
         /// Its words.
         why: String,
+    },
+    /// The server lets a client in, and cannot prove that it knows the token.
+    #[error(
+        "cannot use {server}: it does not know the token\n\
+         hint: another program listens there, or a keepup with another token"
+    )]
+    Impostor {
+        /// Address of the server.
+        server: String,
+    },
+    /// There is no nonce.
+    #[error("cannot read random bytes: {source}")]
+    Random {
+        /// The system's answer.
+        source: std::io::Error,
     },
     /// The other end speaks another version.
     #[error(

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::Endpoint;
 
 use super::error::NetError;
+use super::proof::{Credentials, Nonces, SECRET_BYTES, Side, is_nonce};
 use super::session;
-use super::wire::{
-    self, CONTROL_MAGIC, FLOW_MAGIC, Message, SECRET_BYTES, STRANGER_BYTES_MAX, Token, VERSION,
-};
+use super::wire::{self, CONTROL_MAGIC, FLOW_MAGIC, Message, STRANGER_BYTES_MAX, VERSION};
 use crate::error::listen_hint;
 
 /// How long a connection may take to say what it is.
@@ -47,12 +47,9 @@ pub struct Listening {
     words: Receiver<String>,
 }
 
-/// Gives 32 hexadecimal digits that nobody can guess, each time others; none when the system has no more.
-type Secrets = Mutex<Box<dyn FnMut() -> Option<String> + Send>>;
-
 /// What all connections of a server share.
 pub(super) struct Desk {
-    token: Token,
+    credentials: Credentials,
     limits: ServerLimits,
     pub(super) clock: Arc<dyn Clock>,
     /// Where the connections of a session go, by its secret.
@@ -63,33 +60,31 @@ pub(super) struct Desk {
     pub(super) stop: Arc<AtomicBool>,
     /// What people are told.
     words: Sender<String>,
-    secrets: Secrets,
 }
 
 impl Listening {
-    /// Listens at `address`. `secrets` gives 32 hexadecimal digits that nobody can guess, each time others.
+    /// Listens at the first address of `endpoint` that works, for clients that know the token.
     ///
     /// # Errors
-    /// An address that cannot be listened at.
+    /// An address that is not one machine, and when none can be listened at.
     pub fn bind(
-        address: SocketAddr,
-        token: Token,
+        endpoint: &Endpoint,
+        credentials: Credentials,
         limits: ServerLimits,
         clock: Arc<dyn Clock>,
         stop: Arc<AtomicBool>,
-        secrets: Box<dyn FnMut() -> Option<String> + Send>,
     ) -> Result<Self, NetError> {
-        refuse_crowds(address.ip(), address)?;
+        reject_multicast(endpoint)?;
         let listen = |source: std::io::Error| {
             let hint = listen_hint(&source);
-            NetError::Listen { address: address.to_string(), source, hint }
+            NetError::Listen { address: endpoint.to_string(), source, hint }
         };
-        let listener = TcpListener::bind(address).map_err(listen)?;
+        let listener = TcpListener::bind(endpoint).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let (sender, words) = channel();
         let desk = Arc::new(Desk {
-            token,
+            credentials,
             limits,
             clock,
             places: Mutex::new(HashMap::new()),
@@ -97,7 +92,6 @@ impl Listening {
             sessions: AtomicU32::new(0),
             stop,
             words: sender,
-            secrets: Mutex::new(secrets),
         });
         Ok(Self { listener, address, desk, words })
     }
@@ -128,15 +122,17 @@ impl Listening {
     }
 }
 
-/// Addresses that are not one machine are refused.
-pub(super) fn refuse_crowds(ip: IpAddr, address: SocketAddr) -> Result<(), NetError> {
-    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
-    let why = match (ip.is_multicast(), is_broadcast) {
-        (true, _) => "it is a multicast address",
-        (_, true) => "it is the broadcast address",
-        _ => return Ok(()),
-    };
-    Err(NetError::Address { address: address.to_string(), why })
+/// Fails when an address of `endpoint` is not one machine.
+pub(super) fn reject_multicast(endpoint: &Endpoint) -> Result<(), NetError> {
+    for address in endpoint.addresses() {
+        let why = match address.ip() {
+            ip if ip.is_multicast() => "it is a multicast address",
+            IpAddr::V4(ip) if ip.is_broadcast() => "it is the broadcast address",
+            _ => continue,
+        };
+        return Err(NetError::Address { address: address.to_string(), why });
+    }
+    Ok(())
 }
 
 /// Counts something down when it ends.
@@ -189,8 +185,8 @@ fn greet(stream: TcpStream, desk: &Arc<Desk>) {
     let meet = move || {
         let introduced = introduce(stream, &shared);
         shared.strangers().leave(number);
-        if let Ok(Some(stream)) = introduced {
-            host(stream, &shared);
+        if let Ok(Some((stream, proof))) = introduced {
+            host(stream, proof, &shared);
         }
     };
     if std::thread::Builder::new().name("ku-net-session".into()).spawn(meet).is_err() {
@@ -199,8 +195,8 @@ fn greet(stream: TcpStream, desk: &Arc<Desk>) {
 }
 
 /// Hears what a connection is. One of a flow goes to its session; the control connection of a client that
-/// knows the token comes back.
-fn introduce(mut stream: TcpStream, desk: &Desk) -> std::io::Result<Option<TcpStream>> {
+/// knows the token comes back, with the server's own proof.
+fn introduce(mut stream: TcpStream, desk: &Desk) -> std::io::Result<Option<(TcpStream, String)>> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(GREETING_MAX))?;
     stream.set_write_timeout(Some(GREETING_MAX))?;
@@ -220,25 +216,49 @@ fn introduce(mut stream: TcpStream, desk: &Desk) -> std::io::Result<Option<TcpSt
         }
         _ => return Ok(None),
     }
-    let refusal = match wire::read(&mut stream, STRANGER_BYTES_MAX)? {
-        Some(Message::Hello { version, token }) => match (version == VERSION, desk.token.is(&token)) {
-            // The version comes with the welcome: the client says what is wrong with it.
-            (true, true) | (false, _) => None,
-            (true, false) => Some("the token is wrong: take the one that the server printed".to_owned()),
-        },
-        _ => return Ok(None),
+    admit(&mut stream, desk).map(|proof| proof.map(|proof| (stream, proof)))
+}
+
+/// Lets the client prove that it knows the token; the server's proof, for one that does.
+fn admit(stream: &mut TcpStream, desk: &Desk) -> std::io::Result<Option<String>> {
+    let (version, client) = match wire::read(stream, STRANGER_BYTES_MAX) {
+        Ok(Some(Message::Hello { version, nonce })) if is_nonce(&nonce) => (version, nonce),
+        Ok(None) => return Ok(None),
+        // Version 2 sent the token itself.
+        Ok(Some(_)) | Err(_) => return refuse(stream, desk, other_version("another version"), "no greeting"),
     };
-    if let Some(why) = refusal {
-        let peer = stream.peer_addr()?;
-        drop(desk.words.send(format!("{peer}: refused, it does not know the token")));
-        wire::write(&mut stream, &Message::Refused { why })?;
-        return Ok(None);
+    let nonces = Nonces { client, server: desk.credentials.draw()? };
+    wire::write(stream, &Message::Challenge { version: VERSION, nonce: nonces.server.clone() })?;
+    let Some(Message::Proof { proof }) = wire::read(stream, STRANGER_BYTES_MAX)? else { return Ok(None) };
+    // The token first: no version lets a client in without it.
+    if !desk.credentials.accepts(Side::Client, &nonces, &proof) {
+        let why = "the token is wrong: take the one that the server printed".to_owned();
+        return refuse(stream, desk, why, "it does not know the token");
     }
-    Ok(Some(stream))
+    if version != VERSION {
+        let theirs = format!("version {version}");
+        return refuse(stream, desk, other_version(&theirs), &format!("it has {theirs} of the conversation"));
+    }
+    Ok(Some(desk.credentials.prove(Side::Server, &nonces)))
+}
+
+fn other_version(theirs: &str) -> String {
+    format!(
+        "this server has version {VERSION} of the conversation and the client {theirs}; \
+         take the same keepup on both machines"
+    )
+}
+
+/// Refuses a client, telling it `why`, and people `note`.
+fn refuse(stream: &mut TcpStream, desk: &Desk, why: String, note: &str) -> std::io::Result<Option<String>> {
+    let peer = stream.peer_addr()?;
+    drop(desk.words.send(format!("{peer}: refused, {note}")));
+    wire::write(stream, &Message::Refused { why })?;
+    Ok(None)
 }
 
 /// One session from the welcome to the end.
-fn host(mut stream: TcpStream, desk: &Desk) {
+fn host(mut stream: TcpStream, proof: String, desk: &Desk) {
     let Ok(peer) = stream.peer_addr() else { return };
     let Some(session) = count(&desk.sessions, desk.limits.sessions) else {
         let why = format!("{} sessions are under way, more are not possible", desk.limits.sessions);
@@ -246,7 +266,7 @@ fn host(mut stream: TcpStream, desk: &Desk) {
         return;
     };
     let say = |words: String| drop(desk.words.send(format!("{peer}: {words}")));
-    match session::serve(stream, desk, &say) {
+    match session::serve(stream, proof, desk, &say) {
         Ok(()) => {}
         Err(why) => say(why.to_string()),
     }
@@ -267,9 +287,7 @@ impl Desk {
     /// # Errors
     /// When the system has no random bytes.
     pub(super) fn open(&self) -> std::io::Result<(Secret<'_>, Receiver<(u32, TcpStream)>)> {
-        let text = (self.secrets.lock().unwrap_or_else(PoisonError::into_inner))();
-        let text = text.filter(|text| text.len() == SECRET_BYTES);
-        let text = text.ok_or_else(|| std::io::Error::other("no random bytes"))?;
+        let text = self.credentials.draw()?;
         let (sender, receiver) = channel();
         self.places().insert(text.clone(), sender);
         Ok((Secret { desk: self, text }, receiver))
@@ -292,3 +310,7 @@ impl Drop for Secret<'_> {
         self.desk.places().remove(&self.text);
     }
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

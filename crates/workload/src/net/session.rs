@@ -12,7 +12,7 @@ use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::half::{Half, host};
 use super::server::Desk;
 use super::spec::NetSpec;
-use super::wire::{self, Message, VERSION};
+use super::wire::{self, Message};
 use crate::WorkloadError;
 use crate::ceiling::system;
 
@@ -33,8 +33,13 @@ struct Session<'a> {
 }
 
 /// Does what the client wants, once.
-pub(super) fn serve(mut stream: TcpStream, desk: &Desk, say: &dyn Fn(String)) -> Result<(), WorkloadError> {
-    let welcome = Message::Welcome { version: VERSION, host: host() };
+pub(super) fn serve(
+    mut stream: TcpStream,
+    proof: String,
+    desk: &Desk,
+    say: &dyn Fn(String),
+) -> Result<(), WorkloadError> {
+    let welcome = Message::Welcome { proof, host: host() };
     wire::write(&mut stream, &welcome).map_err(system("welcome a client"))?;
     let client = stream.peer_addr().map_err(system("look at a connection"))?.ip();
     let here = stream.local_addr().map_err(system("look at a connection"))?;

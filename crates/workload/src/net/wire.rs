@@ -3,7 +3,6 @@
 //!
 //! Invariant: a length is compared with a limit before memory is taken; who has not shown the token gets a
 //! small limit and nothing else.
-use std::fmt;
 use std::io::{Read, Write};
 
 use keepup_results::{NetMoved, NetTransport};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::NetSpec;
 
 /// Version of the conversation; both ends must have the same.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// First bytes of a control connection and of a flow.
 pub(super) const CONTROL_MAGIC: [u8; 8] = *b"KU-NETc\n";
 pub(super) const FLOW_MAGIC: [u8; 8] = *b"KU-NETf\n";
@@ -21,36 +20,18 @@ pub(super) const STRANGER_BYTES_MAX: u32 = 4 << 10;
 /// Largest message of one who has, in bytes: 256 flows with an hour of tenths of a second each.
 pub(super) const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 
-/// What a client must know to be served: 128 random bits in hexadecimal digits, or what the user chose.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token(pub String);
-
-impl Token {
-    /// Longest token, in bytes.
-    pub const BYTES_MAX: usize = 256;
-
-    /// Whether they are the same; how long it takes says nothing of where they differ.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
-        let differ = a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b));
-        a.len() == b.len() && differ == 0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Token(…)")
-    }
-}
-
 /// One thing said on a control connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Message {
-    /// The client begins.
-    Hello { version: u32, token: Token },
-    /// The server is willing.
-    Welcome { version: u32, host: String },
+    /// The client begins, with its nonce.
+    Hello { version: u32, nonce: String },
+    /// The server's nonce: the client is to prove that it knows the token.
+    Challenge { version: u32, nonce: String },
+    /// The client's proof.
+    Proof { proof: String },
+    /// The server is willing, and proves that it knows the token too.
+    Welcome { proof: String, host: String },
     /// The server is not, or can not go on.
     Refused { why: String },
     /// The client wants this test.
@@ -195,9 +176,6 @@ pub(super) fn preamble(secret: &str, number: u32) -> Vec<u8> {
     bytes.extend_from_slice(&number.to_le_bytes());
     bytes
 }
-
-/// Length of a session's secret, in bytes.
-pub(super) const SECRET_BYTES: usize = 32;
 
 #[cfg(test)]
 #[path = "wire_tests.rs"]

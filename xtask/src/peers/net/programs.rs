@@ -17,7 +17,7 @@ pub(super) const NUTTCP: Tool = Tool { program: "nuttcp", package: "nuttcp" };
 const KEEPUP_PORT: u16 = 7613;
 const IPERF3_PORT: u16 = 5201;
 const NUTTCP_PORT: u16 = 5000;
-const TOKEN: &str = "a token for peers";
+pub(super) const TOKEN: &str = "a-token-for-peers";
 
 fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
@@ -33,11 +33,8 @@ pub(super) fn keepup(
     seconds: u64,
 ) -> Ends {
     let address = wire.server();
-    let mut server = words(&format!("net serve --listen {address}:{KEEPUP_PORT} --token"));
-    server.push(TOKEN.to_owned());
-    let mut client =
-        words(&format!("net {kind} {address}:{KEEPUP_PORT} --json --ramp 0s --time {seconds}s --token"));
-    client.push(TOKEN.to_owned());
+    let server = words(&format!("net serve --listen {address}:{KEEPUP_PORT}"));
+    let mut client = words(&format!("net {kind} {address}:{KEEPUP_PORT} --json --ramp 0s --time {seconds}s"));
     client.extend(flags.iter().map(|flag| (*flag).to_owned()));
     Ends {
         name,

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 
+use super::programs::TOKEN;
+
 /// Addresses of the two ends of a cable.
 const ENDS: [&str; 2] = ["10.214.0.1", "10.214.0.2"];
 
@@ -56,7 +58,8 @@ impl Wire {
                 command
             }
         };
-        command.args(arguments);
+        // keepup takes its token from there; the others do not look.
+        command.args(arguments).env("KEEPUP_NET_TOKEN", TOKEN);
         command
     }
 }

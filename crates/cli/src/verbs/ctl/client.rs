@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, Entries, EventCard, RecordingEntry};
+use keepup_peer::{Endpoint, EndpointError, Token};
 use keepup_recording::info::RecordingInfo;
 use keepup_results::live::{RunCommand, RunSettings, RunStatus};
 use serde::Deserialize;
@@ -10,8 +11,10 @@ use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder};
 
 use crate::exit::UsageError;
-use crate::http::TOKEN_VARIABLE;
+use crate::http::{PORT, TOKEN_VARIABLE};
 
+/// Port of a URL without one.
+const HTTP_PORT: u16 = 80;
 /// A longer answer is not one of ours, bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 /// For how long a connection may take to be made.
@@ -23,7 +26,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(150);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CtlError {
     /// Nobody answered.
-    #[error("cannot reach a recorder at {to}: {why}\nhint: keepup record --http ADDR serves there; --to URL")]
+    #[error(
+        "cannot reach a recorder at {to}: {why}\nhint: keepup record --http HOST:PORT serves there; --to URL"
+    )]
     Unreachable {
         /// Where.
         to: String,
@@ -64,21 +69,23 @@ struct Problem {
 pub(super) struct Client {
     agent: Agent,
     to: String,
-    token: Option<String>,
+    token: Option<Token>,
 }
 
 impl Client {
-    /// Of the recorder at `to`, a URL of scheme, host and port.
-    pub(super) fn new(to: &str, token: Option<String>) -> Result<Self, UsageError> {
-        let host = to.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let Some(host) = host.filter(|host| !host.is_empty() && !host.contains(['/', '?', '#', '@'])) else {
-            let hint = "http://HOST:PORT; a tunnel (ssh -L) where the way is not safe";
-            return Err(UsageError(format!("cannot use {to:?} as a recorder's address\nhint: {hint}")));
+    /// Of the recorder at `to`: a URL of scheme, host and port, or `HOST[:PORT]` with the port of [`PORT`].
+    pub(super) fn new(to: &str, token: Option<Token>) -> Result<Self, UsageError> {
+        let (host, port) = match to.strip_prefix("http://") {
+            Some(host) => (host.trim_end_matches('/'), HTTP_PORT),
+            None => (to, PORT),
         };
-        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
-        if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
-            return Err(UsageError("the token has characters that are not visible ASCII".into()));
-        }
+        let endpoint = Endpoint::with_default_port(host, port).map_err(|why| match why {
+            EndpointError::Resolve { .. } => UsageError(why.to_string()),
+            EndpointError::Syntax { .. } => UsageError(format!(
+                "cannot use {to:?} as a recorder's address\n\
+                 hint: http://HOST:PORT or HOST:PORT; a tunnel (ssh -L) where the way is not safe"
+            )),
+        })?;
         // The token is for the recorder and for nobody in between or behind it.
         let config = Agent::config_builder()
             .proxy(None)
@@ -88,7 +95,7 @@ impl Client {
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_global(Some(ANSWER_TIMEOUT))
             .build();
-        Ok(Self { agent: config.into(), to: format!("http://{host}"), token })
+        Ok(Self { agent: config.into(), to: format!("http://{endpoint}"), token })
     }
 
     /// Where it stands.
@@ -148,7 +155,7 @@ impl Client {
 
     fn with_token<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
         match &self.token {
-            Some(token) => request.header("Authorization", format!("Bearer {token}")),
+            Some(token) => request.header("Authorization", format!("Bearer {}", token.reveal())),
             None => request,
         }
     }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use keepup_recording::id::Id;
-use keepup_workload::net::{TOKEN_VARIABLE, Token};
+use keepup_workload::net::{Credentials, TOKEN_VARIABLE};
 
 use crate::output::LOG_VARIABLE;
+use crate::token;
 
 /// The address that stands for it, and its name in results.
 pub(super) const OWN: &str = "self";
@@ -24,18 +24,18 @@ pub(super) const LISTENING: &str = "listening on ";
 pub(super) struct OwnServer {
     process: Child,
     pub(super) address: SocketAddr,
-    pub(super) token: Token,
+    pub(super) credentials: Credentials,
 }
 
 impl OwnServer {
     /// Starts this program as a server on a free port of loopback, with a new token that only its environment
     /// has.
     pub(super) fn start() -> anyhow::Result<Self> {
-        let token = Token(Id::random().context("cannot read random bytes")?.to_string());
+        let credentials = Credentials { token: token::made_up()?, random: token::hex_digits };
         let program = std::env::current_exe().context("cannot find the program that is the server")?;
         let process = Command::new(program)
             .args(["net", "serve", "--listen", "127.0.0.1:0", "--child"])
-            .env(TOKEN_VARIABLE, &token.0)
+            .env(TOKEN_VARIABLE, credentials.token.reveal())
             .env_remove(LOG_VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -45,7 +45,7 @@ impl OwnServer {
             .spawn()
             .context("cannot start the server of the test's own")?;
         // In a value that ends it before anything can fail.
-        let mut server = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)), token };
+        let mut server = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)), credentials };
         server.address = server.listen()?;
         Ok(server)
     }

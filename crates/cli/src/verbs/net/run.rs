@@ -1,26 +1,29 @@
 //! What all network tests share: flags, the grid of settings, runs in turns, the result.
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_peer::Endpoint;
 use keepup_qualify::datagrams::{DatagramSearch, safe_rate};
 use keepup_results::{Event, LoadResult, NetRun, NetSummary};
 use keepup_workload::load::Loads;
 use keepup_workload::net::{
-    Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE, Token, find,
+    Credentials, Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE,
 };
 use keepup_workload::{Context, Footprint, WorkloadError};
 
 use super::own::{OWN, OwnServer};
-use super::serve::token;
+use super::serve::endpoint;
 use super::{rate, table};
 use crate::args::{Runs, size, some_time, span};
 use crate::exit::Exit;
 use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
 use crate::output::say;
+use crate::token;
 use crate::verbs::record::usage;
 use crate::verbs::sitting::Sitting;
 
@@ -35,11 +38,11 @@ const AROUND_A_RUN: Duration = Duration::from_millis(500);
 pub(super) struct Common {
     /// Where `keepup net serve` listens; several are used at once: one to many, or many to one. `self` is a
     /// server of the test's own over loopback, in a process of its own that ends with the test
-    #[arg(required = true, value_name = "ADDR[:PORT]")]
+    #[arg(required = true, value_name = "HOST[:PORT]")]
     servers: Vec<String>,
-    /// The token that the server printed [default: the variable KEEPUP_NET_TOKEN]
-    #[arg(long, value_parser = token)]
-    token: Option<Token>,
+    /// File with the token that the server printed [default: $KEEPUP_NET_TOKEN]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Flows in each direction, each with a thread of its own at both ends
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     flows: Vec<u32>,
@@ -92,12 +95,17 @@ impl Servers {
     fn own(&mut self, dry_run: bool) -> anyhow::Result<()> {
         let name = Some(OWN.to_owned());
         if dry_run {
-            let (address, token) = (SocketAddr::from(([127, 0, 0, 1], 0)), Token(String::new()));
-            self.list.push(NetServer { address, token, name });
+            let endpoint = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
+            let credentials = Credentials { token: token::made_up()?, random: token::hex_digits };
+            self.list.push(NetServer { endpoint, credentials, name });
             return Ok(());
         }
         let own = OwnServer::start()?;
-        self.list.push(NetServer { address: own.address, token: own.token.clone(), name });
+        self.list.push(NetServer {
+            endpoint: own.address.into(),
+            credentials: own.credentials.clone(),
+            name,
+        });
         self._own = Some(own);
         Ok(())
     }
@@ -108,9 +116,10 @@ pub(super) struct Grid {
     specs: Vec<(String, NetSpec)>,
 }
 
-/// The token that the environment has.
-pub(crate) fn token_of_environment() -> Option<Token> {
-    std::env::var(TOKEN_VARIABLE).ok().map(Token)
+/// What this end proves itself with: the token in a file, else that of the environment.
+pub(crate) fn credentials(file: Option<&Path>) -> anyhow::Result<Option<Credentials>> {
+    let token = token::given(file, TOKEN_VARIABLE)?;
+    Ok(token.map(|token| Credentials { token, random: token::hex_digits }))
 }
 
 impl Common {
@@ -133,11 +142,11 @@ impl Common {
 
     /// The servers; one of the test's own is started, unless nothing is to be done.
     fn servers(&self) -> anyhow::Result<Servers> {
-        let token = || {
-            self.token.clone().or_else(token_of_environment).ok_or_else(|| {
+        let own = |name| {
+            credentials(self.token_file.as_deref())?.ok_or_else(|| {
                 usage(format!(
-                    "the server wants a token\nhint: --token TOKEN, or {TOKEN_VARIABLE}=TOKEN, with what \
-                     `keepup net serve` printed"
+                    "cannot test {name}: no token was given\nhint: --token-file FILE or {TOKEN_VARIABLE}=TOKEN, \
+                     with what `keepup net serve` printed"
                 ))
             })
         };
@@ -150,8 +159,8 @@ impl Common {
                 servers.own(self.runs.outlet.dry_run)?;
                 continue;
             }
-            let address = find(text).map_err(|why| usage(why.to_string()))?;
-            servers.list.push(NetServer { address, token: token()?, name: None });
+            let endpoint = endpoint(text).map_err(|why| usage(why.to_string()))?;
+            servers.list.push(NetServer { endpoint, credentials: own(text)?, name: None });
         }
         Ok(servers)
     }

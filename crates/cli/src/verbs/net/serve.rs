@@ -1,18 +1,18 @@
 //! `keepup net serve`: the other end of network tests.
-use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use keepup_measure::clock::SystemClock;
-use keepup_recording::id::Id;
+use keepup_peer::{Endpoint, EndpointError};
 use keepup_workload::WorkloadError;
-use keepup_workload::net::{Listening, PORT, ServerLimits, Token};
+use keepup_workload::net::{Credentials, Listening, PORT, ServerLimits};
 
 use super::own::{LISTENING, end_with_parent};
-use super::run::token_of_environment;
+use super::run::credentials;
 use crate::exit::Exit;
 use crate::output::{result, say};
 use crate::signals::stop_flag;
+use crate::token;
 
 /// Be the other end of network tests, for all who know the token, until stopped
 ///
@@ -21,63 +21,45 @@ use crate::signals::stop_flag;
 #[command(after_help = "Examples:
   keepup net serve                                          for tests over loopback
   keepup net serve --listen 192.168.1.2                     for the other machines of that network
-  keepup net serve --listen '[::]' --token \"$(cat token)\"   on all addresses, with a token of your own")]
+  keepup net serve --listen '[::]' --token-file token       on all addresses, with a token of your own")]
 pub(super) struct Args {
-    /// Address to listen at; loopback unless told otherwise
-    #[arg(long, value_name = "ADDR[:PORT]", default_value = "127.0.0.1", value_parser = address)]
-    listen: SocketAddr,
-    /// What clients must show [default: a new one each time, which is printed]
-    #[arg(long, value_parser = token)]
-    token: Option<Token>,
+    /// Where to listen; loopback unless told otherwise
+    #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = endpoint)]
+    listen: Endpoint,
+    /// File with the token that clients must know [default: $KEEPUP_NET_TOKEN, or a new one, which is printed]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Clients served at the same time
     #[arg(long, default_value_t = ServerLimits::default().sessions, value_name = "N")]
     sessions: u32,
     /// Take the token from the environment, and end with standard input
-    #[arg(long, hide = true, conflicts_with = "token")]
+    #[arg(long, hide = true, conflicts_with = "token_file")]
     child: bool,
 }
 
-/// An address of this machine.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    let with_port = text.parse().ok();
-    let address = with_port.or_else(|| bare.parse().ok().map(|ip| SocketAddr::new(ip, PORT)));
-    address.ok_or_else(|| format!("{text:?} is not an address such as 192.168.1.2 or [::1]:{PORT}"))
-}
-
-/// A token that is worth its name.
-pub(super) fn token(text: &str) -> Result<Token, String> {
-    match (8..=Token::BYTES_MAX).contains(&text.len()) {
-        true => Ok(Token(text.to_owned())),
-        false => Err(format!("a token has 8 to {} characters", Token::BYTES_MAX)),
-    }
+/// A host, with the usual port unless it has its own.
+pub(super) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
+    Endpoint::with_default_port(text, PORT)
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let random = || Id::random().map(|id| id.to_string());
-    let given = if args.child { token_of_environment() } else { args.token.clone() };
-    let token = match &given {
-        Some(token) => token.clone(),
-        None => Token(random().context("cannot read random bytes")?),
+    let given = credentials(args.token_file.as_deref())?;
+    let is_made_up = given.is_none();
+    let credentials = match given {
+        Some(given) => given,
+        None => Credentials { token: token::made_up()?, random: token::hex_digits },
     };
     let limits = ServerLimits { sessions: args.sessions.max(1), ..ServerLimits::default() };
     let stop = stop_flag()?;
     if args.child {
         end_with_parent(&stop)?;
     }
-    let (clock, shown) = (Arc::new(SystemClock), token.clone());
-    let listening = Listening::bind(
-        args.listen,
-        token,
-        limits,
-        clock,
-        Arc::clone(&stop),
-        Box::new(move || random().ok()),
-    );
+    let (clock, token) = (Arc::new(SystemClock), credentials.token.clone());
+    let listening = Listening::bind(&args.listen, credentials, limits, clock, Arc::clone(&stop));
     let listening = listening.map_err(WorkloadError::from)?;
     say(&format!("{LISTENING}{}", listening.address()));
-    if given.is_none() {
-        result(&format!("token: {}", shown.0));
+    if is_made_up {
+        result(&format!("token: {}", token.reveal()));
     }
     if !listening.address().ip().is_loopback() {
         say(

@@ -44,7 +44,7 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
         Target::Null => Vec::new(),
     };
     RunControl::new(RunParts {
-        offer: RunOffer { volumes, listen: base.listen, takes_commands },
+        offer: RunOffer { volumes, listen: base.listen.clone(), takes_commands },
         prepare: Box::new(move |settings, id, _| {
             let mut config = match &settings.profile {
                 // By name only: a path would let others choose what is read here.

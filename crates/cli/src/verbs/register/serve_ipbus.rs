@@ -1,9 +1,9 @@
 //! `keepup register serve-ipbus`: a target of IPbus 2.0 that is no board.
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_measure::clock::SystemClock;
+use keepup_peer::{Endpoint, EndpointError, Prefix};
 use keepup_workload::WorkloadError;
 use keepup_workload::register::ipbus::{Faults, IpbusTarget, PORT, TargetCounters, TargetOptions};
 
@@ -15,20 +15,23 @@ use crate::signals::stop_flag;
 /// Be a target of IPbus 2.0 with memory for registers, until stopped
 ///
 /// Stands for a board that is not there, with the faults of a bad network or a bad board. Whoever reaches the
-/// address can read and write its memory, which is nothing but memory. Every N is every Nth, 0 is never; the
+/// address and is allowed to can read and write its memory, which is nothing but memory. Every N is every Nth, 0 is never; the
 /// seed chooses with which one each fault begins.
 ///
 /// Memory begins at address 0. Address 0x80000000 has 0x6b656570, which can be read alone.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup register serve-ipbus                                       port 50001 of this machine alone
-  keepup register serve-ipbus --listen 192.168.1.2                  for the other machines of that network
+  keepup register serve-ipbus --listen 192.168.1.2 --allow 192.168.1.0/24   for that network
   keepup register serve-ipbus --drop-requests 7 --drop-replies 7    on a bad network
   keepup register serve-ipbus --mtu 9000 --buffers 4 --delay '1 ms' another sort of board")]
 pub(super) struct Args {
-    /// Address to listen at; loopback unless told otherwise
-    #[arg(long, value_name = "ADDR[:PORT]", default_value = "127.0.0.1", value_parser = address)]
-    listen: SocketAddr,
+    /// Where to listen; loopback unless told otherwise
+    #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = endpoint)]
+    listen: Endpoint,
+    /// Addresses that are answered, as in 192.168.1.0/24; once for each range. Needed beyond loopback
+    #[arg(long, value_name = "PREFIX")]
+    allow: Vec<Prefix>,
     /// Largest packet with the headers of IP and UDP, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = TargetOptions::default().mtu_bytes)]
     mtu: usize,
@@ -64,12 +67,9 @@ pub(super) struct Args {
     seed: u64,
 }
 
-/// An address of this machine.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    let with_port = text.parse().ok();
-    let address = with_port.or_else(|| bare.parse().ok().map(|ip| SocketAddr::new(ip, PORT)));
-    address.ok_or_else(|| format!("{text:?} is not an address such as 192.168.1.2 or [::1]:{PORT}"))
+/// A host, with the usual port unless it has its own.
+fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
+    Endpoint::with_default_port(text, PORT)
 }
 
 /// A word, in decimal or with 0x.
@@ -83,7 +83,8 @@ fn word(text: &str) -> Result<u32, String> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let options = TargetOptions {
-        listen: args.listen,
+        listen: args.listen.clone(),
+        allow: args.allow.clone(),
         mtu_bytes: args.mtu,
         buffers: args.buffers,
         words: args.words,
@@ -102,7 +103,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = IpbusTarget::bind(&options, Arc::new(SystemClock)).map_err(WorkloadError::from)?;
     say(&format!("listening on {}", target.address()));
     if !target.address().ip().is_loopback() {
-        say("warning: whoever reaches this address can read and write the words served here");
+        let allowed: Vec<String> = args.allow.iter().map(ToString::to_string).collect();
+        let allowed = allowed.join(", ");
+        say(&format!("warning: {allowed} can read and write the words served here; IPbus has no password"));
     }
     let counters = target.serve(&stop).map_err(WorkloadError::from)?;
     result(&account(&counters));
@@ -126,6 +129,8 @@ fn account(counters: &TargetCounters) -> String {
         duplicated,
         reordered,
         misnumbered,
+        refused,
+        overflowed,
         unsent,
     } = *counters;
     let rows = [
@@ -139,6 +144,8 @@ fn account(counters: &TargetCounters) -> String {
         ("replies asked for in vain", unknown),
         ("packets out of sequence", out_of_sequence),
         ("datagrams that are no packet", foreign),
+        ("datagrams from other addresses", refused),
+        ("replies dropped, delay queue full", overflowed),
         ("replies that the system refused", unsent),
         ("datagrams dropped on purpose", dropped),
         ("datagrams doubled on purpose", duplicated),

@@ -2,20 +2,30 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use keepup_peer::Endpoint;
+
 use super::packet::{Info, TransactionKind};
 
 /// An error of a client or a target.
 #[derive(Debug, thiserror::Error)]
 pub enum IpbusError {
     /// Nobody can listen there.
-    #[error("cannot listen on {address}: {source}\nhint: {hint}")]
+    #[error("cannot listen on {endpoint}: {source}\nhint: {hint}")]
     Listen {
-        /// The address.
-        address: SocketAddr,
+        /// Where.
+        endpoint: Endpoint,
         /// The system's answer.
         source: std::io::Error,
         /// What helps.
         hint: &'static str,
+    },
+    /// A target that others can reach, without a word on who may use it.
+    #[error(
+        "cannot listen on {endpoint}: other machines can reach it\nhint: --allow PREFIX names those that may, as in --allow 192.168.1.0/24"
+    )]
+    Exposed {
+        /// Where.
+        endpoint: Endpoint,
     },
     /// Settings that make no sense.
     #[error("cannot use these settings: {0}")]

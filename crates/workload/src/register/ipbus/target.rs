@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_peer::{Endpoint, Prefix};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -38,14 +39,18 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const HELD_MAX: Duration = Duration::from_millis(2);
 /// Words of memory at most: 1 GiB.
 const WORDS_MAX: usize = 1 << 28;
+/// Memory for replies that are delayed, in bytes: more are dropped.
+const DELAYED_BYTES_MAX: usize = 64 << 20;
 /// Replies that are kept at most.
 const BUFFERS_MAX: usize = 4096;
 
 /// What a target is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetOptions {
-    /// Where it listens; a free port with port 0.
-    pub listen: SocketAddr,
+    /// Where it listens: the first address that works; a free port with port 0.
+    pub listen: Endpoint,
+    /// Who is answered; all where it listens on loopback and this is empty.
+    pub allow: Vec<Prefix>,
     /// Largest packet of IP that it takes and sends, in bytes, with the headers of IP and UDP.
     pub mtu_bytes: usize,
     /// Replies that it keeps.
@@ -59,7 +64,8 @@ pub struct TargetOptions {
 impl Default for TargetOptions {
     fn default() -> Self {
         Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            listen: Endpoint::from((Ipv4Addr::LOCALHOST, 0)),
+            allow: Vec::new(),
             mtu_bytes: 1500,
             buffers: 16,
             words: 1 << 20,
@@ -72,12 +78,15 @@ impl TargetOptions {
     /// Whether a target can be like this.
     ///
     /// # Errors
-    /// The first setting that makes no sense.
+    /// The first setting that makes no sense, or an address beyond loopback without a word on who is answered.
     pub fn check(&self) -> Result<(), IpbusError> {
         let within = |what: &str, value: usize, least: usize, most: usize| match value {
             value if (least..=most).contains(&value) => Ok(()),
             value => Err(IpbusError::Options(format!("{what} of {value}; possible are {least} to {most}"))),
         };
+        if self.allow.is_empty() && !self.listen.is_loopback() {
+            return Err(IpbusError::Exposed { endpoint: self.listen.clone() });
+        }
         within("an MTU", self.mtu_bytes, IP_UDP_BYTES + STATUS_BYTES, DATAGRAM_BYTES_MAX + IP_UDP_BYTES)?;
         within("a number of buffers", self.buffers, 1, BUFFERS_MAX)?;
         within("a number of words", self.words, 1, WORDS_MAX)?;
@@ -117,6 +126,10 @@ pub struct TargetCounters {
     pub reordered: u64,
     /// Replies with a wrong number, on purpose.
     pub misnumbered: u64,
+    /// Datagrams from addresses that are not answered.
+    pub refused: u64,
+    /// Replies that were dropped because too many were delayed.
+    pub overflowed: u64,
     /// Replies that the system did not take.
     pub unsent: u64,
 }
@@ -125,6 +138,8 @@ pub struct TargetCounters {
 pub struct IpbusTarget {
     socket: UdpSocket,
     address: SocketAddr,
+    allow: Vec<Prefix>,
+    refused: u64,
     batch: Batch,
     requests: Lane,
     desk: Desk,
@@ -139,9 +154,9 @@ impl IpbusTarget {
         options.check()?;
         let listen = |source: std::io::Error| {
             let hint = listen_hint(&source);
-            IpbusError::Listen { address: options.listen, source, hint }
+            IpbusError::Listen { endpoint: options.listen.clone(), source, hint }
         };
-        let socket = UdpSocket::bind(options.listen).map_err(listen)?;
+        let socket = UdpSocket::bind(&options.listen).map_err(listen)?;
         socket::prepare(&socket);
         socket.set_read_timeout(Some(PATIENCE)).map_err(listen)?;
         let address = socket.local_addr().map_err(listen)?;
@@ -155,12 +170,13 @@ impl IpbusTarget {
             wrong_id: Nth::new(faults.wrong_id, &mut random),
             misnumbered: 0,
             delay_ns: faults.delay.as_nanos() as u64,
-            delayed: VecDeque::new(),
+            delayed: DelayQueue::default(),
             outbox: Outbox::new(true),
             reply: Vec::new(),
             clock,
         };
-        Ok(Self { socket, address, batch: Batch::new(MESSAGES, DATAGRAM_BYTES_MAX), requests, desk })
+        let (batch, allow) = (Batch::new(MESSAGES, DATAGRAM_BYTES_MAX), options.allow.clone());
+        Ok(Self { socket, address, allow, refused: 0, batch, requests, desk })
     }
 
     /// Where it listens.
@@ -212,6 +228,10 @@ impl IpbusTarget {
                 continue;
             };
             for datagram in message.data.chunks(message.segment_bytes) {
+                if !self.allow.is_empty() && !self.allow.iter().any(|prefix| prefix.contains(peer.ip())) {
+                    self.refused += 1;
+                    continue;
+                }
                 // What was cut off is longer than any MTU.
                 let datagram = if message.is_truncated { &[] } else { datagram };
                 let mut take = |peer, request: &[u8]| desk.request(peer, request, now_ns);
@@ -243,6 +263,8 @@ impl IpbusTarget {
             duplicated: requests.duplicated + replies.duplicated,
             reordered: requests.reordered + replies.reordered,
             misnumbered: self.desk.misnumbered,
+            refused: self.refused,
+            overflowed: self.desk.delayed.overflowed,
             unsent,
             ..self.desk.machine.counters()
         }
@@ -255,8 +277,49 @@ fn send(outbox: &mut Outbox, socket: &UdpSocket) -> u64 {
     if outbox.flush(socket).is_err() { waiting } else { 0 }
 }
 
-/// A reply that is not due yet.
+/// A reply that is not due yet, and when it is.
 type Delayed = (u64, SocketAddr, Vec<u8>);
+
+/// Replies that are not due yet, in the order in which they are. Their memory is bounded.
+#[derive(Default)]
+struct DelayQueue {
+    replies: VecDeque<Delayed>,
+    /// Memory of `replies`.
+    bytes: usize,
+    /// Replies that found no room.
+    overflowed: u64,
+}
+
+impl DelayQueue {
+    /// Memory of a reply.
+    fn cost(reply: &[u8]) -> usize {
+        reply.len() + size_of::<Delayed>()
+    }
+
+    /// Takes a reply, or drops it when too many wait.
+    fn push(&mut self, due_ns: u64, peer: SocketAddr, reply: &[u8]) {
+        let bytes = self.bytes + Self::cost(reply);
+        if bytes > DELAYED_BYTES_MAX {
+            self.overflowed += 1;
+            return;
+        }
+        self.bytes = bytes;
+        self.replies.push_back((due_ns, peer, reply.to_vec()));
+    }
+
+    /// When the next reply is due.
+    fn due_ns(&self) -> Option<u64> {
+        self.replies.front().map(|(due_ns, ..)| *due_ns)
+    }
+
+    /// The next reply, if it is due.
+    fn pop(&mut self, now_ns: u64) -> Option<(SocketAddr, Vec<u8>)> {
+        self.due_ns().filter(|due_ns| *due_ns <= now_ns)?;
+        let (_, peer, reply) = self.replies.pop_front()?;
+        self.bytes -= Self::cost(&reply);
+        Some((peer, reply))
+    }
+}
 
 /// What answers requests, and does with replies what it should not.
 struct Desk {
@@ -265,7 +328,7 @@ struct Desk {
     wrong_id: Nth,
     misnumbered: u64,
     delay_ns: u64,
-    delayed: VecDeque<Delayed>,
+    delayed: DelayQueue,
     outbox: Outbox,
     reply: Vec<u8>,
     clock: Arc<dyn Clock>,
@@ -275,7 +338,7 @@ impl Desk {
     /// Answers one request, if it deserves an answer.
     fn request(&mut self, peer: SocketAddr, request: &[u8], now_ns: u64) {
         self.reply.clear();
-        if !self.machine.answer(request, &mut self.reply) {
+        if !self.machine.answer(peer, request, &mut self.reply) {
             return;
         }
         self.misnumber();
@@ -300,8 +363,7 @@ impl Desk {
 
     /// When something that was held back is due.
     fn due_ns(&self) -> Option<u64> {
-        let delayed = self.delayed.front().map(|(due_ns, ..)| *due_ns);
-        [self.replies.due_ns(), delayed].into_iter().flatten().min()
+        [self.replies.due_ns(), self.delayed.due_ns()].into_iter().flatten().min()
     }
 
     /// Puts what is due into the outbox.
@@ -310,8 +372,7 @@ impl Desk {
         replies.release(now_ns, &mut |peer, reply| {
             post(outbox, delayed, *delay_ns, (now_ns, peer, reply));
         });
-        while self.delayed.front().is_some_and(|(due_ns, ..)| *due_ns <= now_ns) {
-            let Some((_, peer, reply)) = self.delayed.pop_front() else { break };
+        while let Some((peer, reply)) = self.delayed.pop(now_ns) {
             self.outbox.put(Some(peer), |bytes| bytes.extend(reply));
         }
     }
@@ -320,13 +381,13 @@ impl Desk {
 /// Has a reply sent, at once or later.
 fn post(
     outbox: &mut Outbox,
-    delayed: &mut VecDeque<Delayed>,
+    delayed: &mut DelayQueue,
     delay_ns: u64,
     (now_ns, peer, reply): (u64, SocketAddr, &[u8]),
 ) {
     match delay_ns {
         0 => outbox.put(Some(peer), |bytes| bytes.extend_from_slice(reply)),
-        _ => delayed.push_back((now_ns + delay_ns, peer, reply.to_vec())),
+        _ => delayed.push(now_ns + delay_ns, peer, reply),
     }
 }
 

@@ -1,13 +1,13 @@
 //! Registers of a board behind IPbus, or of a target of keepup's own: a packet for each, a transaction for
 //! each, or blocks.
 use std::cell::RefCell;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use keepup_measure::clock::SystemClock;
+use keepup_peer::Endpoint;
 use keepup_sys::register::{Span, Width};
 
 use super::{Method, RegisterError, Target};
@@ -36,9 +36,9 @@ struct Served {
 
 impl Served {
     /// Serves a target at a free port of loopback; also where.
-    fn begin() -> Result<(Self, SocketAddr), RegisterError> {
+    fn begin() -> Result<(Self, Endpoint), RegisterError> {
         let target = IpbusTarget::bind(&TargetOptions::default(), Arc::new(SystemClock))?;
-        let address = target.address();
+        let endpoint = target.address().into();
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
         let serve = move || {
@@ -48,7 +48,7 @@ impl Served {
         let thread = std::thread::Builder::new().name("ku-ipbus".into()).spawn(serve).map_err(|source| {
             RegisterError::Access { target: "ipbus:self".into(), method: "its thread".into(), source }
         })?;
-        Ok((Self { stop, thread: Some(thread) }, address))
+        Ok((Self { stop, thread: Some(thread) }, endpoint))
     }
 }
 
@@ -120,36 +120,27 @@ impl Method for Packets {
 
 /// All ways of reading a board.
 pub(super) fn board(target: &Target, address: &str) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let address = find(address).map_err(|source| RegisterError::Access {
+    let endpoint = Endpoint::with_default_port(address, PORT).map_err(|why| RegisterError::Access {
         target: target.to_string(),
         method: "its address".into(),
-        source,
+        source: std::io::Error::other(why),
     })?;
-    ways(address, None)
+    ways(&endpoint, None)
 }
 
 /// All ways of reading a target of this process's own.
 pub(super) fn own() -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let (served, address) = Served::begin()?;
-    ways(address, Some(Rc::new(served)))
+    let (served, endpoint) = Served::begin()?;
+    ways(&endpoint, Some(Rc::new(served)))
 }
 
-fn ways(address: SocketAddr, served: Option<Rc<Served>>) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let client = IpbusClient::connect(address, ClientOptions::default(), Arc::new(SystemClock))?;
+fn ways(endpoint: &Endpoint, served: Option<Rc<Served>>) -> Result<Vec<Box<dyn Method>>, RegisterError> {
+    let connect = |target| IpbusClient::connect(target, ClientOptions::default(), Arc::new(SystemClock));
+    let client = endpoint.try_each(connect)?;
     let client = Rc::new(RefCell::new(client));
     let way = |by| -> Box<dyn Method> {
         let (client, served) = (Rc::clone(&client), served.clone());
         Box::new(Packets { client, by, words: Vec::new(), _served: served })
     };
     Ok([By::Single, By::Each, By::Block].map(way).into())
-}
-
-/// The board that people mean; without a port the usual one.
-fn find(name: &str) -> std::io::Result<SocketAddr> {
-    if let Ok(ip) = name.trim_start_matches('[').trim_end_matches(']').parse() {
-        return Ok(SocketAddr::new(ip, PORT));
-    }
-    let with_port = if name.contains(':') { name.to_owned() } else { format!("{name}:{PORT}") };
-    let found = with_port.to_socket_addrs()?.next();
-    found.ok_or_else(|| std::io::Error::other("the name stands for no address"))
 }

@@ -1,9 +1,14 @@
 //! Packets hold as much as they may, and no reply but their own is taken.
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use proptest::prelude::*;
 
 use super::super::super::packet::PacketHeader;
 use super::super::super::target::Machine;
 use super::*;
+
+/// Who asks.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 fn reading(words: &mut [u32], each: usize, packet_words: usize) -> Transfer<'_> {
     let (kind, order) = (TransactionKind::Read, ByteOrder::Little);
@@ -36,7 +41,7 @@ fn a_reply_to_another_packet_is_not_taken() {
     for (id, first) in [(1, 0), (2, 365)] {
         let (mut request, mut reply) = (Vec::new(), Vec::new());
         assert_eq!(transfer.write(id, first, &mut request), 365);
-        assert!(machine.answer(&request, &mut reply));
+        assert!(machine.answer(PEER, &request, &mut reply));
         replies.push(reply);
     }
     let of = |index: usize| Words::after_header(&replies[index], ByteOrder::Little);
@@ -70,7 +75,7 @@ proptest! {
                 let (mut request, mut reply) = (Vec::new(), Vec::new());
                 let moved = transfer.write(0, next, &mut request);
                 prop_assert!(moved > 0 && request.len() <= packet_words * 4);
-                prop_assert!(machine.answer(&request, &mut reply));
+                prop_assert!(machine.answer(PEER, &request, &mut reply));
                 prop_assert_eq!(transfer.take(0, next, Words::after_header(&reply, order)), Taken::Whole);
                 next += moved;
             }

@@ -1,6 +1,8 @@
 //! The target without its network: bytes in, bytes out.
 //!
 //! Invariant: whatever comes in, no reply is longer than the MTU allows, and nothing is done twice.
+use std::net::SocketAddr;
+
 use super::super::packet::{
     IP_UDP_BYTES, Info, PacketError, PacketHeader, PacketKind, PacketWriter, Request, STATUS_BYTES, Status,
     TransactionHeader, WORD_BYTES, Words, remember,
@@ -40,9 +42,9 @@ impl Machine {
         self.counters
     }
 
-    /// Puts the reply to a datagram into `reply`, which is empty. Returns whether there is one: to what is no
+    /// Puts the reply to a datagram from `peer` into `reply`, which is empty. Returns whether there is one: to what is no
     /// packet, or none that is expected, a target is silent.
-    pub fn answer(&mut self, datagram: &[u8], reply: &mut Vec<u8>) -> bool {
+    pub fn answer(&mut self, peer: SocketAddr, datagram: &[u8], reply: &mut Vec<u8>) -> bool {
         let found = PacketHeader::of(datagram).ok().filter(|_| datagram.len() <= self.payload_bytes());
         let Some((header, order)) = found else {
             self.counters.foreign += 1;
@@ -59,7 +61,7 @@ impl Machine {
                 self.counters.status += 1;
                 reply.extend(self.status().reply());
             }
-            PacketKind::Resend => match self.sequence.kept(id) {
+            PacketKind::Resend => match self.sequence.kept(peer, id) {
                 Some(kept) => {
                     self.counters.resent += 1;
                     reply.extend_from_slice(kept);
@@ -78,7 +80,7 @@ impl Machine {
                 let writer = PacketWriter::control(reply, order, id);
                 self.execute(Words::after_header(datagram, order), writer);
                 if id != 0 {
-                    self.sequence.keep(id, reply);
+                    self.sequence.keep(peer, id, reply);
                 }
             }
         }

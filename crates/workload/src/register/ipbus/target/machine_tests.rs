@@ -1,9 +1,14 @@
 //! What a target answers: right words, right errors, nothing twice, and never more than a packet holds.
+use std::net::{IpAddr, Ipv4Addr};
+
 use proptest::prelude::*;
 
 use super::super::super::packet::{ByteOrder, Reply, TransactionKind};
 use super::super::registers::{IDENTITY, IDENTITY_ADDRESS};
 use super::*;
+
+/// Who asks.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 /// How a transaction ended, its words, and what it gave.
 type Answer = (Info, u8, Vec<u32>);
@@ -23,7 +28,7 @@ fn ask(
         packet.words(data);
     }
     let mut reply = Vec::new();
-    if !machine.answer(&bytes, &mut reply) {
+    if !machine.answer(PEER, &bytes, &mut reply) {
         return None;
     }
     assert_eq!(PacketHeader::of(&reply), Ok((PacketHeader::control(id), ByteOrder::Big)));
@@ -112,11 +117,11 @@ fn a_packet_is_done_once_and_its_reply_kept() {
     assert_eq!((add(&mut machine, 1), add(&mut machine, 3)), (None, None));
     assert_eq!((add(&mut machine, 2), add(&mut machine, 0)), (Some(1), Some(2)));
     let mut first = Vec::new();
-    assert!(machine.answer(&PacketHeader::resend(1), &mut first));
+    assert!(machine.answer(PEER, &PacketHeader::resend(1), &mut first));
     assert_eq!(first[..4], PacketHeader::control(1).word().to_be_bytes());
-    assert!(!machine.answer(&PacketHeader::resend(3), &mut Vec::new()));
+    assert!(!machine.answer(PEER, &PacketHeader::resend(3), &mut Vec::new()));
     let mut status = Vec::new();
-    assert!(machine.answer(&Status::request(), &mut status));
+    assert!(machine.answer(PEER, &Status::request(), &mut status));
     let status = Status::from_reply(&status).unwrap();
     assert_eq!((status.mtu_bytes, status.buffers, status.next_id), (1500, 4, 3));
     let counters = machine.counters();
@@ -143,7 +148,7 @@ proptest! {
         let mut reply = Vec::new();
         for _ in 0..2 {
             reply.clear();
-            let answered = machine.answer(&datagram, &mut reply);
+            let answered = machine.answer(PEER, &datagram, &mut reply);
             prop_assert!(answered != reply.is_empty());
             prop_assert!(reply.len() <= 100 && reply.len() % 4 == 0);
         }

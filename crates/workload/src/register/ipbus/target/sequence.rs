@@ -1,13 +1,14 @@
 //! Numbers of packets, and the replies that are kept to be sent again.
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use super::super::packet::following;
 
 /// What a target remembers of its packets.
 pub(super) struct Sequence {
     next: u16,
-    /// The last replies, oldest first.
-    kept: VecDeque<(u16, Vec<u8>)>,
+    /// The last replies and who got them, oldest first.
+    kept: VecDeque<(SocketAddr, u16, Vec<u8>)>,
     most: usize,
 }
 
@@ -34,20 +35,24 @@ impl Sequence {
         is_next
     }
 
-    /// Keeps a reply, and forgets the oldest when there are too many.
-    pub(super) fn keep(&mut self, id: u16, reply: &[u8]) {
+    /// Keeps a reply to `peer`, and forgets the oldest when there are too many.
+    pub(super) fn keep(&mut self, peer: SocketAddr, id: u16, reply: &[u8]) {
         let oldest = if self.kept.len() >= self.most { self.kept.pop_front() } else { None };
         // Its memory serves again.
-        let mut memory = oldest.map(|(_, memory)| memory).unwrap_or_default();
+        let mut memory = oldest.map(|(.., memory)| memory).unwrap_or_default();
         memory.clear();
         memory.extend_from_slice(reply);
-        self.kept.push_back((id, memory));
+        self.kept.push_back((peer, id, memory));
     }
 
-    /// The reply to a packet, if it is still kept.
-    pub(super) fn kept(&self, id: u16) -> Option<&[u8]> {
+    /// The reply to a packet of `peer`, if it is still kept. Nobody gets the reply to another's packet.
+    pub(super) fn kept(&self, peer: SocketAddr, id: u16) -> Option<&[u8]> {
         // After 65535 packets a number comes again: the later one counts.
-        self.kept.iter().rev().find(|(kept, _)| *kept == id).map(|(_, reply)| reply.as_slice())
+        self.kept
+            .iter()
+            .rev()
+            .find(|(to, kept, _)| *to == peer && *kept == id)
+            .map(|(.., reply)| reply.as_slice())
     }
 }
 
