@@ -78,7 +78,7 @@ impl HttpArgs {
             commands: offer.commands,
             shelf: offer.shelf,
             tap: offer.tap,
-            on_start: Box::new(keepup_sys::thread::yield_to_others),
+            on_start: Box::new(be_polite),
         };
         Ok(Some(Opening { parts, is_made_up }))
     }
@@ -120,6 +120,13 @@ fn token_of_file(path: &Path) -> anyhow::Result<String> {
         ));
     }
     Ok(text)
+}
+
+/// Lets recorders have processors and disks first: the thread that serves, and those that it starts to read.
+fn be_polite() {
+    keepup_sys::thread::yield_to_others();
+    // Where the kernel refuses, disks are asked as before.
+    let _ = keepup_sys::thread::yield_disk();
 }
 
 fn random_token() -> anyhow::Result<Token> {
