@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource, Token};
+use keepup_live::{Access, AnswerLimits, Live, LiveError, Parts, Shelf, TapSource, Token};
 use keepup_recording::id::Id;
 
 use crate::exit::UsageError;
@@ -77,6 +77,7 @@ impl HttpArgs {
             charts: keepup_report::CHARTS_JS,
             commands: offer.commands,
             shelf: offer.shelf,
+            answers: AnswerLimits::default(),
             tap: offer.tap,
             on_start: Box::new(be_polite),
         };

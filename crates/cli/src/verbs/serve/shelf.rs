@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
-use keepup_live::{EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
+use keepup_live::{Admit, EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
 use keepup_measure::clock::Clock;
 use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
@@ -170,7 +170,7 @@ impl Shelf for Directories {
         serde_json::to_value(&info).map(Some).map_err(|e| e.to_string())
     }
 
-    fn event(&self, id: &str, stream: u32, from: u64) -> Result<Option<EventCopy>, String> {
+    fn event(&self, id: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, String> {
         let Some(recording) = self.opened(id)? else { return Ok(None) };
         let reader = StreamReader::open(&recording, stream).map_err(|e| e.to_string())?;
         let none = || {
@@ -180,16 +180,18 @@ impl Shelf for Directories {
         let (info, mut found) = (reader.info().clone(), None);
         let mut take = |event: Event<'_>| {
             let card = event_card(&info, event.sequence, event.timestamp_ns);
-            found = Some(
-                (event.payload.len() as u64 <= EVENT_BYTES_MAX)
-                    .then(|| EventCopy::new(card, event.payload.to_vec())),
-            );
+            let bytes = event.payload.len() as u64;
+            found = Some(match bytes {
+                bytes if bytes > EVENT_BYTES_MAX => Err(format!(
+                    "the event is larger than {EVENT_BYTES_MAX} bytes\nhint: keepup cat on its machine"
+                )),
+                bytes if !admit(bytes) => Err("there is no memory for the event now".into()),
+                _ => Ok(EventCopy::new(card, event.payload.to_vec())),
+            });
             ControlFlow::Break(())
         };
         reader.read(From::Sequence(from), &mut take).map_err(|e| e.to_string())?;
-        let too_large =
-            || format!("the event is larger than {EVENT_BYTES_MAX} bytes\nhint: keepup cat on its machine");
-        found.ok_or_else(none)?.ok_or_else(too_large).map(Some)
+        found.ok_or_else(none)?.map(Some)
     }
 }
 
