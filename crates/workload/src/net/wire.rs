@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::{Read, Write};
 
 use keepup_results::{NetMoved, NetTransport};
+use keepup_results::printable::{deserialize_line, deserialize_optional_line, one_line};
 use serde::{Deserialize, Serialize};
 
 use super::spec::NetSpec;
@@ -50,9 +51,16 @@ pub(super) enum Message {
     /// The client begins.
     Hello { version: u32, token: Token },
     /// The server is willing.
-    Welcome { version: u32, host: String },
+    Welcome {
+        version: u32,
+        #[serde(deserialize_with = "deserialize_line")]
+        host: String,
+    },
     /// The server is not, or can not go on.
-    Refused { why: String },
+    Refused {
+        #[serde(deserialize_with = "deserialize_line")]
+        why: String,
+    },
     /// The client wants this test.
     Prepare { spec: Box<NetSpec> },
     /// The server has made room: what a flow must show, and the port of each flow of datagrams.
@@ -104,6 +112,7 @@ pub(super) struct FlowReport {
     pub(super) received: Option<Datagrams>,
     pub(super) latency: Option<keepup_results::NetLatency>,
     /// What ended it before its time.
+    #[serde(default, deserialize_with = "deserialize_optional_line")]
     pub(super) failure: Option<String>,
 }
 
@@ -171,7 +180,10 @@ pub(super) fn read(from: &mut impl Read, bytes_max: u32) -> std::io::Result<Opti
     if text.len() < length as usize {
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
-    serde_json::from_slice(&text).map(Some).map_err(|why| invalid(format!("not a message of keepup: {why}")))
+    serde_json::from_slice(&text).map(Some).map_err(|why| {
+        // It repeats names that the peer chose.
+        invalid(format!("not a message of keepup: {}", one_line(&why.to_string())))
+    })
 }
 
 /// What the bytes of a stranger, or of a friend, come to: messages up to the first that is not one.
