@@ -142,3 +142,22 @@ fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
     assert_eq!(record.code(), 0, "{record:#?}");
     assert_eq!(verified(here, "disk/run"), (30, 30_000));
 }
+
+#[test]
+fn what_a_client_chose_commands_no_terminal_and_forges_no_line() {
+    // A message whose key and value would set the terminal's title, clear it, and say a line of keepup's own.
+    let hello =
+        r#"{"protocol":1,"\u001b]0;title\u0007\nerror: forged\u009b2J\u202e":1,"client":"t","streams":[]}"#;
+    let frame = [&Header::control(Kind::Hello, hello.as_bytes()).encode()[..], hello.as_bytes()].concat();
+    let place = directory();
+    let mut record = recorder(place.path(), &["disk"], &["--stay"]);
+    let answer = say(record.address(), &frame);
+    assert!(answer.contains("forged") && !answer.contains("\\u001b"), "{answer}");
+    record.signal("TERM");
+    let run = record.wait();
+    assert!(run.stdout.contains("forged"), "the incident is told: {run:#?}");
+    for text in [&run.stderr, &run.stdout] {
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
+        assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{text:?}");
+    }
+}

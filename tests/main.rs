@@ -80,6 +80,8 @@ mod run_control;
 mod run_live;
 #[path = "serve.rs"]
 mod serve;
+#[path = "service.rs"]
+mod service;
 #[path = "soak.rs"]
 mod soak;
 #[path = "trace.rs"]

@@ -8,10 +8,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use keepup_testkit::Program;
+use keepup_testkit::disk::FaultyDisk;
+use keepup_testkit::root::{allowed, skip};
+use keepup_testkit::{Program, pipe};
 use serde_json::Value;
 
-use crate::common::{directory, json, keepup, recorder, secret_file, start};
+use crate::common::{directory, directory_alone, json, keepup, recorder, secret_file, start};
 
 /// Puts a sample into a result directory below `here/results`.
 fn result(here: &Path, name: &str, sample: &str) {
@@ -271,4 +273,53 @@ fn the_environment_asks_for_json_too_and_the_flag_overrides_it() {
     assert!(run("text", &[]).1.starts_with("error: "));
     let (code, said) = run("loud", &[]);
     assert!(code == 2 && said.contains("KEEPUP_LOG is \"loud\""), "{code} {said}");
+}
+
+#[test]
+fn a_pipe_in_place_of_a_result_holds_up_nobody() {
+    let place = directory();
+    let here = place.path();
+    result(here, "good", "disk-v4.json");
+    result(here, "bad", "disk-v4.json");
+    for file in ["result.json", "events.jsonl"] {
+        fs::remove_file(here.join("results/bad").join(file)).unwrap();
+        pipe(&here.join("results/bad").join(file));
+    }
+    let (_server, page) = serve(here, &["results"]);
+    let results = list(&page, "/api/v1/results");
+    assert_eq!(results["entries"].as_array().unwrap().len(), 1, "{results}");
+    assert!(results["unreadable"][0]["why"].as_str().unwrap().contains("not a regular file"), "{results}");
+    let refused = keepup(here, &["report", "results/bad"]);
+    assert!(refused.code() != 0 && refused.stderr.contains("not a regular file"), "{refused:#?}");
+}
+
+#[test]
+fn a_disk_that_does_not_answer_holds_up_what_lies_on_it_alone() {
+    const TEST: &str = "serve::a_disk_that_does_not_answer_holds_up_what_lies_on_it_alone";
+    if !allowed(TEST) {
+        return;
+    }
+    let place = directory_alone();
+    let here = place.path();
+    let disk = match FaultyDisk::mount(&here.join("disk"), "faults::file_server") {
+        Ok(disk) => disk,
+        Err(why) => return skip(TEST, &why),
+    };
+    result(here, "good", "disk-v4.json");
+    fs::create_dir(here.join("disk/more")).unwrap();
+    let (_server, page) = serve(here, &["results", "disk"]);
+    let results = list(&page, "/api/v1/results");
+    let good = format!("/results/{}", results["entries"][0]["id"].as_str().unwrap());
+    std::thread::scope(|scope| {
+        let frozen = scope.spawn(|| disk.freeze(std::time::Duration::from_secs(20)));
+        // What was seen is too old after a second, so that the next list is looked up, and waits for the disk.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let waiting = scope.spawn(|| list(&page, "/api/v1/results"));
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        assert!(!waiting.is_finished(), "the list waits for the disk");
+        assert_eq!(get(&page, &good, "").0, 200);
+        assert_eq!(list(&page, "/api/v1/results")["entries"], results["entries"]);
+        assert!(!frozen.is_finished() && !waiting.is_finished(), "the other disk was not waited for");
+        assert_eq!(waiting.join().unwrap()["entries"], results["entries"]);
+    });
 }

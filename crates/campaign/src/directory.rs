@@ -3,7 +3,7 @@
 //! Invariants: one process at a time runs a campaign; what a run that was cut off left is kept aside; the
 //! kernel gives the lock back when its owner dies, however that happens.
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use keepup_results::{
     Begun, CampaignSummary, Event, EventLog, Figure, Figures, Kind, ResultDirectory, StoredResult,
     TestSummary,
 };
+use keepup_sys::regular;
 
 use crate::error::CampaignError;
 use crate::plan::{Campaign, RUNS_MAX, count_runs};
@@ -244,15 +245,19 @@ pub(crate) fn has_figures(exit_code: i32) -> bool {
 /// What a result measured; nothing where it cannot be read.
 #[must_use]
 pub fn figures_of(directory: &Path) -> Vec<Figure> {
-    StoredResult::open(directory).map_or_else(|_| Vec::new(), |stored| stored.summary.figures())
+    let found = ResultDirectory::open(directory).and_then(|found| StoredResult::open(found.path()));
+    found.map_or_else(|_| Vec::new(), |stored| stored.summary.figures())
 }
 
 /// Takes the lock, and writes this process's number into it.
 fn locked(path: &Path) -> Result<File, CampaignError> {
     let lock = path.join(LOCK);
     let fail = || CampaignError::io("lock", &lock);
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&lock).map_err(fail())?;
+    let mut file = match OpenOptions::new().read(true).write(true).create_new(true).open(&lock) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => regular::open_to_write(&lock),
+        made => made,
+    }
+    .map_err(fail())?;
     for last in [false, true] {
         match file.try_lock() {
             Ok(()) => break,
@@ -273,7 +278,7 @@ fn locked(path: &Path) -> Result<File, CampaignError> {
 
 /// Whether another process holds the lock. One that can be had is given back at once.
 fn is_locked(path: &Path) -> bool {
-    let file = File::open(path.join(LOCK));
+    let file = regular::open(&path.join(LOCK));
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keepup_live::{Access, Live, LiveError, Parts, Shelf, TapSource};
+use keepup_live::{Access, AnswerLimits, Live, LiveError, Parts, Shelf, TapSource};
 use keepup_peer::Endpoint;
 
 use crate::exit::UsageError;
@@ -76,8 +76,9 @@ impl HttpArgs {
             charts: keepup_report::CHARTS_JS,
             commands: offer.commands,
             shelf: offer.shelf,
+            answers: AnswerLimits::default(),
             tap: offer.tap,
-            on_start: Box::new(keepup_sys::thread::yield_to_others),
+            on_start: Box::new(be_polite),
         };
         Ok(Some(Opening { parts, is_made_up }))
     }
@@ -92,6 +93,13 @@ impl Opening {
         say(&format!("live page: http://{}/{}", live.address(), token.unwrap_or_default()));
         Ok(live)
     }
+}
+
+/// Lets recorders have processors and disks first: the thread that serves, and those that it starts to read.
+fn be_polite() {
+    keepup_sys::thread::yield_to_others();
+    // Where the kernel refuses, disks are asked as before.
+    let _ = keepup_sys::thread::yield_disk();
 }
 
 /// What this host calls itself.

@@ -7,7 +7,7 @@ use keepup_campaign::quoted;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_report::{Style, terminal};
-use keepup_results::{Stored, rfc3339};
+use keepup_results::{Stored, printable, rfc3339};
 use keepup_stream::ledger::LossCause;
 
 use crate::exit::UsageError;
@@ -49,8 +49,13 @@ pub(crate) fn may_redraw() -> bool {
     std::io::stderr().is_terminal() && !IS_JSON.load(Ordering::Relaxed)
 }
 
-/// Prints a result. A reader that went away has seen what it wanted.
+/// Prints a result. What must not reach a terminal is replaced.
 pub(crate) fn result(text: &str) {
+    put(&printable::lines(text));
+}
+
+/// Prints as it is. A reader that went away has seen what it wanted.
+fn put(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
 }
@@ -58,12 +63,14 @@ pub(crate) fn result(text: &str) {
 /// Prints the page of a result.
 pub(crate) fn page(stored: &Stored) {
     let style = Style { colour: colour(), width: width() };
-    result(terminal(stored, style).trim_end());
+    // It has cleaned what the result says, and has colours of its own.
+    put(terminal(stored, style).trim_end());
 }
 
 /// Prints one JSON object as the result.
 pub(crate) fn json(value: &serde_json::Value) {
-    result(&serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}")));
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"));
+    put(&printable::json(&text));
 }
 
 /// Lines that tell how many events are missing, cause by cause; a cause may come several times.
@@ -94,11 +101,12 @@ fn told_command(arguments: impl Iterator<Item = String>) -> String {
     std::iter::once("keepup".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
 }
 
-/// Says something on stderr: to people as it is, to programs as one JSON object.
+/// Says something on stderr: to people as text, in which what must not reach a terminal is replaced, to programs
+/// as one JSON object.
 pub(crate) fn say(text: &str) {
     let said = match IS_JSON.load(Ordering::Relaxed) {
-        true => as_json(text, SystemClock.unix_ns()),
-        false => text.to_owned(),
+        true => as_json(text, SystemClock.unix_ns()).into(),
+        false => printable::lines(text),
     };
     let mut out = std::io::stderr().lock();
     let _ = writeln!(out, "{said}");
@@ -120,7 +128,7 @@ fn as_json(text: &str, unix_ns: u64) -> String {
     if !hints.is_empty() {
         line["hint"] = hints.join("\n").into();
     }
-    line.to_string()
+    printable::json(&line.to_string()).into_owned()
 }
 
 /// Prints an error with its causes, then its hints.

@@ -41,3 +41,11 @@ fn what_helps_stands_apart_and_lines_stay_within_one_object() {
     assert_eq!(said["hint"], "look\nelsewhere");
     assert!(message("a\nb").get("hint").is_none());
 }
+
+#[test]
+fn a_log_of_objects_has_no_commands_for_a_terminal() {
+    let text = "warning: a\u{9b}2J\u{202e}b\u{7f}";
+    let line = as_json(text, 0);
+    assert!(line.is_ascii(), "{line}");
+    assert_eq!(message(text)["message"], "a\u{9b}2J\u{202e}b\u{7f}", "escaped, it says the same");
+}

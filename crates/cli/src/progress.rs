@@ -4,6 +4,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_results::printable;
 
 use crate::output::{may_redraw, say};
 
@@ -37,7 +38,7 @@ impl Status {
     pub(crate) fn show(&mut self, text: &str, passed: Duration) {
         self.since_last += passed;
         match &self.bar {
-            Some(bar) => bar.set_message(text.to_owned()),
+            Some(bar) => bar.set_message(printable::one_line(text)),
             None if self.since_last >= PLAIN_EVERY => {
                 self.since_last = Duration::ZERO;
                 say(text);

@@ -8,6 +8,7 @@
 //! Invariants: nothing that changes anything goes without the token; what a client can make this process
 //! remember is bounded; nothing here is waited for by whoever publishes.
 
+mod answers;
 mod board;
 mod error;
 mod event;
@@ -28,12 +29,15 @@ mod tap_query;
 mod testing;
 mod thin;
 
+pub use answers::AnswerLimits;
 pub use board::{Board, Scene};
 pub use error::LiveError;
 pub use event::{EVENT_BYTES_MAX, EVENT_HEADER, EventCard, EventCopy};
 pub use guard::Access;
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
-pub use shelf::{Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};
+pub use shelf::{
+    Admit, Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable,
+};
 pub use tap::TapSource;
 pub use tap_query::TapQuery;

@@ -51,7 +51,7 @@ impl App {
             colours: parts.colours,
             charts: parts.charts,
             watchers: Arc::new(tokio::sync::Semaphore::new(events::WATCHERS_MAX)),
-            stored: parts.shelf.clone().map(stored::Desk::new),
+            stored: parts.shelf.clone().map(|shelf| stored::Desk::new(shelf, parts.answers)),
             tap,
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_io_timeout::TimeoutStream;
 
 use crate::LiveError;
+use crate::answers::{AnswerLimits, Peer};
 use crate::board::{Board, Scene};
 use crate::guard::Access;
 use crate::orders::{OrderDesk, Orders};
@@ -50,6 +51,8 @@ pub struct Parts {
     pub commands: bool,
     /// Stored results and recordings to look at.
     pub shelf: Option<Arc<dyn Shelf>>,
+    /// What answers with them may hold of this process.
+    pub answers: AnswerLimits,
     /// Where copies of events come from.
     pub tap: Option<Arc<dyn TapSource>>,
     /// Called on the serving thread before anything else, as to give it a lower priority.
@@ -140,15 +143,19 @@ async fn serve(
             accepted = listener.accept() => accepted,
             _ = &mut over => break,
         };
-        let Ok((socket, _)) = accepted else {
+        let Ok((socket, address)) = accepted else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
         // Without a place the socket is closed at once.
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let service = TowerToHyperService::new(router.clone());
+        let peer = Peer::new(address.ip());
+        let service = TowerToHyperService::new(router.clone().layer(Extension(peer.clone())));
         tokio::spawn(async move {
-            converse(socket, service).await;
+            tokio::select! {
+                () = converse(socket, service) => {}
+                () = peer.closed() => {}
+            }
             drop(place);
         });
     }

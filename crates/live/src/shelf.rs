@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::EventCopy;
 
+/// Takes memory for a payload of so many bytes before it is copied; whether there is enough.
+pub type Admit<'a> = &'a mut dyn FnMut(u64) -> bool;
+
 /// Where stored results and recordings are looked up. Its calls may take their time and are made on threads
 /// of their own, two at a time at most.
 pub trait Shelf: Send + Sync {
@@ -38,11 +41,11 @@ pub trait Shelf: Send + Sync {
     fn recording(&self, id: &str) -> Result<Option<serde_json::Value>, String>;
 
     /// The first event of a recording's stream whose sequence number is `from` or higher; nothing when no
-    /// recording has this id.
+    /// recording has this id. Its payload is copied only if `admit` lets so many bytes in.
     ///
     /// # Errors
-    /// When there is no such event, or it cannot be read.
-    fn event(&self, id: &str, stream: u32, from: u64) -> Result<Option<EventCopy>, String>;
+    /// When there is no such event, it cannot be read, or it was not let in.
+    fn event(&self, id: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, String>;
 }
 
 /// What there is.

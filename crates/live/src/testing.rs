@@ -13,7 +13,7 @@ use keepup_results::live::{
     Flow, Moment, PoolNow, ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
 };
 
-use crate::{Access, EventCard, EventCopy, Live, Parts, Shelf, TapSource};
+use crate::{Access, AnswerLimits, EventCard, EventCopy, Live, Parts, Shelf, TapSource};
 
 /// The token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
@@ -31,16 +31,28 @@ pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
 
 /// A server on loopback, with a shelf.
 pub(crate) fn server_with(closed: bool, connections_max: usize, shelf: Option<Arc<dyn Shelf>>) -> Live {
-    server_of(closed, connections_max, shelf, Arc::new(Seats::default()))
+    server_of(closed, connections_max, shelf, Arc::new(Seats::default()), AnswerLimits::default())
+}
+
+/// A server on loopback, with a shelf whose answers have these limits.
+pub(crate) fn server_limited(answers: AnswerLimits, shelf: Arc<dyn Shelf>) -> Live {
+    server_of(false, 256, Some(shelf), Arc::new(Seats::default()), answers)
 }
 
 /// A server on loopback, with the tap from which it gets its events.
 pub(crate) fn tapped(connections_max: usize) -> (Live, Arc<Seats>) {
     let seats = Arc::new(Seats::default());
-    (server_of(false, connections_max, None, Arc::clone(&seats)), seats)
+    let live = server_of(false, connections_max, None, Arc::clone(&seats), AnswerLimits::default());
+    (live, seats)
 }
 
-fn server_of(closed: bool, connections_max: usize, shelf: Option<Arc<dyn Shelf>>, tap: Arc<Seats>) -> Live {
+fn server_of(
+    closed: bool,
+    connections_max: usize,
+    shelf: Option<Arc<dyn Shelf>>,
+    tap: Arc<Seats>,
+    answers: AnswerLimits,
+) -> Live {
     Live::start(Parts {
         listen: ([127, 0, 0, 1], 0).into(),
         access: access(closed),
@@ -50,6 +62,7 @@ fn server_of(closed: bool, connections_max: usize, shelf: Option<Arc<dyn Shelf>>
         charts: "// charts",
         commands: true,
         shelf,
+        answers,
         tap: Some(tap),
         on_start: Box::new(|| ()),
     })

@@ -20,6 +20,7 @@ pub use steady::{DRIFT_SHARE_MAX, RANGE_SHARE_MAX, STEADY_ROUNDS, SteadyWindow, 
 pub use trend::{TREND_POINTS_MAX, Trend, least_squares_slope, trend};
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// An estimate with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -95,26 +96,9 @@ fn quantile_sorted(values: &[f64], q: f64) -> Option<f64> {
     Some(lower + (upper - lower) * position.fract()).filter(|value| value.is_finite())
 }
 
-/// The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom (scipy.stats.t.ppf(0.975, df)).
-const STUDENT_T_975: [f64; 30] = [
-    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604,
-    2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555,
-    2.0518, 2.0484, 2.0452, 2.0423,
-];
-
-/// The 97.5 % quantile of Student's t. Above the table the expansion in 1/df (Abramowitz and Stegun, 26.7.5),
-/// which is exact to four digits there. No degree of freedom: nothing is known, the quantile is infinite.
+/// The 97.5 % quantile of Student's t. No degree of freedom: nothing is known, the quantile is infinite.
 fn student_t_975(degrees: usize) -> f64 {
-    let Some(row) = degrees.checked_sub(1) else { return f64::INFINITY };
-    if let Some(quantile) = STUDENT_T_975.get(row) {
-        return *quantile;
-    }
-    let z: f64 = 1.959_964;
-    let df = degrees as f64;
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-    z + first / df + second / df.powi(2) + third / df.powi(3)
+    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-
 use crate::layout::LayoutError;
 
 /// Failure to create, write or read a recording.
@@ -182,7 +180,7 @@ impl RecordingError {
             io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
                 RecordingError::File { path, what: "it is not a regular file" }
             }
-            _ if source.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            _ if keepup_sys::regular::is_link(&source) => {
                 RecordingError::File { path, what: "it is a symbolic link, and none is followed here" }
             }
             _ => RecordingError::Io { doing, path, source },

@@ -5,25 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
-
-/// Opens an existing regular file to read. A link is refused; a pipe does not block.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
-}
-
-/// Opens an existing regular file to read and write. A link is refused.
-pub(crate) fn open_regular_to_write(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
-}
-
-fn not_regular() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
-}
+pub(crate) use keepup_sys::regular::{open as open_regular, open_to_write as open_regular_to_write};
 
 /// Creates a file that must not exist.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {

@@ -4,6 +4,7 @@
 //! that its words do not.
 
 use keepup_measure::stats::median;
+use keepup_results::printable::is_printable;
 use keepup_results::{Better, Figure, Figures, Stored, Verdict};
 
 use crate::format::{rate, shorten};
@@ -105,7 +106,7 @@ fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             // XML has no way to say them.
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c if !is_printable(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

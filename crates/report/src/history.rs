@@ -24,6 +24,8 @@ const COUNTERS: [(&str, u64); 5] = [
 const NOTES_MAX: usize = 100;
 /// Trials whose place in time is kept.
 const TRIALS_MAX: usize = 2000;
+/// Lines that are kept, each for a name of its own: keepup writes a few dozen, and one for each core.
+const LINES_MAX: usize = 2048;
 
 /// What an event log says.
 #[derive(Default)]
@@ -99,7 +101,7 @@ impl History {
         for (name, value) in values.into_iter().chain(backlog) {
             match COUNTERS.into_iter().find(|(counter, _)| *counter == name) {
                 Some((counter, ms_min)) => self.count(counter, ms_min, t_ms, value),
-                None => self.lines.entry(name).or_default().push(t_ms as f64 / 1e3, value),
+                None => self.point(name, t_ms, value),
             }
         }
     }
@@ -114,8 +116,15 @@ impl History {
         if elapsed_ms >= ms_min {
             let rate = (value - earlier) * 1e3 / elapsed_ms as f64;
             let line = counter.replace("_bytes", "_bytes_per_second");
-            self.lines.entry(line).or_default().push(t_ms as f64 / 1e3, rate);
+            self.point(line, t_ms, rate);
             self.earlier.insert(counter, (t_ms, value));
+        }
+    }
+
+    /// Adds to a line. A log with more names than lines are kept for is none of keepup's.
+    fn point(&mut self, line: String, t_ms: u64, value: f64) {
+        if self.lines.len() < LINES_MAX || self.lines.contains_key(&line) {
+            self.lines.entry(line).or_default().push(t_ms as f64 / 1e3, value);
         }
     }
 

@@ -87,3 +87,10 @@ fn a_log_without_its_end_says_so() {
     let cut = History::read([sample(0, &[("stall_ms", 1.0)])]);
     assert!(cut.trouble.is_some_and(|why| why.contains("no end")));
 }
+
+#[test]
+fn a_log_of_endless_names_takes_bounded_memory() {
+    let names: Vec<String> = (0..10_000).map(|n| format!("name {n}")).collect();
+    let history = History::read(names.iter().map(|name| sample(0, &[(name, 1.0)])));
+    assert_eq!(history.lines.len(), super::LINES_MAX);
+}

@@ -169,3 +169,25 @@ fn tables_have_heads_only_when_there_is_something_in_them() {
     assert!(with.contains("<thead>") && !without.contains("<thead>"));
     assert!(with.contains("&lt;a&gt;") && with.contains("<td class=\"figures\">1</td>"));
 }
+
+#[test]
+fn a_browser_runs_the_scripts_of_the_page_and_no_others() {
+    use base64::prelude::{BASE64_STANDARD, Engine as _};
+    use sha2::{Digest as _, Sha256};
+    for (name, stored) in samples() {
+        let page = page(&stored);
+        assert!(!page.contains("nonce"), "{name}: a word that everybody knows allows everything");
+        let policy = page.split("Content-Security-Policy\" content=\"").nth(1).unwrap();
+        let policy = policy.split('"').next().unwrap().replace("&#39;", "'");
+        let sources = policy.split("script-src ").nth(1).unwrap().split(';').next().unwrap();
+        assert!(sources.split(' ').all(|source| source.starts_with("'sha256-")), "{name}: {sources}");
+        // What has a type is data, and does not run.
+        let scripts = page.split("<script>").skip(1).map(|rest| rest.split("</script>").next().unwrap());
+        let scripts: Vec<&str> = scripts.collect();
+        assert!(!scripts.is_empty(), "{name}");
+        for script in scripts {
+            let digest = BASE64_STANDARD.encode(Sha256::digest(script));
+            assert!(sources.contains(&digest), "{name}: {script:.60}");
+        }
+    }
+}

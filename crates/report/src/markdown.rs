@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 
+use keepup_results::printable::is_printable;
+
 use crate::page::{Cell, Fact, Item, Page, Table};
 
 /// The page as a document; ends with a line feed.
@@ -76,7 +78,7 @@ fn escape(text: &str) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
 }
 
 #[cfg(test)]

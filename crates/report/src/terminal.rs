@@ -2,6 +2,8 @@
 //!
 //! Invariant: no control character of the summary reaches the terminal; a path may hold anything.
 
+use keepup_results::printable::is_printable;
+
 use crate::Style;
 use crate::page::{Cell, Fact, Headline, Item, Page, Table, Tone};
 
@@ -175,7 +177,7 @@ impl Pen {
 }
 
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_printable(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
 fn cleaned(cell: &Cell) -> Cell {

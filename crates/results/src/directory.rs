@@ -127,7 +127,7 @@ impl ResultDirectory {
     /// # Errors
     /// It has no marker file.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
-        if !path.join(MARKER).is_file() {
+        if !fs::symlink_metadata(path.join(MARKER)).is_ok_and(|marker| marker.is_file()) {
             return Err(ResultsError::NotAResult { path: path.to_path_buf() });
         }
         Ok(Self { path: path.to_path_buf() })
@@ -174,7 +174,9 @@ impl ResultDirectory {
         serde_json::from_str::<S>(&text).map_err(unwritable)?;
         text.push('\n');
         let temporary = self.path.join(SUMMARY_TEMPORARY);
-        write_whole(&temporary, text.as_bytes(), OpenOptions::new().write(true).create(true).truncate(true))?;
+        // What an earlier try left, or somebody put there, is not written through.
+        let _ = fs::remove_file(&temporary);
+        write_whole(&temporary, text.as_bytes(), OpenOptions::new().write(true).create_new(true))?;
         fs::rename(&temporary, &path).map_err(ResultsError::io("put the summary in its place,", &path))?;
         sync_directory(&self.path)
     }

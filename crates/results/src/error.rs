@@ -129,6 +129,15 @@ impl ResultsError {
     /// For `map_err`: what was tried, on which path.
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| Self::Io { what, path, source }
+        move |source| {
+            let source = match keepup_sys::regular::is_link(&source) {
+                true => io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it is a symbolic link; links are not followed",
+                ),
+                false => source,
+            };
+            Self::Io { what, path, source }
+        }
     }
 }

@@ -25,6 +25,7 @@ mod log;
 mod net;
 mod paper;
 mod predict;
+pub mod printable;
 mod record;
 mod register;
 mod replay;

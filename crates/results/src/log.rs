@@ -5,15 +5,19 @@
 //! other damage.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Take, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+
+use keepup_sys::regular;
 
 use crate::error::ResultsError;
 use crate::event::Event;
 
 /// Longest line a reader takes into memory. A histogram of 3 digits over 8 decades stays below 1 MiB.
 const LINE_BYTES_MAX: u64 = 16 << 20;
+/// Longest log that is read: two weeks of samples, ten a second. Reading more would take minutes.
+const LOG_BYTES_MAX: u64 = 4 << 30;
 
 /// Writes `events.jsonl`.
 #[derive(Debug)]
@@ -44,8 +48,7 @@ impl EventLog {
     /// There is none, or the system refuses.
     pub(crate) fn reopen(path: &Path) -> Result<Self, ResultsError> {
         let fail = |what| ResultsError::io(what, path);
-        let file =
-            OpenOptions::new().read(true).append(true).open(path).map_err(fail("open the event log"))?;
+        let file = regular::open_to_append(path).map_err(fail("open the event log"))?;
         let length = file.metadata().map_err(fail("look at the event log"))?.len();
         let whole = whole_lines(&file, length).map_err(fail("read the event log"))?;
         if whole < length {
@@ -112,16 +115,27 @@ fn whole_lines(file: &File, length: u64) -> std::io::Result<u64> {
 #[derive(Debug)]
 pub struct EventReader {
     path: PathBuf,
-    file: BufReader<File>,
+    file: BufReader<Take<File>>,
     line: u64,
+    /// Length of the last line, bytes.
+    line_bytes: u64,
+    /// Bytes read so far.
+    bytes: u64,
     torn: bool,
     ended: bool,
 }
 
 impl EventReader {
     pub(crate) fn open(path: &Path) -> Result<Self, ResultsError> {
-        let file = File::open(path).map_err(ResultsError::io("open the event log", path))?;
-        Ok(Self { path: path.to_path_buf(), file: BufReader::new(file), line: 0, torn: false, ended: false })
+        let file = regular::open(path).map_err(ResultsError::io("open the event log", path))?;
+        let file = BufReader::new(file.take(LOG_BYTES_MAX));
+        let (line, line_bytes, bytes) = (0, 0, 0);
+        Ok(Self { path: path.to_path_buf(), file, line, line_bytes, bytes, torn: false, ended: false })
+    }
+
+    /// Length of the line of the event that was read last, bytes.
+    pub(crate) fn line_bytes(&self) -> u64 {
+        self.line_bytes
     }
 
     /// Whether the log ended in half a line, as a crash leaves it. Known once the iterator has ended.
@@ -135,6 +149,11 @@ impl EventReader {
         let count = Read::take(&mut self.file, LINE_BYTES_MAX)
             .read_until(b'\n', &mut text)
             .map_err(ResultsError::io("read the event log", &self.path))?;
+        self.line_bytes = count as u64;
+        self.bytes += self.line_bytes;
+        if self.bytes == LOG_BYTES_MAX {
+            return Err(self.damage(format!("the log is longer than {LOG_BYTES_MAX} bytes")));
+        }
         if count == 0 {
             return Ok(None);
         }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use keepup_sys::regular;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -105,10 +106,20 @@ impl StoredResult {
     /// anything was measured.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         let found = fs::metadata(path).map_err(ResultsError::io("open the result", path))?;
-        let (summary, is_rebuilt) = match found.is_dir() {
-            true => open_directory(&ResultDirectory::open(path)?)?,
-            false => (Stored::parse(&read(path)?, path, None)?, false),
-        };
+        if found.is_dir() {
+            return Self::open_directory(path, SUMMARY_BYTES_MAX);
+        }
+        let summary = Stored::parse(&read(path)?, path, None)?;
+        Ok(Self { path: path.to_path_buf(), summary, is_rebuilt: false })
+    }
+
+    /// Opens a result directory in which others may have put what they like: of its files only regular ones
+    /// are read, and no more than `bytes_max` bytes of each are taken into memory.
+    ///
+    /// # Errors
+    /// As [`StoredResult::open`], and where more than that would be needed.
+    pub fn open_directory(path: &Path, bytes_max: u64) -> Result<Self, ResultsError> {
+        let (summary, is_rebuilt) = in_directory(&ResultDirectory::open(path)?, bytes_max)?;
         Ok(Self { path: path.to_path_buf(), summary, is_rebuilt })
     }
 
@@ -172,6 +183,7 @@ impl Figures for Stored {
     }
 }
 
+/// The text of a summary that was named itself: it may come through a link or a pipe.
 fn read(path: &Path) -> Result<String, ResultsError> {
     let unreadable = ResultsError::io("read the summary", path);
     let mut text = String::new();
@@ -186,17 +198,24 @@ fn read(path: &Path) -> Result<String, ResultsError> {
     Ok(text)
 }
 
-fn open_directory(directory: &ResultDirectory) -> Result<(Stored, bool), ResultsError> {
+fn in_directory(directory: &ResultDirectory, bytes_max: u64) -> Result<(Stored, bool), ResultsError> {
     let path = directory.path().join(SUMMARY);
     let started = directory.events().ok().and_then(|mut events| events.next()?.ok());
-    if path.exists() {
-        return Ok((Stored::parse(&read(&path)?, &path, started.as_ref())?, false));
+    match regular::read_text(&path, bytes_max) {
+        Ok(text) => Ok((Stored::parse(&text, &path, started.as_ref())?, false)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            rebuild(directory, started, bytes_max).map(|stored| (stored, true))
+        }
+        Err(error) => Err(ResultsError::io("read the summary", &path)(error)),
     }
-    rebuild(directory, started).map(|stored| (stored, true))
 }
 
 /// What can be told of a measurement from its events alone.
-fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored, ResultsError> {
+fn rebuild(
+    directory: &ResultDirectory,
+    started: Option<Event>,
+    bytes_max: u64,
+) -> Result<Stored, ResultsError> {
     let cut = |reason: &str| ResultsError::CutOff {
         path: directory.path().to_path_buf(),
         reason: reason.to_owned(),
@@ -218,38 +237,37 @@ fn rebuild(directory: &ResultDirectory, started: Option<Event>) -> Result<Stored
     version::known(kind, u64::from(schema_version), &directory.path().join("events.jsonl"))?;
     let begun =
         Begun { id, tool_version, created_unix_ns: t_unix_ns, command, workload: profile, plan, environment };
-    let events = || -> Result<Vec<Event>, ResultsError> { directory.events()?.collect() };
     match kind {
         Kind::Disk => {
             let mut summary = ended::<DiskSummary>(&begun);
-            summary.runs = only(events()?, |event| match event {
+            summary.runs = only(directory, bytes_max, |event| match event {
                 Event::DiskRun { run, .. } => Some(*run),
                 _ => None,
-            });
+            })?;
             Ok(Stored::Disk(Box::new(summary)))
         }
         Kind::Net => {
             let mut summary = ended::<NetSummary>(&begun);
-            summary.runs = only(events()?, |event| match event {
+            summary.runs = only(directory, bytes_max, |event| match event {
                 Event::NetRun { run, .. } => Some(*run),
                 _ => None,
-            });
+            })?;
             Ok(Stored::Net(Box::new(summary)))
         }
         Kind::Record => {
             let mut summary = ended::<RecordSummary>(&begun);
-            summary.runs = only(events()?, |event| match event {
+            summary.runs = only(directory, bytes_max, |event| match event {
                 Event::RecordRun { run, .. } => Some(*run),
                 _ => None,
-            });
+            })?;
             Ok(Stored::Record(Box::new(summary)))
         }
         Kind::Replay => {
             let mut summary = ended::<ReplaySummary>(&begun);
-            summary.passes = only(events()?, |event| match event {
+            summary.passes = only(directory, bytes_max, |event| match event {
                 Event::ReplayPass { pass, .. } => Some(*pass),
                 _ => None,
-            });
+            })?;
             Ok(Stored::Replay(Box::new(summary)))
         }
         Kind::Campaign => Err(cut("can be gone on with: keepup campaign resume DIR")),
@@ -267,8 +285,24 @@ fn ended<S: TestSummary>(begun: &Begun) -> S {
     summary
 }
 
-fn only<T>(events: Vec<Event>, pick: impl Fn(Event) -> Option<T>) -> Vec<T> {
-    events.into_iter().filter_map(pick).collect()
+/// What `pick` takes of the events, whose lines may have `bytes_max` bytes together.
+fn only<T>(
+    directory: &ResultDirectory,
+    bytes_max: u64,
+    pick: impl Fn(Event) -> Option<T>,
+) -> Result<Vec<T>, ResultsError> {
+    let mut events = directory.events()?;
+    let (mut picked, mut bytes) = (Vec::new(), 0);
+    while let Some(event) = events.next() {
+        let Some(one) = pick(event?) else { continue };
+        bytes += events.line_bytes();
+        if bytes > bytes_max {
+            let reason = format!("its events hold more than {bytes_max} bytes of what was measured");
+            return Err(ResultsError::CutOff { path: directory.path().to_path_buf(), reason });
+        }
+        picked.push(one);
+    }
+    Ok(picked)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use keepup_testkit::pipe;
+
 use super::{Headed, Stored, StoredResult};
 use crate::directory::ResultDirectory;
 use crate::error::ResultsError;
@@ -117,4 +119,90 @@ fn what_is_no_result_is_called_so() {
         assert!(told, "{text}: {error}");
         assert!(error.to_string().contains("\nhint: "), "{error}");
     }
+}
+
+/// A result directory made of a sample, with an empty log.
+fn directory_of(parent: &Path, name: &str) -> PathBuf {
+    let directory = ResultDirectory::create(&parent.join(name), "0a1b2c3d").unwrap();
+    directory.create_log().unwrap().finish().unwrap();
+    fs::copy(samples().join("disk-v4.json"), directory.path().join("result.json")).unwrap();
+    directory.path().to_path_buf()
+}
+
+/// What `open` says within a time that only something that hangs exceeds.
+fn in_time<T: Send + 'static>(open: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(open()));
+    told.recv_timeout(std::time::Duration::from_secs(30)).expect("opening hangs")
+}
+
+#[test]
+fn pipes_and_links_in_a_result_directory_are_refused_at_once() {
+    let parent = tempfile::tempdir().unwrap();
+    for file in ["result.json", "events.jsonl"] {
+        let directory = directory_of(parent.path(), &format!("pipe-{file}"));
+        fs::remove_file(directory.join(file)).unwrap();
+        pipe(&directory.join(file));
+        let (opened, place) = (directory.clone(), directory.clone());
+        let opened = in_time(move || StoredResult::open(&opened).map(|stored| stored.is_rebuilt));
+        // The log alone is not needed where there is a summary.
+        assert_eq!(opened.is_ok(), file == "events.jsonl", "{file}: {opened:?}");
+        let events = in_time(move || ResultDirectory::open(&place).unwrap().events().map(drop));
+        assert_eq!(events.is_ok(), file == "result.json", "{file}: {events:?}");
+
+        let directory = directory_of(parent.path(), &format!("link-{file}"));
+        let elsewhere = parent.path().join(format!("elsewhere-{file}"));
+        fs::rename(directory.join(file), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, directory.join(file)).unwrap();
+        let opened = StoredResult::open(&directory).map(|stored| stored.is_rebuilt);
+        assert_eq!(opened.is_ok(), file == "events.jsonl", "{file}: {opened:?}");
+        let found = ResultDirectory::open(&directory).unwrap();
+        assert_eq!(found.events().is_ok(), file == "result.json", "{file}");
+        assert_eq!(found.reopen_log().is_ok(), file == "result.json", "{file}");
+    }
+}
+
+#[test]
+fn a_link_in_place_of_the_marker_marks_no_result() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = directory_of(parent.path(), "result");
+    fs::rename(directory.join(".keepup-result"), parent.path().join("marker")).unwrap();
+    std::os::unix::fs::symlink("../marker", directory.join(".keepup-result")).unwrap();
+    assert!(matches!(ResultDirectory::open(&directory), Err(ResultsError::NotAResult { .. })));
+}
+
+#[test]
+fn a_summary_and_events_beyond_a_limit_are_not_taken_into_memory() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = directory_of(parent.path(), "large");
+    let length = fs::metadata(directory.join("result.json")).unwrap().len();
+    assert!(StoredResult::open_directory(&directory, length).is_ok());
+    let refused = StoredResult::open_directory(&directory, length - 1).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("larger than"), "{refused}");
+
+    let whole = open("disk-v3.json");
+    let Stored::Disk(summary) = whole.summary else { panic!("{whole:?}") };
+    let mut log = ResultDirectory::open(&directory).unwrap().reopen_log().unwrap();
+    log.append(&Event::Started {
+        t_unix_ns: 1,
+        schema_version: u32::try_from(current(Kind::Disk)).unwrap(),
+        tool_version: "0.1.0".into(),
+        id: "0a1b2c3d".into(),
+        kind: Kind::Disk,
+        command: "keepup disk sweep".into(),
+        profile: "sweep".into(),
+        plan: serde_json::Value::Null,
+        environment: serde_json::Value::Null,
+    })
+    .unwrap();
+    for _ in 0..10 {
+        log.append(&Event::DiskRun { t_unix_ns: 2, run: Box::new(summary.runs[0].clone()) }).unwrap();
+    }
+    log.finish().unwrap();
+    fs::remove_file(directory.join("result.json")).unwrap();
+    let line =
+        fs::read_to_string(directory.join("events.jsonl")).unwrap().lines().nth(1).unwrap().len() as u64;
+    assert!(StoredResult::open_directory(&directory, 11 * line).unwrap().is_rebuilt);
+    let refused = StoredResult::open_directory(&directory, 5 * line).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("more than"), "{refused}");
 }

@@ -14,9 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
-use crate::wire::{
-    Bye, ControlMessage, End, Hello, Kind, StreamIndex, StreamInfo, Welcome, WireError, made_printable,
-};
+use crate::wire::{Bye, ControlMessage, End, Hello, Kind, StreamIndex, StreamInfo, Welcome, WireError};
 use inbox::{Frame, Inbox};
 
 mod inbox;
@@ -340,8 +338,7 @@ impl Client {
             Frame::Welcome(welcome) => self.welcome = Some(welcome),
             Frame::Bye(bye) => self.bye = Some(bye),
             Frame::Error(reply) => {
-                let (error, hint) = (made_printable(&reply.error), made_printable(&reply.hint));
-                return Err(ClientError::Refused { error, hint });
+                return Err(ClientError::Refused { error: reply.error, hint: reply.hint });
             }
         }
         Ok(())

@@ -110,7 +110,7 @@ fn a_silent_peer_is_given_up() {
 
 #[test]
 fn an_invalid_hello_is_not_sent() {
-    let addr = "127.0.0.1:9".parse().unwrap();
+    let addr: std::net::SocketAddr = "127.0.0.1:9".parse().unwrap();
     let error = Client::connect(&addr, &hello(&[1, 1]), TIMEOUT).unwrap_err();
     assert!(matches!(error, ClientError::Wire(WireError::Invalid { kind: Kind::Hello, .. })));
 }

@@ -9,6 +9,8 @@ mod index;
 mod message;
 mod session;
 
+use keepup_results::printable::is_printable;
+
 pub use header::{HEADER_BYTES, Header, Kind, MAGIC, VERSION};
 pub(crate) use index::StreamIndex;
 pub use message::{
@@ -143,27 +145,8 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// `text` with every character that must not reach a terminal replaced.
-pub(crate) fn made_printable(text: &str) -> String {
-    text.chars().map(|c| if is_printable(c) { c } else { '\u{fffd}' }).collect()
-}
-
 /// Whether `text` is 1 to 256 bytes of visible characters: names are shown on terminals and in reports, so
 /// control characters and characters that reorder or hide text are refused.
 fn is_printable_name(text: &str) -> bool {
     (1..=256).contains(&text.len()) && text.chars().all(is_printable)
-}
-
-/// Whether `c` may be shown as it is.
-fn is_printable(c: char) -> bool {
-    let hides_or_reorders = matches!(
-        c,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-    );
-    !c.is_control() && !hides_or_reorders
 }

@@ -13,6 +13,7 @@ pub mod file;
 pub mod pool;
 pub mod process;
 pub mod register;
+pub mod regular;
 pub mod socket;
 pub mod tap;
 pub mod thread;

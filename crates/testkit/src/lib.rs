@@ -14,3 +14,13 @@ pub mod program;
 pub mod root;
 
 pub use program::{Program, Run, free_directory};
+
+/// Makes a named pipe: opening it as a file would wait for somebody at its other end.
+///
+/// # Panics
+/// When the system refuses.
+pub fn pipe(path: &std::path::Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let made = mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o644), 0);
+    made.unwrap_or_else(|e| panic!("cannot make the pipe {}: {e}", path.display()));
+}

@@ -2,6 +2,7 @@
 mod account;
 mod line;
 mod qualified;
+mod service;
 mod session;
 mod tap;
 
@@ -190,17 +191,20 @@ pub(super) fn record(
         Ok(exit(report))
     };
     let mut line = Status::new();
+    let is_asked = || stop.load(Ordering::Acquire);
     if !manner.controlled {
         session.start_now(&settings)?;
+        session.service.ready();
         let is_on = |state| matches!(state, RunState::Recording | RunState::Draining);
-        while is_on(session.turn(&mut line, stop.load(Ordering::Acquire))) {}
+        while is_on(session.turn(&mut line, is_asked())) {}
         drop(line);
         return account(&mut session);
     }
     say("waiting for commands: keepup ctl configure");
+    session.service.ready();
     let mut worst = Exit::Done;
     loop {
-        let is_asked = stop.load(Ordering::Acquire);
+        let is_asked = is_asked();
         let state = session.turn(&mut line, is_asked);
         match session.change() {
             Some(RunState::Armed) => session.tell_armed(),

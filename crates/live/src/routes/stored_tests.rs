@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::LOOKS_MAX;
 use crate::testing::{ask, card, get, server, server_with};
-use crate::{Entries, EventCard, EventCopy, Listing, Live, ResultEntry, Shelf, Tone, Unreadable};
+use crate::{Admit, Entries, EventCard, EventCopy, Listing, Live, ResultEntry, Shelf, Tone, Unreadable};
 
 /// A shelf with one result and one recording, which remembers what it was asked for.
 #[derive(Default)]
@@ -72,11 +72,12 @@ impl Shelf for Fake {
         Ok((id == "00ff").then(|| json!({ "name": "run1" })))
     }
 
-    fn event(&self, id: &str, stream: u32, from: u64) -> Result<Option<EventCopy>, String> {
+    fn event(&self, id: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, String> {
         self.note(format!("event {id} {stream} {from}"));
         if from > 1000 {
             return Err("there is no such event\nhint: look at the streams".into());
         }
+        assert!(admit(4));
         let card = EventCard { name: "Strahl \u{e4} \u{1f600}\r\nX: y".into(), ..card(stream, from) };
         Ok((id == "00ff").then(|| EventCopy::new(card, vec![1, 2, 3, 4])))
     }

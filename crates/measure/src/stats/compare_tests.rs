@@ -20,6 +20,14 @@ fn chances_are_those_of_scipy() {
     let first: Vec<f64> = (1..=20).map(f64::from).collect();
     let second: Vec<f64> = (1..=25).map(|n| f64::from(n) + 4.5).collect();
     near(rank_sum(&first, &second).unwrap(), 0.002_495_927_820_404_439);
+    // Beyond 30 values, and sets of different lengths either way round.
+    let first: Vec<f64> = (1..=40).map(f64::from).collect();
+    let second: Vec<f64> = (1..=50).map(|n| f64::from(n) + 7.25).collect();
+    near(rank_sum(&first, &second).unwrap(), 0.000_128_889_815_956_904_9);
+    let (few, more) = ([3.0, 1.0, 4.0], [9.0, 8.0, 7.0, 6.0]);
+    near(rank_sum(&few, &more).unwrap(), 0.057_142_857_142_857_14);
+    near(rank_sum(&more, &few).unwrap(), 0.057_142_857_142_857_14);
+    near(rank_sum(&[1.0; 40], &[1.0; 40]).unwrap(), 1.0);
     let ratios: Vec<f64> = B.iter().zip(A).map(|(b, a)| b / a).collect();
     near(chance_of_ratios(&ratios).unwrap(), 0.001_471_087_937_573_644_4);
 }

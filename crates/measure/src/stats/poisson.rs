@@ -1,11 +1,13 @@
 //! How often something happens that was counted: the interval of a Poisson process.
 
+use statrs::distribution::{ContinuousCDF, Gamma};
+
 use super::Interval;
 
 /// ln 20 = -ln 0.05: with this mean, seeing nothing at all has a chance of 5 % (the "rule of three").
 const NOTHING_SEEN: f64 = 2.995_732_273_553_991;
-/// Above this count Wilson and Hilferty's cube is exact to six digits; below it the sums are short.
-const EXACT_COUNT_MAX: u64 = 1000;
+/// Above this count Wilson and Hilferty's cube is exact to eight digits, and the gamma function's own sums grow.
+const EXACT_COUNT_MAX: u64 = 100_000;
 /// The 97.5 % quantile of the normal distribution.
 const Z_975: f64 = 1.959_963_984_540_054;
 
@@ -22,8 +24,8 @@ pub fn poisson_interval(count: u64, exposure: f64) -> Option<Interval> {
     let (lower, upper) = match count {
         0 => (0.0, NOTHING_SEEN),
         _ if count > EXACT_COUNT_MAX => (cube(count as f64, -Z_975), cube(count as f64 + 1.0, Z_975)),
-        // P(X < n; lower) = 97.5 % and P(X <= n; upper) = 2.5 %.
-        _ => (mean_with(count - 1, 0.975), mean_with(count, 0.025)),
+        // P(X < n; lower) = 97.5 % and P(X <= n; upper) = 2.5 %: quantiles of gamma distributions.
+        _ => (gamma(count as f64, 0.025)?, gamma(count as f64 + 1.0, 0.975)?),
     };
     let per_unit = |mean: f64| mean / exposure;
     Some(Interval { value: per_unit(count as f64), lower: per_unit(lower), upper: per_unit(upper) })
@@ -35,28 +37,9 @@ fn cube(n: f64, z: f64) -> f64 {
     n * (1.0 - spread + z * spread.sqrt()).powi(3)
 }
 
-/// The mean at which at most `count` events are seen with this chance, by bisection.
-fn mean_with(count: u64, chance: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 2.0 * count as f64 + 20.0);
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        // More is expected: fewer are less likely.
-        match at_most(count, middle) > chance {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    (low + high) / 2.0
-}
-
-/// P(X <= count) of a Poisson distribution; in logarithms, since e^-mean is no number for large means.
-fn at_most(count: u64, mean: f64) -> f64 {
-    let (mut log_term, mut sum) = (-mean, (-mean).exp());
-    for k in 1..=count {
-        log_term += (mean / k as f64).ln();
-        sum += log_term.exp();
-    }
-    sum
+/// A quantile of the gamma distribution with this shape: half of that of chi-square with twice the degrees.
+fn gamma(shape: f64, quantile: f64) -> Option<f64> {
+    Gamma::new(shape, 1.0).ok().map(|gamma| gamma.inverse_cdf(quantile))
 }
 
 #[cfg(test)]

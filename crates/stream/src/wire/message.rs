@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use keepup_results::printable::{deserialize_line, one_line};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
@@ -208,7 +209,8 @@ pub trait ControlMessage: Serialize + DeserializeOwned {
     /// Not the JSON of this message, or not valid.
     fn from_payload(payload: &[u8]) -> Result<Self, WireError> {
         let message: Self = serde_json::from_slice(payload)
-            .map_err(|e| WireError::ControlPayload { kind: Self::KIND, what: e.to_string() })?;
+            // What serde says repeats names that the peer chose.
+            .map_err(|e| WireError::ControlPayload { kind: Self::KIND, what: one_line(&e.to_string()) })?;
         message.check().map_err(|what| WireError::Invalid { kind: Self::KIND, what })?;
         Ok(message)
     }
@@ -393,9 +395,11 @@ impl ControlMessage for Bye {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorReply {
-    /// What went wrong.
+    /// What went wrong, in one line.
+    #[serde(deserialize_with = "deserialize_line")]
     pub error: String,
-    /// What would help, may be empty.
+    /// What would help, in one line; may be empty.
+    #[serde(deserialize_with = "deserialize_line")]
     pub hint: String,
 }
 

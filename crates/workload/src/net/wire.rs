@@ -5,6 +5,7 @@
 //! small limit and nothing else.
 use std::io::{Read, Write};
 
+use keepup_results::printable::{deserialize_line, deserialize_optional_line, one_line};
 use keepup_results::{NetMoved, NetTransport};
 use serde::{Deserialize, Serialize};
 
@@ -31,9 +32,16 @@ pub(super) enum Message {
     /// The client's proof.
     Proof { proof: String },
     /// The server is willing, and proves that it knows the token too.
-    Welcome { proof: String, host: String },
+    Welcome {
+        proof: String,
+        #[serde(deserialize_with = "deserialize_line")]
+        host: String,
+    },
     /// The server is not, or can not go on.
-    Refused { why: String },
+    Refused {
+        #[serde(deserialize_with = "deserialize_line")]
+        why: String,
+    },
     /// The client wants this test.
     Prepare { spec: Box<NetSpec> },
     /// The server has made room: what a flow must show, and the port of each flow of datagrams.
@@ -85,6 +93,7 @@ pub(super) struct FlowReport {
     pub(super) received: Option<Datagrams>,
     pub(super) latency: Option<keepup_results::NetLatency>,
     /// What ended it before its time.
+    #[serde(default, deserialize_with = "deserialize_optional_line")]
     pub(super) failure: Option<String>,
 }
 
@@ -152,7 +161,10 @@ pub(super) fn read(from: &mut impl Read, bytes_max: u32) -> std::io::Result<Opti
     if text.len() < length as usize {
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
-    serde_json::from_slice(&text).map(Some).map_err(|why| invalid(format!("not a message of keepup: {why}")))
+    serde_json::from_slice(&text).map(Some).map_err(|why| {
+        // It repeats names that the peer chose.
+        invalid(format!("not a message of keepup: {}", one_line(&why.to_string())))
+    })
 }
 
 /// What the bytes of a stranger, or of a friend, come to: messages up to the first that is not one.

@@ -5,6 +5,7 @@ use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, Entries, EventCard, RecordingEn
 use keepup_peer::{Endpoint, EndpointError, Token};
 use keepup_recording::info::RecordingInfo;
 use keepup_results::live::{RunCommand, RunSettings, RunStatus};
+use keepup_results::printable::{deserialize_line, deserialize_optional_line, one_line};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::http::Response;
@@ -60,8 +61,9 @@ pub(crate) enum CtlError {
 /// An answer that says why not.
 #[derive(Deserialize)]
 struct Problem {
+    #[serde(deserialize_with = "deserialize_line")]
     error: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "deserialize_optional_line")]
     hint: Option<String>,
 }
 
@@ -175,7 +177,7 @@ impl Client {
 fn answer<T: DeserializeOwned>(to: &str, status: u16, text: &str) -> Result<T, CtlError> {
     let strange = |what: String| CtlError::Answer { to: to.to_owned(), what };
     if status == 200 {
-        return serde_json::from_str(text).map_err(|e| strange(e.to_string()));
+        return serde_json::from_str(text).map_err(|e| strange(one_line(&e.to_string())));
     }
     let Ok(problem) = serde_json::from_str::<Problem>(text) else {
         return Err(strange(format!("HTTP status {status} without a reason")));

@@ -1,6 +1,7 @@
 //! What goes on around run control while it works: signals, commands from outside, the line on the terminal,
 //! and what is shown on the page.
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -14,6 +15,7 @@ use keepup_recording::id::Id;
 use keepup_results::live::{Moment, RunCommand, RunRefusal, RunSettings, RunState};
 use keepup_workload::detector::recorder_config;
 
+use super::service::Service;
 use super::{name, status};
 use crate::output::say;
 use crate::progress::Status;
@@ -35,6 +37,8 @@ pub(super) struct Session {
     shown: Option<u64>,
     /// The state that was told on the terminal.
     told: RunState,
+    /// What the service manager is told.
+    pub(super) service: Service,
 }
 
 /// Run control over recorders like `base`, whose name is made for each run.
@@ -74,6 +78,7 @@ impl Session {
             looked_ns: SystemClock.now_ns(),
             shown: None,
             told,
+            service: Service::new(),
         };
         session.show();
         session
@@ -103,6 +108,12 @@ impl Session {
             None => SystemClock.sleep_until_ns(SystemClock.now_ns() + LOOK_EVERY.as_nanos() as u64),
         }
         self.control.look();
+        let intake_ns =
+            self.control.recorder().map(|recorder| recorder.counters().intake.idle_ns.load(Relaxed));
+        self.service.turned(SystemClock.now_ns(), intake_ns);
+        if stop {
+            self.service.stopping();
+        }
         if stop && matches!(self.control.state(), RunState::Recording | RunState::Armed) {
             // Refused only in another state; then it has ended already.
             let _ = self.control.command(RunCommand::Stop, None);

@@ -64,7 +64,7 @@ pub(super) fn crawl(roots: &[PathBuf], bounds: Bounds) -> Found {
         if is_result && depth > 0 {
             continue;
         }
-        let below = below(&directory);
+        let below = below(&directory, bounds.directories);
         if depth < bounds.depth {
             waiting.extend(below.into_iter().map(|path| (path, depth + 1)));
         } else {
@@ -82,11 +82,11 @@ fn is_recording(directory: &Path) -> bool {
     std::fs::symlink_metadata(directory.join(MANIFEST_FILE)).is_ok_and(|meta| meta.is_file())
 }
 
-/// Directories in `directory`, by name; none where it may not be read.
-fn below(directory: &Path) -> Vec<PathBuf> {
+/// Directories in `directory`, by name, at most one more than `most`; none where it may not be read.
+fn below(directory: &Path, most: usize) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut paths: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
+    let mut paths: Vec<PathBuf> = directories.take(most + 1).map(|entry| entry.path()).collect();
     paths.sort();
     paths
 }

@@ -7,8 +7,10 @@ use keepup_recording::info::{State, state};
 use keepup_recording::journal::StreamEnd;
 use keepup_recording::reader::Recording;
 use keepup_recording::volume::Segment;
-use keepup_results::{Event, Head, Headed, Kind, ResultDirectory, ResultsError, StoredResult, rfc3339};
+use keepup_results::{Event, Head, Headed, Kind, ResultDirectory, ResultsError, rfc3339};
 use serde_json::Value;
+
+use super::shelf::stored;
 
 /// The summary within a result's directory.
 pub(super) const SUMMARY: &str = "result.json";
@@ -17,10 +19,10 @@ pub(super) const SUMMARY: &str = "result.json";
 ///
 /// Without a summary only its beginning is read: it may still be measured, and its events may be many.
 pub(super) fn result(directory: &Path) -> Result<ResultEntry, ResultsError> {
-    if !directory.join(SUMMARY).exists() {
+    if std::fs::symlink_metadata(directory.join(SUMMARY)).is_err() {
         return unfinished(directory);
     }
-    let stored = StoredResult::open(directory)?;
+    let stored = stored(directory)?;
     let head = stored.summary.head();
     let (answer, tone) = keepup_report::answer(&stored.summary);
     let entry = entry(directory, &head);

@@ -1,96 +1,140 @@
 //! The shelf: what lies below the directories that were given, looked up at most once a second, and each
 //! result and recording read again only when it changed.
+//!
+//! Invariant: nothing is read from a disk while something is held that others wait for.
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
-use keepup_live::{EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
+use keepup_live::{
+    Admit, EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable,
+};
 use keepup_measure::clock::Clock;
 use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::manifest::Manifest;
 use keepup_recording::reader::{Event, Recording};
-use keepup_results::{CompareSummary, Stored, StoredResult, rfc3339};
+use keepup_results::{CompareSummary, ResultsError, Stored, StoredResult, rfc3339};
 
 use super::crawl::{Bounds, crawl};
 use super::entry;
-use super::stand::{Stand, unreadable};
+use super::stand::{Places, Stand, unreadable};
 use crate::event_card::event_card;
 
 /// A list so old is looked up again.
 const LIST_NS_MAX: u64 = 1_000_000_000;
+/// Looking takes at most one part in so many of the time: a recording may go on beside it, on the same disks.
+const LOOKING_SHARE: u64 = 10;
+/// Largest summary that is read here, bytes. Many of them are, beside a recording.
+const SUMMARY_BYTES_MAX: u64 = 16 << 20;
 
-/// The shelf.
+/// The shelf. Whoever finds another one looking is given what was seen last, so that one disk that does not
+/// answer holds up nobody who asks for something else.
 pub(super) struct Directories {
     roots: Vec<PathBuf>,
     clock: Arc<dyn Clock>,
-    state: Mutex<Looked>,
+    /// Held while files are read.
+    looking: Mutex<Looking>,
+    /// Held for a moment.
+    seen: Mutex<Option<Arc<Seen>>>,
 }
 
-/// What was last seen.
+/// What is known of the files, and when to look again.
 #[derive(Default)]
-struct Looked {
-    at_ns: Option<u64>,
-    listing: Listing,
+struct Looking {
+    due_ns: u64,
     results: Stand<ResultEntry>,
     recordings: Stand<RecordingEntry>,
 }
 
+/// What was last seen.
+struct Seen {
+    listing: Listing,
+    results: Places,
+    recordings: Places,
+}
+
 impl Directories {
     pub(super) fn new(roots: Vec<PathBuf>, clock: Arc<dyn Clock>) -> Self {
-        Self { roots, clock, state: Mutex::default() }
+        Self { roots, clock, looking: Mutex::default(), seen: Mutex::default() }
     }
 
-    /// Looks up what is not known yet, and has `pick` choose from it.
-    fn with<T>(&self, pick: impl FnOnce(&Looked) -> T) -> T {
-        let mut looked = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now_ns = self.clock.now_ns();
-        if looked.at_ns.is_none_or(|at| now_ns.saturating_sub(at) >= LIST_NS_MAX) {
-            looked.look(&self.roots, now_ns);
-            // What took long must not begin anew at once.
-            looked.at_ns = Some(self.clock.now_ns());
+    /// What was seen last.
+    fn seen(&self) -> Option<Arc<Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What there is, looked up where the last look is too long ago and nobody else is at it.
+    fn looked(&self) -> Arc<Seen> {
+        let mut looking = match (self.looking.try_lock(), self.seen()) {
+            (Ok(looking), _) => looking,
+            (Err(TryLockError::Poisoned(held)), _) => held.into_inner(),
+            (Err(TryLockError::WouldBlock), Some(seen)) => return seen,
+            (Err(TryLockError::WouldBlock), None) => {
+                self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        let begun_ns = self.clock.now_ns();
+        if let Some(seen) = self.seen().filter(|_| begun_ns < looking.due_ns) {
+            return seen;
         }
-        pick(&looked)
+        let seen = Arc::new(looking.look(&self.roots, begun_ns));
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&seen));
+        let now_ns = self.clock.now_ns();
+        let pause_ns = now_ns.saturating_sub(begun_ns).saturating_mul(LOOKING_SHARE - 1);
+        looking.due_ns = now_ns.saturating_add(pause_ns.max(LIST_NS_MAX));
+        seen
+    }
+
+    /// The directories that `pick` finds in what was seen; looked up where it finds none.
+    fn find(&self, pick: impl Fn(&Seen) -> Option<&Vec<PathBuf>>) -> Option<Vec<PathBuf>> {
+        let known = self.seen().and_then(|seen| pick(&seen).cloned());
+        known.or_else(|| pick(&self.looked()).cloned())
     }
 
     /// A recording by its id.
     fn opened(&self, id: &str) -> Result<Option<Recording>, String> {
-        let directories = self.with(|looked| looked.recordings.find(id).map(<[_]>::to_vec));
+        let directories = self.find(|seen| seen.recordings.get(id));
         directories.map(|found| Recording::open_present(&found).map_err(|e| e.to_string())).transpose()
     }
 
     fn result(&self, id: &str) -> Option<PathBuf> {
-        self.with(|looked| looked.results.find(id)?.first().cloned())
+        self.find(|seen| seen.results.get(id))?.into_iter().next()
     }
 }
 
-impl Looked {
-    fn look(&mut self, roots: &[PathBuf], now_ns: u64) {
+impl Looking {
+    fn look(&mut self, roots: &[PathBuf], now_ns: u64) -> Seen {
         let found = crawl(roots, Bounds::default());
         let results = found.results.into_iter().map(|path| vec![path]).collect();
         let read = |path: &[PathBuf]| entry::result(&path[0]).map_err(|e| e.to_string());
-        let mut results = self.results.look(results, now_ns, &[entry::SUMMARY], read);
+        let (mut listed, results) = self.results.look(results, now_ns, &[entry::SUMMARY], read);
         let (groups, refused) = groups(found.recordings);
         let read = |volumes: &[PathBuf]| entry::recording(volumes).map_err(|e| e.to_string());
-        let mut recordings = self.recordings.look(groups, now_ns, &[JOURNAL_FILE], read);
-        recordings.unreadable.extend(refused);
-        for left_out in [&mut results.left_out, &mut recordings.left_out] {
+        let (mut recorded, recordings) = self.recordings.look(groups, now_ns, &[JOURNAL_FILE], read);
+        recorded.unreadable.extend(refused);
+        for left_out in [&mut listed.left_out, &mut recorded.left_out] {
             *left_out = found.left_out.clone().or(left_out.take());
         }
-        self.listing = Listing { results, recordings };
+        Seen { listing: Listing { results: listed, recordings: recorded }, results, recordings }
     }
+}
+
+/// A stored result in a directory that was found, where others may have put what they like.
+pub(super) fn stored(directory: &Path) -> Result<StoredResult, ResultsError> {
+    StoredResult::open_directory(directory, SUMMARY_BYTES_MAX)
 }
 
 impl Shelf for Directories {
     fn list(&self) -> Result<Listing, String> {
-        Ok(self.with(|looked| looked.listing.clone()))
+        Ok(self.looked().listing.clone())
     }
 
     fn page(&self, id: &str) -> Result<Option<String>, String> {
         let Some(path) = self.result(id) else { return Ok(None) };
-        let stored = StoredResult::open(&path).map_err(|e| e.to_string())?;
+        let stored = stored(&path).map_err(|e| e.to_string())?;
         Ok(Some(crate::verbs::report::page_of(&stored)))
     }
 
@@ -108,7 +152,7 @@ impl Shelf for Directories {
         }
         let mut candidates = Vec::new();
         for (name, path) in names.into_iter().zip([&first, &second]) {
-            let opened = StoredResult::open(path).map_err(|e| e.to_string())?;
+            let opened = stored(path).map_err(|e| e.to_string())?;
             candidates.push(Candidate { name, results: vec![opened] });
         }
         let command = [&first, &second].map(|path| quoted(&path.display().to_string())).join(" ");
@@ -128,7 +172,7 @@ impl Shelf for Directories {
         serde_json::to_value(&info).map(Some).map_err(|e| e.to_string())
     }
 
-    fn event(&self, id: &str, stream: u32, from: u64) -> Result<Option<EventCopy>, String> {
+    fn event(&self, id: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, String> {
         let Some(recording) = self.opened(id)? else { return Ok(None) };
         let reader = StreamReader::open(&recording, stream).map_err(|e| e.to_string())?;
         let none = || {
@@ -138,16 +182,18 @@ impl Shelf for Directories {
         let (info, mut found) = (reader.info().clone(), None);
         let mut take = |event: Event<'_>| {
             let card = event_card(&info, event.sequence, event.timestamp_ns);
-            found = Some(
-                (event.payload.len() as u64 <= EVENT_BYTES_MAX)
-                    .then(|| EventCopy::new(card, event.payload.to_vec())),
-            );
+            let bytes = event.payload.len() as u64;
+            found = Some(match bytes {
+                bytes if bytes > EVENT_BYTES_MAX => Err(format!(
+                    "the event is larger than {EVENT_BYTES_MAX} bytes\nhint: keepup cat on its machine"
+                )),
+                bytes if !admit(bytes) => Err("there is no memory for the event now".into()),
+                _ => Ok(EventCopy::new(card, event.payload.to_vec())),
+            });
             ControlFlow::Break(())
         };
         reader.read(From::Sequence(from), &mut take).map_err(|e| e.to_string())?;
-        let too_large =
-            || format!("the event is larger than {EVENT_BYTES_MAX} bytes\nhint: keepup cat on its machine");
-        found.ok_or_else(none)?.ok_or_else(too_large).map(Some)
+        found.ok_or_else(none)?.map(Some)
     }
 }
 

@@ -280,3 +280,71 @@ fn names_that_are_no_unicode_are_found_all_the_same() {
     assert_eq!(list.entries.len(), 1, "{list:?}");
     assert!(shelf.page(&list.entries[0].id).unwrap().is_some());
 }
+
+#[test]
+fn pipes_links_and_giants_in_place_of_files_are_told_and_hold_up_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let damaged = |name: &str, file: &str| {
+        let path = put(place.path(), name, "disk-v4.json").join(file);
+        fs::remove_file(&path).unwrap();
+        path
+    };
+    keepup_testkit::pipe(&damaged("pipe", "result.json"));
+    keepup_testkit::pipe(&damaged("pipe-log", "events.jsonl"));
+    std::os::unix::fs::symlink(samples().join("disk-v4.json"), damaged("link", "result.json")).unwrap();
+    fs::File::create(damaged("giant", "result.json")).unwrap().set_len(1 << 40).unwrap();
+    // One whose summary is missing is told by its log.
+    let both = damaged("pipes", "events.jsonl");
+    fs::remove_file(both.with_file_name("result.json")).unwrap();
+    keepup_testkit::pipe(&both);
+    let (tell, told) = std::sync::mpsc::channel();
+    let root = place.path().to_path_buf();
+    std::thread::spawn(move || {
+        let (shelf, _) = shelf(&root);
+        let list = shelf.list().unwrap().results;
+        let page = shelf.page(&list.entries[0].id);
+        tell.send((list, page)).unwrap();
+    });
+    let (list, page) = told.recv_timeout(std::time::Duration::from_secs(60)).expect("the shelf hangs");
+    let unreadable: Vec<&str> = list.unreadable.iter().map(|one| one.why.as_str()).collect();
+    assert_eq!((list.entries.len(), unreadable.len()), (1, 4), "{list:?}");
+    assert!(list.entries[0].directory.ends_with("pipe-log"), "{list:?}");
+    for why in ["not a regular file", "symbolic link", "larger than"] {
+        assert!(unreadable.iter().any(|told| told.contains(why)), "{why}: {unreadable:?}");
+    }
+    // Its summary is enough for a page.
+    assert!(page.unwrap().is_some());
+}
+
+/// A clock on which every look takes a minute.
+#[derive(Default)]
+struct Slow(Still);
+
+impl Clock for Slow {
+    fn now_ns(&self) -> u64 {
+        let now_ns = self.0.now_ns();
+        self.0.pass(60);
+        now_ns
+    }
+
+    fn unix_ns(&self) -> u64 {
+        self.0.unix_ns()
+    }
+
+    fn sleep_until_ns(&self, deadline_ns: u64) {
+        self.0.sleep_until_ns(deadline_ns);
+    }
+}
+
+#[test]
+fn where_looking_takes_long_it_is_done_seldom() {
+    let place = tempfile::tempdir().unwrap();
+    put(place.path(), "a", "disk-v4.json");
+    let shelf = Directories::new(vec![place.path().to_path_buf()], Arc::new(Slow::default()));
+    let count = || shelf.list().unwrap().results.entries.len();
+    assert_eq!(count(), 1);
+    put(place.path(), "b", "disk-v4.json");
+    // Each call finds a minute passed; a look of a minute is due again after nine more.
+    let looks: Vec<usize> = (0..12).map(|_| count()).collect();
+    assert_eq!((looks[..7].iter().max(), looks.last()), (Some(&1), Some(&2)), "{looks:?}");
+}

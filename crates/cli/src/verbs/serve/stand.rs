@@ -61,32 +61,29 @@ struct Known<T> {
     entry: Result<T, String>,
 }
 
+/// The directories of each entry, by its id.
+pub(super) type Places = BTreeMap<String, Vec<PathBuf>>;
+
 /// Entries of one kind, each by its directories.
 pub(super) struct Stand<T> {
-    ids: BTreeMap<String, Vec<PathBuf>>,
     known: BTreeMap<Vec<PathBuf>, Known<T>>,
 }
 
 impl<T> Default for Stand<T> {
     fn default() -> Self {
-        Self { ids: BTreeMap::new(), known: BTreeMap::new() }
+        Self { known: BTreeMap::new() }
     }
 }
 
 impl<T: Shelved> Stand<T> {
-    /// The directories of the entry with this id.
-    pub(super) fn find(&self, id: &str) -> Option<&[PathBuf]> {
-        self.ids.get(id).map(Vec::as_slice)
-    }
-
-    /// Lists what was `found`. `files` of an entry tell whether it changed, `read` reads it.
+    /// Lists what was `found`, and where it is. `files` of an entry tell whether it changed, `read` reads it.
     pub(super) fn look(
         &mut self,
         found: Vec<Vec<PathBuf>>,
         now_ns: u64,
         files: &[&str],
         read: impl Fn(&[PathBuf]) -> Result<T, String>,
-    ) -> Entries<T> {
+    ) -> (Entries<T>, Places) {
         let mut before = std::mem::take(&mut self.known);
         let mut list = Entries::default();
         let mut entries: Vec<(&Vec<PathBuf>, T)> = Vec::new();
@@ -107,15 +104,15 @@ impl<T: Shelved> Stand<T> {
             list.left_out = Some(format!("{} older ones are left out", entries.len() - ENTRIES_MAX));
             entries.truncate(ENTRIES_MAX);
         }
-        self.ids.clear();
+        let mut places = Places::new();
         let mut taken = BTreeSet::new();
         for (directories, mut entry) in entries {
             let id = own_id(entry.id(), directories, &mut taken);
-            self.ids.insert(id.clone(), directories.clone());
+            places.insert(id.clone(), directories.clone());
             *entry.id() = id;
             list.entries.push(entry);
         }
-        list
+        (list, places)
     }
 }
 
@@ -151,7 +148,7 @@ fn own_id(id: &str, place: &[PathBuf], taken: &mut BTreeSet<String>) -> String {
 /// How the directories and the files in them stand; what is not there stands at nothing.
 fn stamp(directories: &[PathBuf], files: &[&str]) -> Stamp {
     let of = |path: PathBuf| {
-        let meta = std::fs::metadata(path).ok();
+        let meta = std::fs::symlink_metadata(path).ok();
         meta.map_or((0, 0, 0), |meta| (meta.mtime(), meta.mtime_nsec(), meta.len()))
     };
     let within = |directory: &PathBuf| files.iter().map(|file| directory.join(file)).collect::<Vec<_>>();

@@ -1,0 +1,70 @@
+//! Opening files that somebody else may have put there: regular files only, and never through a symbolic link.
+//!
+//! Invariant: opening never blocks, whatever has the name; a pipe, a device or a directory is refused.
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind, Read as _, Result};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens an existing regular file to read.
+///
+/// # Errors
+/// The system refuses; `ELOOP` where the name is a symbolic link, `InvalidInput` where it is no regular file.
+pub fn open(path: &Path) -> Result<File> {
+    open_with(path, OpenOptions::new().read(true))
+}
+
+/// Opens an existing regular file to read and write.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_write(path: &Path) -> Result<File> {
+    open_with(path, OpenOptions::new().read(true).write(true))
+}
+
+/// Opens an existing regular file to read it and to append to it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_append(path: &Path) -> Result<File> {
+    open_with(path, OpenOptions::new().read(true).append(true))
+}
+
+/// Reads a whole regular file as text, of `bytes_max` bytes at most.
+///
+/// # Errors
+/// As [`open`]; `FileTooLarge` where it is longer, which is known before it is read, and `InvalidData` where
+/// it is not UTF-8.
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<String> {
+    let file = open(path)?;
+    let too_large = || Error::new(ErrorKind::FileTooLarge, format!("it is larger than {bytes_max} bytes"));
+    if file.metadata()?.len() > bytes_max {
+        return Err(too_large());
+    }
+    // It may grow while it is read.
+    let mut text = String::new();
+    match file.take(bytes_max + 1).read_to_string(&mut text)? as u64 > bytes_max {
+        true => Err(too_large()),
+        false => Ok(text),
+    }
+}
+
+/// Whether opening failed because the name is a symbolic link.
+pub fn is_link(error: &Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+fn open_with(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = options.custom_flags(flags.bits() as i32).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
+#[cfg(test)]
+#[path = "regular_tests.rs"]
+mod tests;
