@@ -2,14 +2,18 @@
 //!
 //! A drain reads what the journals say is durable, checks every checksum, puts the blocks of each stream
 //! back into order, and sends their events over the wire protocol to any recorder or sink. It paces itself
-//! and lets the writers go first. It removes nothing; of a recording that is kept in part it notes what is
+//! and lets the writers go first. What cannot be read is left out and listed. It removes nothing; of a recording that is kept in part it notes what is
 //! durable elsewhere, and the recorder removes that.
+mod cursor;
+mod marks;
 mod merge;
+mod missing;
 mod outlet;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
@@ -17,9 +21,11 @@ use keepup_recording::error::RecordingError;
 use keepup_stream::ledger::Count;
 
 use self::merge::{Merge, Step};
+pub use self::missing::Missing;
 use self::outlet::Outlet;
 use crate::RecorderError;
 use crate::counters::add;
+use crate::report::Incidents;
 
 /// Pause between two looks at the journals, in nanoseconds.
 const POLL_NS: u64 = 50_000_000;
@@ -56,6 +62,8 @@ pub struct DrainCounters {
     pub behind_bytes: AtomicU64,
     /// Time spent waiting for the other side, in nanoseconds.
     pub blocked_ns: AtomicU64,
+    /// What could not be read, for people, as far as nobody has taken it from here.
+    pub faults: Mutex<Vec<String>>,
 }
 
 /// What a drain came to.
@@ -65,9 +73,13 @@ pub struct DrainReport {
     pub sent: Count,
     /// Events the other side made durable.
     pub durable: Count,
-    /// Events missing in the recording, by sequence number.
+    /// Events that were not sent because the recording does not have them, or they cannot be read.
     pub missing_events: u64,
-    /// Whether everything durable at the end was drained.
+    /// The first thousand spans of those, each with its cause.
+    pub missing: Vec<Missing>,
+    /// What failed, or could not be read.
+    pub faults: Incidents,
+    /// Whether everything durable at the end that can be read was drained.
     pub is_complete: bool,
     /// From the first look to the last word, in nanoseconds.
     pub elapsed_ns: u64,
@@ -77,8 +89,8 @@ pub struct DrainReport {
 
 /// Drains until the end of the recording (`follow`), of what is durable now, or until `stop`.
 ///
-/// Fails when the recording cannot be read, a checksum does not hold, or the other side breaks the
-/// connection; what was delivered until then is durable there.
+/// What cannot be read is left out: the report lists it. Fails when the recording cannot be opened, or the other
+/// side breaks the connection; what was delivered until then is durable there.
 pub fn drain(
     plan: &DrainPlan,
     clock: &dyn Clock,
@@ -89,60 +101,108 @@ pub fn drain(
     let _ = keepup_sys::thread::yield_disk();
     let cpu_before_ns = keepup_measure::cpu::thread_cpu_ns();
     let begin_ns = clock.now_ns();
-    let mut merge = open(plan, clock, stop)?;
-    let mut outlet = Outlet::new(plan.to);
-    let mut pace = Pace::new(plan.rate, begin_ns);
-    let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
-    let is_complete = loop {
-        if stop.load(Ordering::Acquire) {
-            break false;
-        }
-        let now_ns = clock.now_ns();
-        if now_ns >= next_poll_ns {
-            merge.poll()?;
-            outlet.declare(merge.streams())?;
-            live.behind_bytes.store(merge.behind_bytes(), Ordering::Relaxed);
-            next_poll_ns = now_ns + POLL_NS;
-            if now_ns >= next_mark_ns {
-                outlet.hear()?;
-                merge.mark_drained(&outlet.durable_ends())?;
-                next_mark_ns = now_ns + MARK_NS;
-            }
-        }
-        let step = merge.step(&mut |info, header, events| {
-            let bytes = outlet.send(info, header, events, stop, live)?;
-            add(&live.sent_events, u64::from(header.event_count));
-            add(&live.sent_bytes, bytes);
-            Ok(pace.after(bytes, clock.now_ns()))
-        })?;
-        match step {
-            Step::Sent { until_ns } => {
-                live.behind_bytes.store(merge.behind_bytes(), Ordering::Relaxed);
-                sleep_until(clock, until_ns, stop);
-            }
-            Step::SetAside => {}
-            Step::Ended => break true,
-            Step::Nothing if !plan.follow => break true,
-            Step::Nothing => {
-                outlet.hear()?;
-                clock.sleep_until_ns(next_poll_ns);
-            }
-        }
-    };
+    let merge = open(plan, clock, stop)?;
+    let pace = Pace::new(plan.rate, begin_ns);
+    let mut draining = Draining { plan, clock, stop, live, merge, outlet: Outlet::new(plan.to), pace, told: 0 };
+    let is_complete = draining.run()?;
+    let Draining { mut merge, outlet, .. } = draining;
     let (sent, ends) = (outlet.sent(), outlet.sent_ends());
-    let missing_events = outlet.missing_events();
     let durable = outlet.finish(plan.finish_timeout)?;
     if durable == sent {
-        merge.mark_drained(&ends)?;
+        merge.mark_drained(ends);
     }
     Ok(DrainReport {
         sent,
         durable,
-        missing_events,
+        missing_events: merge.losses.events,
+        missing: merge.losses.listed,
+        faults: merge.losses.faults,
         is_complete,
         elapsed_ns: clock.now_ns().saturating_sub(begin_ns),
         cpu_ns: keepup_measure::cpu::thread_cpu_ns().saturating_sub(cpu_before_ns),
     })
+}
+
+/// A drain at work.
+struct Draining<'a> {
+    plan: &'a DrainPlan,
+    clock: &'a dyn Clock,
+    stop: &'a AtomicBool,
+    live: &'a DrainCounters,
+    merge: Merge,
+    outlet: Outlet,
+    pace: Pace,
+    /// Faults that were handed to those who look.
+    told: usize,
+}
+
+impl Draining<'_> {
+    /// Sends what there is; says whether that was all.
+    fn run(&mut self) -> Result<bool, RecorderError> {
+        let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
+        let is_complete = loop {
+            if self.stop.load(Ordering::Acquire) {
+                break false;
+            }
+            let now_ns = self.clock.now_ns();
+            if now_ns >= next_poll_ns {
+                self.merge.poll();
+                self.outlet.declare(self.merge.streams())?;
+                self.tell();
+                next_poll_ns = now_ns + POLL_NS;
+                if now_ns >= next_mark_ns {
+                    self.outlet.hear()?;
+                    self.merge.mark_drained(self.outlet.durable_ends());
+                    next_mark_ns = now_ns + MARK_NS;
+                }
+            }
+            match self.step(now_ns)? {
+                Step::Sent { until_ns } => {
+                    self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
+                    sleep_until(self.clock, until_ns, self.stop);
+                }
+                Step::SetAside => {}
+                Step::Ended => {
+                    self.merge.conclude();
+                    break true;
+                }
+                Step::Nothing { is_settling } if !self.plan.follow && !is_settling => {
+                    break self.merge.held_back() == 0;
+                }
+                Step::Nothing { .. } => {
+                    self.outlet.hear()?;
+                    self.clock.sleep_until_ns(next_poll_ns);
+                }
+            }
+        };
+        let held_back = self.merge.held_back();
+        if !is_complete && held_back > 0 {
+            self.merge.losses.faults.push(format!("{held_back} blocks wait for earlier ones that are not durable yet"));
+        }
+        self.tell();
+        Ok(is_complete)
+    }
+
+    fn step(&mut self, now_ns: u64) -> Result<Step, RecorderError> {
+        let Self { merge, outlet, pace, clock, stop, live, .. } = self;
+        merge.step(now_ns, &mut |info, header, events| {
+            let bytes = outlet.send(info, header, events, stop, live)?;
+            add(&live.sent_events, u64::from(header.event_count));
+            add(&live.sent_bytes, bytes);
+            Ok(pace.after(bytes, clock.now_ns()))
+        })
+    }
+
+    /// Shows where it stands to those who look.
+    fn tell(&mut self) {
+        self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
+        let listed = &self.merge.losses.faults.listed;
+        if listed.len() > self.told {
+            let mut faults = self.live.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            faults.extend_from_slice(&listed[self.told..]);
+            self.told = listed.len();
+        }
+    }
 }
 
 /// Opens the recording; one that is to be followed may be a moment away from its manifest.

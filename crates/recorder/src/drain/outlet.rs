@@ -46,10 +46,6 @@ impl Outlet {
         self.accounts.values().fold(Count::default(), |sum, account| sum + account.sent)
     }
 
-    pub(super) fn missing_events(&self) -> u64 {
-        self.accounts.values().map(|a| a.next_sequence.saturating_sub(a.sent.events)).sum()
-    }
-
     /// Sends the events of a block; returns their payload bytes.
     pub(super) fn send(
         &mut self,

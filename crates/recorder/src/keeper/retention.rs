@@ -95,8 +95,11 @@ impl Retention {
             true => None,
             false => Some(Drained::read(dir, recording)?),
         };
-        let may_go = |kept: &Kept| drained.as_ref().is_none_or(|drained| drained.has(&kept.streams));
-        if self.due(now_ns).next().is_some_and(may_go)
+        let first = self.removed.first_segment;
+        let may_go = |(index, kept): (u32, &Kept)| {
+            drained.as_ref().is_none_or(|drained| drained.has(index, &kept.streams))
+        };
+        if self.due(now_ns).next().is_some_and(|oldest| may_go((first, oldest)))
             && let Some(oldest) = self.kept.front()
         {
             let (path, bytes) = (self.removed.enter(dir, &oldest.streams)?, oldest.bytes);
@@ -104,7 +107,8 @@ impl Retention {
             self.kept_bytes -= bytes;
             self.going = Some((take_away(&path)?, bytes));
         }
-        let excess: u64 = self.due(now_ns).filter(|kept| !may_go(kept)).map(|kept| kept.bytes).sum();
+        let due = (self.removed.first_segment..).zip(self.due(now_ns));
+        let excess: u64 = due.filter(|kept| !may_go(*kept)).map(|(_, kept)| kept.bytes).sum();
         self.excess_bytes = excess;
         Ok(excess)
     }
