@@ -46,8 +46,10 @@ pub(super) struct Cursor {
     is_dead: bool,
     /// What cannot be read here, once there is something, for people.
     pub(super) impaired: Option<String>,
-    /// The recorder gave the volume up, or its journal cannot be read.
+    /// The recorder gave the volume up.
     pub(super) has_failed: bool,
+    /// Its journal cannot be read.
+    pub(super) is_silent: bool,
     /// What is durable elsewhere could not be entered.
     pub(super) is_unmarked: bool,
 }
@@ -133,7 +135,8 @@ impl Cursor {
         (header, what)
     }
 
-    /// Enters why something of this volume is missing; the first reason stays.
+    /// Enters why something of this volume is missing; the first reason stays, unless the volume
+    /// as a whole fails.
     pub(super) fn impair(&mut self, why: String) {
         self.impaired.get_or_insert(why);
     }

@@ -108,16 +108,22 @@ impl Merge {
 
     /// Notes volumes that failed or whose journals cannot be read.
     fn review(&mut self) {
-        for (at, cursor) in self.cursors.iter_mut().enumerate().filter(|(_, cursor)| !cursor.has_failed) {
-            let failed = match (self.follower.fault(at), self.follower.rotation(at)) {
-                (Some(fault), _) => fault.to_string().lines().next().unwrap_or_default().to_owned(),
-                (None, Some((RotationState::Failed, why))) => {
-                    format!("{} failed: {why}", self.follower.volumes()[at].dir().display())
-                }
-                _ => continue,
-            };
-            self.losses.faults.push(failed.clone());
-            (cursor.has_failed, cursor.impaired) = (true, Some(failed));
+        for (at, cursor) in self.cursors.iter_mut().enumerate() {
+            let mut noted = Vec::new();
+            if let Some(fault) = self.follower.fault(at)
+                && !std::mem::replace(&mut cursor.is_silent, true)
+            {
+                noted.push(fault.to_string().lines().next().unwrap_or_default().to_owned());
+            }
+            if let Some((RotationState::Failed, why)) = self.follower.rotation(at)
+                && !std::mem::replace(&mut cursor.has_failed, true)
+            {
+                noted.push(format!("{} failed: {why}", self.follower.volumes()[at].dir().display()));
+            }
+            for what in noted {
+                self.losses.faults.push(what.clone());
+                cursor.impaired = Some(what);
+            }
         }
     }
 
