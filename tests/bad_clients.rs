@@ -4,33 +4,11 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use keepup_stream::wire::{ControlMessage, ElementType, Header, Hello, Kind, StreamInfo, crc32};
+use keepup_stream::wire::{Header, Kind, crc32};
 use serde_json::Value;
 
 use crate::common::{count, directory, json, keepup, recorder, start, until, verified};
-
-fn connect(to: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(to).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    stream
-}
-
-fn hello(ids: &[u32]) -> Vec<u8> {
-    let info = |&id: &u32| StreamInfo {
-        id,
-        name: format!("s{id}"),
-        element: ElementType::U8,
-        shape: vec![],
-        compression: None,
-    };
-    Hello::new("test", ids.iter().map(info).collect()).to_frame().unwrap()
-}
-
-fn event(stream: u32, sequence: u64, payload: &[u8]) -> Vec<u8> {
-    let (length, crc) = (payload.len() as u64, crc32(payload));
-    let head = Header { kind: Kind::Event, stream, sequence, timestamp_ns: 1, length, crc, a: 0, b: 0 };
-    [&head.encode()[..], payload].concat()
-}
+use crate::raw_client::{connect, event, hello};
 
 /// What the recorder says before it closes, as text.
 fn farewell(stream: &mut TcpStream) -> String {

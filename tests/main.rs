@@ -8,6 +8,8 @@ mod bad_recordings;
 mod bottlenecks;
 #[path = "campaign.rs"]
 mod campaign;
+#[path = "clients.rs"]
+mod clients;
 #[path = "common.rs"]
 mod common;
 #[path = "compare.rs"]
@@ -54,6 +56,8 @@ mod predict;
 mod profiles;
 #[path = "qualify.rs"]
 mod qualify;
+#[path = "raw_client.rs"]
+mod raw_client;
 #[path = "recording.rs"]
 mod recording;
 #[path = "reduce.rs"]

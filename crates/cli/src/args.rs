@@ -179,6 +179,10 @@ pub(crate) struct Recording {
     /// Memory for blocks, the bound on all event memory, as in "512 MiB" [default: 512 MiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) pool: Option<u64>,
+    /// Part of the pool that may keep blocks which are written and not yet flushed: they are written to another
+    /// volume when theirs fails; 0 keeps none [default: a quarter of the pool]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) unflushed: Option<u64>,
     /// Events are packed into blocks of about this size [default: 1 MiB, or the profile's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
@@ -211,6 +215,7 @@ impl Recording {
     pub(crate) fn apply(&self, config: &mut RecorderConfig) {
         let as_size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         config.pool_bytes = self.pool.map_or(config.pool_bytes, as_size);
+        config.unflushed_bytes = self.unflushed.map(as_size).or(config.unflushed_bytes);
         config.block_bytes = self.block.map_or(config.block_bytes, as_size);
         config.segment_bytes = self.segment.unwrap_or(config.segment_bytes);
         config.depth = self.depth;

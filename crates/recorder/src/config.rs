@@ -29,6 +29,10 @@ const REDUCE_THREADS_MAX: usize = 256;
 /// written, the next one, and two that are sealed.
 const KEPT_SEGMENTS_MIN: u64 = 4;
 
+/// Keepalive probes are sent at most once per second.
+const PEER_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+const PEER_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
+
 /// Where blocks go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -80,6 +84,13 @@ pub struct RecorderConfig {
     pub connections_max: usize,
     /// A connection that has not said hello by then is closed.
     pub hello_timeout: Duration,
+    /// A peer that answers nothing for this long is gone, and its connection is closed; one that sends nothing
+    /// for this long may be replaced by another connection for the same streams.
+    pub peer_timeout: Duration,
+    /// Memory for blocks that are written and not yet flushed, in bytes, taken from the pool while it has
+    /// memory free: they are written again elsewhere when their volume fails. Nothing means a quarter of the
+    /// pool.
+    pub unflushed_bytes: Option<usize>,
     /// Go on after the last connection ended (until stopped).
     pub stay: bool,
     /// Where copies of events go, for those who only look.
@@ -115,6 +126,8 @@ impl RecorderConfig {
             keep: None,
             slow_after: Duration::from_secs(5),
             hello_timeout: Duration::from_secs(10),
+            peer_timeout: Duration::from_secs(5),
+            unflushed_bytes: None,
             stay: false,
             tap: None,
             rate_max: None,
@@ -167,6 +180,10 @@ impl RecorderConfig {
                 self.segment_bytes
             ));
         }
+        if !(PEER_TIMEOUT_MIN..=PEER_TIMEOUT_MAX).contains(&self.peer_timeout) {
+            let seconds = self.peer_timeout.as_secs_f64();
+            return refuse(format!("a peer timeout of {seconds} s is not between 1 s and 1 h"));
+        }
         check_apart(&self.reductions).map_err(|what| RecorderError::Config { what })?;
         if !(1..=REDUCE_THREADS_MAX).contains(&self.reduce_threads) {
             let threads = self.reduce_threads;
@@ -176,6 +193,14 @@ impl RecorderConfig {
             return refuse(format!("a depth of {} is not between 1 and 1024", self.depth));
         }
         Ok(())
+    }
+
+    /// Most bytes of blocks that are kept until they are flushed. The null target has no flush.
+    pub fn unflushed_bytes_max(&self) -> usize {
+        match self.target {
+            Target::Volumes(_) => self.unflushed_bytes.unwrap_or(self.pool_bytes / 4).min(self.pool_bytes),
+            Target::Null => 0,
+        }
     }
 
     /// Largest event that the limit, the pool and a segment allow, in bytes.

@@ -214,12 +214,12 @@ impl Recorder {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
         let Joined { intake, intake_cpu, reducers_cpu, volumes } = self.join_threads()?;
-        let mut incidents = intake.incidents;
+        let mut trouble = intake.trouble;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
         let master = match write_master(&directories) {
             Ok(master) => master,
             Err(e) => {
-                incidents.push(format!("{e}; later: keepup recover {}", directories[0].display()));
+                trouble.push(format!("{e}; later: keepup recover {}", directories[0].display()));
                 None
             }
         };
@@ -237,7 +237,8 @@ impl Recorder {
             pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
             stalls: counters.stalls(),
             elapsed_ns: intake.elapsed_ns,
-            incidents,
+            incidents: intake.incidents,
+            trouble,
             ended: intake.ended,
             limit: None,
         })
@@ -259,9 +260,10 @@ impl Recorder {
         for threads in self.volumes {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
             let ((access, trouble), _) = joined("ku-keeper", threads.keeper)?;
-            if let Some(trouble) = trouble {
-                intake.incidents.push(trouble);
-            }
+            let label = threads.directory.as_ref().map_or_else(|| "null".into(), |d| d.display().to_string());
+            // A failure is mostly one of these as well.
+            let failure = writer.failure.iter().filter(|why| !trouble.contains(why));
+            intake.trouble.extend(failure.chain(&trouble).map(|what| format!("{label}: {what}")));
             volumes.push(VolumeReport {
                 directory: threads.directory,
                 engine: threads.facts.name.into(),

@@ -151,8 +151,12 @@ pub struct VolumeCounters {
     pub syncs: AtomicU64,
     /// Segments begun.
     pub segments: AtomicU64,
+    /// Gap entries of the journal that are on stable storage.
+    pub gaps_durable: AtomicU64,
     /// Why it was taken out of rotation, once it was.
     pub failure: OnceLock<String>,
+    /// What its journal or a segment's seal lacks, once something does.
+    pub trouble: OnceLock<String>,
 }
 
 /// Figures of one thread that reduces.

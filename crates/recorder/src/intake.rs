@@ -10,7 +10,9 @@ mod receive;
 mod reduction;
 mod store;
 mod stream;
+mod unflushed;
 mod volumes;
+mod watermark;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -49,6 +51,8 @@ pub(crate) struct IntakeReport {
     pub(crate) incidents: Incidents,
     pub(crate) ended: Ended,
     pub(crate) elapsed_ns: u64,
+    /// What the account itself lacks.
+    pub(crate) trouble: Vec<String>,
 }
 
 /// What the intake thread is given.
@@ -89,6 +93,7 @@ pub(crate) struct Intake {
     allowance_bytes: f64,
     allowance_at_ns: u64,
     ended_any: bool,
+    is_short_of_descriptors: bool,
     answers_due: bool,
     first_event_ns: Option<u64>,
     last_durable_ns: u64,
@@ -132,6 +137,7 @@ impl Intake {
             allowance_bytes: 0.0,
             allowance_at_ns: now_ns,
             ended_any: false,
+            is_short_of_descriptors: false,
             answers_due: false,
             first_event_ns: None,
             last_durable_ns: now_ns,
@@ -177,6 +183,7 @@ impl Intake {
             self.answers_due = true;
             self.store.volumes.nudge();
             self.store.review(now_ns);
+            self.serve_waiting(now_ns);
             self.look_after_idle(may_read, now_ns);
             self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
             self.expire(now_ns);
@@ -217,12 +224,33 @@ impl Intake {
             self.answers_due = true;
         }
         if freed {
-            for _ in 0..self.waiting.len() {
-                let Some(index) = self.waiting.pop_front() else { break };
-                self.serve(index, now_ns);
-            }
+            self.serve_waiting(now_ns);
         }
         self.note_waiting(now_ns);
+    }
+
+    /// Serves those who wait for memory, in the order in which they came: while the first gets none, nobody
+    /// else does, or a large event would never find its memory together.
+    fn serve_waiting(&mut self, now_ns: u64) {
+        for _ in 0..self.waiting.len() {
+            let Some(index) = self.waiting.pop_front() else { break };
+            let event = self.blocked_event(index);
+            self.store.reserved_for = event.map(|(slot, _)| slot);
+            self.serve(index, now_ns);
+            if event.is_some() && self.blocked_event(index) == event {
+                self.waiting.pop_back();
+                self.waiting.push_front(index);
+                break;
+            }
+        }
+        let first = self.waiting.front().and_then(|&index| self.blocked_event(index));
+        self.store.reserved_for = first.map(|(slot, _)| slot);
+    }
+
+    /// Stream slot and sequence number of the event for which a connection waits.
+    fn blocked_event(&self, index: usize) -> Option<(usize, u64)> {
+        let connection = self.connections.get(index)?.as_ref().filter(|connection| connection.waiting)?;
+        connection.event_under_way()
     }
 
     fn note_waiting(&mut self, now_ns: u64) {
@@ -277,6 +305,9 @@ impl Intake {
     /// Gives a connection its turn.
     fn serve(&mut self, index: usize, now_ns: u64) {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
+        if connection.is_closing() {
+            return self.discard(index, connection);
+        }
         let was_waiting = std::mem::take(&mut connection.waiting);
         loop {
             let (bytes, pause) =
@@ -284,15 +315,16 @@ impl Intake {
             self.allowance_bytes -= bytes as f64;
             if bytes > 0 {
                 (connection.busy, connection.quiet) = (true, false);
+                connection.heard_ns = now_ns;
             }
             if bytes > 0 && !connection.session.expects_hello() {
                 self.first_event_ns.get_or_insert(now_ns);
             }
             match pause {
-                Pause::Message(message) => match self.heed(index, &mut connection, message) {
+                Pause::Message(message) => match self.handle(index, &mut connection, message, now_ns) {
                     Ok(()) if connection.phase == Phase::Open => {}
                     Ok(()) => break,
-                    Err(why) => return self.refuse(connection, &why),
+                    Err(why) => return self.refuse(index, connection, &why),
                 },
                 Pause::Drained | Pause::Turn => break,
                 Pause::NoRoom => {
@@ -300,8 +332,8 @@ impl Intake {
                     self.waiting.push_back(index);
                     break;
                 }
-                Pause::Closed => return self.closed(connection),
-                Pause::Broken(why) => return self.refuse(connection, &why),
+                Pause::Closed => return self.closed(index, connection),
+                Pause::Broken(why) => return self.refuse(index, connection, &why),
             }
         }
         if connection.waiting != was_waiting || connection.phase != Phase::Open {
@@ -311,24 +343,37 @@ impl Intake {
         self.connections[index] = Some(connection);
     }
 
-    fn heed(&mut self, index: usize, connection: &mut Connection, message: Control) -> Result<(), String> {
+    fn handle(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        message: Control,
+        now_ns: u64,
+    ) -> Result<(), String> {
         match message {
             Control::Hello(hello) => {
-                connection.slots = self.store.adopt(&hello.streams, index)?;
+                let replaced = self.replaceable(&hello, now_ns);
+                connection.slots = self.store.adopt(&hello.streams, index, &replaced)?;
+                connection.resume = hello.resume;
+                replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
                 self.welcome(connection);
                 Ok(())
             }
             Control::End(end) => {
+                let mut accounts = Vec::with_capacity(end.streams.len());
                 for last in &end.streams {
                     let place = connection.session.streams().iter().position(|s| s.id == last.id);
-                    let Some(&slot) = place.and_then(|at| connection.slots.get(at)) else {
+                    let found = place.and_then(|at| connection.slots.get(at).zip(connection.before.get(at)));
+                    let Some((&slot, before)) = found else {
                         return Err(format!(
                             "the end message counts stream {}, which was not declared",
                             last.id
                         ));
                     };
-                    self.store.conclude(slot, last);
+                    self.check_counts(slot, before, last)?;
+                    accounts.push((slot, last));
                 }
+                accounts.into_iter().for_each(|(slot, last)| self.store.conclude(slot, last));
                 for &slot in &connection.slots {
                     self.store.seal(slot);
                 }
@@ -347,8 +392,16 @@ impl Intake {
             self.store.seal(slot);
         }
         self.store.flush();
-        while !self.store.is_settled() && !self.store.is_over() {
+        while !self.store.is_settled() && !self.store.is_over() && self.store.dead_writers == 0 {
             self.sleep_for_reports();
+        }
+        if self.store.dead_writers > 0 {
+            // What a dead writer had is known when the others have ended.
+            self.store.volumes.close();
+            while !self.store.volumes.is_closed() {
+                self.sleep_for_reports();
+            }
+            self.store.lose_unsettled();
         }
         let conclusion = Conclusion {
             clean: !matches!(ended, Ended::VolumesFailed(_)),
@@ -367,8 +420,18 @@ impl Intake {
         }
         self.farewell(&ended);
         let elapsed_ns = self.first_event_ns.map_or(0, |first| self.last_durable_ns.saturating_sub(first));
+        for stream in self.store.streams.iter_mut().filter(|stream| stream.owner.is_some()) {
+            stream.ledger.unfinished += 1;
+        }
         let ledger = self.store.ledger();
-        IntakeReport { ledger, incidents: self.store.incidents, ended, elapsed_ns }
+        let trouble = ledger.balance().err().map(|e| format!("the account does not add up: {e}"));
+        IntakeReport {
+            ledger,
+            incidents: self.store.incidents,
+            ended,
+            elapsed_ns,
+            trouble: trouble.into_iter().collect(),
+        }
     }
 
     fn sleep_for_reports(&mut self) {

@@ -30,6 +30,9 @@ const RETAIN_EVERY: Duration = Duration::from_secs(1);
 /// Pause between two pieces of what goes.
 const PIECE_EVERY: Duration = Duration::from_millis(10);
 
+/// Different failures of its own work that a keeper reports.
+const TROUBLE_MAX: usize = 100;
+
 /// The final account of a recording, for the journals.
 #[derive(Clone, Debug)]
 pub(crate) struct Conclusion {
@@ -52,8 +55,8 @@ pub(crate) enum ToKeeper {
     Discard { index: u32 },
     /// All bytes of a segment below the offset are on stable storage.
     Watermark { segment: u32, end_offset: u64, blocks: u64 },
-    /// A segment has all its blocks, which end at the offset: seal it.
-    Finish { index: u32, data_bytes: u64, events: SegmentIndex },
+    /// A segment has all its blocks, which end at the offset: seal it. `file` stays open until then.
+    Finish { index: u32, data_bytes: u64, events: SegmentIndex, file: Arc<OwnedFd> },
     /// A stream was declared.
     Stream(StreamInfo),
     /// Events are missing.
@@ -70,8 +73,18 @@ pub(crate) enum ToKeeper {
 #[derive(Debug)]
 pub(crate) enum FromKeeper {
     Prepared(Prepared),
-    NotPrepared { why: String, cause: LossCause },
-    Finished { index: u32, result: Result<(), String> },
+    NotPrepared {
+        why: String,
+        cause: LossCause,
+    },
+    Finished {
+        index: u32,
+        result: Result<(), String>,
+    },
+    /// The journal takes no more lines: what is written from now on could not be accounted for.
+    JournalFailed {
+        why: String,
+    },
 }
 
 /// A segment that is ready for its first block.
@@ -106,14 +119,19 @@ pub(crate) struct Keeper {
     pub(crate) conclusion: Option<Conclusion>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) access: Option<Access>,
-    pub(crate) trouble: Option<String>,
+    /// What could not be journalled, sealed or removed.
+    pub(crate) trouble: Vec<String>,
+    /// Gap entries appended to the journal.
+    pub(crate) gaps: u64,
     /// Lines of the journal are not durable yet that must be.
     pub(crate) flush_due: bool,
+    pub(crate) is_journal_broken: bool,
 }
 
 impl Keeper {
-    /// Works until its writer ends. Returns how the files were opened, and what could not be journalled.
-    pub(crate) fn run(mut self) -> (Option<Access>, Option<String>) {
+    /// Works until its writer ends. Returns how the files were opened, and what could not be journalled, sealed
+    /// or removed.
+    pub(crate) fn run(mut self) -> (Option<Access>, Vec<String>) {
         while let Some(message) = self.next() {
             match message {
                 ToKeeper::Prepare => self.prepare(),
@@ -134,13 +152,19 @@ impl Keeper {
                         blocks,
                     })
                 }),
-                ToKeeper::Finish { index, data_bytes, events } => {
+                ToKeeper::Finish { index, data_bytes, events, file } => {
                     self.finish(index, data_bytes, &events);
+                    drop(file);
                     // On a slow disk messages never end: what is to go must not wait for a pause.
                     self.retain();
                 }
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
-                ToKeeper::Gap(gap) => self.note(|_| Some(JournalRecord::Gap(gap))),
+                ToKeeper::Gap(gap) => {
+                    self.note(|_| Some(JournalRecord::Gap(gap)));
+                    self.gaps += 1;
+                    // Whoever waits for it to be durable must not wait for a pause.
+                    self.flush_due |= self.place.is_none();
+                }
                 ToKeeper::Rotation(rotation) => {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
                 }
@@ -179,8 +203,25 @@ impl Keeper {
         if !std::mem::take(&mut self.flush_due) {
             return;
         }
-        if let Some(Err(e)) = self.place.as_mut().map(|place| place.journal.flush()) {
-            self.trouble.get_or_insert(e.to_string());
+        match self.place.as_mut().map(|place| place.journal.flush()) {
+            Some(Err(e)) => self.journal_failed(e.to_string()),
+            Some(Ok(())) | None => {
+                self.counters.volumes[self.volume as usize].gaps_durable.store(self.gaps, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn journal_failed(&mut self, why: String) {
+        if !std::mem::replace(&mut self.is_journal_broken, true) {
+            self.answer(FromKeeper::JournalFailed { why: why.clone() });
+        }
+        self.note_trouble(why);
+    }
+
+    fn note_trouble(&mut self, what: String) {
+        let _ = self.counters.volumes[self.volume as usize].trouble.set(what.clone());
+        if self.trouble.len() < TROUBLE_MAX && !self.trouble.contains(&what) {
+            self.trouble.push(what);
         }
     }
 
@@ -193,9 +234,7 @@ impl Keeper {
                 let counter = &self.counters.volumes[self.volume as usize].keep_excess_bytes;
                 counter.store(excess, Ordering::Relaxed);
             }
-            Err(e) => {
-                self.trouble.get_or_insert(e.to_string());
-            }
+            Err(e) => self.note_trouble(e.to_string()),
         }
     }
 
@@ -212,7 +251,7 @@ impl Keeper {
         // afterwards.
         self.flush_due |= !matches!(record, JournalRecord::Watermark { .. });
         if let Err(e) = place.journal.append(&record) {
-            self.trouble.get_or_insert(e.to_string());
+            self.journal_failed(e.to_string());
         }
     }
 
@@ -272,7 +311,7 @@ impl Keeper {
     fn discard(&mut self, index: u32) {
         let Some(path) = self.path(index) else { return };
         if let Err(e) = std::fs::remove_file(&path) {
-            self.trouble.get_or_insert(format!("cannot remove the unused {}: {e}", path.display()));
+            self.note_trouble(format!("cannot remove the unused {}: {e}", path.display()));
         }
     }
 
@@ -292,10 +331,13 @@ impl Keeper {
                 Ok(())
             }
             Err(e @ RecordingError::Unsealed { .. }) => {
-                self.trouble.get_or_insert(e.to_string());
+                self.note_trouble(e.to_string());
                 Ok(())
             }
-            Err(e) => Err(e.to_string()),
+            Err(e) => {
+                self.note_trouble(e.to_string());
+                Err(e.to_string())
+            }
         };
         self.answer(FromKeeper::Finished { index, result });
     }

@@ -42,13 +42,13 @@ pub(crate) struct SealedMeta {
 #[derive(Debug)]
 pub(crate) enum FromWriter {
     /// The kernel confirmed a block; its memory comes back.
-    Written { block: Block, slot: usize, accounts_for: Count, bytes: usize },
+    Written { block: Block, slot: usize, stream_block: u64, accounts_for: Count, bytes: usize },
     /// A block is on stable storage; `stored` is what lies there.
     Durable { slot: usize, stream_block: u64, accounts_for: Count, stored: Count },
     /// The volume cannot take this block: place it elsewhere.
     Returned(Sealed),
-    /// A block was confirmed as written but could not be made durable.
-    Lost { slot: usize, first_sequence: u64, events: u64, cause: LossCause },
+    /// A block will not be durable here. `was_written`: the kernel had confirmed it, and so had the writer.
+    Lost { meta: SealedMeta, was_written: bool, cause: LossCause },
     /// The volume takes no more blocks.
     Failed { why: String, cause: LossCause },
 }

@@ -114,6 +114,9 @@ pub struct RecordReport {
     pub elapsed_ns: u64,
     /// What went wrong on the way.
     pub incidents: Incidents,
+    /// What the recording lacks to be whole though its events are durable: a journal that could not be
+    /// written, a segment that could not be sealed, a ledger that does not add up.
+    pub trouble: Vec<String>,
     /// Why it ended.
     pub ended: Ended,
     /// The limit that it was stopped for, when there was one, as in "1000 events".
@@ -150,9 +153,10 @@ impl RecordReport {
         }
     }
 
-    /// Whether everything received is durable and the recording ended by itself or on request.
+    /// Whether everything received is durable, the recording lacks nothing, and it ended by itself or on
+    /// request.
     pub fn is_whole(&self) -> bool {
-        !matches!(self.ended, Ended::VolumesFailed(_)) && self.ledger.is_whole()
+        !matches!(self.ended, Ended::VolumesFailed(_)) && self.ledger.is_whole() && self.trouble.is_empty()
     }
 
     /// CPU of every thread of the data path.

@@ -30,7 +30,7 @@ pub(crate) struct VolumeThreads {
     pub(crate) directory: Option<PathBuf>,
     pub(crate) facts: EngineFacts,
     pub(crate) writer: Threaded<WriterOutcome>,
-    pub(crate) keeper: Threaded<(Option<Access>, Option<String>)>,
+    pub(crate) keeper: Threaded<(Option<Access>, Vec<String>)>,
     signals: Arc<WriterSignals>,
     waker: Waker,
 }
@@ -95,8 +95,10 @@ impl VolumeStart {
             conclusion: None,
             counters: Arc::clone(&self.counters),
             access: None,
-            trouble: None,
+            trouble: Vec::new(),
+            gaps: 0,
             flush_due: false,
+            is_journal_broken: false,
         };
         let keeper = spawn(format!("ku-keeper-{}", self.index), Vec::new(), move || Ok(keeper.run()))?;
         let link = VolumeLink {

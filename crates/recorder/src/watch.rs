@@ -231,7 +231,7 @@ impl Watcher {
             flushes: v.syncs.load(Relaxed),
             segments: v.segments.load(Relaxed),
             rests: v.rests.load(Relaxed),
-            failure: v.failure.get().cloned(),
+            failure: v.failure.get().or(v.trouble.get()).cloned(),
             ..VolumeNow::default()
         }
     }

@@ -1,17 +1,17 @@
 //! One writer per volume: takes sealed blocks, gives them their place in a segment, writes them several at
 //! a time and makes them durable.
 //!
-//! It owns the volume's segments and the order of its blocks. When anything on the volume fails it stops
-//! writing there, saves what it can, and gives every other block back for another volume. Invariant: after
-//! a flush that failed nothing more becomes durable here, whatever later flushes say: the kernel reports
-//! such an error once and may have dropped what it was about.
+//! It owns the volume's segments and the order of its blocks. When anything on the volume fails it says so at
+//! once, gives every block that is not under way back for another volume, and saves what it can. Invariant:
+//! after a flush that failed nothing more becomes durable here, whatever other flushes say, also those that
+//! were under way: the kernel reports such an error once and may have dropped what it was about.
 mod order;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
@@ -26,10 +26,13 @@ use keepup_sys::waker::Waker;
 use self::order::{Covered, Order};
 use crate::counters::{VolumeCounters, add, raise};
 use crate::keeper::{FromKeeper, Prepared, ToKeeper};
-use crate::link::{FromWriter, Sealed, WriterSignals};
+use crate::link::{FromWriter, Sealed, SealedMeta, WriterSignals};
 
 const SYNC_TOKEN: u64 = 1 << 63;
 const IDLE: Duration = Duration::from_millis(100);
+/// Pause after an error of the engine itself, and how many of them in a row mean that it is lost.
+const ENGINE_PAUSE_NS: u64 = 10_000_000;
+const ENGINE_ERRORS_MAX: u32 = 500;
 
 /// How much a volume is given at a time: at least so many blocks, and at least so many bytes.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +70,8 @@ struct Segment {
     index: u32,
     id: Id,
     slot: FileSlot,
-    /// Held so that the descriptor stays open while the engine knows it.
-    _file: Arc<OwnedFd>,
+    /// Stays open until the segment is sealed: the kernel reports a failed write to descriptors that are open.
+    file: Arc<OwnedFd>,
     next_offset: u64,
     end_offset: u64,
     /// Blocks given to it so far.
@@ -101,8 +104,9 @@ pub(crate) struct Writer {
     bytes_under_way: usize,
     outgoing: VecDeque<FromWriter>,
     failure: Option<(String, LossCause)>,
-    failed_for_good: bool,
     flush_failed: bool,
+    /// Errors of the engine itself since its last success.
+    engine_errors: u32,
     write_latency: Latency,
     waiting_for_segment_since_ns: Option<u64>,
 }
@@ -126,8 +130,8 @@ impl Writer {
             bytes_under_way: 0,
             outgoing: VecDeque::new(),
             failure: None,
-            failed_for_good: false,
             flush_failed: false,
+            engine_errors: 0,
             write_latency: Latency::new(),
             waiting_for_segment_since_ns: None,
         }
@@ -147,8 +151,9 @@ impl Writer {
             self.take_blocks(now_ns);
             self.start_sync(now_ns);
             let timeout = self.listen(self.timeout(now_ns));
-            if let Err(e) = self.parts.engine.wait(timeout, &mut ended) {
-                self.fail(e.to_string(), LossCause::VolumeFailed);
+            match self.parts.engine.wait(timeout, &mut ended) {
+                Ok(()) => self.engine_errors = 0,
+                Err(e) => self.engine_failed(&e.to_string()),
             }
             let after_ns = self.parts.clock.now_ns();
             self.account(after_ns.saturating_sub(now_ns));
@@ -193,24 +198,56 @@ impl Writer {
     }
 
     fn hear_keeper(&mut self) {
-        while let Ok(message) = self.parts.from_keeper.try_recv() {
-            match message {
-                FromKeeper::Prepared(prepared) => {
-                    self.preparing = false;
-                    self.next = Some(prepared);
-                }
-                FromKeeper::NotPrepared { why, cause } => {
-                    self.preparing = false;
-                    self.fail(why, cause);
-                }
-                FromKeeper::Finished { index, result } => {
-                    self.with_keeper -= 1;
-                    match result {
-                        Ok(()) => self.order.finished(index),
-                        Err(why) => self.flush_fails(why),
-                    }
+        loop {
+            match self.parts.from_keeper.try_recv() {
+                Ok(message) => self.handle_keeper(message),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => {
+                    (self.preparing, self.with_keeper) = (false, 0);
+                    return self.flush_fails("its keeper thread ended early".into());
                 }
             }
+        }
+    }
+
+    fn handle_keeper(&mut self, message: FromKeeper) {
+        match message {
+            FromKeeper::Prepared(prepared) => {
+                self.preparing = false;
+                self.next = Some(prepared);
+            }
+            FromKeeper::NotPrepared { why, cause } => {
+                self.preparing = false;
+                // The segment that is being written may still have space: it is asked for again when a block
+                // needs it.
+                if self.held.is_some() || self.current.is_none() {
+                    self.fail(why, cause);
+                }
+            }
+            FromKeeper::Finished { index, result } => {
+                self.with_keeper -= 1;
+                match result {
+                    Ok(()) if self.flush_failed => {}
+                    Ok(()) => self.order.finished(index),
+                    Err(why) => self.flush_fails(why),
+                }
+            }
+            FromKeeper::JournalFailed { why } => self.flush_fails(why),
+        }
+    }
+
+    /// The engine itself failed, and tells nothing of the writes under way.
+    fn engine_failed(&mut self, why: &str) {
+        self.fail(why.to_owned(), LossCause::VolumeFailed);
+        self.engine_errors += 1;
+        if self.engine_errors >= ENGINE_ERRORS_MAX {
+            self.flush_failed = true;
+            (self.writes_under_way, self.bytes_under_way, self.syncing) = (0, 0, None);
+            for segment in self.finishing.iter_mut().chain(&mut self.current) {
+                segment.under_way = 0;
+            }
+        } else {
+            self.parts.clock.sleep_until_ns(self.parts.clock.now_ns() + ENGINE_PAUSE_NS);
         }
     }
 
@@ -234,7 +271,7 @@ impl Writer {
     }
 
     fn take_blocks(&mut self, now_ns: u64) {
-        if self.is_resting() {
+        if self.is_resting() || self.failure.is_some() {
             return self.give_back_queue();
         }
         while self.failure.is_none() && !self.is_at_depth() {
@@ -282,7 +319,7 @@ impl Writer {
             index: prepared.index,
             id: prepared.id,
             slot,
-            _file: prepared.file,
+            file: prepared.file,
             next_offset: SECTOR as u64,
             end_offset: prepared.bytes,
             events: SegmentIndex::default(),
@@ -357,7 +394,7 @@ impl Writer {
     /// Asks to be woken for the next block where one could be taken; not to wait at all when one is there.
     fn listen(&self, timeout: Duration) -> Duration {
         let able = !self.is_at_depth() && self.held.is_none();
-        let wanted = if self.failure.is_some() { self.failed_for_good } else { able || self.is_resting() };
+        let wanted = self.failure.is_some() || able || self.is_resting();
         self.parts.waker.want_nudge(wanted);
         if wanted && !self.parts.blocks.is_empty() { Duration::ZERO } else { timeout }
     }
@@ -397,7 +434,9 @@ impl Writer {
             add(&counters.written_events, accounts_for.events);
             add(&counters.written_payload_bytes, accounts_for.bytes);
             let (slot, bytes) = (sealed.meta.slot, sealed.meta.bytes);
-            self.outgoing.push_back(FromWriter::Written { block: sealed.block, slot, accounts_for, bytes });
+            let stream_block = sealed.meta.header.stream_block;
+            let block = sealed.block;
+            self.outgoing.push_back(FromWriter::Written { block, slot, stream_block, accounts_for, bytes });
         }
     }
 
@@ -414,6 +453,7 @@ impl Writer {
         raise(&self.counters().sync_ns_max, now_ns.saturating_sub(syncing.started_ns));
         add(&self.counters().syncs, 1);
         match result {
+            Ok(()) if self.flush_failed => {}
             Ok(()) => {
                 let Covered { segment, end_offset, blocks, .. } = syncing.covered;
                 self.order.covered(syncing.covered);
@@ -452,40 +492,40 @@ impl Writer {
             let (data_bytes, blocks) = self.order.written_end(done.index, done.next_offset, blocks);
             let mut events = done.events;
             events.truncate(blocks as usize);
-            let message = ToKeeper::Finish { index: done.index, data_bytes, events };
+            let message = ToKeeper::Finish { index: done.index, data_bytes, events, file: done.file };
             if self.parts.to_keeper.send(message).is_ok() {
                 self.with_keeper += 1;
             }
         }
         if failing {
-            self.outgoing.extend(self.order.take_unwritten().into_iter().map(FromWriter::Returned));
+            for unwritten in self.order.take_unwritten() {
+                match unwritten {
+                    Ok(sealed) => self.outgoing.push_back(FromWriter::Returned(sealed)),
+                    Err(meta) => self.push_lost(meta, false),
+                }
+            }
         }
         if failing && self.current.is_none() && self.finishing.is_empty() && self.with_keeper == 0 {
             self.write_off();
         }
     }
 
-    /// The volume failed and everything that could be saved is: what is left is lost, what comes goes back.
+    /// The volume failed and everything that could be saved is: what is left is not durable here.
     fn write_off(&mut self) {
-        let Some((why, cause)) = self.failure.clone() else { return };
         while let Some(meta) = self.order.next_durable() {
             self.push_durable(&meta);
         }
         for meta in self.order.take_undurable() {
-            self.outgoing.push_back(FromWriter::Lost {
-                slot: meta.slot,
-                first_sequence: meta.header.first_sequence,
-                events: u64::from(meta.header.event_count),
-                cause,
-            });
+            self.push_lost(meta, true);
         }
-        if !std::mem::replace(&mut self.failed_for_good, true) {
-            self.outgoing.push_back(FromWriter::Failed { why, cause });
-        }
-        self.give_back_queue();
     }
 
-    fn push_durable(&mut self, meta: &crate::link::SealedMeta) {
+    fn push_lost(&mut self, meta: SealedMeta, was_written: bool) {
+        let cause = self.failure.as_ref().map_or(LossCause::VolumeFailed, |(_, cause)| *cause);
+        self.outgoing.push_back(FromWriter::Lost { meta, was_written, cause });
+    }
+
+    fn push_durable(&mut self, meta: &SealedMeta) {
         let (header, accounts_for) = (&meta.header, meta.accounts_for);
         add(&self.counters().durable_events, accounts_for.events);
         add(&self.counters().durable_payload_bytes, accounts_for.bytes);
@@ -513,7 +553,12 @@ impl Writer {
         }
     }
 
+    /// Takes no more blocks, says so at once, and gives back those that are not under way.
     fn fail(&mut self, why: String, cause: LossCause) {
-        self.failure.get_or_insert((why, cause));
+        if self.failure.is_none() {
+            self.failure = Some((why.clone(), cause));
+            self.outgoing.push_back(FromWriter::Failed { why, cause });
+            self.give_back_queue();
+        }
     }
 }

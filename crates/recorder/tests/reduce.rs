@@ -229,7 +229,7 @@ fn what_cannot_be_reduced_is_refused_and_nothing_else_suffers() {
     assert_eq!(answer(&mut long).0, Kind::Welcome);
     long.write_all(&[event(14, 0, &[1; 16]), event(14, 1, &[1; 18])].concat()).unwrap();
     let (kind, told) = answer(&mut long);
-    let why = "event 1 of stream 14 has 18 bytes, its shape says 16, and the stream is reduced";
+    let why = "event 1 of stream 14: it has 18 bytes, its shape says 16";
     assert!(kind == Kind::Error && told.contains(why), "{told}");
     good.write_all(&[event(10, 0, &[2; 16]), event(20, 0, &[3; 5])].concat()).unwrap();
     let end = EndStream { events: 1, lost_events: 0, lost_bytes: 0, next_sequence: 1, id: 10, bytes: 16 };

@@ -96,12 +96,14 @@ pub enum Sent {
 }
 
 /// How far the recorder is with one stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Acked {
     /// First sequence number that is not yet durable.
     pub durable_next: u64,
     /// Sequence number that the recorder expects to receive next.
     pub received_next: u64,
+    /// Events below `durable_next` that reached the recorder and are not stored, over all connections.
+    pub lost_events: u64,
 }
 
 /// One connection to a recorder, after hello and welcome.
@@ -112,6 +114,8 @@ pub struct Client {
     inbox: Inbox,
     index: StreamIndex,
     acks: Vec<Acked>,
+    /// What the welcome said was lost on each stream before this connection.
+    lost_before: Vec<u64>,
     welcome: Option<Welcome>,
     bye: Option<Bye>,
     blocked_ns: u64,
@@ -145,7 +149,8 @@ impl Client {
             addr,
             inbox: Inbox::default(),
             index: StreamIndex::new(&hello.streams),
-            acks: vec![Acked { durable_next: 0, received_next: 0 }; hello.streams.len()],
+            acks: vec![Acked::default(); hello.streams.len()],
+            lost_before: vec![0; hello.streams.len()],
             welcome: None,
             bye: None,
             blocked_ns: 0,
@@ -198,6 +203,12 @@ impl Client {
     /// How far the recorder is, by the stream's position in hello; begins with what welcome said.
     pub fn acks(&self) -> &[Acked] {
         &self.acks
+    }
+
+    /// Events that the recorder acknowledged as lost since this connection began, by the stream's position in
+    /// hello.
+    pub fn lost_events(&self) -> impl Iterator<Item = u64> + '_ {
+        self.acks.iter().zip(&self.lost_before).map(|(ack, before)| ack.lost_events.saturating_sub(*before))
     }
 
     /// Reads what the recorder has sent so far, without waiting.
@@ -316,6 +327,7 @@ impl Client {
                 let acked = &mut self.acks[at];
                 acked.durable_next = acked.durable_next.max(ack.durable_next);
                 acked.received_next = acked.received_next.max(ack.received_next);
+                acked.lost_events = acked.lost_events.max(ack.lost_events);
             }
             Frame::Welcome(welcome) => self.welcome = Some(welcome),
             Frame::Bye(bye) => self.bye = Some(bye),
@@ -336,8 +348,12 @@ impl Client {
         }
         for stream in &welcome.streams {
             if let Some(at) = self.index.get(stream.id) {
-                let next = stream.next_sequence;
-                self.acks[at] = Acked { durable_next: next, received_next: next };
+                self.acks[at] = Acked {
+                    durable_next: stream.durable_next,
+                    received_next: stream.next_sequence,
+                    lost_events: stream.lost_events,
+                };
+                self.lost_before[at] = stream.lost_events;
             }
         }
         Ok(())

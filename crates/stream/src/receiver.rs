@@ -128,8 +128,13 @@ fn converse_to_end(socket: &mut TcpStream, behaviour: &Behaviour, talk: &mut Con
                 events += 1;
                 if events.is_multiple_of(100) {
                     let next = head.sequence + 1;
-                    let ack =
-                        Ack { stream: head.stream, durable_next: next, received_next: next, credit_bytes: 0 };
+                    let ack = Ack {
+                        stream: head.stream,
+                        durable_next: next,
+                        received_next: next,
+                        credit_bytes: 0,
+                        lost_events: 0,
+                    };
                     socket.write_all(&ack.to_header().encode())?;
                 }
                 if behaviour.die_after_events.is_some_and(|limit| events >= limit) {
@@ -154,7 +159,11 @@ fn greet(socket: &mut TcpStream, behaviour: &Behaviour, hello: &Hello) -> io::Re
     let next_sequence = behaviour.next_sequence;
     let welcome = Welcome {
         recording: "test".to_owned(),
-        streams: hello.streams.iter().map(|s| WelcomeStream { id: s.id, next_sequence }).collect(),
+        streams: hello
+            .streams
+            .iter()
+            .map(|s| WelcomeStream { id: s.id, next_sequence, ..WelcomeStream::default() })
+            .collect(),
         max_event_bytes: behaviour.max_event_bytes,
         credit_bytes: 0,
     };

@@ -23,6 +23,10 @@ pub const MAX_CONTROL_BYTES: u64 = 8 << 20;
 pub const MAX_STREAMS: usize = 65_535;
 /// One more than the largest stream id: ids become 16-bit channel ids in the recording.
 pub const STREAM_ID_END: u32 = 65_536;
+/// One more than the largest sequence number: the sum of a sequence number and a count never overflows.
+pub const SEQUENCE_END: u64 = 1 << 63;
+/// One more than the largest count in an end message.
+pub const COUNT_END: u64 = 1 << 63;
 
 /// Why bytes from a peer, or a message that was to be sent, were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +66,29 @@ pub enum WireError {
         value: u64,
         /// What would be accepted.
         allowed: &'static str,
+    },
+    /// The sequence number of an event is too large.
+    #[error("reading an event of stream {stream}: sequence {sequence} is not below 2^63")]
+    Sequence {
+        /// Stream id.
+        stream: u32,
+        /// Sequence number in the header.
+        sequence: u64,
+    },
+    /// An event does not have the length that its stream's shape says.
+    #[error(
+        "reading event {sequence} of stream {stream}: it has {bytes} bytes, its shape says {expected}\n\
+         hint: declare the shape that events have, or an empty shape for events of different sizes"
+    )]
+    Shape {
+        /// Stream id.
+        stream: u32,
+        /// Sequence number in the header.
+        sequence: u64,
+        /// Payload length in the header, bytes.
+        bytes: u64,
+        /// Bytes of an event of that shape.
+        expected: u64,
     },
     /// A frame came at a time when the protocol does not allow it.
     #[error("reading a {kind} frame: {why}")]

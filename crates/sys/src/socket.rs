@@ -9,6 +9,15 @@ pub fn set_receive_low_water(socket: BorrowedFd<'_>, bytes: usize) {
     drop(set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, value));
 }
 
+/// Bytes that were handed to the kernel and that the peer has not acknowledged; 0 where the kernel does not
+/// know.
+pub fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one `int`, which lives until the call returns.
+    let failed = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if failed != 0 { 0 } else { usize::try_from(bytes).unwrap_or(0) }
+}
+
 /// What the kernel knows of a TCP connection (`struct tcp_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {

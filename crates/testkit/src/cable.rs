@@ -67,6 +67,14 @@ impl Cable {
         self.inside(0, "ip", &["link", "set", "cable", "down"])
     }
 
+    /// Connects the ends again.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn mend(&self) -> Result<(), String> {
+        self.inside(0, "ip", &["link", "set", "cable", "up"])
+    }
+
     fn inside(&self, end: usize, program: &str, arguments: &[&str]) -> Result<(), String> {
         let mut all = self.at(end)[1..].to_vec();
         all.push(program);

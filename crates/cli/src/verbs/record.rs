@@ -65,9 +65,13 @@ pub(crate) struct Args {
     /// Connections served at a time
     #[arg(long, value_name = "N")]
     max_connections: Option<usize>,
-    /// Leave a volume alone that has not answered for so long while another does
+    /// Take a volume out of rotation when it has not completed a write for this long while others have
     #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
     slow_after: Duration,
+    /// Close the connection of a peer that answers nothing for this long; one that sends nothing for this long
+    /// may be replaced by a new connection for the same streams
+    #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
+    peer_timeout: Duration,
     /// Keep only so much, as in "2 TB" or "3 h": the oldest segments go when they are drained
     #[arg(long, value_parser = keep, value_name = "SIZE|TIME", conflicts_with = "to_null")]
     keep: Option<KeepLimit>,
@@ -110,6 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     config.connections_max = args.max_connections.unwrap_or(config.connections_max);
     config.keep = args.keep.map(|limit| Keep { limit, disposable: args.disposable });
     config.slow_after = args.slow_after;
+    config.peer_timeout = args.peer_timeout;
     config.stay = args.stay;
     let volumes = match &config.target {
         Target::Volumes(volumes) => volumes.as_slice(),

@@ -1,14 +1,25 @@
-//! Connections come and go: accepting, refusing, time limits, and what is entered when one is lost.
+//! Connections come and go: accepting, refusing, replacing, time limits, and what is entered when one is lost.
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use keepup_stream::ledger::LossCause;
-use keepup_stream::wire::{ControlMessage, ErrorReply, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session};
+use keepup_stream::wire::{
+    ControlMessage, ErrorReply, Hello, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session,
+};
 use rustix::event::epoll;
-use rustix::net::{SocketAddrAny, SocketFlags};
+use rustix::net::{SocketAddrAny, SocketFlags, sockopt};
 
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, Expect, Phase};
 use super::{Intake, LISTENER};
+
+/// A frame that stopped arriving is given up after so many times the peer timeout.
+const STALLED_TIMEOUTS: u64 = 6;
+/// Time that a client has to close after its last frame, in nanoseconds.
+const LAST_FRAME_NS: u64 = 1_000_000_000;
+/// Reads from a closing client in one turn.
+const DISCARDED_READS: usize = 64;
 
 impl Intake {
     /// Hears of those at the door from now on, first of all of those that have waited there.
@@ -25,9 +36,19 @@ impl Intake {
             match rustix::net::acceptfrom_with(&self.listener, flags) {
                 Ok((socket, address)) => self.admit(socket, address, now_ns),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
-                // Nobody else, or no descriptor is left: those who wait stay at the door.
-                Err(_) => return,
+                Err(rustix::io::Errno::AGAIN) => return,
+                Err(e) => return self.pause_accepting(e),
             }
+        }
+    }
+
+    /// No descriptor or no memory is left. The listener stays readable, so it is left out until the next tick.
+    fn pause_accepting(&mut self, error: rustix::io::Errno) {
+        let _ = epoll::delete(&self.epoll, &self.listener);
+        self.is_open = false;
+        if !std::mem::replace(&mut self.is_short_of_descriptors, true) {
+            let error = std::io::Error::from(error);
+            self.store.incidents.push(format!("cannot accept connections for the time being: {error}"));
         }
     }
 
@@ -46,8 +67,11 @@ impl Intake {
             self.store.incidents.push(format!("{peer}: refused, too many connections"));
             return;
         }
-        // Without it acknowledgements would wait for each other; failing is no reason to refuse.
+        // Without these acknowledgements would wait for each other, and a peer without power would be noticed
+        // late; failing is no reason to refuse.
         let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+        let _ = self.watch_peer(&socket);
+        self.is_short_of_descriptors = false;
         let limits = Limits {
             max_event_bytes: self.config.event_bytes_max(),
             max_control_bytes: MAX_CONTROL_BYTES,
@@ -64,6 +88,17 @@ impl Intake {
             self.connected += 1;
             self.counters.intake.connections.store(self.connected as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Has the kernel find out within the time limit that the peer is gone.
+    fn watch_peer(&self, socket: &OwnedFd) -> rustix::io::Result<()> {
+        let timeout = self.config.peer_timeout;
+        let second = Duration::from_secs(1);
+        sockopt::set_socket_keepalive(socket, true)?;
+        sockopt::set_tcp_keepidle(socket, Duration::from_secs(timeout.as_secs() / 2).max(second))?;
+        sockopt::set_tcp_keepintvl(socket, Duration::from_secs(timeout.as_secs() / 6).max(second))?;
+        sockopt::set_tcp_keepcnt(socket, 3)?;
+        sockopt::set_tcp_user_timeout(socket, timeout.as_millis() as u32)
     }
 
     /// Tells the kernel what this connection waits for now.
@@ -91,7 +126,7 @@ impl Intake {
     pub(super) fn flush(&mut self, index: usize) {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
         if connection.flush().is_err() {
-            return self.closed(connection);
+            return self.closed(index, connection);
         }
         if connection.wants_write == connection.is_flushed() {
             self.watch(index, &mut connection);
@@ -99,40 +134,103 @@ impl Intake {
         self.connections[index] = Some(connection);
     }
 
-    /// Closes what has not said hello in time.
+    /// Closes what has not said hello in time, what stopped in the middle of a frame, and what had its last
+    /// frame.
     pub(super) fn expire(&mut self, now_ns: u64) {
-        let limit_ns = self.config.hello_timeout.as_nanos() as u64;
+        let hello_ns = self.config.hello_timeout.as_nanos() as u64;
+        let stalled_ns = STALLED_TIMEOUTS * self.config.peer_timeout.as_nanos() as u64;
         for index in 0..self.connections.len() {
-            let late = |c: &mut Connection| {
-                c.session.expects_hello() && now_ns.saturating_sub(c.opened_ns) > limit_ns
+            let Some(Some(connection)) = self.connections.get(index) else { continue };
+            let why = match connection.phase {
+                Phase::Closing { until_ns } if now_ns >= until_ns => None,
+                Phase::Closing { .. } => continue,
+                _ if connection.session.expects_hello()
+                    && now_ns.saturating_sub(connection.opened_ns) > hello_ns =>
+                {
+                    Some("no hello within the time limit")
+                }
+                _ if connection.is_within_frame() && connection.is_silent(stalled_ns, now_ns) => {
+                    Some("nothing more came of a frame within the time limit")
+                }
+                _ => continue,
             };
-            if let Some(connection) = self.connections[index].take_if(late) {
-                self.refuse(connection, "no hello within the time limit");
+            let Some(connection) = self.connections[index].take() else { continue };
+            match why {
+                Some(why) => self.refuse(index, connection, why),
+                None => self.drop_connection(connection),
             }
+        }
+    }
+
+    /// The connections whose streams a client with this hello may take over: those with its resume identity,
+    /// and those that are silent.
+    pub(super) fn replaceable(&self, hello: &Hello, now_ns: u64) -> Vec<usize> {
+        let silent_ns = self.config.peer_timeout.as_nanos() as u64;
+        let may_replace = |owner: &usize| {
+            self.connections.get(*owner).and_then(Option::as_ref).is_some_and(|old| {
+                let is_same = hello.resume.is_some() && old.resume == hello.resume;
+                is_same || (old.phase == Phase::Open && old.is_silent(silent_ns, now_ns))
+            })
+        };
+        let owners: BTreeSet<usize> = self.store.owners(&hello.streams).map(|(_, owner)| owner).collect();
+        owners.into_iter().filter(may_replace).collect()
+    }
+
+    /// Closes a connection whose streams `peer` has taken over.
+    pub(super) fn replace(&mut self, index: usize, peer: &str) {
+        if let Some(connection) = self.connections.get_mut(index).and_then(Option::take) {
+            self.refuse(index, connection, &format!("replaced by the connection from {peer}"));
         }
     }
 
     /// The client broke the rules: tell it, enter it, close.
-    pub(super) fn refuse(&mut self, mut connection: Connection, why: &str) {
+    pub(super) fn refuse(&mut self, index: usize, mut connection: Connection, why: &str) {
         connection.push_message(&ErrorReply::from_text(why));
-        // The client may be gone already; then nobody misses the reply.
-        let _ = connection.flush();
-        let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Write);
         self.enter_loss(&connection, why);
-        self.release(connection);
+        self.start_closing(index, connection, Some(LossCause::ConnectionLost));
+    }
+
+    /// The last frame is in the outbox: lets go of the streams, and closes once the client has.
+    pub(super) fn start_closing(
+        &mut self,
+        index: usize,
+        mut connection: Connection,
+        cause: Option<LossCause>,
+    ) {
+        self.release_streams(index, &mut connection, cause);
+        let until_ns = self.clock.now_ns() + LAST_FRAME_NS;
+        (connection.phase, connection.waiting) = (Phase::Closing { until_ns }, false);
+        (connection.expect, connection.carry) = (Expect::Header, Vec::new());
+        if connection.flush().is_err() {
+            return self.drop_connection(connection);
+        }
+        self.watch(index, &mut connection);
+        self.connections[index] = Some(connection);
+    }
+
+    /// Drops what a closing client still sends.
+    pub(super) fn discard(&mut self, index: usize, connection: Connection) {
+        for _ in 0..DISCARDED_READS {
+            match rustix::io::read(&connection.socket, &mut self.staging) {
+                Ok(0) => return self.drop_connection(connection),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(_) => return self.drop_connection(connection),
+            }
+        }
+        self.connections[index] = Some(connection);
     }
 
     /// The client closed its end.
-    pub(super) fn closed(&mut self, connection: Connection) {
-        match connection.phase {
-            Phase::Closing => self.ended_any = true,
-            Phase::Open if connection.session.expects_hello() && connection.header_bytes == 0 => {}
-            Phase::Open | Phase::Ending => {
-                let first = connection.slots.first().map_or(0, |_| connection.slots.len());
-                self.enter_loss(&connection, &format!("connection with {first} streams lost"));
-            }
+    pub(super) fn closed(&mut self, index: usize, mut connection: Connection) {
+        let has_begun = !connection.session.expects_hello() || connection.header_bytes > 0;
+        if !connection.is_closing() && has_begun {
+            let streams = connection.slots.len();
+            self.enter_loss(&connection, &format!("connection with {streams} streams lost"));
         }
-        self.release(connection);
+        let cause = (connection.phase == Phase::Open).then_some(LossCause::ConnectionLost);
+        self.release_streams(index, &mut connection, cause);
+        self.drop_connection(connection);
     }
 
     fn enter_loss(&mut self, connection: &Connection, why: &str) {
@@ -147,11 +245,16 @@ impl Intake {
         self.store.incidents.push(format!("{}: {why}{place}", connection.peer));
     }
 
-    fn release(&mut self, connection: Connection) {
-        for &slot in &connection.slots {
-            let cause = (connection.phase == Phase::Open).then_some(LossCause::ConnectionLost);
-            self.store.release(slot, cause);
+    /// `cause` is why what does not come is missing, where the connection did not end in order.
+    fn release_streams(&mut self, index: usize, connection: &mut Connection, cause: Option<LossCause>) {
+        let is_unfinished = connection.phase == Phase::Open;
+        for slot in std::mem::take(&mut connection.slots) {
+            self.store.streams[slot].ledger.unfinished += u64::from(is_unfinished);
+            self.store.release(slot, index, cause);
         }
+    }
+
+    fn drop_connection(&mut self, connection: Connection) {
         self.connected -= 1;
         self.counters.intake.connections.store(self.connected as u64, Ordering::Relaxed);
         // Closing the socket takes it out of epoll.

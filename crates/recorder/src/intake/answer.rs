@@ -1,15 +1,22 @@
 //! What clients are told: welcome, acknowledgements up to durable, and the last word.
-use keepup_stream::ledger::Count;
-use keepup_stream::wire::{Ack, Bye, ByeStream, ErrorReply, Welcome, WelcomeStream};
+use keepup_stream::ledger::LossCause;
+use keepup_stream::wire::{Ack, Bye, ByeStream, EndStream, ErrorReply, Welcome, WelcomeStream};
 
 use super::Intake;
-use super::connection::{Connection, Phase};
+use super::connection::{Account, Connection, Phase};
 use super::stream::Stream;
 use crate::report::Ended;
 
-/// Received, durable and missing events of a stream so far.
-fn account(stream: &Stream) -> (Count, Count, u64) {
-    (stream.ledger.received, stream.ledger.durable, stream.ledger.gap_events.values().sum())
+/// What has become of a stream so far.
+fn account(stream: &Stream) -> Account {
+    let gaps = &stream.ledger.gap_events;
+    Account {
+        received: stream.ledger.received,
+        durable: stream.ledger.durable,
+        missing_events: gaps.values().sum(),
+        damaged_events: gaps.get(&LossCause::BadChecksum).copied().unwrap_or(0),
+        next_sequence: stream.next_sequence,
+    }
 }
 
 impl Intake {
@@ -17,13 +24,19 @@ impl Intake {
     pub(super) fn welcome(&mut self, connection: &mut Connection) {
         let slots = connection.slots.iter().map(|&slot| &self.store.streams[slot]);
         connection.before = slots.clone().map(account).collect();
-        let streams =
-            slots.map(|s| WelcomeStream { id: s.info.id, next_sequence: s.next_sequence }).collect();
+        let streams = slots
+            .map(|s| WelcomeStream {
+                id: s.info.id,
+                next_sequence: s.next_sequence,
+                durable_next: s.watermark.next,
+                lost_events: s.watermark.lost_events,
+            })
+            .collect();
         connection.push_message(&Welcome {
             recording: self.recording.clone(),
             streams,
             max_event_bytes: self.config.event_bytes_max(),
-            credit_bytes: self.store.pool.bytes_free() as u64,
+            credit_bytes: self.store.bytes_available(),
         });
         // A client that cannot be written to shows when it is read from.
         let _ = connection.flush();
@@ -32,17 +45,21 @@ impl Intake {
     /// Acknowledges what became durable and says the last word to those that wait for nothing else.
     pub(super) fn answer(&mut self) {
         for index in 0..self.connections.len() {
-            let Some(mut connection) = self.connections[index].take_if(|c| !c.slots.is_empty()) else {
+            let answered = |c: &mut Connection| !c.slots.is_empty() && !c.is_closing();
+            let Some(mut connection) = self.connections[index].take_if(answered) else {
                 continue;
             };
             self.acknowledge(&mut connection);
             let settled = connection.slots.iter().all(|&slot| self.store.is_slot_settled(slot));
             if connection.phase == Phase::Ending && settled {
-                connection.phase = Phase::Closing;
-                connection.push_message(&self.bye(&connection));
+                let bye = self.bye(&connection);
+                connection.push_message(&bye);
+                self.ended_any = true;
+                self.start_closing(index, connection, None);
+                continue;
             }
             if connection.flush().is_err() {
-                self.closed(connection);
+                self.closed(index, connection);
                 continue;
             }
             if connection.wants_write == connection.is_flushed() {
@@ -53,22 +70,26 @@ impl Intake {
     }
 
     fn acknowledge(&mut self, connection: &mut Connection) {
-        let credit_bytes = self.store.pool.bytes_free() as u64;
+        let credit_bytes = self.store.bytes_available();
+        let mut takes_acks = None;
         for at in 0..connection.slots.len() {
-            let stream = &mut self.store.streams[connection.slots[at]];
+            let slot = connection.slots[at];
+            self.store.advance(slot);
+            let stream = &mut self.store.streams[slot];
             if !stream.dirty {
                 continue;
             }
-            if !connection.has_room() {
-                // The client does not read; the next acknowledgement that fits says it all.
-                return;
+            if !*takes_acks.get_or_insert_with(|| connection.takes_acks()) {
+                // The next acknowledgement that the client takes says it all.
+                continue;
             }
             stream.dirty = false;
             let ack = Ack {
                 stream: stream.info.id,
-                durable_next: stream.durable_sequence,
+                durable_next: stream.watermark.next,
                 received_next: stream.next_sequence,
                 credit_bytes,
+                lost_events: stream.watermark.lost_events,
             };
             connection.push(&ack.to_header().encode());
         }
@@ -77,23 +98,52 @@ impl Intake {
     fn bye(&self, connection: &Connection) -> Bye {
         let accounts = connection.slots.iter().zip(&connection.before).map(|(&slot, before)| {
             let stream = &self.store.streams[slot];
-            let (received, durable, lost_events) = account(stream);
-            let (received, durable) = (received - before.0, durable - before.1);
+            let now = account(stream);
+            let (received, durable) = (now.received - before.received, now.durable - before.durable);
             ByeStream {
                 id: stream.info.id,
                 received_events: received.events,
                 received_bytes: received.bytes,
                 durable_events: durable.events,
                 durable_bytes: durable.bytes,
-                lost_events: lost_events.saturating_sub(before.2),
+                lost_events: now.missing_events.saturating_sub(before.missing_events),
             }
         });
         Bye { streams: accounts.collect() }
     }
 
+    /// Whether the final counts of a client are those of what arrived on its connection.
+    ///
+    /// # Errors
+    /// The first count that cannot be.
+    pub(super) fn check_counts(&self, slot: usize, before: &Account, last: &EndStream) -> Result<(), String> {
+        let now = account(&self.store.streams[slot]);
+        let received = now.received - before.received;
+        let damaged = now.damaged_events - before.damaged_events;
+        let wrong = |what: String| Err(format!("the end message of stream {} is wrong: {what}", last.id));
+        if last.next_sequence < now.next_sequence {
+            let (stated, expected) = (last.next_sequence, now.next_sequence);
+            return wrong(format!("next_sequence is {stated}, and event {} has arrived", expected - 1));
+        }
+        if last.events != received.events + damaged {
+            return wrong(format!("events is {}, and {} arrived", last.events, received.events + damaged));
+        }
+        if damaged == 0 && last.bytes != received.bytes {
+            return wrong(format!("bytes is {}, and {} arrived", last.bytes, received.bytes));
+        }
+        let numbers = last.next_sequence - before.next_sequence;
+        if last.events + last.lost_events > numbers {
+            return wrong(format!(
+                "events and lost_events are {}, and this connection had {numbers} sequence numbers",
+                last.events + last.lost_events
+            ));
+        }
+        Ok(())
+    }
+
     /// What a client is told when the recorder ends before it did.
     pub(super) fn last_word(&mut self, connection: &mut Connection, ended: &Ended) {
-        if connection.slots.is_empty() || connection.phase == Phase::Closing {
+        if connection.slots.is_empty() || connection.is_closing() {
             return;
         }
         self.acknowledge(connection);

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use keepup_recording::crc::Crc32;
 use keepup_stream::ledger::Count;
 use keepup_stream::wire::{ControlMessage, EventHead, HEADER_BYTES, Session};
-use keepup_sys::socket::set_receive_low_water;
+use keepup_sys::socket::{set_receive_low_water, unsent_bytes};
 
 /// Bytes that may wait for a client that does not read; acknowledgements beyond that are merged.
 const OUTBOX_BYTES: usize = 64 << 10;
@@ -47,8 +47,19 @@ pub(super) enum Phase {
     Open,
     /// The client said end: waiting until all of it is durable.
     Ending,
-    /// The last word is in the outbox.
-    Closing,
+    /// The last frame is in the outbox or sent: until the client closes, or this time, what it sends is
+    /// dropped. Closing at once could destroy the last frame on its way.
+    Closing { until_ns: u64 },
+}
+
+/// What has become of a stream at one time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Account {
+    pub(super) received: Count,
+    pub(super) durable: Count,
+    pub(super) missing_events: u64,
+    pub(super) damaged_events: u64,
+    pub(super) next_sequence: u64,
 }
 
 /// A client.
@@ -63,8 +74,12 @@ pub(super) struct Connection {
     pub(super) carry: Vec<u8>,
     /// Session index to slot in the store.
     pub(super) slots: Vec<usize>,
-    /// Account of each stream when this connection took it over: received, durable, missing events.
-    pub(super) before: Vec<(Count, Count, u64)>,
+    /// Account of each stream when this connection took it over.
+    pub(super) before: Vec<Account>,
+    /// Identity of a client that can send again what is not acknowledged.
+    pub(super) resume: Option<String>,
+    /// When anything was received last.
+    pub(super) heard_ns: u64,
     pub(super) last_event_bytes: u64,
     /// Whether anything was received since the last tick.
     pub(super) busy: bool,
@@ -95,6 +110,8 @@ impl Connection {
             carry: Vec::new(),
             slots: Vec::new(),
             before: Vec::new(),
+            resume: None,
+            heard_ns: opened_ns,
             last_event_bytes: 0,
             busy: false,
             quiet: true,
@@ -133,9 +150,27 @@ impl Connection {
         }
     }
 
-    /// Whether another frame may be put into the outbox; if not, the client does not read.
-    pub(super) fn has_room(&self) -> bool {
-        self.outbox.len() - self.sent < OUTBOX_BYTES
+    /// Whether acknowledgements may be sent. A client that does not read gets no more of them: once its
+    /// side is full the kernel would take it for dead.
+    pub(super) fn takes_acks(&self) -> bool {
+        let waiting = self.outbox.len() - self.sent + unsent_bytes(self.socket.as_fd());
+        waiting < OUTBOX_BYTES
+    }
+
+    /// Whether it is closing.
+    pub(super) fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Closing { .. })
+    }
+
+    /// Whether nothing has arrived for `limit_ns`, though the recorder was ready to read it.
+    pub(super) fn is_silent(&self, limit_ns: u64, now_ns: u64) -> bool {
+        let nothing_waits = || rustix::io::ioctl_fionread(&self.socket).unwrap_or(0) == 0;
+        !self.waiting && now_ns.saturating_sub(self.heard_ns) > limit_ns && nothing_waits()
+    }
+
+    /// Whether a frame has begun and not ended.
+    pub(super) fn is_within_frame(&self) -> bool {
+        self.header_bytes > 0 || !matches!(self.expect, Expect::Header)
     }
 
     /// Whether everything was handed to the kernel.
@@ -167,6 +202,9 @@ impl Connection {
         }
         self.outbox.clear();
         self.sent = 0;
+        if self.is_closing() {
+            rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write)?;
+        }
         Ok(())
     }
 

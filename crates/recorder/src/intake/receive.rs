@@ -55,8 +55,8 @@ pub(super) fn receive(
             return (total, Pause::Closed);
         }
         total += read.in_place + read.staged;
-        finish_in_place(connection, store, read.in_place, now_ns);
-        let outcome = feed(connection, store, &staging[..read.staged], now_ns);
+        let outcome = finish_in_place(connection, store, read.in_place, now_ns)
+            .and_then(|()| feed(connection, store, &staging[..read.staged], now_ns));
         if let Err(pause) = outcome {
             return (total, pause);
         }
@@ -100,15 +100,21 @@ fn read_some(
     Ok(Read { in_place: 0, staged, short: staged < staged_max })
 }
 
-fn finish_in_place(connection: &mut Connection, store: &mut Store, bytes: usize, now_ns: u64) {
+fn finish_in_place(
+    connection: &mut Connection,
+    store: &mut Store,
+    bytes: usize,
+    now_ns: u64,
+) -> Result<(), Pause> {
     if let (Expect::Event(partial), true) = (&mut connection.expect, bytes > 0) {
         let payload = store.payload(partial.slot, partial.head.length);
         partial.crc.update(&payload[partial.received..partial.received + bytes]);
         partial.received += bytes;
         if partial.received as u64 == partial.head.length {
-            complete(connection, store, now_ns);
+            return complete(connection, store, now_ns);
         }
     }
+    Ok(())
 }
 
 /// Takes `bytes` apart; what cannot be placed is carried over.
@@ -119,7 +125,10 @@ fn feed(connection: &mut Connection, store: &mut Store, mut bytes: &[u8], now_ns
                 connection.carry.extend_from_slice(bytes);
                 return Err(Pause::NoRoom);
             }
-            begin(connection, store, slot, head, now_ns);
+            if let Err(pause) = begin(connection, store, slot, head, now_ns) {
+                connection.carry.extend_from_slice(bytes);
+                return Err(pause);
+            }
             continue;
         }
         if bytes.is_empty() {
@@ -128,10 +137,7 @@ fn feed(connection: &mut Connection, store: &mut Store, mut bytes: &[u8], now_ns
         let outcome = match &mut connection.expect {
             Expect::Header => feed_header(connection, store, &mut bytes),
             Expect::Control { .. } => feed_control(connection, &mut bytes),
-            Expect::Event(_) => {
-                feed_event(connection, store, &mut bytes, now_ns);
-                Ok(())
-            }
+            Expect::Event(_) => feed_event(connection, store, &mut bytes, now_ns),
             Expect::Blocked { .. } => Ok(()),
         };
         if let Err(pause) = outcome {
@@ -173,7 +179,6 @@ fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) ->
                      hint: after a reconnection go on from the next_sequence of the welcome message"
                 )));
             }
-            store.check_length(slot, &head).map_err(Pause::Broken)?;
             connection.expect = Expect::Blocked { slot, head };
             Ok(())
         }
@@ -198,28 +203,44 @@ fn finish_control(connection: &mut Connection) -> Result<(), Pause> {
 }
 
 /// The event's place is there: receive its payload.
-fn begin(connection: &mut Connection, store: &mut Store, slot: usize, head: EventHead, now_ns: u64) {
+fn begin(
+    connection: &mut Connection,
+    store: &mut Store,
+    slot: usize,
+    head: EventHead,
+    now_ns: u64,
+) -> Result<(), Pause> {
     connection.expect = Expect::Event(Partial { slot, head, received: 0, crc: Crc32::new() });
-    if head.length == 0 {
-        complete(connection, store, now_ns);
-    }
+    if head.length == 0 { complete(connection, store, now_ns) } else { Ok(()) }
 }
 
-fn feed_event(connection: &mut Connection, store: &mut Store, bytes: &mut &[u8], now_ns: u64) {
-    let Expect::Event(partial) = &mut connection.expect else { return };
+fn feed_event(
+    connection: &mut Connection,
+    store: &mut Store,
+    bytes: &mut &[u8],
+    now_ns: u64,
+) -> Result<(), Pause> {
+    let Expect::Event(partial) = &mut connection.expect else { return Ok(()) };
     let missing = partial.head.length as usize - partial.received;
     let part = take(bytes, missing);
     let payload = store.payload(partial.slot, partial.head.length);
     payload[partial.received..partial.received + part.len()].copy_from_slice(part);
     partial.crc.update(part);
     partial.received += part.len();
-    if part.len() == missing {
-        complete(connection, store, now_ns);
-    }
+    if part.len() == missing { complete(connection, store, now_ns) } else { Ok(()) }
 }
 
-fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) {
-    let Expect::Event(partial) = std::mem::replace(&mut connection.expect, Expect::Header) else { return };
+fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
+    let Expect::Event(partial) = std::mem::replace(&mut connection.expect, Expect::Header) else {
+        return Ok(());
+    };
+    if partial.crc.value() != partial.head.crc && connection.resume.is_some() {
+        let (stream, sequence) = (partial.head.stream, partial.head.sequence);
+        return Err(Pause::Broken(format!(
+            "event {sequence} of stream {stream} arrived with a wrong checksum\n\
+             hint: connect again with the same resume identity and go on from next_sequence"
+        )));
+    }
     if let Err(gap) = store.complete(partial.slot, &partial.head, partial.crc.value(), now_ns) {
         let (stream, sequence) = (gap.stream, gap.first_sequence);
         store.incidents.push(format!(
@@ -227,4 +248,5 @@ fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) {
             connection.peer
         ));
     }
+    Ok(())
 }

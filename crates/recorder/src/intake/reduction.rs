@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use keepup_plan::reduction::{Keep, Reduction, Samples, Step, reduction_of};
 use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
 use keepup_stream::ledger::{Count, Gap, Ledger, LossCause, Reduced, StreamLedger};
-use keepup_stream::wire::{Compression, EventHead, StreamInfo};
+use keepup_stream::wire::{Compression, StreamInfo};
 use keepup_sys::pool::Block;
 
 use super::store::Store;
@@ -20,6 +20,9 @@ use crate::counters::{Counters, add};
 use crate::link::Sealed;
 use crate::reduce::worker::{Destination, Done, Job, Recipe, ReducerLink};
 use crate::reduce::{bytes_max, element_type, samples};
+
+/// A block, and for a stream that is reduced the memory for what its events become.
+pub(super) type Lent = (Block, Option<Block>);
 
 /// Ids of streams that are made beside others begin here.
 const DERIVED_ID_MIN: u32 = 32_768;
@@ -180,11 +183,6 @@ impl Reductions {
 }
 
 impl Stream {
-    /// Bytes that every event must have, where that is fixed.
-    pub(super) fn event_bytes_fixed(&self) -> Option<u64> {
-        self.reducing.as_ref().map(|reducing| reducing.event_bytes)
-    }
-
     /// Keeps the memory for what the events of its open block become.
     pub(super) fn keep_target(&mut self, target: Option<Block>) {
         if let Some(reducing) = &mut self.reducing {
@@ -296,7 +294,7 @@ impl Store {
 
     /// Lends a block for an event of `length` bytes and those that follow, and for a stream that is reduced
     /// the memory for what they become.
-    pub(super) fn lend(&mut self, slot: usize, length: u64) -> Option<(Block, Option<Block>)> {
+    pub(super) fn lend(&mut self, slot: usize, length: u64) -> Option<Lent> {
         let block = self.pool.take(block_room(self.block_bytes.max(length as usize)))?;
         let Some(reducing) = &self.streams[slot].reducing else { return Some((block, None)) };
         let events = (block.len() / (reducing.event_bytes as usize + MESSAGE_HEADER)).max(1);
@@ -311,7 +309,7 @@ impl Store {
     }
 
     /// Puts a lent block in the place of the stream's open one.
-    pub(super) fn open(&mut self, slot: usize, (block, target): (Block, Option<Block>)) {
+    pub(super) fn open(&mut self, slot: usize, (block, target): Lent) {
         let stream = &mut self.streams[slot];
         stream.open = Some(OpenBlock::new(block));
         stream.keep_target(target);
@@ -402,18 +400,6 @@ impl Store {
         let stream = &self.streams[slot];
         let derived = stream.reducing.as_ref().is_none_or(|r| self.streams[r.to.slot].is_settled());
         stream.is_settled() && derived
-    }
-
-    /// Refuses an event of another length than a stream that is reduced must have.
-    pub(super) fn check_length(&self, slot: usize, head: &EventHead) -> Result<(), String> {
-        match self.streams[slot].event_bytes_fixed() {
-            Some(bytes) if bytes != head.length => Err(format!(
-                "event {} of stream {} has {} bytes, its shape says {bytes}, and the stream is reduced\n\
-                 hint: declare the shape that events have, or record without --reduce",
-                head.sequence, head.stream, head.length
-            )),
-            _ => Ok(()),
-        }
     }
 
     /// Stream id, received and durable counts of every stream that lies on the volumes.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::crc::crc32;
-use keepup_stream::wire::ElementType;
+use keepup_stream::wire::{ElementType, EventHead};
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
@@ -57,7 +57,7 @@ fn a_thread_that_ends_early_leaves_losses_with_their_cause() {
     for (reduction, raw_kept) in [("lz4", false), ("keep=both: lz4", true)] {
         let (mut store, thread) = store(reduction);
         let free = store.pool.bytes_free();
-        store.adopt(&[info()], 0).unwrap();
+        store.adopt(&[info()], 0, &[]).unwrap();
         receive(&mut store, 0);
         assert!(!store.reductions.is_idle() && !store.is_slot_settled(0));
         drop(thread);
@@ -82,7 +82,7 @@ fn a_thread_that_ends_early_leaves_losses_with_their_cause() {
 #[test]
 fn events_that_could_not_be_reduced_are_lost_in_that_form_only() {
     let (mut store, mut thread) = store("keep=both: lz4");
-    store.adopt(&[info()], 0).unwrap();
+    store.adopt(&[info()], 0, &[]).unwrap();
     receive(&mut store, 0);
     let Job { to, raw, target, .. } = thread.jobs.pop().unwrap();
     assert_eq!((to.stream, raw.meta.header.event_count), (DERIVED_ID_MIN, 1));
@@ -100,7 +100,7 @@ fn events_that_could_not_be_reduced_are_lost_in_that_form_only() {
 #[test]
 fn memory_for_both_forms_is_lent_together_or_not_at_all() {
     let (mut store, _thread) = store("spectrum");
-    store.adopt(&[info()], 0).unwrap();
+    store.adopt(&[info()], 0, &[]).unwrap();
     let (block, target) = store.lend(0, 16).unwrap();
     let events = block.len() / (16 + MESSAGE_HEADER);
     assert!(target.as_ref().unwrap().len() >= events * (20 + MESSAGE_HEADER), "5 bins for 8 samples");

@@ -11,12 +11,13 @@ use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
-use super::reduction::{Prepared, Reductions};
+use super::reduction::{Lent, Prepared, Reductions};
 use super::stream::{OpenBlock, Stream};
+use super::unflushed::Unflushed;
 use super::volumes::Volumes;
 use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_room};
 use crate::counters::{Counters, add, raise};
-use crate::link::{FromWriter, Sealed};
+use crate::link::{FromWriter, Sealed, SealedMeta};
 use crate::reduce::worker::ReducerLink;
 use crate::report::Incidents;
 use crate::tap::TapInlet;
@@ -51,8 +52,13 @@ pub(super) struct Store {
     pub(super) block_bytes: usize,
     block_bytes_wanted: usize,
     tap: Option<TapInlet>,
+    unflushed: Unflushed,
+    /// Stream of the event that has waited longest for memory: new blocks are lent for it alone.
+    pub(super) reserved_for: Option<usize>,
     /// Shares of the pool that all streams need.
     shares: usize,
+    /// Writers whose threads ended though nobody asked them to.
+    pub(super) dead_writers: usize,
     /// Set when no volume takes blocks any more.
     pub(super) failed: Option<String>,
     /// What went wrong on the way, for the report.
@@ -80,14 +86,34 @@ impl Store {
             block_bytes: config.block_bytes,
             block_bytes_wanted: config.block_bytes,
             tap: None,
+            unflushed: Unflushed::new(config.unflushed_bytes_max()),
+            reserved_for: None,
             shares: 0,
+            dead_writers: 0,
             failed: None,
             incidents: Incidents::default(),
         }
     }
 
-    /// Takes the streams of a new connection; all or none. Returns their slots in the order declared.
-    pub(super) fn adopt(&mut self, declared: &[StreamInfo], owner: usize) -> Result<Vec<usize>, String> {
+    /// The connections that feed streams with these ids.
+    pub(super) fn owners<'a>(
+        &'a self,
+        declared: &'a [StreamInfo],
+    ) -> impl Iterator<Item = (u32, usize)> + 'a {
+        declared.iter().filter_map(|info| {
+            let owner = self.by_id.get(&info.id).and_then(|&slot| self.streams[slot].owner);
+            Some((info.id, owner?))
+        })
+    }
+
+    /// Takes the streams of a new connection; all or none. Streams of the connections `replaced` are free.
+    /// Returns their slots in the order declared.
+    pub(super) fn adopt(
+        &mut self,
+        declared: &[StreamInfo],
+        owner: usize,
+        replaced: &[usize],
+    ) -> Result<Vec<usize>, String> {
         let known = |info: &StreamInfo| self.by_id.get(&info.id).map(|&slot| &self.streams[slot]);
         for info in declared {
             if let Some(stream) = known(info) {
@@ -98,8 +124,12 @@ impl Store {
                          hint: another stream id"
                     ));
                 }
-                if stream.owner.is_some() {
-                    return Err(format!("stream {} is fed by another connection", info.id));
+                if stream.owner.is_some_and(|owner| !replaced.contains(&owner)) {
+                    return Err(format!(
+                        "stream {} is fed by another connection\n\
+                         hint: end that client; one that is silent is replaced after --peer-timeout",
+                        info.id
+                    ));
                 }
                 if stream.info != *info {
                     let id = info.id;
@@ -119,7 +149,8 @@ impl Store {
             declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
         for &slot in &slots {
             self.streams[slot].owner = Some(owner);
-            self.streams[slot].dirty = false;
+            // What became durable while nobody was connected is acknowledged now.
+            self.streams[slot].dirty = true;
             self.streams[slot].publish();
         }
         Ok(slots)
@@ -162,17 +193,42 @@ impl Store {
         if !self.streams[slot].open_takes(head) {
             self.seal(slot);
             self.take_unused(slot);
-            let Some(lent) = self.lend(slot, head.length) else {
+            if self.reserved_for.is_some_and(|reserved| reserved != slot) {
+                return Room::Wait;
+            }
+            let Some(lent) = self.lend_at_any_cost(slot, head.length) else {
+                self.reserved_for = Some(slot);
                 self.relieve();
                 return Room::Wait;
             };
-            let used = (self.pool.bytes() - self.pool.bytes_free()) as u64;
-            self.counters.intake.pool_bytes_used.store(used, Relaxed);
-            raise(&self.counters.intake.pool_bytes_used_max, used);
+            self.reserved_for = None;
+            raise(&self.counters.intake.pool_bytes_used_max, self.publish_pool());
             self.open(slot, lent);
         }
         self.streams[slot].begin(head);
         Room::Ready
+    }
+
+    /// Memory that is free, or would be at once, in bytes.
+    pub(super) fn bytes_available(&self) -> u64 {
+        (self.pool.bytes_free() + self.unflushed.bytes()) as u64
+    }
+
+    /// Publishes how much of the pool is in use, and returns it. Memory that is given up when needed is free.
+    fn publish_pool(&self) -> u64 {
+        let used = (self.pool.bytes() as u64).saturating_sub(self.bytes_available());
+        self.counters.intake.pool_bytes_used.store(used, Relaxed);
+        used
+    }
+
+    /// Lends a block; gives up blocks that are only kept until they are flushed when it has to.
+    fn lend_at_any_cost(&mut self, slot: usize, length: u64) -> Option<Lent> {
+        loop {
+            let lent = self.lend(slot, length);
+            if lent.is_some() || !self.unflushed.give_up_oldest(&mut self.pool) {
+                return lent;
+            }
+        }
     }
 
     /// With nothing on its way to disk, only open blocks can hold the pool: send them.
@@ -181,6 +237,7 @@ impl Store {
             for slot in 0..self.streams.len() {
                 if self.streams[slot].under_way.is_none() {
                     self.seal(slot);
+                    self.take_unused(slot);
                 }
             }
         }
@@ -205,14 +262,16 @@ impl Store {
         let stream = &mut self.streams[slot];
         stream.under_way = None;
         if crc != head.crc {
-            let missing = stream.note_gap(head.sequence, LossCause::SequenceGap);
-            let damaged = stream.note_gap(head.sequence + 1, LossCause::BadChecksum);
+            // The gap belongs behind what arrived before it.
             self.seal(slot);
-            missing.into_iter().chain(damaged).for_each(|gap| self.note_gap(gap));
+            let stream = &mut self.streams[slot];
+            let missing = stream.note_gap(head.sequence, stream.gap_cause);
+            let damaged = stream.note_gap(head.sequence + 1, LossCause::BadChecksum);
+            missing.into_iter().chain(damaged).for_each(|gap| self.note_missing(slot, gap));
             return damaged.map_or(Ok(()), Err);
         }
         if let Some(gap) = stream.complete(head, &mut self.payloads, now_ns) {
-            self.note_gap(gap);
+            self.note_missing(slot, gap);
         }
         if let Some(tap) = self.tap.as_mut().filter(|tap| tap.wants(slot)) {
             let stream = &self.streams[slot];
@@ -231,7 +290,7 @@ impl Store {
     pub(super) fn conclude(&mut self, slot: usize, last: &EndStream) {
         let (tail, explained) = self.streams[slot].conclude(last);
         if let Some(gap) = tail {
-            self.note_gap(gap);
+            self.note_missing(slot, gap);
         }
         for gap in explained {
             self.counters.intake.explain_gap(gap.cause, gap.events);
@@ -240,27 +299,59 @@ impl Store {
         self.streams[slot].publish();
     }
 
-    fn note_gap(&self, gap: Gap) {
-        self.volumes.note_gap(gap);
+    /// Enters a gap into the journals; returns the number of that entry.
+    fn note_gap(&mut self, gap: Gap) -> u64 {
         self.counters.intake.add_gap(gap.cause, gap.events);
+        self.volumes.note_gap(gap)
+    }
+
+    /// Enters events that are missing in front of the stream's next block.
+    fn note_missing(&mut self, slot: usize, gap: Gap) {
+        let entry = self.note_gap(gap);
+        let damaged = if gap.cause == LossCause::BadChecksum { gap.events } else { 0 };
+        self.streams[slot].watermark.missing(damaged, entry);
     }
 
     /// Enters events that will never be durable, though they were received.
     pub(super) fn lose(&mut self, slot: usize, gap: Gap) {
-        self.streams[slot].block_lost(gap);
+        let entry = self.note_gap(gap);
+        self.streams[slot].block_lost(gap, entry);
         self.streams[slot].publish();
-        self.note_gap(gap);
+    }
+
+    /// Enters everything as lost whose fate is open. Only when no writer is left.
+    pub(super) fn lose_unsettled(&mut self) {
+        for slot in 0..self.streams.len() {
+            for open in self.streams[slot].watermark.take_unsettled() {
+                let (stream, cause) = (self.streams[slot].info.id, LossCause::VolumeFailed);
+                let (first_sequence, events) = (open.first_sequence, open.events);
+                self.lose(slot, Gap { stream, first_sequence, events, cause });
+            }
+        }
+    }
+
+    /// Moves the watermark of a stream as far as that is possible.
+    pub(super) fn advance(&mut self, slot: usize) {
+        let journalled = self.volumes.gaps_durable();
+        self.streams[slot].advance(journalled);
     }
 
     /// Lets go of a stream whose connection has ended; `cause` is why what does not come is missing, where
     /// the connection did not end in order.
-    pub(super) fn release(&mut self, slot: usize, cause: Option<LossCause>) {
+    pub(super) fn release(&mut self, slot: usize, owner: usize, cause: Option<LossCause>) {
         let stream = &mut self.streams[slot];
-        stream.owner = None;
+        // Another connection may have taken it over.
+        stream.owner = stream.owner.filter(|&current| current != owner);
         // What had arrived of an event is overwritten by the next one.
         stream.under_way = None;
         stream.gap_cause = cause.unwrap_or(stream.gap_cause);
         stream.publish();
+        if stream.open.as_ref().is_some_and(OpenBlock::is_empty) {
+            self.take_unused(slot);
+        }
+        if self.reserved_for == Some(slot) {
+            self.reserved_for = None;
+        }
     }
 
     /// Sends a stream's open block to a volume.
@@ -319,44 +410,68 @@ impl Store {
                 absorbed.freed |= self.absorb_one(volume, report);
             }
         }
+        while let Some(volume) = self.volumes.next_abandoned() {
+            self.dead_writers += 1;
+            self.volume_failed(volume, "its writer thread ended early".into(), LossCause::VolumeFailed);
+        }
         absorbed.freed |= self.absorb_reduced();
         if absorbed.freed {
-            let used = (self.pool.bytes() - self.pool.bytes_free()) as u64;
-            self.counters.intake.pool_bytes_used.store(used, Relaxed);
+            self.publish_pool();
         }
         absorbed
     }
 
     fn absorb_one(&mut self, volume: usize, report: FromWriter) -> bool {
         match report {
-            FromWriter::Written { block, slot, accounts_for, bytes } => {
-                self.pool.give_back(block);
+            FromWriter::Written { block, slot, stream_block, accounts_for, bytes } => {
+                self.unflushed.keep(slot, stream_block, block, &mut self.pool);
                 self.volumes.settle(volume, bytes as u64);
                 self.streams[slot].ledger.written += accounts_for;
                 return true;
             }
             FromWriter::Durable { slot, stream_block, accounts_for, stored } => {
                 self.streams[slot].block_durable(stream_block, accounts_for, stored);
+                self.advance(slot);
                 self.streams[slot].publish();
+                if let Some(block) = self.unflushed.take(slot, stream_block) {
+                    self.pool.give_back(block);
+                    return true;
+                }
             }
             FromWriter::Returned(sealed) => {
                 self.volumes.settle(volume, sealed.meta.bytes as u64);
                 self.place(sealed);
                 return true;
             }
-            FromWriter::Lost { slot, first_sequence, events, cause } => {
-                let gap = Gap { stream: self.streams[slot].info.id, first_sequence, events, cause };
-                self.lose(slot, gap);
-            }
-            FromWriter::Failed { why, cause } => {
-                self.incidents.push(format!("{}: {why}", self.volumes.label(volume)));
-                self.volumes.fail(volume, why, cause);
-                if self.volumes.all_failed() {
-                    self.failed.get_or_insert_with(|| self.volumes.failures());
-                }
-            }
+            FromWriter::Lost { meta, was_written, cause } => self.rewrite(meta, was_written, cause),
+            FromWriter::Failed { why, cause } => self.volume_failed(volume, why, cause),
         }
         false
+    }
+
+    fn volume_failed(&mut self, volume: usize, why: String, cause: LossCause) {
+        self.incidents.push(format!("{}: {why}", self.volumes.label(volume)));
+        self.volumes.fail(volume, why, cause);
+        if self.volumes.all_failed() {
+            self.failed.get_or_insert_with(|| self.volumes.failures());
+        }
+    }
+
+    /// A volume failed before a block was durable there: writes it to another one when it is still in memory.
+    fn rewrite(&mut self, meta: SealedMeta, was_written: bool, cause: LossCause) {
+        let slot = meta.slot;
+        if was_written {
+            let written = &mut self.streams[slot].ledger.written;
+            *written = *written - meta.accounts_for;
+        }
+        match self.unflushed.take(slot, meta.header.stream_block) {
+            Some(block) => self.place(Sealed { block, meta }),
+            None => {
+                let header = &meta.header;
+                let (stream, first_sequence) = (self.streams[slot].info.id, header.first_sequence);
+                self.lose(slot, Gap { stream, first_sequence, events: header.event_count.into(), cause });
+            }
+        }
     }
 
     /// Copies events from now on for those who ask for them.

@@ -3,7 +3,6 @@
 //! Invariants: the events of a block have consecutive sequence numbers; the durable watermark never passes
 //! an event that is not durable; an event counts as received only when it arrived whole with a correct
 //! checksum.
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,6 +17,7 @@ use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Block;
 
 use super::reduction::Reducing;
+use super::watermark::Watermark;
 use crate::counters::StreamCounters;
 use crate::link::{MESSAGES_START, Sealed, SealedMeta};
 
@@ -79,13 +79,6 @@ impl OpenBlock {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    stream_block: u64,
-    end_sequence: u64,
-    durable: bool,
-}
-
 /// A stream and its account.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -101,11 +94,10 @@ pub(super) struct Stream {
     /// Events of the last block, for as many of which room is made in the next.
     events_per_block: usize,
     next_block: u64,
-    pending: VecDeque<Pending>,
+    /// What may be acknowledged.
+    pub(super) watermark: Watermark,
     /// Blocks sealed and neither durable nor lost.
     pub(super) unsettled: u64,
-    frozen: bool,
-    pub(super) durable_sequence: u64,
     gap_before: bool,
     /// Why events that turn out to be missing next are missing.
     pub(super) gap_cause: LossCause,
@@ -133,10 +125,8 @@ impl Stream {
             event_bytes_min: u64::MAX,
             events_per_block: 0,
             next_block: 0,
-            pending: VecDeque::with_capacity(64),
+            watermark: Watermark::new(),
             unsettled: 0,
-            frozen: false,
-            durable_sequence: 0,
             gap_before: false,
             gap_cause: LossCause::SequenceGap,
             ledger: StreamLedger::default(),
@@ -288,14 +278,7 @@ impl Stream {
         };
         self.next_block += 1;
         self.unsettled += 1;
-        if !self.frozen {
-            let end_sequence = open.next_sequence();
-            self.pending.push_back(Pending {
-                stream_block: header.stream_block,
-                end_sequence,
-                durable: false,
-            });
-        }
+        self.watermark.sealed(header.stream_block, header.first_sequence, header.event_count.into());
         self.events_per_block = open.events.len();
         let (channel, events) = (Arc::clone(&self.channel), Arc::new(open.events));
         let accounts_for = Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
@@ -303,34 +286,30 @@ impl Stream {
         Some(Sealed { block: open.block, meta })
     }
 
-    /// Enters that a block is on stable storage and moves the watermark as far as that allows.
+    /// Enters that a block is on stable storage.
     pub(super) fn block_durable(&mut self, stream_block: u64, accounts_for: Count, stored: Count) {
         self.unsettled = self.unsettled.saturating_sub(1);
         self.ledger.durable += accounts_for;
         if let Some(reduced) = &mut self.ledger.reduced {
             reduced.durable += stored;
         }
-        let Some(first) = self.pending.front().map(|p| p.stream_block) else { return };
-        let position = stream_block.checked_sub(first).and_then(|n| usize::try_from(n).ok());
-        if let Some(pending) = position.and_then(|at| self.pending.get_mut(at)) {
-            pending.durable = true;
-        }
-        while let Some(pending) = self.pending.front().filter(|p| p.durable) {
-            self.durable_sequence = pending.end_sequence;
-            self.dirty = true;
-            self.pending.pop_front();
-        }
+        self.watermark.durable(stream_block);
     }
 
-    /// Enters that a block will never be durable: the watermark stays before it for good.
-    pub(super) fn block_lost(&mut self, gap: Gap) {
+    /// Enters that a block will never be durable; the journal entry of that has the number `entry`.
+    pub(super) fn block_lost(&mut self, gap: Gap, entry: u64) {
         self.unsettled = self.unsettled.saturating_sub(1);
         if let Some(reduced) = &mut self.ledger.reduced {
             reduced.lost_events += gap.events;
         }
         self.ledger.add_gap(gap);
-        self.frozen = true;
-        self.pending.clear();
+        self.watermark.lost(gap.first_sequence, entry);
+    }
+
+    /// Moves the watermark as far as that is possible; journal entries up to `journalled` are durable.
+    pub(super) fn advance(&mut self, journalled: u64) {
+        let idle = self.open.as_ref().is_none_or(OpenBlock::is_empty);
+        self.dirty |= self.watermark.advance(idle.then_some(self.next_sequence), journalled);
     }
 
     /// Whether nothing of it is on its way.

@@ -51,7 +51,8 @@ fn a_sealed_block_holds_its_events_and_their_checksum() {
     assert!(!stream.is_settled());
     let all = Count { events: 10, bytes: header.payload_bytes };
     stream.block_durable(0, all, all);
-    assert!(stream.is_settled() && stream.durable_sequence == 10 && stream.dirty);
+    stream.advance(0);
+    assert!(stream.is_settled() && stream.watermark.next == 10 && stream.dirty);
 }
 
 #[test]
@@ -82,19 +83,21 @@ fn what_the_source_declares_lost_is_its_loss() {
 }
 
 #[test]
-fn the_watermark_waits_for_blocks_in_order_and_stops_at_a_loss() {
+fn the_watermark_passes_a_loss_and_says_so() {
     let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
     for sequence in 0..4 {
         put(&mut stream, &mut pool, sequence, b"x");
         stream.seal(0).unwrap();
     }
-    stream.block_durable(1, Count::one(1), Count::one(1));
-    assert_eq!(stream.durable_sequence, 0);
-    stream.block_durable(0, Count::one(1), Count::one(1));
-    assert_eq!(stream.durable_sequence, 2);
-    stream.block_lost(Gap { stream: 3, first_sequence: 2, events: 1, cause: LossCause::VolumeFailed });
-    stream.block_durable(3, Count::one(1), Count::one(1));
-    assert_eq!(stream.durable_sequence, 2);
+    for block in [0, 1, 3] {
+        stream.block_durable(block, Count::one(1), Count::one(1));
+    }
+    stream.advance(0);
+    assert_eq!((stream.watermark.next, stream.watermark.lost_events), (2, 0));
+    let gap = Gap { stream: 3, first_sequence: 2, events: 1, cause: LossCause::VolumeFailed };
+    stream.block_lost(gap, 1);
+    stream.advance(1);
+    assert_eq!((stream.watermark.next, stream.watermark.lost_events), (4, 1));
     assert!(stream.is_settled());
     assert_eq!(stream.ledger.durable.events, 3);
 }

@@ -51,6 +51,10 @@ pub(super) struct Volumes {
     slow_after_ns: u64,
     rests: Vec<Rest>,
     failures: Vec<(String, LossCause)>,
+    /// Gaps entered into the journals.
+    gaps: u64,
+    /// Writers were asked to end.
+    is_closing: bool,
 }
 
 /// Whether and how often a volume was taken out of rotation for being slow.
@@ -72,7 +76,18 @@ impl Volumes {
         let loads = vec![VolumeLoad { usable: true, bytes_waiting: 0 }; links.len()];
         let rests = vec![Rest::default(); links.len()];
         let slow_after_ns = slow_after.as_nanos() as u64;
-        Self { links, loads, placement, counters, clock, slow_after_ns, rests, failures: Vec::new() }
+        Self {
+            links,
+            loads,
+            placement,
+            counters,
+            clock,
+            slow_after_ns,
+            rests,
+            failures: Vec::new(),
+            gaps: 0,
+            is_closing: false,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -215,7 +230,8 @@ impl Volumes {
     }
 
     /// Every writer finishes and ends.
-    pub(super) fn close(&self) {
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
         for link in &self.links {
             WriterSignals::raise(&link.signals.close, &link.waker);
         }
@@ -231,9 +247,25 @@ impl Volumes {
         self.tell(|| ToKeeper::Stream(info.clone()));
     }
 
-    /// Enters a gap into every journal.
-    pub(super) fn note_gap(&self, gap: Gap) {
+    /// Enters a gap into every journal; returns the number of that entry.
+    pub(super) fn note_gap(&mut self, gap: Gap) -> u64 {
         self.tell(|| ToKeeper::Gap(gap));
+        self.gaps += 1;
+        self.gaps
+    }
+
+    /// Gap entries that are on stable storage in one journal at least.
+    pub(super) fn gaps_durable(&self) -> u64 {
+        self.counters.volumes.iter().map(|volume| volume.gaps_durable.load(Relaxed)).max().unwrap_or(0)
+    }
+
+    /// A writer that ended, though nobody asked it to, and was not noticed before.
+    pub(super) fn next_abandoned(&self) -> Option<usize> {
+        let ended = |link: &VolumeLink| link.reports.is_abandoned() && link.reports.is_empty();
+        (0..self.links.len()).filter(|_| !self.is_closing).find(|&volume| {
+            let failure = &self.counters.volumes[volume].failure;
+            ended(&self.links[volume]) && failure.get().is_none()
+        })
     }
 
     /// Hands the final account to every journal.

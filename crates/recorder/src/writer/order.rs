@@ -174,14 +174,15 @@ impl Order {
         self.entries.pop_front().map(|entry| entry.meta)
     }
 
-    /// Blocks that are not written and, with none under way, never will be here: they can go elsewhere.
-    pub(super) fn take_unwritten(&mut self) -> Vec<Sealed> {
-        let keep = (self.written.end_token - self.first_token) as usize;
+    /// Blocks that are not written and, with none under way, never will be here: they can go elsewhere. One
+    /// whose write never ended comes without its memory.
+    pub(super) fn take_unwritten(&mut self) -> Vec<Result<Sealed, SealedMeta>> {
+        let keep = self.written.end_token.saturating_sub(self.first_token) as usize;
         let unwritten = self.entries.drain(keep.min(self.entries.len())..);
         unwritten
-            .filter_map(|entry| match entry.stage {
-                Stage::Landed { block, .. } => Some(Sealed { block, meta: entry.meta }),
-                _ => None,
+            .map(|entry| match entry.stage {
+                Stage::Landed { block, .. } => Ok(Sealed { block, meta: entry.meta }),
+                _ => Err(entry.meta),
             })
             .collect()
     }

@@ -63,7 +63,7 @@ proptest! {
             }
             prop_assert_eq!(blocks.written_end(segment + 1, 77, 7), (SECTOR as u64, 0));
         }
-        let returned: Vec<_> = blocks.take_unwritten();
+        let returned: Vec<_> = blocks.take_unwritten().into_iter().map(Result::unwrap).collect();
         prop_assert_eq!(numbers(returned.iter().map(|s| s.meta.clone())), (hole..20).collect::<Vec<_>>());
         for sealed in returned {
             pool.give_back(sealed.block);
@@ -76,6 +76,22 @@ proptest! {
         prop_assert!(blocks.is_empty());
         prop_assert_eq!(pool.bytes_free(), pool.bytes());
     }
+}
+
+#[test]
+fn a_block_whose_write_never_ends_comes_without_its_memory() {
+    let mut pool = Pool::new(2 << 20).unwrap();
+    let mut order = Order::new();
+    for n in 0..3 {
+        order.begin(meta(n), 0, (n + 2) * SECTOR as u64, 0);
+    }
+    order.landed(0, pool.take(1).unwrap(), true);
+    order.next_written().unwrap();
+    order.landed(2, pool.take(1).unwrap(), true);
+    let unwritten = order.take_unwritten();
+    let with_memory: Vec<bool> = unwritten.iter().map(Result::is_ok).collect();
+    assert_eq!(with_memory, [false, true]);
+    assert_eq!(numbers(order.take_undurable()), [0]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn ack(stream: u32) -> Ack {
-    Ack { stream, durable_next: 10, received_next: 20, credit_bytes: 30 }
+    Ack { stream, durable_next: 10, received_next: 20, credit_bytes: 30, lost_events: 4 }
 }
 
 fn error() -> ErrorReply {

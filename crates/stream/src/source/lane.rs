@@ -282,10 +282,11 @@ fn add(counter: &AtomicU64, new: u64, old: &mut u64) {
     }
 }
 
-/// Events below the durable watermark, never more than were sent.
+/// Events below the durable watermark that are stored, never more than were sent.
 fn durable_by_acks(client: &Client, streams: &[StreamReport]) -> u64 {
-    let pairs = client.acks().iter().zip(streams);
-    pairs.map(|(ack, s)| ack.durable_next.saturating_sub(s.first_sequence).min(s.sent.events)).sum()
+    let passed = client.acks().iter().zip(streams);
+    let passed = passed.map(|(ack, s)| ack.durable_next.saturating_sub(s.first_sequence).min(s.sent.events));
+    passed.zip(client.lost_events()).map(|(passed, lost)| passed.saturating_sub(lost)).sum()
 }
 
 fn end_message(streams: &[StreamReport]) -> End {

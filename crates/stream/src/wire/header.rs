@@ -63,7 +63,7 @@ pub struct Header {
     pub stream: u32,
     /// Sequence number of the event within its stream.
     pub sequence: u64,
-    /// When the event was due, ns since the Unix epoch.
+    /// When the event was due, ns since the Unix epoch; in an ack the number of events lost.
     pub timestamp_ns: u64,
     /// Bytes of payload that follow the header.
     pub length: u64,

@@ -7,8 +7,12 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    Header, Kind, MAX_CONTROL_BYTES, MAX_STREAMS, STREAM_ID_END, VERSION, WireError, is_printable_name,
+    COUNT_END, Header, Kind, MAX_CONTROL_BYTES, MAX_STREAMS, SEQUENCE_END, STREAM_ID_END, VERSION, WireError,
+    is_printable_name,
 };
+
+/// Longest resume identity, in bytes.
+const RESUME_BYTES_MAX: usize = 128;
 
 /// Type of one element of an event's array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -220,12 +224,17 @@ pub struct Hello {
     pub client: String,
     /// Every stream that this connection will send.
     pub streams: Vec<StreamInfo>,
+    /// Identity of a client that keeps its events until they are acknowledged and can send them again; 1 to
+    /// 128 bytes of visible characters. A new connection with the same identity takes over the streams of
+    /// the old one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
 }
 
 impl Hello {
-    /// A hello of this version of the protocol.
+    /// A hello of this version of the protocol, without a resume identity.
     pub fn new(client: &str, streams: Vec<StreamInfo>) -> Hello {
-        Hello { protocol: u32::from(VERSION), client: client.to_owned(), streams }
+        Hello { protocol: u32::from(VERSION), client: client.to_owned(), streams, resume: None }
     }
 }
 
@@ -242,6 +251,10 @@ impl ControlMessage for Hello {
         }
         if !is_printable_name(&self.client) {
             return Err("client must be 1 to 256 bytes of visible characters".to_owned());
+        }
+        let is_identity = |id: &String| is_printable_name(id) && id.len() <= RESUME_BYTES_MAX;
+        if !self.resume.as_ref().is_none_or(is_identity) {
+            return Err(format!("resume must be 1 to {RESUME_BYTES_MAX} bytes of visible characters"));
         }
         if self.streams.is_empty() || self.streams.len() > MAX_STREAMS {
             return Err(format!("{} streams declared, allowed are 1 to {MAX_STREAMS}", self.streams.len()));
@@ -260,14 +273,18 @@ impl ControlMessage for Hello {
     }
 }
 
-/// Where one stream goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Where one stream goes on; all zero for a stream that the recorder has not seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WelcomeStream {
     /// Stream id.
     pub id: u32,
-    /// Sequence number that the recorder expects next; 0 for a stream it has not seen.
+    /// Sequence number that the recorder expects next.
     pub next_sequence: u64,
+    /// As [`Ack::durable_next`].
+    pub durable_next: u64,
+    /// As [`Ack::lost_events`].
+    pub lost_events: u64,
 }
 
 /// The recorder's answer to hello.
@@ -322,6 +339,18 @@ impl ControlMessage for End {
     const KIND: Kind = Kind::End;
 
     fn check(&self) -> Result<(), String> {
+        for EndStream { id, events, bytes, lost_events, lost_bytes, next_sequence } in &self.streams {
+            let counts = [events, bytes, lost_events, lost_bytes];
+            if counts.into_iter().any(|&count| count >= COUNT_END) || *next_sequence > SEQUENCE_END {
+                return Err(format!("stream {id}: a count is not below 2^63"));
+            }
+            if events + lost_events > *next_sequence {
+                return Err(format!(
+                    "stream {id}: {events} events sent and {lost_events} lost are more than the \
+                     next_sequence {next_sequence} allows"
+                ));
+            }
+        }
         check_ids(self.streams.iter().map(|s| s.id))
     }
 }
@@ -391,12 +420,15 @@ impl ControlMessage for ErrorReply {
 pub struct Ack {
     /// Stream id.
     pub stream: u32,
-    /// First sequence number that is not yet durable; all below are durable or recorded as lost.
+    /// First sequence number that is not yet durable; all below are durable or recorded as missing.
     pub durable_next: u64,
     /// Sequence number that the recorder expects to receive next.
     pub received_next: u64,
-    /// Room in the recorder's pool, bytes; advisory.
+    /// Free memory of the recorder's pool, bytes; advisory.
     pub credit_bytes: u64,
+    /// Events below `durable_next` that reached the recorder and are not stored: they arrived damaged, or
+    /// their volume failed. Counted since the recording began, over all connections.
+    pub lost_events: u64,
 }
 
 impl Ack {
@@ -405,6 +437,7 @@ impl Ack {
         Header {
             stream: self.stream,
             sequence: self.durable_next,
+            timestamp_ns: self.lost_events,
             a: self.received_next,
             b: self.credit_bytes,
             ..Header::control(Kind::Ack, &[])
@@ -418,6 +451,7 @@ impl Ack {
             durable_next: header.sequence,
             received_next: header.a,
             credit_bytes: header.b,
+            lost_events: header.timestamp_ns,
         }
     }
 }

@@ -69,7 +69,7 @@ fn an_error_text_splits_at_its_hint() {
 
 #[test]
 fn tables_name_a_stream_once() {
-    let entry = WelcomeStream { id: 3, next_sequence: 0 };
+    let entry = WelcomeStream { id: 3, ..WelcomeStream::default() };
     let welcome = Welcome {
         recording: "r".to_owned(),
         streams: vec![entry, entry],
@@ -77,6 +77,34 @@ fn tables_name_a_stream_once() {
         credit_bytes: 1,
     };
     assert!(welcome.check().unwrap_err().contains("twice"));
+}
+
+#[test]
+fn a_resume_identity_is_short_and_visible() {
+    let hello = |resume: &str| Hello { resume: Some(resume.into()), ..Hello::new("t", vec![stream(1, "a")]) };
+    let frame = hello("crate 7").to_frame().unwrap();
+    assert_eq!(Hello::from_payload(&frame[64..]), Ok(hello("crate 7")));
+    for bad in ["", "a\u{1b}b", &"x".repeat(129)] {
+        assert!(hello(bad).check().unwrap_err().contains("resume"), "{bad:?}");
+    }
+}
+
+#[test]
+fn final_counts_stay_where_sums_cannot_overflow() {
+    let last = EndStream { id: 3, events: 8, bytes: 80, lost_events: 2, lost_bytes: 20, next_sequence: 10 };
+    let check = |last: EndStream| End { streams: vec![last] }.check();
+    assert_eq!(check(last), Ok(()));
+    assert_eq!(check(EndStream { next_sequence: SEQUENCE_END, ..last }), Ok(()));
+    for bad in [
+        EndStream { next_sequence: SEQUENCE_END + 1, ..last },
+        EndStream { events: u64::MAX, ..last },
+        EndStream { bytes: 1 << 63, ..last },
+        EndStream { lost_events: 1 << 63, ..last },
+        EndStream { lost_bytes: u64::MAX, ..last },
+    ] {
+        assert!(check(bad).unwrap_err().contains("2^63"), "{bad:?}");
+    }
+    assert!(check(EndStream { next_sequence: 9, ..last }).unwrap_err().contains("next_sequence 9"));
 }
 
 #[test]
@@ -91,9 +119,9 @@ fn element_types_have_one_name_each() {
 
 proptest! {
     #[test]
-    fn acks_survive_their_header(stream in 0u32..65_536, numbers in any::<[u64; 3]>()) {
-        let [durable_next, received_next, credit_bytes] = numbers;
-        let ack = Ack { stream, durable_next, received_next, credit_bytes };
+    fn acks_survive_their_header(stream in 0u32..65_536, numbers in any::<[u64; 4]>()) {
+        let [durable_next, received_next, credit_bytes, lost_events] = numbers;
+        let ack = Ack { stream, durable_next, received_next, credit_bytes, lost_events };
         let header = Header::decode(&ack.to_header().encode()).unwrap();
         prop_assert_eq!((header.kind, header.length), (Kind::Ack, 0));
         prop_assert_eq!(Ack::from_header(&header), ack);

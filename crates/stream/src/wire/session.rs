@@ -5,8 +5,8 @@
 //! outlive its connection.
 
 use super::{
-    ControlMessage, End, HEADER_BYTES, Header, Hello, Kind, MAX_CONTROL_BYTES, StreamIndex, StreamInfo,
-    WireError, crc32,
+    ControlMessage, End, HEADER_BYTES, Header, Hello, Kind, MAX_CONTROL_BYTES, SEQUENCE_END, StreamIndex,
+    StreamInfo, WireError, crc32,
 };
 
 /// What a receiver is ready to take from one connection.
@@ -74,6 +74,8 @@ pub struct Session {
     limits: Limits,
     state: State,
     streams: Vec<StreamInfo>,
+    /// Length of every event of a stream, where its shape fixes it.
+    event_bytes: Vec<Option<u64>>,
     index: StreamIndex,
 }
 
@@ -85,6 +87,7 @@ impl Session {
             limits: Limits { max_control_bytes, ..limits },
             state: State::ExpectHello,
             streams: Vec::new(),
+            event_bytes: Vec::new(),
             index: StreamIndex::default(),
         }
     }
@@ -177,6 +180,10 @@ impl Session {
             let (kind, bytes_max) = (Kind::Event, self.limits.max_event_bytes);
             return Err(WireError::TooLong { kind, bytes: header.length, bytes_max });
         }
+        if header.sequence >= SEQUENCE_END {
+            return Err(WireError::Sequence { stream: header.stream, sequence: header.sequence });
+        }
+        self.check_shape(index, header)?;
         Ok(EventHead {
             index,
             stream: header.stream,
@@ -187,8 +194,23 @@ impl Session {
         })
     }
 
+    /// An event that is not compressed has the bytes that its stream's shape says.
+    fn check_shape(&self, index: usize, header: &Header) -> Result<(), WireError> {
+        match self.event_bytes[index] {
+            Some(expected) if expected != header.length => {
+                let (stream, sequence, bytes) = (header.stream, header.sequence, header.length);
+                Err(WireError::Shape { stream, sequence, bytes, expected })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn announce(&mut self, header: &Header) -> Result<Next, WireError> {
         let (kind, bytes_max) = (header.kind, self.limits.max_control_bytes);
+        if header.stream != 0 {
+            let value = u64::from(header.stream);
+            return Err(WireError::Field { field: "stream of a control frame", value, allowed: "0" });
+        }
         if header.length > bytes_max {
             return Err(WireError::TooLong { kind, bytes: header.length, bytes_max });
         }
@@ -208,6 +230,9 @@ impl Session {
         }
         self.index = StreamIndex::new(&hello.streams);
         self.streams.clone_from(&hello.streams);
+        let is_fixed = |info: &&StreamInfo| info.compression.is_none();
+        let fixed = |info: &StreamInfo| Some(info).filter(is_fixed).and_then(StreamInfo::event_bytes);
+        self.event_bytes = hello.streams.iter().map(fixed).collect();
         Ok(hello)
     }
 

@@ -107,6 +107,38 @@ fn limits_hold() {
 }
 
 #[test]
+fn a_sequence_that_could_overflow_is_refused() {
+    let at = |sequence| {
+        let header =
+            Header { kind: Kind::Event, stream: 1, sequence, length: 1, ..Header::control(Kind::Event, &[]) };
+        opened(&[1]).header(&header.encode())
+    };
+    assert!(at((1 << 63) - 1).is_ok());
+    assert!(why(at(1 << 63)).contains("is not below 2^63"));
+    assert!(why(at(u64::MAX)).contains("is not below 2^63"));
+}
+
+#[test]
+fn an_event_has_the_length_of_its_shape_unless_it_is_compressed() {
+    let with = |compression| {
+        let info =
+            StreamInfo { element: ElementType::U16, shape: vec![4], compression, ..streams(&[1])[0].clone() };
+        let mut session = Session::new(LIMITS);
+        give(&mut session, &Hello::new("test", vec![info]).to_frame().unwrap()).unwrap();
+        session
+    };
+    assert!(with(None).header(&event(1, 8)).is_ok());
+    assert!(why(with(None).header(&event(1, 3))).contains("it has 3 bytes, its shape says 8"));
+    assert!(with(Some(crate::wire::Compression::Lz4)).header(&event(1, 3)).is_ok());
+}
+
+#[test]
+fn a_control_frame_names_no_stream() {
+    let header = Header { stream: 7, length: 10, ..Header::control(Kind::Hello, &[]) }.encode();
+    assert!(why(Session::new(LIMITS).header(&header)).contains("stream of a control frame is 7"));
+}
+
+#[test]
 fn end_accounts_for_every_stream() {
     assert!(why(give(&mut opened(&[1, 2]), &end(&[1]))).contains("1 streams listed, 2 were declared"));
     assert!(why(give(&mut opened(&[1, 2]), &end(&[1, 3]))).contains("stream 3 was not declared"));

@@ -51,7 +51,11 @@ fn welcome_and_discard(mut stream: TcpStream) -> std::io::Result<u64> {
     if let Control::Hello(hello) = session.control(&payload).map_err(|e| invalid(e.to_string()))? {
         let welcome = Welcome {
             recording: "none".into(),
-            streams: hello.streams.iter().map(|s| WelcomeStream { id: s.id, next_sequence: 0 }).collect(),
+            streams: hello
+                .streams
+                .iter()
+                .map(|s| WelcomeStream { id: s.id, ..WelcomeStream::default() })
+                .collect(),
             max_event_bytes: u64::MAX / 2,
             credit_bytes: 0,
         };

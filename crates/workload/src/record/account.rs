@@ -117,7 +117,10 @@ impl TrialMeasured {
     pub fn broken_off(&self) -> Option<String> {
         match &self.record.ended {
             Ended::VolumesFailed(why) => Some(format!("recording broke off: {why}")),
-            _ => self.broken.clone(),
+            _ => self.broken.clone().or_else(|| {
+                let trouble = self.record.trouble.first();
+                trouble.map(|what| format!("the recording is not whole: {what}"))
+            }),
         }
     }
 

@@ -21,6 +21,7 @@ pub(super) fn for_people(report: &RecordReport) -> String {
     lines.extend(rates(report));
     lines.extend(volumes(report));
     lines.extend(report.master.iter().map(|path| format!("as one file, for h5py: {}", path.display())));
+    lines.extend(report.trouble.iter().map(|what| format!("NOT WHOLE: {what}")));
     lines.extend(report.incidents.listed.iter().map(|incident| format!("incident: {incident}")));
     let hidden = report.incidents.total - report.incidents.listed.len() as u64;
     if hidden > 0 {
@@ -181,5 +182,6 @@ pub(super) fn for_programs(report: &RecordReport) -> serde_json::Value {
         "stalls": report.stalls,
         "volumes": volumes.collect::<Vec<_>>(),
         "incidents": report.incidents,
+        "trouble": report.trouble,
     })
 }

@@ -1,0 +1,125 @@
+//! How far a stream is durable, and how much of what lies below that is not stored. Pure.
+//!
+//! Invariants: the watermark never passes an event whose fate is open; it passes a loss only once the journal
+//! entry of that loss is on stable storage, so that what an acknowledgement says survives a crash.
+use std::collections::VecDeque;
+
+/// What became of a block that was sent to a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Open,
+    Durable,
+    Lost,
+}
+
+/// A block that the watermark has not passed.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    stream_block: u64,
+    first_sequence: u64,
+    events: u64,
+    fate: Fate,
+    /// Events that arrived damaged between the block before and the end of this one.
+    damaged: u64,
+    /// Journal entry that must be durable first.
+    entry: u64,
+}
+
+impl Pending {
+    fn lost_events(&self) -> u64 {
+        self.damaged + if self.fate == Fate::Lost { self.events } else { 0 }
+    }
+}
+
+/// A block whose fate was still open when the recorder ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsettled {
+    pub(super) first_sequence: u64,
+    pub(super) events: u64,
+}
+
+/// The watermark of one stream.
+#[derive(Debug)]
+pub(super) struct Watermark {
+    pending: VecDeque<Pending>,
+    /// First sequence number that is neither durable nor known to be missing.
+    pub(super) next: u64,
+    /// Events below `next` that reached the recorder and are not stored.
+    pub(super) lost_events: u64,
+    /// Damaged events since the last block.
+    damaged: u64,
+    /// Journal entry of the last loss that no pending block carries yet.
+    entry: u64,
+}
+
+impl Watermark {
+    pub(super) fn new() -> Self {
+        Self { pending: VecDeque::with_capacity(64), next: 0, lost_events: 0, damaged: 0, entry: 0 }
+    }
+
+    /// A block of consecutive events was sealed.
+    pub(super) fn sealed(&mut self, stream_block: u64, first_sequence: u64, events: u64) {
+        let damaged = std::mem::take(&mut self.damaged);
+        let entry = std::mem::take(&mut self.entry);
+        let fate = Fate::Open;
+        self.pending.push_back(Pending { stream_block, first_sequence, events, fate, damaged, entry });
+    }
+
+    /// Events are missing in front of the next one; `damaged` of them arrived, with a wrong checksum. Their
+    /// journal entry has the number `entry`.
+    pub(super) fn missing(&mut self, damaged: u64, entry: u64) {
+        self.damaged += damaged;
+        self.entry = self.entry.max(entry);
+    }
+
+    /// A block is on stable storage.
+    pub(super) fn durable(&mut self, stream_block: u64) {
+        let Some(first) = self.pending.front().map(|p| p.stream_block) else { return };
+        let position = stream_block.checked_sub(first).and_then(|n| usize::try_from(n).ok());
+        if let Some(pending) = position.and_then(|at| self.pending.get_mut(at)) {
+            pending.fate = Fate::Durable;
+        }
+    }
+
+    /// The block that begins with an event will never be durable; its journal entry has the number `entry`.
+    pub(super) fn lost(&mut self, first_sequence: u64, entry: u64) {
+        let at = self.pending.partition_point(|pending| pending.first_sequence < first_sequence);
+        if let Some(pending) = self.pending.get_mut(at).filter(|p| p.first_sequence == first_sequence) {
+            pending.fate = Fate::Lost;
+            pending.entry = pending.entry.max(entry);
+        }
+    }
+
+    /// Moves on as far as it may; `received_next` is where it ends when nothing received is open any more,
+    /// `None` while there is. Journal entries up to `journalled` are durable. Returns whether it moved.
+    pub(super) fn advance(&mut self, received_next: Option<u64>, journalled: u64) -> bool {
+        let before = self.next;
+        while let Some(pending) = self.pending.front() {
+            if pending.fate == Fate::Open || pending.entry > journalled {
+                return self.next != before;
+            }
+            self.next = pending.first_sequence + pending.events;
+            self.lost_events += pending.lost_events();
+            self.pending.pop_front();
+        }
+        if let Some(next) = received_next.filter(|_| self.entry <= journalled) {
+            self.next = self.next.max(next);
+            self.lost_events += std::mem::take(&mut self.damaged);
+        }
+        self.next != before
+    }
+
+    /// Blocks whose fate is open; they are entered as lost.
+    pub(super) fn take_unsettled(&mut self) -> Vec<Unsettled> {
+        let open = self.pending.iter_mut().filter(|pending| pending.fate == Fate::Open);
+        open.map(|pending| {
+            pending.fate = Fate::Lost;
+            Unsettled { first_sequence: pending.first_sequence, events: pending.events }
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "watermark_tests.rs"]
+mod tests;
