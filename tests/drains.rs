@@ -1,5 +1,7 @@
 //! Drains that follow a recording one of whose volumes breaks, fills up, cannot be read or rests: they go on with
 //! everything else, what they have is removed, and what they lack is listed.
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +10,9 @@ use keepup_testkit::root::{allowed, skip};
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{Place, count, directory_alone, json, keepup, recorded, recorder, start, until};
+use crate::common::{
+    Place, count, directory, directory_alone, json, keepup, recorded, recorder, start, until, verified,
+};
 
 /// What the source sends, in bytes per second.
 const RATE: u64 = 8_000_000;
@@ -88,10 +92,14 @@ impl Scene {
     }
 }
 
+/// How many segments of a part of a recording went.
 fn removed(part: &Path) -> u64 {
+    removed_file(part)["first_segment"].as_u64().unwrap_or(0)
+}
+
+fn removed_file(part: &Path) -> Value {
     let text = std::fs::read_to_string(part.join("removed.jsonl")).unwrap_or_default();
-    let line: Option<Value> = text.rsplit_once(' ').and_then(|(line, _)| serde_json::from_str(line).ok());
-    line.map_or(0, |line| line["first_segment"].as_u64().unwrap())
+    text.rsplit_once(' ').and_then(|(line, _)| serde_json::from_str(line).ok()).unwrap_or_default()
 }
 
 impl Outcome {
@@ -175,4 +183,107 @@ fn a_volume_that_rests_is_waited_for_and_nothing_is_missing() {
     let outcome = scene.end();
     assert_eq!(outcome.check(&[]), 0);
     assert_eq!(outcome.drain.code(), 0, "{:#?}", outcome.drain);
+}
+
+/// Passes everything on between a drain and `sink`, and turns one bit around in what the drain sends: on each
+/// connection behind so many bytes.
+fn damaging_proxy(sink: SocketAddr, behind: &'static [usize]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for (connection, drain) in listener.incoming().enumerate() {
+            let (Ok(drain), Ok(sink)) = (drain, TcpStream::connect(sink)) else { return };
+            let (from, to) = (drain.try_clone().unwrap(), sink.try_clone().unwrap());
+            std::thread::spawn(move || pass_on(&sink, &drain, None));
+            std::thread::spawn(move || pass_on(&from, &to, behind.get(connection).copied()));
+        }
+    });
+    address
+}
+
+fn pass_on(mut from: &TcpStream, mut to: &TcpStream, flip_at: Option<usize>) {
+    let (mut buffer, mut passed) = (vec![0; 64 << 10], 0);
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if let Some(at) = flip_at.filter(|at| (passed..passed + read).contains(at)) {
+            buffer[at - passed] ^= 4;
+        }
+        passed += read;
+        if to.write_all(&buffer[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+#[test]
+fn what_is_damaged_on_the_way_is_sent_again_before_it_is_removed() {
+    let place = directory();
+    let here = place.path();
+    let mut record = recorder(here, &["disk", "other"], &KEEP);
+    let to = record.address().to_string();
+    let rate = format!("{RATE} B/s");
+    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", "10 s", "--json"];
+    let source = start(here, &[&arguments[..], &["--buffer", "256 MiB"]].concat());
+    std::fs::create_dir(here.join("tape")).unwrap();
+    let mut sink =
+        start(here, &["record", "--listen", "127.0.0.1:0", "--name", "copy", "--volume", "tape", "--stay"]);
+    // In the first seconds, at once behind the hello, and late.
+    let proxy = damaging_proxy(sink.address(), &[10_000_000, 20_000, 40_000_000]);
+    let drain = keepup(here, &["drain", "other/run", "--follow", "--json", "--to", &format!("tcp://{proxy}")]);
+    let (source, record) = (source.wait(), record.wait());
+    assert_eq!((source.code(), record.code(), drain.code()), (0, 0, 0), "{record:#?} {drain:#?}");
+    assert_eq!(drain.stderr.matches("wrong checksum").count(), 3, "{drain:#?}");
+    let (sent, drained) = (count(&json(&source)["sent"]), json(&drain));
+    assert_eq!((count(&drained["sent"]), count(&drained["durable"])), (sent, sent));
+    sink.signal("INT");
+    let sink = sink.wait();
+    assert_eq!(verified(here, "tape/copy"), sent, "{sink:#?}");
+    assert!(removed(&here.join("other/run")) > 0, "what is there may go here");
+}
+
+/// What the other side took and lost is nowhere but here: from there on nothing is removed.
+#[test]
+fn what_the_other_side_lost_stays() {
+    let test = "what_the_other_side_lost_stays";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory_alone();
+    let here = place.path();
+    let mut tape = match FaultyDisk::mount(&here.join("tape"), "faults::file_server") {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let mut record = recorder(here, &["disk", "other"], &KEEP);
+    let to = record.address().to_string();
+    let rate = format!("{RATE} B/s");
+    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", "15 s", "--json"];
+    let source = start(here, &[&arguments[..], &["--buffer", "256 MiB"]].concat());
+    std::fs::create_dir(here.join("second")).unwrap();
+    let volumes = ["--volume", "tape", "--volume", "second"];
+    let listen = ["record", "--listen", "127.0.0.1:0", "--name", "copy", "--stay", "--json"];
+    let mut sink = start(here, &[&listen[..], &volumes].concat());
+    let to = format!("tcp://{}", sink.address());
+    let drain = start(here, &["drain", "other/run", "--follow", "--json", "--to", &to]);
+    until("drained segments go", || removed(&here.join("other/run")) > 0);
+    // Some writes are under way at any time, so also when the flush fails.
+    tape.slow_down(Duration::from_millis(20)).unwrap();
+    tape.fail_a_flush().unwrap();
+    let (source, record, drain) = (source.wait(), record.wait(), drain.wait());
+    sink.signal("INT");
+    let sink = json(&sink.wait());
+    let lost = sink["missing_events"]["volume_failed"].as_u64().unwrap();
+    assert!(lost > 0, "{sink:#}");
+    assert_eq!((source.code(), record.code(), drain.code()), (0, 0, 1), "{record:#?} {drain:#?}");
+    let told = format!("the other side lost {lost} events of stream 0");
+    assert!(drain.stderr.contains(&told), "{drain:#?}");
+    let journal = std::fs::read_to_string(here.join("second/copy/journal.jsonl")).unwrap();
+    let lines = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line.rsplit_once(' ')?.0).ok());
+    let gaps = lines.filter(|line| line["t"] == "gap").map(|gap| gap["first_sequence"].as_u64().unwrap());
+    let first_lost = gaps.min().unwrap();
+    for part in ["disk/run", "other/run"] {
+        let end = removed_file(&here.join(part))["streams"]["0"]["end_sequence"].as_u64().unwrap();
+        assert!(end <= first_lost, "{part} went up to {end}, {first_lost} is nowhere else");
+    }
+    assert_eq!(keepup(here, &["verify", "other/run"]).code(), 0, "what was removed is no loss");
 }

@@ -89,12 +89,12 @@ fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
         let running = scope.spawn(|| drain(&plan, &SystemClock, &stop, &live));
         let mut sent_before = 0;
         watch(&|| running.is_finished(), &mut |line, passed| {
-            faults(&live).for_each(|fault| line.line(&fault));
+            warnings(&live).for_each(|warning| line.line(&warning));
             line.show(&status(&live, &mut sent_before, passed), passed);
         });
         running.join()
     });
-    faults(&live).for_each(|fault| say(&fault));
+    warnings(&live).for_each(|warning| say(&warning));
     let report = outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))??;
     for Missing { stream, first_sequence, events, cause } in report.missing.iter().take(MISSING_SHOWN) {
         say(&format!("warning: stream {stream}: {events} events from {first_sequence} on are missing: {cause}"));
@@ -108,10 +108,10 @@ fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
     Ok(if whole { Exit::Done } else { Exit::Failed })
 }
 
-/// What could not be read since the last call, as warnings.
-fn faults(live: &DrainCounters) -> impl Iterator<Item = String> {
-    let faults = std::mem::take(&mut *live.faults.lock().unwrap_or_else(PoisonError::into_inner));
-    faults.into_iter().map(|fault| format!("warning: {fault}"))
+/// What went wrong since the last call.
+fn warnings(live: &DrainCounters) -> impl Iterator<Item = String> {
+    let warnings = std::mem::take(&mut *live.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+    warnings.into_iter().map(|what| format!("warning: {what}"))
 }
 
 fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> String {

@@ -59,6 +59,12 @@ impl Cursor {
         (self.segment, self.reader, self.offset) = (segment, None, 0);
     }
 
+    /// Begins again with the first segment that is not durable elsewhere.
+    pub(super) fn rewind(&mut self) {
+        self.head = None;
+        self.begin(self.marks.first_open());
+    }
+
     /// Whether nothing more is read here, whatever there is.
     pub(super) fn is_dead(&self) -> bool {
         self.is_dead

@@ -60,6 +60,11 @@ impl SegmentMarks {
         self.drained
     }
 
+    /// Number of the first segment that is not known to be durable elsewhere.
+    pub(super) fn first_open(&self) -> u32 {
+        self.drained
+    }
+
     fn open(&mut self, index: u32) -> Option<&mut Open> {
         if index < self.drained || self.stop.is_some_and(|stop| index >= stop) {
             return None;

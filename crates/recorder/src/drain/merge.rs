@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
+use keepup_recording::id::Id;
 use keepup_recording::journal::RotationState;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Events, SegmentReader};
@@ -19,6 +20,7 @@ use keepup_stream::wire::StreamInfo;
 
 use super::cursor::{BLOCK_BYTES_MAX, Cursor, Held, Place, hold, without_hint};
 use super::missing::Losses;
+use super::outlet::Resume;
 use crate::RecorderError;
 
 /// Blocks set aside at a time; beyond that nothing more is read until one of them is sent.
@@ -64,6 +66,8 @@ struct Progress {
     sequence: u64,
     /// Events handed over, and those missing of which no journal says so.
     accounted: u64,
+    /// One past the last event that was ever handed over or missing: what is sent again counts once.
+    reached: u64,
     aside: BTreeMap<u64, Aside>,
     /// Numbers of blocks that were left out.
     skipped: Vec<Range<u64>>,
@@ -151,6 +155,27 @@ impl Merge {
                 self.losses.faults.push(without_hint(&error.into()));
             }
         }
+    }
+
+    /// Identity of the recording.
+    pub(super) fn recording(&self) -> Option<Id> {
+        self.follower.volumes().first().map(|volume| volume.manifest().recording)
+    }
+
+    /// Reads again from the first segments on that are not durable elsewhere; the streams in `resume` go on
+    /// there, the others where they are.
+    pub(super) fn rewind(&mut self, resume: &Resume) {
+        for (stream, &(block, sequence)) in resume {
+            let progress = self.streams.entry(*stream).or_default();
+            progress.sequence = sequence;
+            if let Some(block) = block {
+                progress.block = block;
+                progress.skipped.retain(|blocks| blocks.start < block);
+            }
+        }
+        self.streams.values_mut().for_each(|progress| progress.aside.clear());
+        self.aside = 0;
+        self.cursors.iter_mut().for_each(Cursor::rewind);
     }
 
     /// Durable bytes that were not read yet.
@@ -319,7 +344,9 @@ impl Merge {
         (progress.block, progress.sequence) = (first.block + 1, end_sequence.max(progress.sequence));
         note_skipped(&mut progress.skipped, first.block..first.block + 1);
         progress.first_left_out.get_or_insert(first.first_sequence);
-        progress.accounted += self.losses.miss(stream, (first.first_sequence, end_sequence), &[], &why);
+        let start = first.first_sequence.max(progress.reached);
+        progress.accounted += self.losses.miss(stream, (start, end_sequence), &[], &why);
+        progress.reached = progress.reached.max(end_sequence);
         Ok(Step::SetAside)
     }
 
@@ -343,19 +370,21 @@ impl Merge {
         let progress = self.streams.entry(header.stream).or_default();
         progress.block = header.stream_block.saturating_add(1);
         progress.sequence = header.first_sequence.saturating_add(header.event_count.into());
-        progress.accounted += u64::from(header.event_count);
+        progress.accounted += progress.sequence.saturating_sub(progress.reached.max(header.first_sequence));
+        progress.reached = progress.reached.max(progress.sequence);
         Ok(Step::Sent { until_ns })
     }
 
     /// Enters what is missing of a stream before `block`, which begins with event `sequence`.
     fn advance(&mut self, stream: u32, block: u64, sequence: u64) {
         let progress = self.streams.entry(stream).or_default();
-        let start = progress.sequence;
+        let start = progress.sequence.max(progress.reached);
         if sequence > start {
             let lost = self.follower.lost(stream, start..sequence);
             let cause = impairments(&self.cursors);
             let unexplained = self.losses.miss(stream, (start, sequence), &lost, &cause);
             progress.accounted += unexplained;
+            progress.reached = sequence;
             if unexplained > 0 {
                 progress.first_left_out.get_or_insert(start);
             }
