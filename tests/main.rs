@@ -30,6 +30,8 @@ mod disk_lanes;
 mod disk_steady;
 #[path = "doctor.rs"]
 mod doctor;
+#[path = "drains.rs"]
+mod drains;
 #[path = "fallbacks.rs"]
 mod fallbacks;
 #[path = "faults.rs"]

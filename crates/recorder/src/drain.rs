@@ -2,24 +2,32 @@
 //!
 //! A drain reads what the journals say is durable, checks every checksum, puts the blocks of each stream
 //! back into order, and sends their events over the wire protocol to any recorder or sink. It paces itself
-//! and lets the writers go first. It removes nothing; of a recording that is kept in part it notes what is
+//! and lets the writers go first. What cannot be read is left out and listed. It removes nothing; of a recording that is kept in part it notes what is
 //! durable elsewhere, and the recorder removes that.
+mod cursor;
+mod marks;
 mod merge;
+mod missing;
 mod outlet;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::error::RecordingError;
+use keepup_stream::client::ClientError;
 use keepup_stream::ledger::Count;
 
 use self::merge::{Merge, Step};
+pub use self::missing::Missing;
 use self::outlet::Outlet;
 use crate::RecorderError;
 use crate::counters::add;
+use crate::report::Incidents;
 
 /// Pause between two looks at the journals, in nanoseconds.
 const POLL_NS: u64 = 50_000_000;
@@ -27,6 +35,13 @@ const POLL_NS: u64 = 50_000_000;
 const MARK_NS: u64 = 500_000_000;
 /// How long a drain that follows waits for its recording to begin, in nanoseconds.
 const PATIENCE_NS: u64 = 10_000_000_000;
+/// Pauses before a connection that broke is made again, in nanoseconds.
+const RETRY_MIN_NS: u64 = 100_000_000;
+const RETRY_MAX_NS: u64 = 2_000_000_000;
+/// Connections are made again for so long without an event that the other side received, in nanoseconds.
+const GIVE_UP_NS: u64 = 30_000_000_000;
+/// Warnings that are kept for those who look.
+const WARNINGS_MAX: usize = 1000;
 /// A drain that fell behind its pace catches up for at most this long, in nanoseconds.
 const CATCH_UP_NS: u64 = 1_000_000_000;
 
@@ -56,6 +71,8 @@ pub struct DrainCounters {
     pub behind_bytes: AtomicU64,
     /// Time spent waiting for the other side, in nanoseconds.
     pub blocked_ns: AtomicU64,
+    /// What went wrong, for people, as far as nobody has taken it from here.
+    pub warnings: Mutex<Vec<String>>,
 }
 
 /// What a drain came to.
@@ -63,11 +80,15 @@ pub struct DrainCounters {
 pub struct DrainReport {
     /// Events sent, of all streams.
     pub sent: Count,
-    /// Events the other side made durable.
+    /// Events the other side made durable, with the bytes of everything sent.
     pub durable: Count,
-    /// Events missing in the recording, by sequence number.
+    /// Events that were not sent because the recording does not have them, or they cannot be read.
     pub missing_events: u64,
-    /// Whether everything durable at the end was drained.
+    /// The first thousand spans of those, each with its cause.
+    pub missing: Vec<Missing>,
+    /// What failed, or could not be read.
+    pub faults: Incidents,
+    /// Whether everything durable at the end that can be read was drained.
     pub is_complete: bool,
     /// From the first look to the last word, in nanoseconds.
     pub elapsed_ns: u64,
@@ -77,8 +98,11 @@ pub struct DrainReport {
 
 /// Drains until the end of the recording (`follow`), of what is durable now, or until `stop`.
 ///
-/// Fails when the recording cannot be read, a checksum does not hold, or the other side breaks the
-/// connection; what was delivered until then is durable there.
+/// What cannot be read is left out: the report lists it. A connection that breaks is made again.
+///
+/// # Errors
+/// When the recording cannot be opened, the other side cannot be reached, or has not received anything for 30 s
+/// though it was connected to again; what it acknowledged until then is durable there.
 pub fn drain(
     plan: &DrainPlan,
     clock: &dyn Clock,
@@ -89,60 +113,211 @@ pub fn drain(
     let _ = keepup_sys::thread::yield_disk();
     let cpu_before_ns = keepup_measure::cpu::thread_cpu_ns();
     let begin_ns = clock.now_ns();
-    let mut merge = open(plan, clock, stop)?;
-    let mut outlet = Outlet::new(plan.to.clone());
-    let mut pace = Pace::new(plan.rate, begin_ns);
-    let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
-    let is_complete = loop {
-        if stop.load(Ordering::Acquire) {
-            break false;
-        }
-        let now_ns = clock.now_ns();
-        if now_ns >= next_poll_ns {
-            merge.poll()?;
-            outlet.declare(merge.streams())?;
-            live.behind_bytes.store(merge.behind_bytes(), Ordering::Relaxed);
-            next_poll_ns = now_ns + POLL_NS;
-            if now_ns >= next_mark_ns {
-                outlet.hear()?;
-                merge.mark_drained(&outlet.durable_ends())?;
-                next_mark_ns = now_ns + MARK_NS;
-            }
-        }
-        let step = merge.step(&mut |info, header, events| {
-            let bytes = outlet.send(info, header, events, stop, live)?;
-            add(&live.sent_events, u64::from(header.event_count));
-            add(&live.sent_bytes, bytes);
-            Ok(pace.after(bytes, clock.now_ns()))
-        })?;
-        match step {
-            Step::Sent { until_ns } => {
-                live.behind_bytes.store(merge.behind_bytes(), Ordering::Relaxed);
-                sleep_until(clock, until_ns, stop);
-            }
-            Step::SetAside => {}
-            Step::Ended => break true,
-            Step::Nothing if !plan.follow => break true,
-            Step::Nothing => {
-                outlet.hear()?;
-                clock.sleep_until_ns(next_poll_ns);
-            }
-        }
-    };
-    let (sent, ends) = (outlet.sent(), outlet.sent_ends());
-    let missing_events = outlet.missing_events();
-    let durable = outlet.finish(plan.finish_timeout)?;
-    if durable == sent {
-        merge.mark_drained(&ends)?;
+    let merge = open(plan, clock, stop)?;
+    let outlet = Outlet::new(plan.to.clone(), merge.recording().unwrap_or_default(), clock.unix_ns());
+    let pace = Pace::new(plan.rate, begin_ns);
+    let broken = Broken::default();
+    let mut draining = Draining { plan, clock, stop, live, merge, outlet, pace, broken, told: 0 };
+    let done = draining.run()?;
+    draining.conclude(done);
+    let Draining { merge, outlet, .. } = draining;
+    let (sent, durable) = (outlet.sent(), outlet.durable());
+    let (missing_events, missing, mut faults) =
+        (merge.losses.events, merge.losses.listed, merge.losses.faults);
+    if let Err(error) = outlet.finish(plan.finish_timeout) {
+        faults.push(format!(
+            "everything is durable on the other side, and the connection did not end: {error}"
+        ));
     }
     Ok(DrainReport {
         sent,
         durable,
         missing_events,
-        is_complete,
+        missing,
+        faults,
+        is_complete: done != Done::Stopped,
         elapsed_ns: clock.now_ns().saturating_sub(begin_ns),
         cpu_ns: keepup_measure::cpu::thread_cpu_ns().saturating_sub(cpu_before_ns),
     })
+}
+
+/// How far a drain got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// The recording has ended, and everything that can be read was sent.
+    Ended,
+    /// What was durable was sent.
+    All,
+    /// There is more.
+    Stopped,
+}
+
+/// The other side's state when a connection broke without progress since.
+#[derive(Debug, Default)]
+struct Broken {
+    since_ns: Option<u64>,
+    received: u64,
+    pause_ns: u64,
+}
+
+/// A drain at work.
+struct Draining<'a> {
+    plan: &'a DrainPlan,
+    clock: &'a dyn Clock,
+    stop: &'a AtomicBool,
+    live: &'a DrainCounters,
+    merge: Merge,
+    outlet: Outlet,
+    pace: Pace,
+    broken: Broken,
+    /// Faults that were handed to those who look.
+    told: usize,
+}
+
+impl Draining<'_> {
+    /// Sends what there is, and waits until it is durable on the other side.
+    fn run(&mut self) -> Result<Done, RecorderError> {
+        loop {
+            let sent = self.send_all().and_then(|done| Ok((done, self.await_durable()?)));
+            match sent {
+                Ok((done, true)) => return Ok(done),
+                Ok((_, false)) => {
+                    let (addr, waited) = (self.plan.to.address(), self.plan.finish_timeout);
+                    let doing = "waiting for acknowledgements from";
+                    return Err(ClientError::TimedOut { doing, addr, waited }.into());
+                }
+                Err(RecorderError::Client(error)) if self.outlet.is_connected() => {
+                    self.connect_again(error)?
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Makes broken connections again and goes on where the other side is, for as long as that helps.
+    fn connect_again(&mut self, error: ClientError) -> Result<(), RecorderError> {
+        self.warn(format!("{error}\nhint: the drain connects again"));
+        let received = self.outlet.received();
+        if received > self.broken.received {
+            self.broken = Broken::default();
+        }
+        let since_ns = *self.broken.since_ns.get_or_insert(self.clock.now_ns());
+        loop {
+            self.broken.pause_ns = (self.broken.pause_ns * 2).clamp(RETRY_MIN_NS, RETRY_MAX_NS);
+            let now_ns = self.clock.now_ns();
+            sleep_until(self.clock, now_ns + self.broken.pause_ns, self.stop);
+            match self.outlet.reconnect() {
+                _ if self.stop.load(Ordering::Acquire) => return Err(error.into()),
+                _ if now_ns.saturating_sub(since_ns) >= GIVE_UP_NS => return Err(error.into()),
+                Ok(resume) => {
+                    self.broken.received = received;
+                    self.merge.rewind(&resume);
+                    return Ok(());
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Waits until everything sent is durable on the other side; says whether it is.
+    fn await_durable(&mut self) -> Result<bool, ClientError> {
+        let timeout_ns = self.plan.finish_timeout.as_nanos() as u64;
+        let (mut ends, mut deadline_ns) = (BTreeMap::new(), 0);
+        loop {
+            self.outlet.hear()?;
+            let (now_ns, known) = (self.clock.now_ns(), self.outlet.durable_ends());
+            if self.outlet.is_acknowledged() {
+                self.merge.mark_drained(known);
+                return Ok(true);
+            } else if known != ends {
+                (ends, deadline_ns) = (known, now_ns.saturating_add(timeout_ns));
+                self.merge.mark_drained(ends.clone());
+            } else if now_ns >= deadline_ns {
+                return Ok(false);
+            }
+            self.clock.sleep_until_ns(now_ns + POLL_NS);
+        }
+    }
+
+    /// Enters what is known only in the end.
+    fn conclude(&mut self, done: Done) {
+        let held_back = self.merge.held_back();
+        if done == Done::Ended {
+            self.merge.conclude();
+        } else if held_back > 0 {
+            let what = format!("{held_back} blocks wait for earlier ones that are not durable yet");
+            self.merge.losses.faults.push(what);
+        }
+        for (stream, events, from) in self.outlet.lost() {
+            self.merge.losses.faults.push(format!(
+                "the other side lost {events} events of stream {stream}, none of them before event {from}"
+            ));
+        }
+        self.tell();
+    }
+
+    /// Sends what there is.
+    fn send_all(&mut self) -> Result<Done, RecorderError> {
+        let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
+        loop {
+            if self.stop.load(Ordering::Acquire) {
+                return Ok(Done::Stopped);
+            }
+            let now_ns = self.clock.now_ns();
+            if now_ns >= next_poll_ns {
+                self.merge.poll();
+                self.outlet.declare(self.merge.streams())?;
+                self.tell();
+                next_poll_ns = now_ns + POLL_NS;
+                if now_ns >= next_mark_ns {
+                    self.outlet.hear()?;
+                    self.merge.mark_drained(self.outlet.durable_ends());
+                    next_mark_ns = now_ns + MARK_NS;
+                }
+            }
+            match self.step(now_ns)? {
+                Step::Sent { until_ns } => {
+                    self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
+                    sleep_until(self.clock, until_ns, self.stop);
+                }
+                Step::SetAside => {}
+                Step::Ended => return Ok(Done::Ended),
+                Step::Nothing { is_settling } if !self.plan.follow && !is_settling => {
+                    return Ok(if self.merge.held_back() == 0 { Done::All } else { Done::Stopped });
+                }
+                Step::Nothing { .. } => {
+                    self.outlet.hear()?;
+                    self.clock.sleep_until_ns(next_poll_ns);
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, now_ns: u64) -> Result<Step, RecorderError> {
+        let Self { merge, outlet, pace, clock, stop, live, .. } = self;
+        merge.step(now_ns, &mut |info, header, events| {
+            let bytes = outlet.send(info, header, events, stop, live)?;
+            add(&live.sent_events, u64::from(header.event_count));
+            add(&live.sent_bytes, bytes);
+            Ok(pace.after(bytes, clock.now_ns()))
+        })
+    }
+
+    /// Shows where it stands to those who look.
+    fn tell(&mut self) {
+        self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
+        let listed = &self.merge.losses.faults.listed;
+        let new = listed.get(self.told..).unwrap_or_default().to_vec();
+        self.told = listed.len();
+        new.into_iter().for_each(|what| self.warn(what));
+    }
+
+    fn warn(&self, what: String) {
+        let mut warnings = self.live.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < WARNINGS_MAX {
+            warnings.push(what);
+        }
+    }
 }
 
 /// Opens the recording; one that is to be followed may be a moment away from its manifest.

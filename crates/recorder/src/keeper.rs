@@ -229,7 +229,7 @@ impl Keeper {
     fn retain(&mut self) {
         let Some(place) = &mut self.place else { return };
         let Some(retention) = &mut place.retention else { return };
-        match retention.enforce(&place.directory, self.recording, self.clock.unix_ns()) {
+        match retention.enforce(&place.directory, self.recording, self.clock.now_ns()) {
             Ok(excess) => {
                 let counter = &self.counters.volumes[self.volume as usize].keep_excess_bytes;
                 counter.store(excess, Ordering::Relaxed);
@@ -324,9 +324,9 @@ impl Keeper {
                 let blocks = events.blocks() as u64;
                 self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
                 self.flush();
-                let sealed_unix_ns = self.clock.unix_ns();
+                let sealed_ns = self.clock.now_ns();
                 if let Some(retention) = self.place.as_mut().and_then(|place| place.retention.as_mut()) {
-                    retention.sealed(bytes, sealed_unix_ns, events.per_stream());
+                    retention.sealed(bytes, sealed_ns, events.per_stream());
                 }
                 Ok(())
             }

@@ -2,17 +2,18 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use keepup_measure::clock::SystemClock;
+use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recorder::drain::{DrainCounters, DrainPlan, drain};
 use keepup_recorder::report::{Ended, RecordReport};
 use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
-use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_recording::retention::{Keep, KeepLimit, REMOVED_FILE};
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_results::live::Moment;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
@@ -105,6 +106,48 @@ fn a_ring_that_is_filled_in_one_go_ends_at_its_limit() {
     let bytes: u64 = segments.map(|file| file.metadata().unwrap().len()).sum();
     assert!(bytes <= 8 << 20, "{bytes} bytes are left");
     check(&directories);
+}
+
+/// The machine's clocks; the wall clock is ahead by as much as the test says.
+#[derive(Default)]
+struct SteppedClock {
+    ahead_ns: AtomicU64,
+}
+
+impl Clock for SteppedClock {
+    fn now_ns(&self) -> u64 {
+        SystemClock.now_ns()
+    }
+
+    fn unix_ns(&self) -> u64 {
+        SystemClock.unix_ns() + self.ahead_ns.load(Relaxed)
+    }
+
+    fn sleep_until_ns(&self, deadline_ns: u64) {
+        SystemClock.sleep_until_ns(deadline_ns);
+    }
+}
+
+#[test]
+fn a_step_of_the_wall_clock_makes_no_segment_old() {
+    let volume = tempfile::tempdir().unwrap();
+    let keep = Keep { limit: KeepLimit::Seconds(3600), disposable: true };
+    let mut config = config(Target::Volumes(vec![volume.path().into()]));
+    (config.keep, config.segment_bytes, config.block_bytes) = (Some(keep), 1 << 20, 64 << 10);
+    config.stay = true;
+    let clock = Arc::new(SteppedClock::default());
+    let recorder = Recorder::start(config, Id([7; 16]), Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+    let plan = plan(1, 1, EventSize::Fixed(32 << 10), 200);
+    let sent = send(&recorder, &plan).total(|s| s.sent);
+    clock.ahead_ns.store(10 * 3600 * 1_000_000_000, Relaxed);
+    // Sealed behind the step: each time the keeper looks at what may go, and once more at the end.
+    let again = send(&recorder, &plan).total(|s| s.sent);
+    let directories = recorder.directories();
+    recorder.stopper().stop();
+    recorder.join().unwrap();
+    assert!(!directories[0].join(REMOVED_FILE).exists(), "nothing was removed");
+    let verified = check(&directories);
+    assert_eq!(verified.streams[&0].recorded, sent + again);
 }
 
 #[test]

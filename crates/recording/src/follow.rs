@@ -1,19 +1,29 @@
-//! What a drain needs: how far each segment of a recording that is being written may be read.
+//! What a drain needs: how far each segment of a recording that is being written may be read, what the
+//! journals call lost, and what became of each volume.
 //!
-//! Invariant: what was readable stays readable; a poll reads only what the journals have gained.
+//! Invariants: what was readable stays readable; a poll reads only what the journals have gained; a journal
+//! that cannot be read any more costs nothing but what it would have said.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
+use keepup_stream::ledger::Gap;
+
 use crate::error::RecordingError;
-use crate::journal::JournalReader;
+use crate::journal::{JournalReader, RotationState};
 use crate::reader::locate;
-use crate::volume::Volume;
+use crate::volume::{Volume, gaps};
 
 /// Follows the journals of a recording.
 #[derive(Debug)]
 pub struct Follower {
     volumes: Vec<Volume>,
     journals: Vec<JournalReader>,
+    /// Why a volume's journal is not followed any more.
+    faults: Vec<Option<RecordingError>>,
+    /// Gaps of all journals by stream, and how many lines they are from.
+    gaps: (usize, BTreeMap<u32, Vec<Gap>>),
 }
 
 impl Follower {
@@ -27,27 +37,78 @@ impl Follower {
             journals.push(JournalReader::open(&dir)?);
             volumes.push(Volume::new(&dir, manifest));
         }
-        let mut follower = Follower { volumes, journals };
-        follower.poll()?;
-        Ok(follower)
+        let faults = volumes.iter().map(|_| None).collect();
+        let mut follower = Follower { volumes, journals, faults, gaps: Default::default() };
+        follower.poll();
+        let unusable = |at: &usize| !follower.volumes[*at].has_begun() || follower.volumes.len() == 1;
+        let fault = (0..follower.volumes.len()).filter(unusable).find_map(|at| follower.faults[at].take());
+        fault.map_or(Ok(follower), Err)
     }
 
-    /// Takes in what the journals have gained; returns true when anything is new.
-    ///
-    /// # Errors
-    /// When a journal cannot be read or a line of it contradicts the ones before.
-    pub fn poll(&mut self) -> Result<bool, RecordingError> {
-        let mut is_new = false;
-        for (volume, journal) in self.volumes.iter_mut().zip(&mut self.journals) {
-            is_new |= volume.catch_up(journal)?;
+    /// Takes in what the journals have gained; returns true when anything is new. A journal that cannot be
+    /// read, or that contradicts itself, is left as it is known: see [`fault`](Self::fault).
+    pub fn poll(&mut self) -> bool {
+        let is_new = self.catch_up();
+        // What another journal says of a volume comes behind what the volume's own says itself.
+        if is_new {
+            self.catch_up();
         }
-        Ok(is_new)
+        is_new
+    }
+
+    fn catch_up(&mut self) -> bool {
+        let mut is_new = false;
+        for ((volume, journal), fault) in
+            self.volumes.iter_mut().zip(&mut self.journals).zip(&mut self.faults)
+        {
+            if fault.is_none() {
+                match volume.catch_up(journal) {
+                    Ok(has_grown) => is_new |= has_grown,
+                    Err(error) => *fault = Some(error),
+                }
+            }
+        }
+        is_new
     }
 
     /// The volumes, by number, with their segments as of the last poll. Each segment may be read up to its
     /// [`readable_bytes`](crate::volume::Segment::readable_bytes).
     pub fn volumes(&self) -> &[Volume] {
         &self.volumes
+    }
+
+    /// Why the journal of a volume is not followed any more, if so.
+    pub fn fault(&self, volume: usize) -> Option<&RecordingError> {
+        self.faults.get(volume)?.as_ref()
+    }
+
+    /// What became of a volume last, with the reason, by the journal that says most; `None` while it was
+    /// never out of rotation. Of a volume that failed its own journal is known to the end.
+    pub fn rotation(&self, volume: usize) -> Option<(RotationState, &str)> {
+        let journal = self.volumes.iter().max_by_key(|volume| volume.rotations().len())?;
+        let last = journal.rotations().iter().rev().find(|rotation| rotation.volume as usize == volume)?;
+        Some((last.state, &last.why))
+    }
+
+    /// The parts of `span` of a stream's events that the journals call lost, with their causes, in order.
+    pub fn lost(&mut self, stream: u32, span: Range<u64>) -> Vec<Gap> {
+        let lines = self.volumes.iter().map(Volume::gap_lines).sum();
+        if lines != self.gaps.0 {
+            let mut by_stream: BTreeMap<u32, Vec<Gap>> = BTreeMap::new();
+            gaps(self.volumes.iter())
+                .into_iter()
+                .for_each(|gap| by_stream.entry(gap.stream).or_default().push(gap));
+            self.gaps = (lines, by_stream);
+        }
+        let (mut parts, mut at) = (Vec::new(), span.start);
+        for gap in self.gaps.1.get(&stream).into_iter().flatten() {
+            let (start, end) = (gap.first_sequence.max(at), (gap.first_sequence + gap.events).min(span.end));
+            if start < end {
+                parts.push(Gap { first_sequence: start, events: end - start, ..*gap });
+                at = end;
+            }
+        }
+        parts
     }
 
     /// True when the run has ended on all volumes, so that nothing new will come.

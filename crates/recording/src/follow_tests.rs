@@ -22,11 +22,11 @@ fn a_drain_sees_blocks_when_they_are_durable_and_not_before() {
         follower.volumes()[0].segments().get(segment).map(|segment| segment.readable_bytes())
     };
     assert_eq!(readable(&follower, 0), Some(0));
-    assert!(!follower.poll().unwrap());
+    assert!(!follower.poll());
 
     let next = test.block(0, 0, 0, 0, &payloads(1, 3, 5000));
     test.volumes[0].watermark();
-    assert!(follower.poll().unwrap());
+    assert!(follower.poll());
     let volume = &follower.volumes()[0];
     let mut reader = SegmentReader::open(volume, &volume.segments()[0], 1 << 20).unwrap();
     let first_end = readable(&follower, 0).unwrap();
@@ -36,13 +36,13 @@ fn a_drain_sees_blocks_when_they_are_durable_and_not_before() {
     // Written, and no watermark yet.
     let last = test.block(0, 0, next, 0, &payloads(2, 3, 50_000));
     std::fs::write(test.volumes[0].segment_path(), test.volumes[0].builder.bytes()).unwrap();
-    assert!(!follower.poll().unwrap());
+    assert!(!follower.poll());
     assert_eq!(read_on(&mut reader, readable(&follower, 0).unwrap()), [0u64; 0]);
 
     test.volumes[0].rotate();
     test.block(0, 0, last, 0, &payloads(3, 1, 10));
     test.volumes[0].watermark();
-    assert!(follower.poll().unwrap());
+    assert!(follower.poll());
     assert!(follower.volumes()[0].segments()[0].is_ended());
     assert_eq!(read_on(&mut reader, readable(&follower, 0).unwrap()), [next]);
     let volume = &follower.volumes()[0];
@@ -50,7 +50,7 @@ fn a_drain_sees_blocks_when_they_are_durable_and_not_before() {
     assert_eq!(read_on(&mut reader, readable(&follower, 1).unwrap()), [last]);
     assert!(!follower.is_ended());
     test.end();
-    assert!(follower.poll().unwrap() && follower.is_ended());
+    assert!(follower.poll() && follower.is_ended());
     assert_eq!(read_on(&mut reader, readable(&follower, 1).unwrap()), [0u64; 0]);
 }
 
@@ -77,9 +77,10 @@ fn a_journal_that_contradicts_itself_is_refused() {
         let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
         let mut follower = Follower::open(&test.dirs()).unwrap();
         test.volumes[0].journal().append(&mark(8192, 1)).unwrap();
-        follower.poll().unwrap();
+        follower.poll();
         test.volumes[0].journal().append(&record).unwrap();
-        let error = follower.poll().unwrap_err().to_string();
+        follower.poll();
+        let error = follower.fault(0).unwrap().to_string();
         assert!(error.contains(what) && error.contains("line 5"), "{record:?} gives {error}");
     }
     let mut test = TestRecording::new(1, Placement::Pinned, &[]);
@@ -87,4 +88,23 @@ fn a_journal_that_contradicts_itself_is_refused() {
     test.gap(0, 0, 0, 1);
     let error = Follower::open(&test.dirs()).unwrap_err().to_string();
     assert!(error.contains("behind the end record"), "{error}");
+}
+
+#[test]
+fn a_damaged_journal_leaves_the_others_followed() {
+    let mut test = TestRecording::new(2, Placement::Free, &[0]);
+    let mut follower = Follower::open(&test.dirs()).unwrap();
+    let journal = test.volumes[0].dir.join(crate::journal::JOURNAL_FILE);
+    let mut text = std::fs::read(&journal).unwrap();
+    text.extend_from_slice(b"this is no line\n{}\n");
+    std::fs::write(&journal, text).unwrap();
+    test.block(1, 0, 0, 0, &payloads(1, 3, 5000));
+    test.volumes[1].watermark();
+    assert!(follower.poll());
+    assert!(follower.fault(0).is_some() && follower.fault(1).is_none());
+    assert_eq!(follower.volumes()[1].segments()[0].readable_blocks(), 1);
+    test.gap(1, 0, 3, 10);
+    assert!(follower.poll());
+    let parts = follower.lost(0, 5..20);
+    assert_eq!(parts.iter().map(|gap| (gap.first_sequence, gap.events)).collect::<Vec<_>>(), [(5, 8)]);
 }

@@ -7,6 +7,7 @@ use keepup_stream::wire::StreamInfo;
 use serde::{Deserialize, Serialize};
 
 use crate::access::walk;
+use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{DamagedLine, Rotation};
@@ -122,6 +123,14 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
                     stream.add(&summary, segment.is_ended());
                 }
             }
+        }
+    }
+    // A block that lies on two volumes counts once.
+    for duplicate in duplicates(recording.volumes().iter()).values().flatten() {
+        if let Some(stream) = streams.get_mut(&duplicate.stream) {
+            let Count { events, bytes } = duplicate.count;
+            stream.events = stream.events.saturating_sub(events);
+            stream.payload_bytes = stream.payload_bytes.map(|known| known.saturating_sub(bytes));
         }
     }
     for (id, removed) in recording.removed() {

@@ -8,6 +8,7 @@
 pub mod access;
 mod contents;
 pub mod crc;
+mod duplicates;
 pub mod error;
 pub mod export;
 mod files;

@@ -5,6 +5,7 @@
 //! never touched; nothing that was acknowledged is cut off; a second recovery finds nothing to do; while
 //! the recorder is still at work nothing is done at all.
 mod account;
+mod copies;
 pub(crate) mod scan;
 mod volume;
 
@@ -70,7 +71,10 @@ pub struct SegmentRecovery {
     pub blocks: u64,
     /// Of these, blocks behind the journal's last watermark.
     pub blocks_behind: u64,
-    /// Where they end, bytes.
+    /// Blocks behind those that were left out, because another volume has them as well: their writes had
+    /// failed, were done again there, and got here after all.
+    pub duplicates: u64,
+    /// Where the blocks end, bytes.
     pub data_bytes: u64,
 }
 
@@ -98,6 +102,10 @@ pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
     let mut volumes = Vec::new();
     for (dir, manifest) in places {
         volumes.push(OpenVolume::open(&dir, manifest)?);
+    }
+    volumes.iter_mut().for_each(OpenVolume::scan_all);
+    for ((volume, segment), count) in copies::trailing_copies(&volumes) {
+        volumes[volume].leave_out(segment, count);
     }
     for volume in &mut volumes {
         volume.seal_all()?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use keepup_stream::ledger::LossCause;
 
 use crate::error::RecordingError;
-use crate::journal::JOURNAL_FILE;
+use crate::journal::{JOURNAL_FILE, JournalRecord, Rotation, RotationState};
 use crate::layout::segment_file_name;
 use crate::manifest::Placement;
 use crate::reader::Recording;
@@ -185,6 +185,80 @@ fn events_declared_lost_and_found_again_are_no_loss() {
     assert_eq!((report.streams[&2].recorded.events, report.streams[&2].missing.len()), (15, 0));
     let after = verified(&recording);
     assert_eq!((after.fault_count, after.lost_events()), (0, 0), "{after:#?}");
+}
+
+/// Volume 1 failed: its last block was given to volume 0 as well. Both are whole; `differs` makes the second
+/// one another.
+fn written_twice(differs: bool) -> TestRecording {
+    let mut recording = TestRecording::new(2, Placement::Free, &[2]);
+    let events: Vec<_> = (0..4).map(|turn| payloads(turn, 5, 900)).collect();
+    recording.block(1, 2, 0, 0, &events[0]);
+    recording.volumes[1].watermark();
+    recording.block(1, 2, 5, 0, &events[1]);
+    recording.block_again(0, 2, if differs { &events[3] } else { &events[1] });
+    recording.block(0, 2, 10, 0, &events[2]);
+    recording.volumes[0].watermark();
+    fs::write(recording.volumes[1].segment_path(), recording.volumes[1].builder.bytes()).unwrap();
+    let (state, why) = (RotationState::Failed, "writing failed".to_owned());
+    let rotation = Rotation { time_unix_ns: 1, volume: 1, state, why };
+    recording.volumes[0].journal().append(&JournalRecord::Rotation(rotation)).unwrap();
+    recording
+}
+
+#[test]
+fn a_block_that_was_written_twice_is_kept_once() {
+    let mut recording = written_twice(false);
+    recording.release();
+    let report = recover(&recording.dirs()).unwrap();
+    assert!(report.complete, "{report:#?}");
+    let sealed: Vec<_> =
+        report.volumes.iter().map(|v| (v.sealed[0].blocks, v.sealed[0].duplicates)).collect();
+    assert_eq!(sealed, [(2, 0), (1, 1)], "the durable one stays");
+    assert_eq!(report.streams[&2].recorded.events, 15);
+    let after = verified(&recording);
+    assert_eq!(
+        (after.fault_count, after.streams[&2].recorded.events, after.blocks),
+        (0, 15, 3),
+        "{after:#?}"
+    );
+    assert!(!recover(&recording.dirs()).unwrap().changed);
+}
+
+#[test]
+fn blocks_of_the_same_events_that_differ_both_stay() {
+    let mut recording = written_twice(true);
+    recording.release();
+    let report = recover(&recording.dirs()).unwrap();
+    assert_eq!(report.volumes[1].sealed[0].duplicates, 0, "{report:#?}");
+    assert!(verified(&recording).faults.iter().any(|fault| fault.what.contains("twice")));
+}
+
+#[test]
+fn a_block_that_was_sealed_twice_counts_once() {
+    // As the first version's recovery left it.
+    let mut recording = written_twice(false);
+    recording.end();
+    let opened = Recording::open(&recording.dirs()).unwrap();
+    let report = verified(&recording);
+    assert_eq!((report.blocks, report.duplicate_blocks), (4, 1));
+    assert_eq!((report.streams[&2].recorded.events, report.fault_count), (15, 0), "{report:#?}");
+    let info = crate::info::info(&opened).unwrap();
+    assert_eq!(info.streams[&2].events, 15);
+    assert_eq!(info.streams[&2].payload_bytes, Some(report.streams[&2].recorded.bytes));
+    let mut sequences = Vec::new();
+    let mut reader = crate::access::StreamReader::open(&opened, 2).unwrap().unwrap();
+    let read = reader.read(crate::access::From::Sequence(0), &mut |event| {
+        sequences.push(event.sequence);
+        std::ops::ControlFlow::Continue(())
+    });
+    assert_eq!(read.unwrap(), 15);
+    assert_eq!(sequences, (0..15).collect::<Vec<u64>>());
+    let all = recording.root.path().join("all.mcap");
+    assert_eq!(crate::export::one_file(&opened, None, &all).unwrap().events, 15);
+    crate::master::write_master(&opened).unwrap();
+    recording.release();
+    let recovered = recover(&recording.dirs()).unwrap();
+    assert_eq!((recovered.complete, recovered.streams[&2].recorded.events), (true, 15), "{recovered:#?}");
 }
 
 #[test]

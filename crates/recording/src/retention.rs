@@ -2,8 +2,8 @@
 //!
 //! Two small files lie beside the journal of such a recording. Each has one line like the journal's and is
 //! replaced as a whole: `removed.jsonl`, by the recorder, says up to which segment the volume's oldest ones
-//! were removed, with the counts of their events; `drained.jsonl`, by a drain, up to which event each stream
-//! is durable elsewhere. Invariant: what a removed segment had is in `removed.jsonl`, durable, before the
+//! were removed, with the counts of their events; `drained.jsonl`, by a drain, what of it is durable elsewhere:
+//! up to which segment this volume, and up to which event each stream. Invariant: what a removed segment had is in `removed.jsonl`, durable, before the
 //! segment's file goes.
 
 use std::collections::BTreeMap;
@@ -83,6 +83,9 @@ pub struct Drained {
     pub recording: Id,
     /// One past the last event up to which each stream is durable elsewhere, or known to be missing.
     pub streams: BTreeMap<u32, u64>,
+    /// Everything in segments of this volume with a lower number is durable elsewhere.
+    #[serde(default)]
+    pub segments: u32,
 }
 
 impl RemovedStream {
@@ -168,28 +171,34 @@ impl Drained {
     /// When the file cannot be used, or is of another recording.
     pub fn read(dir: &Path, recording: Id) -> Result<Drained, RecordingError> {
         let found = read::<Drained>(&dir.join(DRAINED_FILE), |file| file.recording == recording)?;
-        Ok(found.unwrap_or(Drained { recording, streams: BTreeMap::new() }))
+        Ok(found.unwrap_or(Drained { recording, ..Drained::default() }))
     }
 
-    /// Enters in `dir` that these streams are durable elsewhere up to these events. What was entered before
-    /// stays.
+    /// Enters in `dir` that these streams are durable elsewhere up to these events, and all segments of this
+    /// volume below number `segments`. What was entered before stays.
     ///
     /// # Errors
     /// When the file cannot be used, or the system refuses.
-    pub fn enter(dir: &Path, recording: Id, ends: &BTreeMap<u32, u64>) -> Result<(), RecordingError> {
+    pub fn enter(
+        dir: &Path,
+        recording: Id,
+        ends: &BTreeMap<u32, u64>,
+        segments: u32,
+    ) -> Result<(), RecordingError> {
         let known = Drained::read(dir, recording)?;
         let mut next = known.clone();
         for (&stream, &end) in ends {
             let known = next.streams.entry(stream).or_default();
             *known = end.max(*known);
         }
+        next.segments = next.segments.max(segments);
         if next == known { Ok(()) } else { write(&dir.join(DRAINED_FILE), &next) }
     }
 
-    /// Whether all events of a segment that had `streams` are elsewhere.
-    pub fn has(&self, streams: &[(u32, RemovedStream)]) -> bool {
+    /// Whether all events of segment `index`, which has `streams`, are elsewhere.
+    pub fn has(&self, index: u32, streams: &[(u32, RemovedStream)]) -> bool {
         let end = |id: &u32| self.streams.get(id).copied().unwrap_or(0);
-        streams.iter().all(|(id, stream)| stream.end_sequence <= end(id))
+        index < self.segments || streams.iter().all(|(id, stream)| stream.end_sequence <= end(id))
     }
 }
 

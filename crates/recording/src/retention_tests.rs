@@ -42,13 +42,14 @@ fn removed_counts_add_up_and_survive() {
 fn marks_only_go_forward() {
     let root = tempfile::tempdir().unwrap();
     let id = Id([3; 16]);
-    Drained::enter(root.path(), id, &BTreeMap::from([(0, 10), (1, 5)])).unwrap();
-    Drained::enter(root.path(), id, &BTreeMap::from([(0, 7), (2, 1)])).unwrap();
+    Drained::enter(root.path(), id, &BTreeMap::from([(0, 10), (1, 5)]), 2).unwrap();
+    Drained::enter(root.path(), id, &BTreeMap::from([(0, 7), (2, 1)]), 1).unwrap();
     let drained = Drained::read(root.path(), id).unwrap();
     assert_eq!(drained.streams, BTreeMap::from([(0, 10), (1, 5), (2, 1)]));
-    assert!(drained.has(&[(0, stream(3, 10)), (1, stream(1, 5))]));
-    assert!(!drained.has(&[(0, stream(3, 10)), (1, stream(1, 6))]));
-    assert!(!drained.has(&[(9, stream(1, 1))]));
+    assert!(drained.has(2, &[(0, stream(3, 10)), (1, stream(1, 5))]));
+    assert!(!drained.has(2, &[(0, stream(3, 10)), (1, stream(1, 6))]));
+    assert!(!drained.has(2, &[(9, stream(1, 1))]));
+    assert!(drained.has(1, &[(9, stream(1, 1))]), "this segment is, whatever the streams");
     assert!(Drained::read(root.path(), Id([4; 16])).is_err(), "of another recording");
     let path = root.path().join(DRAINED_FILE);
     let whole = fs::read(&path).unwrap();

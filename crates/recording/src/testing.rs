@@ -141,6 +141,15 @@ impl TestRecording {
         first_sequence + events.len() as u64
     }
 
+    /// The last block of stream `id` once more, with `events`, which are as many as it has.
+    pub(crate) fn block_again(&mut self, volume: usize, id: u32, events: &[(u64, Vec<u8>)]) {
+        let events: Vec<(u64, &[u8])> = events.iter().map(|(time, payload)| (*time, &payload[..])).collect();
+        let stream_block = self.next_block[&id] - 1;
+        let first_sequence = self.counts[&id].events - events.len() as u64;
+        let plan = BlockPlan { stream_block, first_sequence, flags: 0 };
+        self.volumes[volume].builder.block(&stream(id), plan, &events).unwrap();
+    }
+
     /// A block that was never written, or not where it is looked for.
     pub(crate) fn skip_block(&mut self, id: u32) {
         *self.next_block.entry(id).or_default() += 1;

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_stream::wire::StreamInfo;
 
+use crate::duplicates::{Duplicates, duplicates};
 use crate::layout::ChannelBytes;
 use crate::ranges::Ranges;
 use crate::reader::Recording;
@@ -23,7 +24,7 @@ use crate::volume::{Segment, Volume};
 use closing::{check_endings, ending, place_path, settled_blocks};
 use coverage::Coverage;
 use report::Faults;
-use scan::{SegmentScan, scan_segment};
+use scan::{Known, SegmentScan, scan_segment};
 use window::Window;
 
 pub use report::{Ending, FAULTS_MAX, Fault, Stop, StreamReport, VerifyReport};
@@ -47,6 +48,7 @@ pub struct Progress {
 /// What all threads share.
 struct Shared<'a> {
     channels: BTreeMap<u32, Arc<ChannelBytes>>,
+    duplicates: Duplicates,
     jobs: Vec<(&'a Volume, &'a Segment)>,
     next_job: AtomicUsize,
     done_bytes: AtomicU64,
@@ -80,6 +82,7 @@ pub fn verify(
     jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
     let shared = Shared {
         channels: streams.iter().filter_map(channel).collect(),
+        duplicates: duplicates(recording.volumes().iter()),
         total_bytes: jobs.iter().map(|(_, segment)| segment.file_bytes()).fold(0, u64::saturating_add),
         jobs,
         next_job: AtomicUsize::new(0),
@@ -109,7 +112,10 @@ fn work(shared: &Shared<'_>) {
         let Some((volume, segment)) = shared.jobs.get(job) else {
             return;
         };
-        let scan = scan_segment(volume, segment, &shared.channels, &mut window, &|bytes| {
+        let place = (volume.manifest().volume_index, segment.index);
+        let duplicates = shared.duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let known = Known { channels: &shared.channels, duplicates };
+        let scan = scan_segment(volume, segment, known, &mut window, &|bytes| {
             let done_bytes = shared.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
             (shared.progress)(Progress { done_bytes, total_bytes: shared.total_bytes });
         });
@@ -129,6 +135,7 @@ impl Tally {
             ending: ending(recording),
             segments: 0,
             blocks: 0,
+            duplicate_blocks: 0,
             bytes: 0,
             streams: recording.streams().iter().map(stream).collect(),
             faults: Vec::new(),
@@ -150,6 +157,7 @@ impl Tally {
     fn take(&mut self, segment: &Segment, scan: SegmentScan) {
         self.report.segments += 1;
         self.report.blocks += scan.blocks;
+        self.report.duplicate_blocks += scan.duplicates;
         self.report.bytes += scan.bytes;
         let mut faults = scan.faults;
         for (stream, found) in scan.streams {

@@ -255,6 +255,11 @@ impl Volume {
         self.rotations.iter().any(|r| r.volume == own && r.state == RotationState::Failed)
     }
 
+    /// How many lines of the journal say what is lost, or was found again.
+    pub(crate) fn gap_lines(&self) -> usize {
+        self.gaps.len() + self.found.len()
+    }
+
     /// What a crash left of the journal's last line.
     pub fn torn_tail(&self) -> Option<TornTail> {
         self.torn_tail

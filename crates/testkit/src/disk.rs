@@ -91,6 +91,14 @@ impl FaultyDisk {
         self.order("fail writes")
     }
 
+    /// Answers writes with ENOSPC from now on.
+    ///
+    /// # Errors
+    /// When the server has ended.
+    pub fn fill_up(&mut self) -> std::io::Result<()> {
+        self.order("fail space")
+    }
+
     /// Answers reads with EIO from now on.
     ///
     /// # Errors

@@ -1,14 +1,14 @@
 //! `keepup drain`: moves durable data elsewhere while recording goes on.
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
-use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
+use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, Missing, drain};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
@@ -20,9 +20,13 @@ use crate::output::{json, result, say};
 use crate::progress::watch;
 use crate::signals::stop_flag;
 
+/// Spans of missing events that are listed on stderr; `--json` has more.
+const MISSING_SHOWN: usize = 20;
+
 /// Send a recording elsewhere, also while it is being made
 ///
-/// Follows what is durable, checks every checksum on the way, paces itself and lets the writers go first.
+/// Follows what is durable, checks every checksum on the way, paces itself and lets the writers go first. What
+/// cannot be read, as on a volume that failed, is left out and listed; the exit code is 1 then.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup drain keepup-data/run1 --to tcp://127.0.0.1:7612 --follow --rate '20 MB/s'
@@ -85,17 +89,31 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
         let running = scope.spawn(|| drain(&plan, &SystemClock, &stop, &live));
         let mut sent_before = 0;
         watch(&|| running.is_finished(), &mut |line, passed| {
+            warnings(&live).for_each(|warning| line.line(&warning));
             line.show(&status(&live, &mut sent_before, passed), passed);
         });
         running.join()
     });
+    warnings(&live).for_each(|warning| say(&warning));
     let report = outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))??;
+    for Missing { stream, first_sequence, events, cause } in report.missing.iter().take(MISSING_SHOWN) {
+        say(&format!(
+            "warning: stream {stream}: {events} events from {first_sequence} on are missing: {cause}"
+        ));
+    }
     match args.json {
         true => json(&account_json(&report)),
         false => result(&account(&report)),
     }
-    let whole = report.is_complete && report.durable == report.sent && report.missing_events == 0;
+    let has_all = report.missing_events == 0 && report.faults.total == 0;
+    let whole = report.is_complete && report.durable == report.sent && has_all;
     Ok(if whole { Exit::Done } else { Exit::Failed })
+}
+
+/// What went wrong since the last call.
+fn warnings(live: &DrainCounters) -> impl Iterator<Item = String> {
+    let warnings = std::mem::take(&mut *live.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+    warnings.into_iter().map(|what| format!("warning: {what}"))
 }
 
 fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> String {
@@ -113,7 +131,9 @@ fn account(report: &DrainReport) -> String {
     let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
     let complete = match (report.is_complete, report.missing_events) {
         (true, 0) => "complete".to_owned(),
-        (true, missing) => format!("complete, but {missing} events are missing in the recording itself"),
+        (true, missing) => {
+            format!("complete, but {missing} events are missing in the recording or cannot be read")
+        }
         (false, _) => "stopped before the end".to_owned(),
     };
     format!(
@@ -132,6 +152,8 @@ fn account_json(report: &DrainReport) -> serde_json::Value {
         "sent": report.sent,
         "durable": report.durable,
         "missing_events": report.missing_events,
+        "missing": report.missing,
+        "faults": report.faults,
         "complete": report.is_complete,
         "seconds": report.elapsed_ns as f64 / 1e9,
         "cpu_seconds": report.cpu_ns as f64 / 1e9,

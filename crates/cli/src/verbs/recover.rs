@@ -42,6 +42,10 @@ fn account(report: &RecoverReport) -> String {
                 segment.blocks_behind,
                 segment.data_bytes
             ));
+            if segment.duplicates > 0 {
+                let (count, path) = (segment.duplicates, segment.path.display());
+                lines.push(format!("left {count} blocks out of {path}: another volume has the same ones"));
+            }
         }
         lines.extend(volume.removed.iter().map(|path| format!("removed {}, never begun", path.display())));
         if volume.journal_cut_bytes > 0 {

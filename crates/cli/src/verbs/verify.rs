@@ -97,6 +97,10 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
         report.bytes as f64 / 1e9,
         report.bytes as f64 / 1e9 / seconds
     ));
+    if report.duplicate_blocks > 0 {
+        let twice = report.duplicate_blocks;
+        lines.push(format!("{twice} blocks lie on two volumes, and count once"));
+    }
     lines.extend(missing(recording.gaps().into_iter().map(|gap| (gap.cause, gap.events))));
     lines.extend(ending(recording, &report.ending, is_being_made));
     for fault in report.faults.iter().take(FAULTS_SHOWN) {

@@ -1,89 +1,134 @@
 //! Blocks of a recording in an order in which every stream's come one after the other, from several volumes.
 //!
 //! A volume's blocks of one stream are in order but for those that were placed again after another volume
-//! failed or was slow; of these the place is remembered, and they are read again when it is their turn.
+//! failed or was slow; of these the place is remembered, and they are read again when it is their turn. A block
+//! that does not come is waited for as long as a volume may bring it; it is left out when the journals call it
+//! lost, and when something of a volume cannot be read and nothing has come for [`SETTLE_NS`].
 //! Memory is bounded by one block per volume and [`ASIDE_MAX`] places.
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
+use keepup_recording::id::Id;
+use keepup_recording::journal::RotationState;
 use keepup_recording::layout::BlockHeader;
-use keepup_recording::reader::{Block, Events, SegmentReader};
+use keepup_recording::reader::{Events, SegmentReader};
 use keepup_recording::retention::Drained;
 use keepup_stream::wire::StreamInfo;
 
+use super::cursor::{BLOCK_BYTES_MAX, Cursor, Held, Place, hold, without_hint};
+use super::missing::Losses;
+use super::outlet::Resume;
 use crate::RecorderError;
 
-/// Blocks set aside at a time; beyond that the missing ones are taken as lost.
-const ASIDE_MAX: usize = 4096;
-/// Largest block that a drain takes into memory, in bytes.
-const BLOCK_BYTES_MAX: u64 = 1 << 30;
-
-/// A block in memory.
-struct Held {
-    info: StreamInfo,
-    header: BlockHeader,
-    records: Vec<u8>,
-    place: Place,
-}
-
-/// Where a block lies.
-#[derive(Clone, Copy)]
-struct Place {
-    volume: usize,
-    segment: u32,
-    offset: u64,
-}
-
-/// Where one volume is being read.
-#[derive(Default)]
-struct Cursor {
-    segment: u32,
-    reader: Option<SegmentReader>,
-    offset: u64,
-    head: Option<Held>,
-}
-
-impl Cursor {
-    fn begin(&mut self, segment: u32) {
-        *self = Self { segment, head: self.head.take(), ..Self::default() };
-    }
-}
+/// Blocks set aside at a time; beyond that nothing more is read until one of them is sent.
+const ASIDE_MAX: usize = 1 << 16;
+/// Of a stream, parts left out that are remembered one by one.
+const SKIPPED_MAX: usize = 1000;
+/// How long a block that may have been on a volume that cannot be read is waited for, counted from when a
+/// later one was read: it may have been given to another volume, which writes it after all it had to write
+/// before. In nanoseconds.
+const SETTLE_NS: u64 = 10_000_000_000;
 
 /// What a step did.
 pub(super) enum Step {
     /// A block was handed over.
     Sent { until_ns: u64 },
-    /// A block was set aside; go on.
+    /// A block was set aside or left out; go on.
     SetAside,
-    /// Nothing more is readable now.
-    Nothing,
-    /// The recording has ended and everything was handed over.
+    /// Nothing more is readable now; `is_settling` when blocks that were read are going to be sent in a while.
+    Nothing { is_settling: bool },
+    /// The recording has ended and everything that can be read was handed over.
     Ended,
 }
 
 type Deliver<'a> = dyn FnMut(&StreamInfo, &BlockHeader, Events<'_>) -> Result<u64, RecorderError> + 'a;
 
+/// A block that was read and is not handed over yet.
+struct Aside {
+    first_sequence: u64,
+    end_sequence: u64,
+    seen_ns: u64,
+    /// Where it lies: on two volumes when a write that failed got there after all.
+    places: Vec<Place>,
+    /// Why it cannot be handed over when it lies nowhere.
+    why: String,
+}
+
+/// How far one stream is.
+#[derive(Default)]
+struct Progress {
+    /// Number of the block whose turn it is.
+    block: u64,
+    /// One past the last event that was handed over or is missing.
+    sequence: u64,
+    /// Events handed over, and those missing of which no journal says so.
+    accounted: u64,
+    /// One past the last event that was ever handed over or missing: what is sent again counts once.
+    reached: u64,
+    aside: BTreeMap<u64, Aside>,
+    /// Numbers of blocks that were left out.
+    skipped: Vec<Range<u64>>,
+    /// The first event that was left out though no journal calls it lost.
+    first_left_out: Option<u64>,
+}
+
+/// Where the first block of a stream is that was read and not handed over.
+#[derive(Clone, Copy)]
+struct First {
+    block: u64,
+    first_sequence: u64,
+    seen_ns: u64,
+    /// The volume whose head it is; else it was set aside.
+    head: Option<usize>,
+}
+
 /// All volumes of a recording, merged.
 pub(super) struct Merge {
     follower: Follower,
     cursors: Vec<Cursor>,
-    /// Places of blocks, by stream and number within it.
-    aside: BTreeMap<(u32, u64), Place>,
-    expected: BTreeMap<u32, u64>,
+    streams: BTreeMap<u32, Progress>,
+    aside: usize,
+    pub(super) losses: Losses,
 }
 
 impl Merge {
     pub(super) fn open(directories: &[PathBuf]) -> Result<Self, RecordingError> {
         let follower = Follower::open(directories)?;
         let cursors = follower.volumes().iter().map(|_| Cursor::default()).collect();
-        Ok(Self { follower, cursors, aside: BTreeMap::new(), expected: BTreeMap::new() })
+        let mut merge =
+            Self { follower, cursors, streams: BTreeMap::new(), aside: 0, losses: Losses::default() };
+        merge.review();
+        Ok(merge)
     }
 
     /// Takes in what the journals have gained.
-    pub(super) fn poll(&mut self) -> Result<(), RecordingError> {
-        self.follower.poll().map(|_| ())
+    pub(super) fn poll(&mut self) {
+        self.follower.poll();
+        self.review();
+    }
+
+    /// Notes volumes that failed or whose journals cannot be read.
+    fn review(&mut self) {
+        for (at, cursor) in self.cursors.iter_mut().enumerate() {
+            let mut noted = Vec::new();
+            if let Some(fault) = self.follower.fault(at)
+                && !std::mem::replace(&mut cursor.is_silent, true)
+            {
+                noted.push(fault.to_string().lines().next().unwrap_or_default().to_owned());
+            }
+            if let Some((RotationState::Failed, why)) = self.follower.rotation(at)
+                && !std::mem::replace(&mut cursor.has_failed, true)
+            {
+                noted.push(format!("{} failed: {why}", self.follower.volumes()[at].dir().display()));
+            }
+            for what in noted {
+                self.losses.faults.push(what.clone());
+                cursor.impaired = Some(what);
+            }
+        }
     }
 
     /// Every stream that the journals declare so far, by id.
@@ -91,141 +136,339 @@ impl Merge {
         self.follower.volumes().iter().flat_map(|volume| volume.streams().values())
     }
 
-    /// Enters on every volume up to which event each stream is durable elsewhere; only for a recording of
-    /// which the recorder waits for that.
-    pub(super) fn mark_drained(&self, ends: &BTreeMap<u32, u64>) -> Result<(), RecordingError> {
-        for volume in self.follower.volumes() {
+    /// Enters on every volume what is durable elsewhere, when each stream is so up to `ends`; only for a
+    /// recording of which the recorder waits for that. No mark passes anything that was left out.
+    pub(super) fn mark_drained(&mut self, mut ends: BTreeMap<u32, u64>) {
+        let segments: Vec<u32> = self.cursors.iter_mut().map(|cursor| cursor.marks.drained(&ends)).collect();
+        for (stream, end) in &mut ends {
+            let limit = self.streams.get(stream).and_then(|progress| progress.first_left_out);
+            *end = limit.map_or(*end, |limit| limit.min(*end));
+        }
+        for ((volume, cursor), segments) in
+            self.follower.volumes().iter().zip(&mut self.cursors).zip(segments)
+        {
             let manifest = volume.manifest();
-            if manifest.keep.is_some_and(|keep| !keep.disposable) {
-                Drained::enter(volume.dir(), manifest.recording, ends)?;
+            if !manifest.keep.is_some_and(|keep| !keep.disposable) {
+                continue;
+            }
+            if let Err(error) = Drained::enter(volume.dir(), manifest.recording, &ends, segments)
+                && !std::mem::replace(&mut cursor.is_unmarked, true)
+            {
+                self.losses.faults.push(without_hint(&error.into()));
             }
         }
-        Ok(())
+    }
+
+    /// Identity of the recording.
+    pub(super) fn recording(&self) -> Option<Id> {
+        self.follower.volumes().first().map(|volume| volume.manifest().recording)
+    }
+
+    /// Reads again from the first segments on that are not durable elsewhere; the streams in `resume` go on
+    /// there, the others where they are.
+    pub(super) fn rewind(&mut self, resume: &Resume) {
+        for (stream, &(block, sequence)) in resume {
+            let progress = self.streams.entry(*stream).or_default();
+            progress.sequence = sequence;
+            if let Some(block) = block {
+                progress.block = block;
+                progress.skipped.retain(|blocks| blocks.start < block);
+            }
+        }
+        self.streams.values_mut().for_each(|progress| progress.aside.clear());
+        self.aside = 0;
+        self.cursors.iter_mut().for_each(Cursor::rewind);
     }
 
     /// Durable bytes that were not read yet.
     pub(super) fn behind_bytes(&self) -> u64 {
-        let volumes = self.follower.volumes().iter().zip(&self.cursors);
-        volumes
-            .map(|(volume, cursor)| {
-                let unread = volume.segments().iter().filter(|segment| segment.index >= cursor.segment);
-                let ahead = unread.map(|segment| segment.readable_bytes()).sum::<u64>();
-                ahead.saturating_sub(cursor.offset)
-            })
+        self.follower
+            .volumes()
+            .iter()
+            .zip(&self.cursors)
+            .map(|(volume, cursor)| cursor.behind_bytes(volume))
             .sum()
     }
 
-    /// Hands the next block over, if there is one whose turn it is.
-    pub(super) fn step(&mut self, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
-        let mut exhausted = 0;
-        for volume in 0..self.cursors.len() {
-            if self.cursors[volume].head.is_none() && !self.load(volume)? {
-                exhausted += usize::from(self.follower.is_ended());
-            }
-        }
-        let next = self.cursors.iter().position(|c| c.head.as_ref().is_some_and(|h| self.is_due(&h.header)));
-        if let Some(head) = next.and_then(|volume| self.cursors[volume].head.take()) {
-            return self.hand_over(&head, deliver);
-        }
-        let due = self.aside.keys().copied().find(|key| self.is_turn(*key));
-        if let Some(place) = due.and_then(|key| self.aside.remove(&key)) {
-            return self.hand_over_aside(place, deliver);
-        }
-        let heads = self.cursors.iter().filter(|c| c.head.is_some()).count();
-        if heads + exhausted < self.cursors.len() {
-            return Ok(Step::Nothing);
-        }
-        self.skip_or_end(heads, deliver)
+    /// Blocks that were read and wait for earlier ones.
+    pub(super) fn held_back(&self) -> usize {
+        self.aside + self.cursors.iter().filter(|cursor| cursor.head.is_some()).count()
     }
 
-    /// Every volume shows a block out of turn or has nothing more: look further, or take what is missing as
-    /// lost.
-    fn skip_or_end(&mut self, heads: usize, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
-        if heads > 0 && self.aside.len() < ASIDE_MAX {
-            for cursor in &mut self.cursors {
-                if let Some(head) = cursor.head.take() {
-                    self.aside.insert((head.header.stream, head.header.stream_block), head.place);
-                }
+    /// Hands the next block over, if there is one whose turn it is.
+    pub(super) fn step(&mut self, now_ns: u64, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
+        for at in 0..self.cursors.len() {
+            if self.cursors[at].head.is_none() {
+                self.load(at, now_ns);
             }
+        }
+        for at in 0..self.cursors.len() {
+            let Some(head) = &self.cursors[at].head else { continue };
+            let turn = self.streams.get(&head.header.stream).map_or(0, |progress| progress.block);
+            if head.header.stream_block <= turn
+                && let Some(head) = self.cursors[at].head.take()
+            {
+                return if head.header.stream_block == turn {
+                    self.hand_over(&head, deliver)
+                } else {
+                    self.pass_by(&head);
+                    Ok(Step::SetAside)
+                };
+            }
+        }
+        let can_bring_more =
+            !(0..self.cursors.len()).all(|at| self.cursors[at].head.is_some() || self.is_over(at));
+        let has_room = self.aside < ASIDE_MAX;
+        let has_head = self.cursors.iter().any(|cursor| cursor.head.is_some());
+        let is_impaired = self.cursors.iter().any(|cursor| cursor.impaired.is_some());
+        let may_settle = is_impaired && !self.is_any_resting();
+        let mut waits = false;
+        for (stream, first) in self.firsts() {
+            let is_old = may_settle && now_ns.saturating_sub(first.seen_ns) >= SETTLE_NS;
+            let is_all = !can_bring_more && !(has_head && has_room);
+            if self.is_turn(stream, first) || self.is_explained(stream, first) || is_old || is_all {
+                return self.hand_over_first(stream, first, now_ns, deliver);
+            }
+            waits = true;
+        }
+        if has_head && has_room {
+            self.set_heads_aside();
             return Ok(Step::SetAside);
         }
-        match self.aside.pop_first() {
-            Some((_, place)) => self.hand_over_aside(place, deliver),
-            None => Ok(Step::Ended),
+        Ok(if can_bring_more || waits {
+            Step::Nothing { is_settling: waits && may_settle }
+        } else {
+            Step::Ended
+        })
+    }
+
+    /// Whether a volume will bring nothing more.
+    fn is_over(&self, at: usize) -> bool {
+        let has_failed = matches!(self.follower.rotation(at), Some((RotationState::Failed, _)));
+        let has_ended = self.follower.volumes()[at].end().is_some() || self.follower.fault(at).is_some();
+        has_failed || has_ended || self.cursors[at].is_dead()
+    }
+
+    /// Whether a volume that takes nothing at present has blocks that it may still write.
+    fn is_any_resting(&self) -> bool {
+        let rests =
+            |at| matches!(self.follower.rotation(at), Some((RotationState::Slow, _))) && !self.is_over(at);
+        (0..self.cursors.len()).any(rests)
+    }
+
+    /// The first block of each stream that was read and not handed over.
+    fn firsts(&self) -> Vec<(u32, First)> {
+        let mut firsts: BTreeMap<u32, First> = BTreeMap::new();
+        for (&stream, progress) in &self.streams {
+            if let Some((&block, aside)) = progress.aside.first_key_value() {
+                let (first_sequence, seen_ns) = (aside.first_sequence, aside.seen_ns);
+                firsts.insert(stream, First { block, first_sequence, seen_ns, head: None });
+            }
+        }
+        for (at, held) in self.cursors.iter().enumerate().filter_map(|(at, c)| Some((at, c.head.as_ref()?))) {
+            let BlockHeader { stream, stream_block: block, first_sequence, .. } = held.header;
+            let first = First { block, first_sequence, seen_ns: held.seen_ns, head: Some(at) };
+            let known = firsts.entry(stream).or_insert(first);
+            if block < known.block {
+                *known = first;
+            }
+        }
+        firsts.into_iter().collect()
+    }
+
+    fn is_turn(&self, stream: u32, first: First) -> bool {
+        first.block == self.streams.get(&stream).map_or(0, |progress| progress.block)
+    }
+
+    /// Whether the journals call everything lost that lies before a block.
+    fn is_explained(&mut self, stream: u32, first: First) -> bool {
+        let start = self.streams.get(&stream).map_or(0, |progress| progress.sequence);
+        let lost = self.follower.lost(stream, start..first.first_sequence);
+        let events: u64 = lost.iter().map(|gap| gap.events).sum();
+        events > 0 && start.saturating_add(events) == first.first_sequence
+    }
+
+    fn set_heads_aside(&mut self) {
+        for at in 0..self.cursors.len() {
+            if let Some(Held { header, place, seen_ns, .. }) = self.cursors[at].head.take()
+                && let Some(aside) = self.aside_of(&header, seen_ns)
+            {
+                aside.places.push(place);
+            }
         }
     }
 
-    fn is_due(&self, header: &BlockHeader) -> bool {
-        self.is_turn((header.stream, header.stream_block))
+    /// The entry of a block that waits for its turn; nothing when that has passed.
+    fn aside_of(&mut self, header: &BlockHeader, seen_ns: u64) -> Option<&mut Aside> {
+        let progress = self.streams.entry(header.stream).or_default();
+        if header.stream_block < progress.block {
+            return None;
+        }
+        Some(progress.aside.entry(header.stream_block).or_insert_with(|| {
+            self.aside += 1;
+            Aside {
+                first_sequence: header.first_sequence,
+                end_sequence: header.first_sequence.saturating_add(header.event_count.into()),
+                seen_ns,
+                places: Vec::new(),
+                why: String::new(),
+            }
+        }))
     }
 
-    fn is_turn(&self, (stream, block): (u32, u64)) -> bool {
-        block == self.expected.get(&stream).copied().unwrap_or(0)
+    /// A block whose number was handed over already, or left out.
+    fn pass_by(&mut self, held: &Held) {
+        let BlockHeader { stream, stream_block, .. } = held.header;
+        let skipped =
+            self.streams.get(&stream).map(|progress| progress.skipped.as_slice()).unwrap_or_default();
+        if skipped.iter().any(|blocks| blocks.contains(&stream_block)) {
+            self.cursors[held.place.volume].marks.left_out(held.place.segment);
+            self.losses.faults.push(format!(
+                "block {stream_block} of stream {stream} came after later ones had been sent, and is left out"
+            ));
+        }
     }
 
-    fn hand_over_aside(&mut self, place: Place, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
+    /// Hands a stream's first block over, past what is missing before it.
+    fn hand_over_first(
+        &mut self,
+        stream: u32,
+        first: First,
+        now_ns: u64,
+        deliver: &mut Deliver<'_>,
+    ) -> Result<Step, RecorderError> {
+        if let Some(held) = first.head.and_then(|at| self.cursors[at].head.take()) {
+            return self.hand_over(&held, deliver);
+        }
+        let aside = self.streams.get_mut(&stream).and_then(|progress| progress.aside.remove(&first.block));
+        let Some(Aside { end_sequence, places, mut why, .. }) = aside else { return Ok(Step::SetAside) };
+        self.aside -= 1;
+        for place in &places {
+            match self.read_again(*place, now_ns) {
+                Ok(held) if (held.header.stream, held.header.stream_block) == (stream, first.block) => {
+                    return self.hand_over(&held, deliver);
+                }
+                Ok(_) => why = "another block lies in its place now".to_owned(),
+                Err(error) => why = error,
+            }
+        }
+        places.iter().for_each(|place| self.cursors[place.volume].marks.left_out(place.segment));
+        self.advance(stream, first.block, first.first_sequence);
+        let progress = self.streams.entry(stream).or_default();
+        (progress.block, progress.sequence) = (first.block + 1, end_sequence.max(progress.sequence));
+        note_skipped(&mut progress.skipped, first.block..first.block + 1);
+        progress.first_left_out.get_or_insert(first.first_sequence);
+        let start = first.first_sequence.max(progress.reached);
+        progress.accounted += self.losses.miss(stream, (start, end_sequence), &[], &why);
+        progress.reached = progress.reached.max(end_sequence);
+        Ok(Step::SetAside)
+    }
+
+    fn read_again(&self, place: Place, now_ns: u64) -> Result<Held, String> {
         let volume = &self.follower.volumes()[place.volume];
-        // What was removed in the meantime is missing.
-        let Some(segment) = volume.segment(place.segment) else { return Ok(Step::SetAside) };
-        let mut reader = SegmentReader::open(volume, segment, BLOCK_BYTES_MAX)?;
-        let held = hold(&reader.block_at(place.offset, segment.readable_bytes())?, place)?;
-        self.hand_over(&held, deliver)
+        let Some(segment) = volume.segment(place.segment) else {
+            return Err("its segment was removed before it was sent".to_owned());
+        };
+        let read = || {
+            let mut reader = SegmentReader::open(volume, segment, BLOCK_BYTES_MAX)?;
+            let held = hold(&reader.block_at(place.offset, segment.readable_bytes())?, place, now_ns)?;
+            Ok::<Held, RecorderError>(held)
+        };
+        read().map_err(|error| without_hint(&error))
     }
 
     fn hand_over(&mut self, held: &Held, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
         let header = &held.header;
-        self.expected.insert(header.stream, header.stream_block + 1);
+        self.advance(header.stream, header.stream_block, header.first_sequence);
         let until_ns = deliver(&held.info, header, Events::new(header.first_sequence, &held.records))?;
+        let progress = self.streams.entry(header.stream).or_default();
+        progress.block = header.stream_block.saturating_add(1);
+        progress.sequence = header.first_sequence.saturating_add(header.event_count.into());
+        progress.accounted += progress.sequence.saturating_sub(progress.reached.max(header.first_sequence));
+        progress.reached = progress.reached.max(progress.sequence);
         Ok(Step::Sent { until_ns })
     }
 
-    /// Reads the volume's next block into its head; says whether there was one.
-    fn load(&mut self, volume: usize) -> Result<bool, RecorderError> {
-        loop {
-            match self.load_present(volume) {
-                Err(RecorderError::Recording(_)) if self.was_removed(volume)? => {}
-                outcome => return outcome,
+    /// Enters what is missing of a stream before `block`, which begins with event `sequence`.
+    fn advance(&mut self, stream: u32, block: u64, sequence: u64) {
+        let progress = self.streams.entry(stream).or_default();
+        let start = progress.sequence.max(progress.reached);
+        if sequence > start {
+            let lost = self.follower.lost(stream, start..sequence);
+            let cause = impairments(&self.cursors);
+            let unexplained = self.losses.miss(stream, (start, sequence), &lost, &cause);
+            progress.accounted += unexplained;
+            progress.reached = sequence;
+            if unexplained > 0 {
+                progress.first_left_out.get_or_insert(start);
             }
         }
-    }
-
-    /// Whether the segment that is to be read next was removed since the journal was read.
-    fn was_removed(&mut self, volume: usize) -> Result<bool, RecorderError> {
-        self.follower.poll()?;
-        Ok(self.cursors[volume].segment < self.follower.volumes()[volume].removed().first_segment)
-    }
-
-    fn load_present(&mut self, volume: usize) -> Result<bool, RecorderError> {
-        let source = &self.follower.volumes()[volume];
-        let cursor = &mut self.cursors[volume];
-        if cursor.segment < source.removed().first_segment {
-            // The rest of it is missing, unless another drain has it.
-            cursor.begin(source.removed().first_segment);
+        if block > progress.block {
+            note_skipped(&mut progress.skipped, progress.block..block);
+            progress.block = block;
         }
-        while let Some(segment) = source.segment(cursor.segment) {
-            if cursor.reader.is_none() {
-                if segment.readable_blocks() == 0 && !segment.is_ended() {
-                    return Ok(false);
+    }
+
+    /// Enters what the journals say of each stream behind the last event that was handed over.
+    pub(super) fn conclude(&mut self) {
+        let ends =
+            self.follower.volumes().iter().filter_map(|volume| volume.end()).flat_map(|end| &end.streams);
+        let ends: BTreeMap<u32, u64> = ends.map(|end| (end.id, end.durable.events)).collect();
+        let cause = impairments(&self.cursors);
+        let ids: Vec<u32> = self.streams.keys().chain(ends.keys()).copied().collect();
+        for stream in ids {
+            let progress = self.streams.entry(stream).or_default();
+            if let Some(durable) = ends.get(&stream) {
+                let (start, rest) = (progress.sequence, durable.saturating_sub(progress.accounted));
+                progress.sequence = start.saturating_add(rest);
+                progress.accounted += self.losses.miss(stream, (start, progress.sequence), &[], &cause);
+                if rest > 0 {
+                    progress.first_left_out.get_or_insert(start);
                 }
-                cursor.reader = Some(SegmentReader::open(source, segment, BLOCK_BYTES_MAX)?);
             }
-            let Some(reader) = &mut cursor.reader else { return Ok(false) };
-            if let Some(block) = reader.next_block(segment.readable_bytes())? {
-                let place = Place { volume, segment: segment.index, offset: block.offset };
-                cursor.head = Some(hold(&block, place)?);
-                cursor.offset = reader.offset();
-                return Ok(true);
+            let start = progress.sequence;
+            for gap in self.follower.lost(stream, start..u64::MAX) {
+                let end = gap.first_sequence + gap.events;
+                self.losses.miss(stream, (gap.first_sequence, end), &[gap], &cause);
+                progress.sequence = end;
             }
-            if !segment.is_ended() {
-                return Ok(false);
-            }
-            cursor.begin(cursor.segment + 1);
         }
-        Ok(false)
+    }
+
+    /// Reads a volume's next block into its head, past what cannot be read.
+    fn load(&mut self, at: usize, now_ns: u64) {
+        loop {
+            let loaded = self.cursors[at].load(at, &self.follower.volumes()[at], now_ns);
+            let Err(error) = loaded else { return };
+            self.poll();
+            if self.cursors[at].segment < self.follower.volumes()[at].removed().first_segment {
+                continue;
+            }
+            let (damaged, what) = self.cursors[at].pass(&self.follower.volumes()[at], &error);
+            self.losses.faults.push(what.clone());
+            // Known by its header, its events are missing when it is their turn.
+            if let Some(aside) = damaged.and_then(|header| self.aside_of(&header, now_ns)) {
+                aside.why = what;
+            }
+        }
     }
 }
 
-fn hold(block: &Block<'_>, place: Place) -> Result<Held, RecorderError> {
-    let info = block.stream_info().map_err(|e| RecorderError::Config { what: e.to_string() })?;
-    Ok(Held { info, header: block.header, records: block.records().to_vec(), place })
+/// What cannot be read, of all volumes.
+fn impairments(cursors: &[Cursor]) -> String {
+    let all: Vec<&str> = cursors.iter().filter_map(|cursor| cursor.impaired.as_deref()).collect();
+    if all.is_empty() { "no journal says why".to_owned() } else { all.join("; ") }
 }
+
+/// Remembers that blocks were left out; beyond a number of parts also those between them count as such.
+fn note_skipped(skipped: &mut Vec<Range<u64>>, blocks: Range<u64>) {
+    let is_full = skipped.len() >= SKIPPED_MAX;
+    match skipped.last_mut() {
+        Some(last) if is_full || last.end == blocks.start => last.end = blocks.end,
+        _ => skipped.push(blocks),
+    }
+}
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

@@ -1,6 +1,9 @@
 //! The sending end of a drain: one connection for the streams known when it is made, another for those that
 //! come later.
-use std::collections::BTreeMap;
+//!
+//! A connection that breaks is made again under the same resume identity, and goes on where the other side is.
+//! Invariant: what counts as durable elsewhere never passes an event that the other side lost.
+use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +11,10 @@ use std::time::Duration;
 
 use keepup_peer::Endpoint;
 use keepup_recording::crc::crc32;
+use keepup_recording::id::Id;
 use keepup_recording::layout::BlockHeader;
-use keepup_recording::reader::Events;
-use keepup_stream::client::{Client, ClientError, Sent};
+use keepup_recording::reader::{Event, Events};
+use keepup_stream::client::{Acked, Client, ClientError, Sent};
 use keepup_stream::ledger::Count;
 use keepup_stream::wire::{End, EndStream, HEADER_BYTES, Header, Hello, Kind, StreamInfo};
 
@@ -23,87 +27,144 @@ const STOP_PATIENCE: u32 = 40;
 /// Events handed to the kernel at once.
 const BATCH: usize = 256;
 
-#[derive(Clone, Copy, Debug, Default)]
+/// A block that was sent.
+#[derive(Clone, Copy, Debug)]
+struct SentBlock {
+    number: u64,
+    end_sequence: u64,
+}
+
+/// What was sent of one stream.
+#[derive(Debug, Default)]
 struct Account {
     connection: usize,
+    /// Over the present connection.
     sent: Count,
+    /// First event of the present connection.
+    start_sequence: u64,
     next_sequence: u64,
+    /// Over all connections, each event once.
+    total: Count,
+    /// One past the last event of that.
+    total_end: u64,
+    /// Blocks that are not durable on the other side.
+    unacked: VecDeque<SentBlock>,
+    acked: Acked,
+    /// What the other side had lost when the first connection was made.
+    lost_before: u64,
+    /// How far everything was durable when the other side first lost something.
+    limit: Option<u64>,
 }
+
+impl Account {
+    fn lost_events(&self) -> u64 {
+        self.acked.lost_events.saturating_sub(self.lost_before)
+    }
+
+    /// Takes in how far the other side is.
+    fn hear(&mut self, acked: Acked) {
+        if acked.lost_events > self.acked.lost_events {
+            self.limit.get_or_insert(self.acked.durable_next);
+        }
+        self.acked = acked;
+        while self.unacked.front().is_some_and(|block| block.end_sequence <= acked.durable_next) {
+            self.unacked.pop_front();
+        }
+    }
+
+    fn durable_end(&self) -> u64 {
+        let end = self.acked.durable_next.min(self.next_sequence);
+        self.limit.map_or(end, |limit| limit.min(end))
+    }
+}
+
+/// One connection, with what is sent over it.
+struct Link {
+    /// Nothing while it is broken.
+    client: Option<Client>,
+    streams: Vec<StreamInfo>,
+    /// The other side's recording.
+    recording: String,
+}
+
+/// Where a stream goes on after its connection broke: number of the block, and event.
+pub(super) type Resume = BTreeMap<u32, (Option<u64>, u64)>;
 
 /// Connections to one sink.
 pub(super) struct Outlet {
     to: Endpoint,
-    connections: Vec<(Client, Vec<u32>)>,
+    identity: String,
+    links: Vec<Link>,
     accounts: BTreeMap<u32, Account>,
+    /// Of connections that were made again, until all are.
+    resume: Resume,
 }
 
 impl Outlet {
-    pub(super) fn new(to: Endpoint) -> Self {
-        Self { to, connections: Vec::new(), accounts: BTreeMap::new() }
+    /// Connects nowhere yet. `begin_unix_ns` tells this drain from others of the same recording.
+    pub(super) fn new(to: Endpoint, recording: Id, begin_unix_ns: u64) -> Self {
+        let identity = format!("keepup drain of {recording} since {begin_unix_ns}");
+        Self { to, identity, links: Vec::new(), accounts: BTreeMap::new(), resume: Resume::new() }
     }
 
+    /// Everything sent, each event once.
     pub(super) fn sent(&self) -> Count {
-        self.accounts.values().fold(Count::default(), |sum, account| sum + account.sent)
+        self.accounts.values().fold(Count::default(), |sum, account| sum + account.total)
     }
 
-    pub(super) fn missing_events(&self) -> u64 {
-        self.accounts.values().map(|a| a.next_sequence.saturating_sub(a.sent.events)).sum()
+    /// What the other side received and lost, by stream: how many events, and from which on.
+    pub(super) fn lost(&self) -> impl Iterator<Item = (u32, u64, u64)> {
+        let lost = |(&id, account): (&u32, &Account)| Some((id, account.lost_events(), account.limit?));
+        self.accounts.iter().filter_map(lost)
     }
 
-    /// Sends the events of a block; returns their payload bytes.
+    /// Sends the events of a block that the other side does not have; returns their payload bytes.
     pub(super) fn send(
         &mut self,
         info: &StreamInfo,
         header: &BlockHeader,
-        mut events: Events<'_>,
+        events: Events<'_>,
         stop: &AtomicBool,
         live: &DrainCounters,
     ) -> Result<u64, RecorderError> {
         self.declare(std::iter::once(info))?;
         let Some(account) = self.accounts.get_mut(&info.id) else { return Ok(0) };
-        let Some((client, _)) = self.connections.get_mut(account.connection) else { return Ok(0) };
+        let Some(link) = self.links.get_mut(account.connection) else { return Ok(0) };
+        let Some(client) = &mut link.client else { return Err(closed(&self.to).into()) };
+        let (mut total, mut sent) = (Count::default(), Count::default());
+        let mut wanted = events.filter(|event| {
+            let one = Count::one(event.payload.len() as u64);
+            total += if event.sequence >= account.total_end { one } else { Count::default() };
+            let is_wanted = event.sequence >= account.next_sequence;
+            sent += if is_wanted { one } else { Count::default() };
+            is_wanted
+        });
         loop {
-            let batch: Vec<([u8; HEADER_BYTES], &[u8])> = (&mut events)
-                .take(BATCH)
-                .map(|event| {
-                    let head = Header {
-                        kind: Kind::Event,
-                        stream: info.id,
-                        sequence: event.sequence,
-                        timestamp_ns: event.timestamp_ns,
-                        length: event.payload.len() as u64,
-                        crc: crc32(event.payload),
-                        a: 0,
-                        b: 0,
-                    };
-                    (head.encode(), event.payload)
-                })
-                .collect();
+            let batch: Vec<_> =
+                wanted.by_ref().take(BATCH).map(|event| (head(info.id, &event), event.payload)).collect();
             if batch.is_empty() {
                 break;
             }
-            let mut slices: Vec<IoSlice<'_>> = batch
-                .iter()
-                .flat_map(|(head, payload)| [IoSlice::new(head), IoSlice::new(payload)])
-                .collect();
-            let blocked_before_ns = client.blocked_ns();
-            // A stop waits for the block under way, unless the other side takes nothing for too long.
-            let mut patience = STOP_PATIENCE;
-            let mut go_on = || {
-                patience -= u32::from(stop.load(Ordering::Acquire));
-                if patience == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            let outcome = client.send(&mut &mut slices[..], &mut go_on)?;
-            live.blocked_ns.fetch_add(client.blocked_ns() - blocked_before_ns, Ordering::Relaxed);
-            if outcome == Sent::Stopped {
-                return Err(RecorderError::Config {
-                    what: "the drain was stopped in the middle of a block".into(),
-                });
+            match send_batch(client, &batch, stop, live) {
+                Ok(Sent::All) => {}
+                Ok(Sent::Stopped) => {
+                    let what = "the drain was stopped in the middle of a block".into();
+                    return Err(RecorderError::Config { what });
+                }
+                Err(error) => {
+                    link.client = None;
+                    return Err(error.into());
+                }
             }
         }
-        account.sent += Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
-        account.next_sequence = header.first_sequence + u64::from(header.event_count);
-        Ok(header.payload_bytes)
+        drop(wanted);
+        let end_sequence = header.first_sequence.saturating_add(header.event_count.into());
+        account.total += total;
+        account.total_end = account.total_end.max(end_sequence);
+        account.sent += sent;
+        account.next_sequence = account.next_sequence.max(end_sequence);
+        account.unacked.push_back(SentBlock { number: header.stream_block, end_sequence });
+        Ok(sent.bytes)
     }
 
     /// Connects for those of `streams` that have no connection yet, if any.
@@ -117,63 +178,169 @@ impl Outlet {
         if new.is_empty() {
             return Ok(());
         }
-        let ids: Vec<u32> = new.keys().copied().collect();
-        let hello =
-            Hello::new(concat!("keepup drain ", env!("CARGO_PKG_VERSION")), new.into_values().collect());
-        let (client, _) = Client::connect(&self.to, &hello, CONNECT_TIMEOUT)?;
-        if let Some((id, acked)) = ids.iter().zip(client.acks()).find(|(_, acked)| acked.received_next > 0) {
+        let mut link = Link { client: None, streams: new.into_values().collect(), recording: String::new() };
+        let client = connect(&self.to, &self.identity, &mut link)?;
+        if let Some((info, acked)) =
+            link.streams.iter().zip(client.acks()).find(|(_, ack)| ack.received_next > 0)
+        {
             // Its acknowledgements would be taken for those of events that were not sent.
             return Err(ClientError::Refused {
-                error: format!("{} has {} events of a stream {id} already", self.to, acked.received_next),
+                error: format!(
+                    "{} has {} events of a stream {} already",
+                    self.to, acked.received_next, info.id
+                ),
                 hint: "drain to a sink that begins anew: keepup sink --to DIR".to_owned(),
             });
         }
-        let connection = self.connections.len();
-        self.accounts.extend(ids.iter().map(|id| (*id, Account { connection, ..Account::default() })));
-        self.connections.push((client, ids));
+        let connection = self.links.len();
+        for (info, &acked) in link.streams.iter().zip(client.acks()) {
+            let account = Account { connection, acked, lost_before: acked.lost_events, ..Account::default() };
+            self.accounts.insert(info.id, account);
+        }
+        self.links.push(Link { client: Some(client), ..link });
         Ok(())
+    }
+
+    /// Whether there was ever a connection.
+    pub(super) fn is_connected(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    /// Makes the connections again that are broken. Returns where their streams go on.
+    ///
+    /// # Errors
+    /// When the other side cannot be reached, refuses, or lacks what it acknowledged.
+    pub(super) fn reconnect(&mut self) -> Result<Resume, ClientError> {
+        for link in self.links.iter_mut().filter(|link| link.client.is_none()) {
+            let before = link.recording.clone();
+            let client = connect(&self.to, &self.identity, link)?;
+            for (info, &acked) in link.streams.iter().zip(client.acks()) {
+                let Some(account) = self.accounts.get_mut(&info.id) else { continue };
+                if link.recording != before || acked.received_next < account.acked.durable_next {
+                    return Err(ClientError::Refused {
+                        error: format!("{} has lost what it acknowledged of stream {}", self.to, info.id),
+                        hint: "drain the whole recording to a sink that begins anew".to_owned(),
+                    });
+                }
+                account.hear(acked);
+                let next = acked.received_next;
+                let block = account.unacked.iter().position(|block| block.end_sequence > next);
+                let number = block.map(|at| account.unacked[at].number);
+                account.unacked.truncate(block.unwrap_or(account.unacked.len()));
+                (account.start_sequence, account.next_sequence) = (next, next);
+                account.sent = Count::default();
+                self.resume.insert(info.id, (number, next));
+            }
+            link.client = Some(client);
+        }
+        Ok(std::mem::take(&mut self.resume))
     }
 
     /// Takes in acknowledgements, so that the other side can always send them.
     pub(super) fn hear(&mut self) -> Result<(), ClientError> {
-        self.connections.iter_mut().try_for_each(|(client, _)| client.poll_acks())
+        for link in &mut self.links {
+            let Some(client) = &mut link.client else { return Err(closed(&self.to)) };
+            let polled = client.poll_acks();
+            for (info, &acked) in link.streams.iter().zip(client.acks()) {
+                self.accounts.entry(info.id).and_modify(|account| account.hear(acked));
+            }
+            if let Err(error) = polled {
+                link.client = None;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Events that the other side received, over all streams: grows as long as it goes on.
+    pub(super) fn received(&self) -> u64 {
+        let next = self.accounts.values().map(|account| account.acked.received_next);
+        next.fold(0, u64::saturating_add)
     }
 
     /// Up to which event each stream is durable on the other side, as far as it was heard; of what was sent.
     pub(super) fn durable_ends(&self) -> BTreeMap<u32, u64> {
-        let acked = |(client, streams): &(Client, Vec<u32>)| {
-            let ends = client.acks().iter().map(|acked| acked.durable_next);
-            streams.iter().copied().zip(ends).collect::<Vec<_>>()
-        };
-        let sent = |id: &u32| self.accounts.get(id).map_or(0, |account| account.next_sequence);
-        self.connections.iter().flat_map(acked).map(|(id, end)| (id, end.min(sent(&id)))).collect()
+        self.accounts.iter().map(|(&id, account)| (id, account.durable_end())).collect()
     }
 
-    /// Up to which event each stream was sent.
-    pub(super) fn sent_ends(&self) -> BTreeMap<u32, u64> {
-        self.accounts.iter().map(|(&id, account)| (id, account.next_sequence)).collect()
+    /// Whether the other side has acknowledged everything that was sent.
+    pub(super) fn is_acknowledged(&self) -> bool {
+        self.accounts.values().all(|account| account.acked.durable_next >= account.next_sequence)
     }
 
-    /// Says end on every connection; returns what is durable on the other side.
-    pub(super) fn finish(self, timeout: Duration) -> Result<Count, ClientError> {
-        let mut durable = Count::default();
-        for (client, streams) in self.connections {
-            let last = |id: &u32| {
-                let account = self.accounts.get(id).copied().unwrap_or_default();
-                EndStream {
-                    id: *id,
+    /// Events and bytes that are durable on the other side once everything is acknowledged. The bytes of events
+    /// that it lost are not known; they are in there.
+    pub(super) fn durable(&self) -> Count {
+        let lost = self.accounts.values().map(Account::lost_events).fold(0, u64::saturating_add);
+        self.sent() - Count { events: lost, bytes: 0 }
+    }
+
+    /// Says end on every connection, and waits until the other side confirms it.
+    pub(super) fn finish(self, timeout: Duration) -> Result<(), ClientError> {
+        for link in self.links {
+            let last = |info: &StreamInfo| {
+                let account = self.accounts.get(&info.id)?;
+                let numbers = account.next_sequence - account.start_sequence;
+                Some(EndStream {
+                    id: info.id,
                     events: account.sent.events,
                     bytes: account.sent.bytes,
-                    lost_events: account.next_sequence.saturating_sub(account.sent.events),
+                    lost_events: numbers.saturating_sub(account.sent.events),
                     lost_bytes: 0,
                     next_sequence: account.next_sequence,
-                }
+                })
             };
-            let bye = client.finish(&End { streams: streams.iter().map(last).collect() }, timeout)?;
-            for stream in &bye.streams {
-                durable += Count { events: stream.durable_events, bytes: stream.durable_bytes };
-            }
+            let Some(client) = link.client else { return Err(closed(&self.to)) };
+            client.finish(&End { streams: link.streams.iter().filter_map(last).collect() }, timeout)?;
         }
-        Ok(durable)
+        Ok(())
     }
+}
+
+/// The error of a connection that was found broken before.
+fn closed(to: &Endpoint) -> ClientError {
+    ClientError::Closed { doing: "sending to", addr: to.address() }
+}
+
+/// Connects for the streams of a link.
+fn connect(to: &Endpoint, identity: &str, link: &mut Link) -> Result<Client, ClientError> {
+    let name = concat!("keepup drain ", env!("CARGO_PKG_VERSION"));
+    let hello = Hello { resume: Some(identity.to_owned()), ..Hello::new(name, link.streams.clone()) };
+    let (client, welcome) = Client::connect(to, &hello, CONNECT_TIMEOUT)?;
+    link.recording = welcome.recording;
+    Ok(client)
+}
+
+fn head(stream: u32, event: &Event<'_>) -> [u8; HEADER_BYTES] {
+    let head = Header {
+        kind: Kind::Event,
+        stream,
+        sequence: event.sequence,
+        timestamp_ns: event.timestamp_ns,
+        length: event.payload.len() as u64,
+        crc: crc32(event.payload),
+        a: 0,
+        b: 0,
+    };
+    head.encode()
+}
+
+/// Sends whole events. A stop waits for them, unless the other side takes nothing for too long.
+fn send_batch(
+    client: &mut Client,
+    batch: &[([u8; HEADER_BYTES], &[u8])],
+    stop: &AtomicBool,
+    live: &DrainCounters,
+) -> Result<Sent, ClientError> {
+    let mut slices: Vec<IoSlice<'_>> =
+        batch.iter().flat_map(|(head, payload)| [IoSlice::new(head), IoSlice::new(payload)]).collect();
+    let blocked_before_ns = client.blocked_ns();
+    let mut patience = STOP_PATIENCE;
+    let mut go_on = || {
+        patience -= u32::from(stop.load(Ordering::Acquire));
+        if patience == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let outcome = client.send(&mut &mut slices[..], &mut go_on);
+    live.blocked_ns.fetch_add(client.blocked_ns() - blocked_before_ns, Ordering::Relaxed);
+    outcome
 }

@@ -1,7 +1,8 @@
 //! Which sealed segments may go, and takes them away, oldest first.
 //!
 //! A large file goes in pieces: freed at once it would hold up whoever writes to the same disk. Invariant: a
-//! segment goes only when it is beyond what is to be kept, and is elsewhere or disposable.
+//! segment goes only when it is beyond what is to be kept, and is elsewhere or disposable. Ages are measured on
+//! the monotonic clock: a step of the wall clock removes nothing.
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +17,8 @@ const PIECE_BYTES: u64 = 32 << 20;
 /// A sealed segment.
 struct Kept {
     bytes: u64,
-    sealed_unix_ns: u64,
+    /// When it was sealed, monotonic.
+    sealed_ns: u64,
     streams: Vec<(u32, RemovedStream)>,
 }
 
@@ -59,9 +61,9 @@ impl Retention {
         }
     }
 
-    /// The next segment was sealed.
-    pub(crate) fn sealed(&mut self, bytes: u64, sealed_unix_ns: u64, streams: Vec<(u32, RemovedStream)>) {
-        self.kept.push_back(Kept { bytes, sealed_unix_ns, streams });
+    /// The next segment was sealed at `sealed_ns` of the monotonic clock.
+    pub(crate) fn sealed(&mut self, bytes: u64, sealed_ns: u64, streams: Vec<(u32, RemovedStream)>) {
+        self.kept.push_back(Kept { bytes, sealed_ns, streams });
         self.kept_bytes += bytes;
     }
 
@@ -80,21 +82,24 @@ impl Retention {
     }
 
     /// Takes away a part of what may go, or the next piece of it. Returns the bytes beyond the limit that
-    /// must stay, because they are nowhere else.
+    /// must stay, because they are nowhere else. `now_ns` is monotonic.
     ///
     /// # Errors
     /// When what is elsewhere cannot be read, or a segment cannot be removed; it may be tried again.
-    pub(crate) fn enforce(&mut self, dir: &Path, recording: Id, unix_ns: u64) -> Result<u64, RecordingError> {
+    pub(crate) fn enforce(&mut self, dir: &Path, recording: Id, now_ns: u64) -> Result<u64, RecordingError> {
         self.free_a_piece();
         if self.is_busy() {
             return Ok(self.excess_bytes);
         }
-        let drained = match self.is_disposable || self.due(unix_ns).next().is_none() {
+        let drained = match self.is_disposable || self.due(now_ns).next().is_none() {
             true => None,
             false => Some(Drained::read(dir, recording)?),
         };
-        let may_go = |kept: &Kept| drained.as_ref().is_none_or(|drained| drained.has(&kept.streams));
-        if self.due(unix_ns).next().is_some_and(may_go)
+        let first = self.removed.first_segment;
+        let may_go = |(index, kept): (u32, &Kept)| {
+            drained.as_ref().is_none_or(|drained| drained.has(index, &kept.streams))
+        };
+        if self.due(now_ns).next().is_some_and(|oldest| may_go((first, oldest)))
             && let Some(oldest) = self.kept.front()
         {
             let (path, bytes) = (self.removed.enter(dir, &oldest.streams)?, oldest.bytes);
@@ -102,16 +107,17 @@ impl Retention {
             self.kept_bytes -= bytes;
             self.going = Some((take_away(&path)?, bytes));
         }
-        let excess: u64 = self.due(unix_ns).filter(|kept| !may_go(kept)).map(|kept| kept.bytes).sum();
+        let due = (self.removed.first_segment..).zip(self.due(now_ns));
+        let excess: u64 = due.filter(|kept| !may_go(*kept)).map(|(_, kept)| kept.bytes).sum();
         self.excess_bytes = excess;
         Ok(excess)
     }
 
     /// The segments beyond the limit, oldest first.
-    fn due(&self, unix_ns: u64) -> impl Iterator<Item = &Kept> {
+    fn due(&self, now_ns: u64) -> impl Iterator<Item = &Kept> {
         let mut left = self.kept_bytes;
         self.kept.iter().take_while(move |kept| {
-            let age_s = unix_ns.saturating_sub(kept.sealed_unix_ns) / 1_000_000_000;
+            let age_s = now_ns.saturating_sub(kept.sealed_ns) / 1_000_000_000;
             let is_due = left > self.bytes_max || age_s >= self.seconds_max;
             left -= kept.bytes;
             is_due

@@ -72,9 +72,14 @@ fn nothing_goes_that_is_nowhere_else() {
     (0..4).for_each(|second| ring.seal(second));
     assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]));
     let mark =
-        |ring: &Ring, end| Drained::enter(ring.root.path(), Id::default(), &BTreeMap::from([(0, end)]));
+        |ring: &Ring, end| Drained::enter(ring.root.path(), Id::default(), &BTreeMap::from([(0, end)]), 0);
     mark(&ring, 19).unwrap();
     assert_eq!((ring.enforce(9), ring.left()), (200, vec![1, 2, 3]), "the second lacks its last event");
-    mark(&ring, 100).unwrap();
+    mark(&ring, 40).unwrap();
     assert_eq!((ring.enforce(9), ring.left()), (0, vec![3]));
+    (4..6).for_each(|second| ring.seal(second));
+    Drained::enter(ring.root.path(), Id::default(), &BTreeMap::new(), 5).unwrap();
+    ring.seal(6);
+    ring.seal(7);
+    assert_eq!((ring.enforce(9), ring.left()), (200, vec![5, 6, 7]), "those below the number may go");
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use rustix::fs::copy_file_range;
 
 use super::{Exported, create, require_sealed, wants};
+use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{SECTOR, SUPERBLOCK_ROOM, SegmentIdentity, segment_preamble};
@@ -39,13 +40,17 @@ pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Resu
         recording.volumes().iter().flat_map(|v| v.segments().iter().map(move |s| (v, s))).collect();
     // Segments of one time lie on all volumes.
     segments.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
+    let duplicates = duplicates(recording.volumes().iter());
     let mut at = SECTOR as u64;
     for (volume, segment) in segments {
         let file =
             open_regular(&segment.path).map_err(RecordingError::open("open the segment", &segment.path))?;
         let expected = volume.identity(segment.index, segment.id);
         let found = scan_events(&file, &segment.path, &expected, segment.readable_bytes())?;
-        for (from, bytes) in index.take_from(&found.index, |id| wants(stream, id), &mut at) {
+        let place = (volume.manifest().volume_index, segment.index);
+        let twice = duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let is_wanted = |id, offset| wants(stream, id) && !twice.iter().any(|twice| twice.offset == offset);
+        for (from, bytes) in index.take_from(&found.index, is_wanted, &mut at) {
             match stretches.last_mut() {
                 Some(Stretch { segment, from: before, bytes: length })
                     if *segment == files.len() && *before + *length == from =>

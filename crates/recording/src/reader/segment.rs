@@ -124,6 +124,48 @@ impl SegmentReader {
         Ok(Some(self.block(sector, offset)))
     }
 
+    /// Goes on behind a block that [`next_block`](Self::next_block) could not hand out. Returns its header
+    /// where that is whole; else blocks may be missing up to the next one that is.
+    ///
+    /// # Errors
+    /// When the file cannot be read there, or its preamble is not that of this segment: there is no going on.
+    pub fn skip_damaged(&mut self, limit: u64) -> Result<Option<BlockHeader>, RecordingError> {
+        if self.offset == 0 {
+            self.check_preamble()?;
+            self.offset = SECTOR as u64;
+        }
+        let begin = self.offset;
+        while self.offset < limit {
+            let offset = self.offset;
+            let sector = match self.sector(offset) {
+                Ok(sector) => Some(sector),
+                Err(error @ RecordingError::Io { .. }) => return Err(error),
+                Err(_) => None,
+            };
+            let is_later = |header: &BlockHeader| header.segment_block >= self.next_block;
+            let own =
+                sector.filter(|s| self.check_identity(&s.header, offset).is_ok() && is_later(&s.header));
+            let Some(BlockSector { header, header_crc, .. }) = own else {
+                self.offset += SECTOR as u64;
+                continue;
+            };
+            if offset > begin {
+                (self.next_block, self.previous_header_crc) =
+                    (header.segment_block, header.previous_header_crc);
+                return Ok(None);
+            }
+            let length = block_bytes(header.chunk_records_bytes);
+            if length > limit - offset {
+                self.offset += SECTOR as u64;
+                continue;
+            }
+            self.offset += length;
+            (self.next_block, self.previous_header_crc) = (header.segment_block + 1, header_crc);
+            return Ok(Some(header));
+        }
+        Ok(None)
+    }
+
     /// The block at `offset`, found in an index; [`next_block`](Self::next_block) goes on as if it had not
     /// been read.
     ///

@@ -7,6 +7,7 @@ use keepup_stream::ledger::{Count, Gap, LossCause};
 use super::StreamRecovery;
 use super::volume::OpenVolume;
 use crate::contents::{Contents, contents};
+use crate::duplicates::{Duplicate, duplicates};
 use crate::error::RecordingError;
 use crate::ranges::Ranges;
 use crate::volume::Volume;
@@ -27,12 +28,17 @@ pub(super) struct Account {
 pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, RecordingError)> {
     let mut runs: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
     let mut account = Account::default();
+    let duplicates = duplicates(volumes.iter().map(|open| &open.volume));
     for (number, volume) in volumes.iter().map(|open| &open.volume).enumerate() {
         for (&id, stream) in volume.streams() {
             account.streams.entry(id).or_default().name.clone_from(&stream.name);
         }
         let damage = survey(volume, &mut runs, &mut account.streams).map_err(|error| (number, error))?;
         account.damage.extend(damage.into_iter().map(|what| (number, what)));
+    }
+    for Duplicate { stream, count, .. } in duplicates.values().flatten() {
+        let stream = account.streams.entry(*stream).or_default();
+        stream.recorded = stream.recorded - *count;
     }
     let mut gaps: BTreeMap<u32, Vec<Gap>> = BTreeMap::new();
     for gap in crate::volume::gaps(volumes.iter().map(|open| &open.volume)) {

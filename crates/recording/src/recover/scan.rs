@@ -36,6 +36,8 @@ pub(crate) struct Found {
     pub(crate) data_bytes: u64,
     /// Blocks behind the watermark.
     pub(crate) blocks_behind: u64,
+    /// Blocks behind those that lie on another volume as well, and are not kept here.
+    pub(crate) duplicates: u64,
     /// Streams that its blocks describe.
     pub(crate) streams: BTreeMap<u32, StreamInfo>,
 }

@@ -12,7 +12,7 @@ use crate::journal::{Journal, JournalRecord};
 use crate::layout::{LayoutError, SECTOR, segment_file_name};
 use crate::manifest::Manifest;
 use crate::seal::{seal, sealed_bytes};
-use crate::volume::{Volume, preamble};
+use crate::volume::{Segment, SegmentState, Volume, preamble};
 
 /// A volume whose journal can be appended to.
 pub(super) struct OpenVolume {
@@ -25,6 +25,8 @@ pub(super) struct OpenVolume {
     is_damaged: bool,
     /// Whether there is damage without which there is no account.
     pub(super) is_blocked: bool,
+    /// What was found in segments that are not sealed, until they are.
+    pub(super) scanned: Vec<(Segment, Found)>,
 }
 
 impl OpenVolume {
@@ -43,7 +45,15 @@ impl OpenVolume {
         let journal_cut_bytes = journal.cut_off(volume.torn_tail())?;
         let report =
             VolumeRecovery { directory: dir.into(), journal_cut_bytes, faults, ..Default::default() };
-        let mut open = Self { volume, journal, report, is_changed: false, is_damaged, is_blocked: false };
+        let mut open = Self {
+            volume,
+            journal,
+            report,
+            is_changed: false,
+            is_damaged,
+            is_blocked: false,
+            scanned: Vec::new(),
+        };
         if !has_begun {
             open.enter(JournalRecord::begin(open.volume.manifest()))?;
         }
@@ -68,6 +78,42 @@ impl OpenVolume {
 
     pub(super) fn flush(&mut self) -> Result<(), RecordingError> {
         self.journal.flush()
+    }
+
+    /// Reads every segment that is not sealed. What cannot be read shows when it is to be sealed.
+    pub(super) fn scan_all(&mut self) {
+        let mut open: Vec<Segment> =
+            self.volume.segments().iter().filter(|segment| !segment.is_ended()).cloned().collect();
+        let mut index = self.volume.next_segment();
+        loop {
+            let path = self.volume.dir().join(segment_file_name(index));
+            let identity = open_regular(&path).and_then(|file| preamble(&file));
+            let Ok(Ok(found)) = identity else { break };
+            if !self.volume.is_own(&found, index) {
+                break;
+            }
+            let state = SegmentState::Open { durable_bytes: 0, blocks: 0 };
+            open.push(Segment { index, id: found.segment, path, state });
+            index += 1;
+        }
+        for segment in open {
+            if let Ok(found) = self.scan(segment.index, segment.id, &segment.path, segment.readable_bytes()) {
+                self.scanned.push((segment, found));
+            }
+        }
+    }
+
+    /// Leaves out the last `count` blocks that were found in a segment: they lie on another volume as well.
+    pub(super) fn leave_out(&mut self, index: u32, count: usize) {
+        let Some((_, found)) = self.scanned.iter_mut().find(|(segment, _)| segment.index == index) else {
+            return;
+        };
+        let kept = found.index.blocks().saturating_sub(count);
+        let Some(data_bytes) = found.index.offset_of(kept) else { return };
+        found.index.truncate(kept);
+        found.data_bytes = data_bytes;
+        found.blocks_behind = found.blocks_behind.saturating_sub(count as u64);
+        found.duplicates = count as u64;
     }
 
     /// Seals every segment that is not sealed; also those that a crash kept out of the journal.
@@ -161,7 +207,10 @@ impl OpenVolume {
         Ok(())
     }
 
-    fn scan(&self, index: u32, id: Id, path: &Path, durable_bytes: u64) -> Result<Found, RecordingError> {
+    fn scan(&mut self, index: u32, id: Id, path: &Path, durable_bytes: u64) -> Result<Found, RecordingError> {
+        if let Some(at) = self.scanned.iter().position(|(segment, _)| segment.index == index) {
+            return Ok(self.scanned.swap_remove(at).1);
+        }
         let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
         let sealed_bytes = match self.is_damaged {
             true => sealed_bytes(&file).map_err(RecordingError::io("read", path))?,
@@ -185,6 +234,7 @@ impl OpenVolume {
             path: path.into(),
             blocks,
             blocks_behind: found.blocks_behind,
+            duplicates: found.duplicates,
             data_bytes,
         });
         Ok(())

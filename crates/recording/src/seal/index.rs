@@ -76,16 +76,16 @@ impl SegmentIndex {
         self.events.extend(events);
     }
 
-    /// Takes in blocks of another index, of streams that `wants` accepts, as if they followed each other from
+    /// Takes in blocks of another index, of those streams and offsets that `wants` accepts, as if they followed each other from
     /// the offset `at` on. Returns where each lies there, and its length.
     pub(crate) fn take_from(
         &mut self,
         other: &SegmentIndex,
-        wants: impl Fn(u32) -> bool,
+        wants: impl Fn(u32, u64) -> bool,
         at: &mut u64,
     ) -> Vec<(u64, u64)> {
         let mut taken = Vec::new();
-        for block in other.blocks.iter().filter(|block| wants(block.stream)) {
+        for block in other.blocks.iter().filter(|block| wants(block.stream, block.offset)) {
             if let Some(channel) = other.channels.get(&block.stream) {
                 self.channels.entry(block.stream).or_insert_with(|| Arc::clone(channel));
             }
@@ -119,6 +119,11 @@ impl SegmentIndex {
     /// Payload bytes of all events.
     pub(crate) fn payload_bytes(&self) -> u64 {
         self.blocks.iter().map(|block| block.payload_bytes).sum()
+    }
+
+    /// Where a block begins, bytes.
+    pub(crate) fn offset_of(&self, block: usize) -> Option<u64> {
+        self.blocks.get(block).map(|block| block.offset)
     }
 
     /// Forgets all blocks but the first `blocks`.

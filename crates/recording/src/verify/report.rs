@@ -24,6 +24,8 @@ pub struct VerifyReport {
     pub segments: u64,
     /// Blocks read and found whole.
     pub blocks: u64,
+    /// Of these, blocks that another volume has as well, and that count there.
+    pub duplicate_blocks: u64,
     /// Bytes read.
     pub bytes: u64,
     /// What was found of each stream, by id.

@@ -11,6 +11,7 @@ use super::coverage::{Place, Run};
 use super::report::{Fault, Faults};
 use super::window::{FILL_BYTES_MAX, Window};
 use crate::crc::Crc32;
+use crate::duplicates::Duplicate;
 use crate::error::RecordingError;
 use crate::files::open_regular;
 use crate::layout::{
@@ -31,6 +32,8 @@ const BLOCK_EVENTS_MAX: usize = (2 << 30) / MESSAGE_HEADER;
 #[derive(Debug, Default)]
 pub(super) struct SegmentScan {
     pub(super) blocks: u64,
+    /// Of these, those that count on another volume.
+    pub(super) duplicates: u64,
     pub(super) bytes: u64,
     pub(super) streams: BTreeMap<u32, StreamScan>,
     pub(super) faults: Faults,
@@ -44,11 +47,20 @@ pub(super) struct StreamScan {
     pub(super) runs: Vec<Run>,
 }
 
+/// What is known of a recording before a segment is read.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// All streams.
+    pub(super) channels: &'a BTreeMap<u32, Arc<ChannelBytes>>,
+    /// Blocks of this segment that count on another volume.
+    pub(super) duplicates: &'a [Duplicate],
+}
+
 /// The scan of one segment under way.
 struct Scanner<'a> {
     volume: &'a Volume,
     segment: &'a Segment,
-    channels: &'a BTreeMap<u32, Arc<ChannelBytes>>,
+    known: Known<'a>,
     file: File,
     window: &'a mut Window,
     /// Told of bytes as they are done with.
@@ -71,7 +83,7 @@ struct Scanner<'a> {
 pub(super) fn scan_segment(
     volume: &Volume,
     segment: &Segment,
-    channels: &BTreeMap<u32, Arc<ChannelBytes>>,
+    known: Known<'_>,
     window: &mut Window,
     done: &dyn Fn(u64),
 ) -> SegmentScan {
@@ -106,7 +118,7 @@ pub(super) fn scan_segment(
     let mut scanner = Scanner {
         volume,
         segment,
-        channels,
+        known,
         file,
         window,
         done,
@@ -190,7 +202,7 @@ impl Scanner<'_> {
         if ids != (manifest.recording, self.segment.id, self.segment.index) {
             return Err("the block is of another segment".to_owned());
         }
-        if !self.channels.contains_key(&header.stream) {
+        if !self.known.channels.contains_key(&header.stream) {
             return Err(format!("the block is of stream {}, that no journal declares", header.stream));
         }
         if block_bytes(header.chunk_records_bytes) > limit - self.window.offset() {
@@ -220,11 +232,21 @@ impl Scanner<'_> {
         self.bound_index(offset, header);
         let damage = self.chunk(offset, header)?;
         if let (None, Some(channel), Some(index)) =
-            (&damage, self.channels.get(&header.stream), &mut self.index)
+            (&damage, self.known.channels.get(&header.stream), &mut self.index)
         {
             index.push(offset, header, channel, self.events.drain(..));
         }
         let pad_damage = self.pad(header)?;
+        self.scan.blocks += 1;
+        let is_duplicate = self.known.duplicates.iter().any(|duplicate| duplicate.offset == offset);
+        self.scan.duplicates += u64::from(is_duplicate);
+        if let Some(at) = pad_damage {
+            self.fault(at, "the pad behind the block is not zero".to_owned());
+        }
+        if is_duplicate {
+            damage.into_iter().for_each(|damage| self.scan.faults.push(damage));
+            return Ok(());
+        }
         let stream = self.scan.streams.entry(header.stream).or_default();
         stream.recorded += Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
         let run = Run {
@@ -237,13 +259,9 @@ impl Scanner<'_> {
             Some(last) if last.is_followed_by(&run) => last.extend(&run),
             _ => stream.runs.push(run),
         }
-        self.scan.blocks += 1;
         if let Some(damage) = damage {
             stream.damaged_events += u64::from(header.event_count);
             self.scan.faults.push(damage);
-        }
-        if let Some(at) = pad_damage {
-            self.fault(at, "the pad behind the block is not zero".to_owned());
         }
         Ok(())
     }
@@ -264,7 +282,7 @@ impl Scanner<'_> {
     /// The block's place in the segment, and its channel record.
     fn links(&mut self, offset: u64, sector: &BlockSector) -> io::Result<()> {
         let header = &sector.header;
-        let channel = self.channels.get(&header.stream).map(|channel| channel.as_slice());
+        let channel = self.known.channels.get(&header.stream).map(|channel| channel.as_slice());
         let found = self.window.fill(&self.file, SECTOR)?.get(sector.channel.clone());
         let what = if found != channel {
             Some("the block describes its stream otherwise than the journal")

@@ -29,6 +29,8 @@ const THREADS: usize = 8;
 struct Faults {
     /// Writes are answered with EIO.
     failing: AtomicBool,
+    /// Writes are answered with ENOSPC.
+    full: AtomicBool,
     /// Reads are answered with EIO.
     failing_reads: AtomicBool,
     /// The next flush is answered with EIO.
@@ -57,6 +59,7 @@ pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::
         match order?.split_once(' ') {
             Some(("delay", ms)) => faults.delay_ms.store(ms.parse().unwrap_or(0), Ordering::Relaxed),
             Some(("wrong", order)) => faults.mischief().extend(Mischief::parse(order)),
+            Some(("fail", "space")) => faults.full.store(true, Ordering::Relaxed),
             Some(("fail", "reads")) => faults.failing_reads.store(true, Ordering::Relaxed),
             Some(("fail", "flushes")) => faults.failing_flush.store(true, Ordering::Relaxed),
             _ => faults.failing.store(true, Ordering::Relaxed),
@@ -259,6 +262,9 @@ impl Filesystem for Files {
         // After the pause: what is under way when the disk breaks fails too.
         if self.faults.failing.load(Ordering::Relaxed) {
             return reply.error(Errno::EIO);
+        }
+        if self.faults.full.load(Ordering::Relaxed) {
+            return reply.error(Errno::ENOSPC);
         }
         let mut tree = self.tree();
         let fate = of_write(&mut self.faults.mischief(), tree.name(number.0), offset, data.len());

@@ -1,0 +1,89 @@
+//! Blocks at the end of an unsealed segment that lie on another volume as well: the recorder gave them there
+//! when their writes had failed, and the writes got to the disk after all.
+//!
+//! Invariant: a block goes only when a copy with the same checksum stays.
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::volume::OpenVolume;
+use crate::duplicates::{Copy, blocks_of, failed};
+use crate::seal::summaries;
+use crate::volume::Segment;
+
+/// What tells one block from another.
+type Key = (u32, u64, u32);
+
+/// How many blocks of each segment that is not sealed are copies at its end, by the place of the volume in
+/// `volumes` and the number of the segment.
+pub(super) fn trailing_copies(volumes: &[OpenVolume]) -> BTreeMap<(usize, u32), usize> {
+    let scanned: Vec<(usize, Segment, Vec<(Key, u64, bool)>)> = volumes
+        .iter()
+        .enumerate()
+        .flat_map(|(at, open)| {
+            open.scanned.iter().map(move |(segment, found)| {
+                let mut blocks: Vec<(Key, u64)> = summaries(&found.index)
+                    .into_iter()
+                    .flat_map(|(summary, blocks)| {
+                        blocks
+                            .into_iter()
+                            .map(move |b| ((summary.stream, b.first_sequence, b.events), b.offset))
+                    })
+                    .collect();
+                blocks.sort_by_key(|(_, offset)| *offset);
+                let behind = blocks.len().saturating_sub(found.blocks_behind as usize);
+                let blocks = blocks.into_iter().enumerate();
+                (at, segment.clone(), blocks.map(|(n, (key, offset))| (key, offset, n >= behind)).collect())
+            })
+        })
+        .collect();
+    let mut copies: BTreeMap<Key, Vec<Copy<'_>>> = BTreeMap::new();
+    for (key, _, _) in scanned.iter().flat_map(|(.., blocks)| blocks).filter(|(.., is_behind)| *is_behind) {
+        copies.entry(*key).or_default();
+    }
+    let number = |at: usize| volumes[at].volume.manifest().volume_index;
+    for (at, segment, blocks) in &scanned {
+        for (key, offset, _) in blocks {
+            if let Some(known) = copies.get_mut(key) {
+                known.push(Copy { volume: number(*at), segment, offset: *offset });
+            }
+        }
+    }
+    for volume in volumes.iter().map(|open| &open.volume) {
+        for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
+            // One that cannot be read keeps nothing from being sealed.
+            for (stream, block) in blocks_of(volume, segment).unwrap_or_default() {
+                if let Some(known) = copies.get_mut(&(stream, block.first_sequence, block.events)) {
+                    known.push(Copy {
+                        volume: volume.manifest().volume_index,
+                        segment,
+                        offset: block.offset,
+                    });
+                }
+            }
+        }
+    }
+    let failed = failed(volumes.iter().map(|open| &open.volume));
+    let mut order: Vec<_> = scanned.iter().collect();
+    order.sort_by_key(|(at, segment, _)| {
+        (!failed.contains(&number(*at)), std::cmp::Reverse((*at, segment.index)))
+    });
+    let mut gone: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+    let mut counts = BTreeMap::new();
+    for (at, segment, blocks) in order {
+        let volume = number(*at);
+        let has_copy = |(key, offset, is_behind): &&(Key, u64, bool)| {
+            let own = Copy { volume, segment, offset: *offset };
+            let stays = |copy: &&Copy<'_>| {
+                copy.volume != volume && !gone.contains(&(copy.volume, copy.segment.index, copy.offset))
+            };
+            *is_behind
+                && copies.get(key).into_iter().flatten().filter(stays).any(|copy| own.same_as(copy).is_some())
+        };
+        let trailing: Vec<u64> =
+            blocks.iter().rev().take_while(has_copy).map(|(_, offset, _)| *offset).collect();
+        if !trailing.is_empty() {
+            counts.insert((*at, segment.index), trailing.len());
+        }
+        gone.extend(trailing.into_iter().map(|offset| (volume, segment.index, offset)));
+    }
+    counts
+}
