@@ -40,6 +40,8 @@ mod guest_backends;
 mod kills;
 #[path = "loads.rs"]
 mod loads;
+#[path = "mistakes.rs"]
+mod mistakes;
 #[path = "net.rs"]
 mod net;
 #[path = "net_faults.rs"]

@@ -11,9 +11,9 @@ use keepup_recorder::watch::Spotlight;
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
 use keepup_stream::source::SourcePlan;
+use keepup_workload::WorkloadError;
 use keepup_workload::detector::{SourceRate, source_plan};
 use keepup_workload::load::LoadPlan;
-use keepup_workload::WorkloadError;
 use keepup_workload::preflight::{Checked, check};
 
 use crate::QualifyError;

@@ -49,12 +49,26 @@ pub(super) fn tcp_address(text: &str) -> Result<SocketAddr, String> {
     address.parse().map_err(|_| format!("{text:?} is not tcp://ADDR:PORT, as in tcp://127.0.0.1:7612"))
 }
 
+/// Whether a text that is no `tcp://ADDR:PORT` was meant as one: it names a port, or another scheme.
+fn is_like_an_address(text: &str) -> bool {
+    let has_port = |rest: &str| rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    text.contains("://") || (has_port(text) && !text.contains('/'))
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.to.starts_with("tcp://") {
         let to = tcp_address(&args.to).map_err(usage)?;
         return drain_to(args, to);
     }
     let volume = PathBuf::from(&args.to);
+    if !volume.exists() && is_like_an_address(&args.to) {
+        let address = args.to.split_once("://").map_or(args.to.as_str(), |(_, address)| address);
+        return Err(usage(format!(
+            "cannot drain to {:?}: it is neither tcp://ADDR:PORT nor a directory that exists\n\
+             hint: --to tcp://{address} for a sink or recorder that listens there",
+            args.to
+        )));
+    }
     for checked in check(std::slice::from_ref(&volume), 2 << 30)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
