@@ -1,6 +1,8 @@
 //! Mistakes of a first hour: each ends with the documented exit code, and with a hint that helps.
 use std::path::Path;
 
+use keepup_testkit::Program;
+
 use crate::common::{directory, keepup, recorder, start, until};
 
 /// Records 200 events to `disk/run`.
@@ -43,20 +45,48 @@ fn a_drain_to_nobody_is_the_environments_fault() {
     assert!(run.stderr.contains("hint: "), "{run:#?}");
 }
 
+/// A sink that takes 2 MB/s, and where it listens.
+fn slow_sink(here: &Path, name: &str) -> (Program, String) {
+    let sink = ["sink", "--listen", "127.0.0.1:0", "--to", "disk", "--name", name, "--rate", "2 MB/s"];
+    let mut sink = start(here, &[&sink[..], &["--segment", "32 MiB", "--pool", "64 MiB"]].concat());
+    let to = format!("tcp://{}", sink.address());
+    (sink, to)
+}
+
+/// Waits until the sink has something on its disk.
+fn until_it_has_something(here: &Path, name: &str) {
+    let journal = here.join("disk").join(name).join("journal.jsonl");
+    until("the sink has something", || {
+        std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"t\":\"watermark\""))
+    });
+}
+
+#[test]
+fn a_drain_that_is_interrupted_says_so() {
+    let directory = directory();
+    let here = directory.path();
+    recorded(here);
+    // One waits for its own pace, the other for the sink.
+    for (name, rate) in [("paced", "2 MB/s"), ("blocked", "1 GB/s")] {
+        let (sink, to) = slow_sink(here, name);
+        let drain = start(here, &["drain", "disk/run", "--to", &to, "--rate", rate]);
+        until_it_has_something(here, name);
+        drain.signal("INT");
+        let drain = drain.wait();
+        assert_eq!(drain.code(), 130, "{name}: {drain:#?}");
+        sink.wait();
+    }
+}
+
 #[test]
 fn a_sink_that_goes_away_is_the_environments_fault() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
     for signal in ["KILL", "INT"] {
-        let sink = ["sink", "--listen", "127.0.0.1:0", "--to", "disk", "--name", signal, "--rate", "2 MB/s"];
-        let mut sink = start(here, &[&sink[..], &["--segment", "32 MiB", "--pool", "64 MiB"]].concat());
-        let to = format!("tcp://{}", sink.address());
+        let (sink, to) = slow_sink(here, signal);
         let drain = start(here, &["drain", "disk/run", "--to", &to, "--json"]);
-        let journal = here.join("disk").join(signal).join("journal.jsonl");
-        until("the sink has something", || {
-            std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"t\":\"watermark\""))
-        });
+        until_it_has_something(here, signal);
         sink.signal(signal);
         sink.wait();
         let drain = drain.wait();

@@ -15,7 +15,7 @@ use keepup_workload::preflight::check;
 use super::record::{name, usage};
 use crate::args::{Directories, byte_rate};
 use crate::exit::Exit;
-use crate::output::{json, result, say};
+use crate::output::{json, report_error, result, say};
 use crate::progress::watch;
 use crate::signals::stop_flag;
 
@@ -103,13 +103,23 @@ fn drain_to(args: &Args, to: SocketAddr) -> anyhow::Result<Exit> {
         });
         running.join()
     });
-    let report = outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))??;
+    let report = match outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))? {
+        Err(error) if stop.load(Ordering::Acquire) => {
+            report_error(&error.into());
+            return Ok(Exit::Interrupted);
+        }
+        outcome => outcome?,
+    };
     match args.json {
         true => json(&account_json(&report)),
         false => result(&account(&report)),
     }
     let whole = report.is_complete && report.durable == report.sent && report.missing_events == 0;
-    Ok(if whole { Exit::Done } else { Exit::Failed })
+    Ok(match whole {
+        true => Exit::Done,
+        false if !report.is_complete && stop.load(Ordering::Acquire) => Exit::Interrupted,
+        false => Exit::Failed,
+    })
 }
 
 fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> String {
