@@ -65,6 +65,8 @@ pub struct StreamCounters {
     pub info: StreamInfo,
     /// Whether a source feeds it.
     pub connected: AtomicBool,
+    /// Whether its source said end, and none has come since.
+    pub ended: AtomicBool,
     /// Events received whole and in order.
     pub received_events: AtomicU64,
     /// Payload bytes of those.
@@ -84,6 +86,7 @@ impl StreamCounters {
         Self {
             info,
             connected: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             received_events: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
             durable_events: AtomicU64::new(0),

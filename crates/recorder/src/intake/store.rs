@@ -120,6 +120,7 @@ impl Store {
         for &slot in &slots {
             self.streams[slot].owner = Some(owner);
             self.streams[slot].dirty = false;
+            self.streams[slot].figures.ended.store(false, Relaxed);
             self.streams[slot].publish();
         }
         Ok(slots)
