@@ -3,7 +3,7 @@ use std::path::Path;
 
 use keepup_testkit::Program;
 
-use crate::common::{directory, keepup, recorder, start, until};
+use crate::common::{directory, json, keepup, recorder, start, until, verified};
 
 /// Records 200 events to `disk/run`.
 fn recorded(here: &Path) {
@@ -43,6 +43,52 @@ fn a_drain_to_nobody_is_the_environments_fault() {
     let run = keepup(here, &["drain", "disk/run", "--to", "tcp://127.0.0.1:1"]);
     assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains("hint: "), "{run:#?}");
+}
+
+#[test]
+fn what_was_stopped_before_the_first_event_leaves_nothing() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let base = ["--listen", "127.0.0.1:0", "--pool", "64 MiB", "--segment", "32 MiB"];
+    let verbs: [&[&str]; 4] = [
+        &["record", "--volume", "disk"],
+        &["record", "--volume", "disk", "--stay", "--keep", "1 GB"],
+        &["record", "--volume", "disk", "--stop-after", "100 ms"],
+        &["sink", "--to", "disk"],
+    ];
+    for verb in verbs {
+        let mut program = start(here, &[verb, &base].concat());
+        program.address();
+        if !verb.contains(&"--stop-after") {
+            program.signal("INT");
+        }
+        let run = program.wait();
+        assert_eq!(run.code(), 0, "{verb:?}: {run:#?}");
+        assert!(run.stdout.contains("no event was received: removed disk/keepup-"), "{verb:?}: {run:#?}");
+        assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "{verb:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_was_there_stays_and_so_does_an_event() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir_all(here.join("disk/run")).unwrap();
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    record.address();
+    record.signal("INT");
+    let record = record.wait();
+    assert_eq!(json(&record)["removed"], true, "{record:#?}");
+    assert_eq!(std::fs::read_dir(here.join("disk/run")).unwrap().count(), 0);
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    let to = record.address().to_string();
+    let source = keepup(here, &["source", "csl-old", "--to", &to, "--events", "1"]);
+    assert_eq!(source.code(), 0, "{source:#?}");
+    record.signal("INT");
+    let record = record.wait();
+    assert_eq!((&json(&record)["removed"], record.code()), (&false.into(), 0), "{record:#?}");
+    assert_eq!(verified(here, "disk/run").0, 1);
 }
 
 /// A sink that takes 2 MB/s, and where it listens.

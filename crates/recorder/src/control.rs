@@ -15,6 +15,7 @@ use keepup_recording::manifest::{Manifest, Placement};
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
+use keepup_stream::ledger::Ledger;
 use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -210,14 +211,39 @@ impl Recorder {
     }
 
     /// Waits for the end and gives the account.
+    ///
+    /// # Errors
+    /// A thread of the recorder failed.
     pub fn join(self) -> Result<RecordReport, RecorderError> {
+        self.conclude(false)
+    }
+
+    /// The same, but a recording that was stopped before it had an event is removed. What cannot be removed is
+    /// an incident.
+    ///
+    /// # Errors
+    /// As [`Recorder::join`].
+    pub fn join_unless_empty(self) -> Result<RecordReport, RecorderError> {
+        self.conclude(true)
+    }
+
+    fn conclude(self, removes_empty: bool) -> Result<RecordReport, RecorderError> {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
+        let made = if removes_empty { self.made.clone() } else { Vec::new() };
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
         let Joined { intake, intake_cpu, reducers_cpu, volumes } = self.join_threads()?;
         let mut incidents = intake.incidents;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
-        let master = match write_master(&directories) {
+        let is_empty = intake.ended == Ended::Stopped && is_empty(&intake.ledger);
+        let removed = is_empty && !made.is_empty();
+        let written =
+            if removed { take_back(recording, &made).map(|()| None) } else { write_master(&directories) };
+        let master = match written {
             Ok(master) => master,
+            Err(e) if removed => {
+                incidents.push(e.to_string());
+                None
+            }
             Err(e) => {
                 incidents.push(format!("{e}; later: keepup recover {}", directories[0].display()));
                 None
@@ -240,6 +266,7 @@ impl Recorder {
             incidents,
             ended: intake.ended,
             limit: None,
+            removed,
         })
     }
 
@@ -312,6 +339,12 @@ fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), RecorderError> {
     rustix::net::listen(&listener, 4096).map_err(|e| fail(e.into()))?;
     let bound = listener.local_addr().map_err(fail)?;
     Ok((listener.into(), bound))
+}
+
+/// Whether no event was received and none is known to be missing.
+fn is_empty(ledger: &Ledger) -> bool {
+    let total = ledger.total();
+    total.received.events == 0 && total.gap_events.values().all(|&events| events == 0)
 }
 
 /// Writes the NeXus master over what the volumes have; none for the null target.

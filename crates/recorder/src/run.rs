@@ -364,7 +364,10 @@ impl RunControl {
         let Some(recorder) = self.recorder.take() else { return };
         recorder.stopper().stop();
         let name = "ku-ending";
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || recorder.join());
+        // A run that was started by command took place, even when nothing came.
+        let keeps_empty = self.parts.offer.takes_commands;
+        let end = move || if keeps_empty { recorder.join() } else { recorder.join_unless_empty() };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(end);
         match thread {
             Ok(thread) => {
                 self.ending = Some(Ending { thread, limit });
@@ -390,6 +393,9 @@ impl RunControl {
             }
         };
         report.limit = limit;
+        if report.removed {
+            self.directories.clear();
+        }
         self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default()));
         match &report.ended {
             Ended::VolumesFailed(_) => {

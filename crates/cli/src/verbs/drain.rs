@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let outcome = drain_to(args, recorder.address());
     recorder.stopper().stop();
-    recorder.join()?;
+    recorder.join_unless_empty()?;
     outcome
 }
 
