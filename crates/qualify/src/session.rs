@@ -88,8 +88,8 @@ struct Request {
 /// Qualifies this machine for `settings`, telling `watch` how it goes. `identity` is random.
 ///
 /// # Errors Settings, volumes or the result's directory that cannot work; a recorder that cannot start. A
-/// failure before the search leaves no result. An interruption is not an error: the summary says what is known
-/// so far.
+/// failure before the search leaves no result. An interruption is not an error: the summary says what is
+/// known so far.
 pub fn qualify(
     settings: &Settings,
     identity: Id,
@@ -97,10 +97,7 @@ pub fn qualify(
     stop: Arc<AtomicBool>,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<(ResultSummary, bool), QualifyError> {
-    settings.profile.validate()?;
-    settings.preflight()?;
-    settings.try_sink()?;
-    settings.try_recorder(identity, &clock)?;
+    settings.try_all(identity, &clock)?;
     let environment = Environment::collect(&settings.volumes, Path::new("/"));
     let created_unix_ns = clock.unix_ns();
     let id = identity.to_string()[..8].to_owned();
@@ -108,10 +105,10 @@ pub fn qualify(
     make_results(settings)?;
     let mut say = |text: &str| watch(Progress::Done { text: text.to_owned() });
     let loads = Loads::start(&settings.loads, &id, Arc::clone(&clock), Arc::clone(&stop), &mut say)?;
-    let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
-    let log = directory.create_log()?;
     // With the files of the loads in their places.
     let volumes = settings.preflight()?;
+    let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
+    let log = directory.create_log()?;
     let usable = volumes.iter().map(|v| v.usable_bytes).sum();
     let mut session = Session {
         settings,
@@ -133,16 +130,11 @@ pub fn qualify(
     let outcome = session
         .keep(started(settings, &id, created_unix_ns, &plan, &environment))
         .and_then(|()| session.find(&volumes));
-    let findings = match outcome {
-        Ok(findings) => findings,
-        Err(error) => {
-            if !session.has_searched {
-                // The reason for the failure is being reported; a directory that stays has its marker.
-                let _ = directory.discard();
-            }
-            return Err(error);
-        }
-    };
+    if outcome.is_err() && !session.has_searched {
+        // The reason for the failure is being reported; a directory that stays has its marker.
+        let _ = directory.discard();
+    }
+    let findings = outcome?;
     let loads = session.end_loads(&findings);
     let written = session.bytes_written;
     let trials = std::mem::take(&mut session.trials);

@@ -131,12 +131,20 @@ impl Settings {
         Ok(check(&self.volumes, self.space_bytes_min())?)
     }
 
-    /// Starts the recorder of a trial and takes it back, so that memory, volumes, engine or processors that it
-    /// cannot have are known before anything is measured. `identity` is random.
+    /// Tries everything that can be tried before anything is measured. `identity` is random.
     ///
     /// # Errors
-    /// The recorder cannot start with these settings.
-    pub fn try_recorder(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
+    /// A profile, volumes, a sink or a recorder that cannot work.
+    pub fn try_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
+        self.profile.validate()?;
+        self.preflight()?;
+        self.try_sink()?;
+        self.try_recorder(identity, clock)
+    }
+
+    /// Starts the recorder of a trial and takes it back: memory, volumes, engine or processors that it cannot
+    /// have are known then.
+    fn try_recorder(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         let name = format!("keepup-qualify-{}-000", &identity.to_string()[..8]);
         let mut config = self.recorder(name);
         config.listen.set_port(0);
@@ -148,10 +156,7 @@ impl Settings {
     }
 
     /// Connects to the sink of the concurrent read-out, where the profile has one, and closes the connection.
-    ///
-    /// # Errors
-    /// Nobody listens there.
-    pub fn try_sink(&self) -> Result<(), QualifyError> {
+    fn try_sink(&self) -> Result<(), QualifyError> {
         let Some(to) = self.drain_to.filter(|_| self.profile.drain.is_some()) else { return Ok(()) };
         match TcpStream::connect_timeout(&to, CONNECT_TIMEOUT) {
             Ok(_) => Ok(()),

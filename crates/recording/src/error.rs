@@ -133,7 +133,10 @@ pub enum RecordingError {
         source: io::Error,
     },
     /// The place of what is to be written is taken.
-    #[error("cannot write {}: it exists already\nhint: another --out PATH; nothing is ever overwritten", path.display())]
+    #[error(
+        "cannot write {}: it exists already\n\
+         hint: another --out PATH; nothing is ever overwritten", path.display()
+    )]
     Taken {
         /// The file or directory.
         path: PathBuf,

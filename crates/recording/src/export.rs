@@ -46,8 +46,8 @@ fn require_sealed(recording: &Recording) -> Result<(), RecordingError> {
     }
 }
 
-/// Writes the NeXus master of `recording` to the file `path`, which must not exist; its links lead from there to
-/// the segments where they are now.
+/// Writes the NeXus master of `recording` to the file `path`, which must not exist; its links lead from there
+/// to the segments where they are now.
 ///
 /// # Errors
 /// When the recording cannot be read, or `path` exists or cannot be written.

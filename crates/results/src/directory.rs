@@ -144,7 +144,7 @@ impl ResultDirectory {
     ///
     /// # Errors
     /// It holds something else, or the system refuses.
-    pub fn discard(self) -> Result<(), ResultsError> {
+    pub fn discard(&self) -> Result<(), ResultsError> {
         // The marker goes last: a directory that stays is still known as keepup's.
         for name in [EVENTS, SUMMARY_TEMPORARY, SUMMARY, MARKER] {
             let path = self.path.join(name);
