@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keepup_stream::ledger::LossCause;
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use crate::report::{Stalls, VolumeStalls};
 
@@ -184,6 +184,8 @@ pub struct Counters {
     pub reducers: Vec<ReducerCounters>,
     /// One per stream.
     pub streams: StreamTable,
+    /// The recording that the first drain said it sends.
+    pub sent: OnceLock<SentRecording>,
 }
 
 impl Counters {
@@ -193,6 +195,7 @@ impl Counters {
             volumes: (0..volumes).map(|_| VolumeCounters::default()).collect(),
             reducers: (0..reducers).map(|_| ReducerCounters::default()).collect(),
             streams: StreamTable::default(),
+            sent: OnceLock::new(),
         }
     }
 

@@ -90,7 +90,7 @@ pub fn drain(
     let cpu_before_ns = keepup_measure::cpu::thread_cpu_ns();
     let begin_ns = clock.now_ns();
     let mut merge = open(plan, clock, stop)?;
-    let mut outlet = Outlet::new(plan.to);
+    let mut outlet = Outlet::new(plan.to, merge.sent_recording());
     let mut pace = Pace::new(plan.rate, begin_ns);
     let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
     let is_complete = loop {

@@ -315,6 +315,8 @@ impl Intake {
         match message {
             Control::Hello(hello) => {
                 connection.slots = self.store.adopt(&hello.streams, index)?;
+                // What a second drain sends is not what the recording is called after.
+                hello.recording.into_iter().for_each(|sent| drop(self.counters.sent.set(sent)));
                 self.welcome(connection);
                 Ok(())
             }

@@ -161,6 +161,11 @@ impl RunControl {
                 if recorder.is_ending() {
                     return self.drain(None);
                 }
+                // What cannot be entered now is tried again, at the end at the latest.
+                if let Ok(Some(sent)) = recorder.enter_origin() {
+                    self.run = sent.run;
+                    self.revision += 1;
+                }
                 let counters = recorder.counters();
                 let (intake, now_ns) = (&counters.intake, self.parts.clock.now_ns());
                 let (events, bytes) =

@@ -74,7 +74,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let id = Id::random().context("cannot read random bytes")?;
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), name(None, id));
+    let mut config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), name(None, id));
+    config.is_copy = true;
     let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
     for directory in recorder.directories() {
         say(&format!("writing to {}", directory.display()));

@@ -11,7 +11,7 @@ use keepup_recording::follow::Follower;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Block, Events, SegmentReader};
 use keepup_recording::retention::Drained;
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use crate::RecorderError;
 
@@ -84,6 +84,12 @@ impl Merge {
     /// Takes in what the journals have gained.
     pub(super) fn poll(&mut self) -> Result<(), RecordingError> {
         self.follower.poll().map(|_| ())
+    }
+
+    /// What the other side is told of the recording; nothing where its manifest says what no hello may carry.
+    pub(super) fn sent_recording(&self) -> Option<SentRecording> {
+        let manifest = self.follower.volumes().first()?.manifest();
+        Some(manifest.sent()).filter(SentRecording::is_valid)
     }
 
     /// Every stream that the journals declare so far, by id.

@@ -12,7 +12,7 @@ use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::Events;
 use keepup_stream::client::{Client, ClientError, Sent};
 use keepup_stream::ledger::Count;
-use keepup_stream::wire::{End, EndStream, HEADER_BYTES, Header, Hello, Kind, StreamInfo};
+use keepup_stream::wire::{End, EndStream, HEADER_BYTES, Header, Hello, Kind, SentRecording, StreamInfo};
 
 use super::DrainCounters;
 use crate::RecorderError;
@@ -33,13 +33,15 @@ struct Account {
 /// Connections to one sink.
 pub(super) struct Outlet {
     to: SocketAddr,
+    recording: Option<SentRecording>,
     connections: Vec<(Client, Vec<u32>)>,
     accounts: BTreeMap<u32, Account>,
 }
 
 impl Outlet {
-    pub(super) fn new(to: SocketAddr) -> Self {
-        Self { to, connections: Vec::new(), accounts: BTreeMap::new() }
+    /// Connects to `to`, and says there that it sends `recording`.
+    pub(super) fn new(to: SocketAddr, recording: Option<SentRecording>) -> Self {
+        Self { to, recording, connections: Vec::new(), accounts: BTreeMap::new() }
     }
 
     pub(super) fn sent(&self) -> Count {
@@ -118,8 +120,9 @@ impl Outlet {
             return Ok(());
         }
         let ids: Vec<u32> = new.keys().copied().collect();
+        let client = concat!("keepup drain ", env!("CARGO_PKG_VERSION"));
         let hello =
-            Hello::new(concat!("keepup drain ", env!("CARGO_PKG_VERSION")), new.into_values().collect());
+            Hello { recording: self.recording.clone(), ..Hello::new(client, new.into_values().collect()) };
         let (client, _) = Client::connect(&self.to, &hello, CONNECT_TIMEOUT)?;
         if let Some((id, acked)) = ids.iter().zip(client.acks()).find(|(_, acked)| acked.received_next > 0) {
             // Its acknowledgements would be taken for those of events that were not sent.
