@@ -97,6 +97,34 @@ fn an_interrupted_test_keeps_what_it_has_and_removes_its_files() {
     assert_eq!(entries(&here.join("keepup-data")), 0);
 }
 
+/// Bytes that a process has given to `write`; those of one that was not waited for stay.
+fn written_by(process: u32) -> u64 {
+    let account = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap();
+    account.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap()
+}
+
+/// Whether a process has ended and was not waited for.
+fn has_ended(process: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(") Z ")
+}
+
+#[test]
+fn an_interruption_ends_a_test_in_the_middle_of_a_large_file() {
+    const FILE: u64 = 4 << 30;
+    let place = directory();
+    let here = place.path();
+    let test = start(here, &["disk", "testdisk", "--json"]);
+    until("it writes the first file", || written_by(test.id()) > 64 << 20);
+    test.signal("INT");
+    until("it has ended", || has_ended(test.id()));
+    let written = written_by(test.id());
+    let run = test.wait();
+    assert_eq!(run.code(), 130, "{run:#?}");
+    assert!(written < FILE, "{written} bytes were written: the whole file, in spite of the signal");
+    assert_eq!(json(&run)["interrupted"], true);
+    assert_eq!(entries(&here.join("keepup-data")), 0);
+}
+
 #[test]
 fn sweep_measures_every_point_and_says_why_one_is_missing() {
     let place = directory();

@@ -46,6 +46,8 @@ mod hosts;
 mod kills;
 #[path = "loads.rs"]
 mod loads;
+#[path = "mistakes.rs"]
+mod mistakes;
 #[path = "net.rs"]
 mod net;
 #[path = "net_faults.rs"]

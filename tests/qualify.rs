@@ -1,4 +1,5 @@
 //! The main job, on whatever machine this is: relations, never speeds.
+use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{count, directory_alone, json, keepup, start};
@@ -94,4 +95,35 @@ fn too_little_to_write_is_said_before_the_search() {
     let run = keepup(directory.path(), &arguments);
     assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains("hint: ") && run.stderr.contains("soak"), "{run:#?}");
+    assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no half-made result");
+}
+
+/// Names in the directories of results and of the disk.
+fn left_in(here: &Path) -> [Vec<String>; 2] {
+    ["results", "disk"].map(|directory| {
+        let entries = std::fs::read_dir(here.join(directory)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    })
+}
+
+#[test]
+fn a_recorder_that_cannot_start_is_reported_before_anything_is_measured() {
+    let directory = directory_alone();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["--pool", "10TB"], 4, "hint: choose a smaller pool with --pool"),
+        (&["--pool", "1 MiB"], 2, "hint: a larger --pool or a smaller --block"),
+        (&["--cpus", "4000"], 4, "4000"),
+        (&["--depth", "0"], 2, "depth"),
+        (&["--drain-to", "tcp://127.0.0.1:1"], 4, "hint: keepup sink"),
+    ];
+    for (flags, code, hint) in cases {
+        let base = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "1 GB"];
+        let run = keepup(here, &[&base[..], flags].concat());
+        assert_eq!(run.code(), code, "{flags:?}: {run:#?}");
+        assert!(run.stderr.contains(hint), "{flags:?}: {run:#?}");
+        assert!(!run.stderr.contains("each component alone"), "nothing was measured: {run:#?}");
+        assert_eq!(left_in(here), [Vec::<String>::new(), Vec::new()], "{flags:?} leaves nothing");
+    }
 }

@@ -104,6 +104,55 @@ fn five_hundred_streams_of_small_events() {
 }
 
 #[test]
+fn a_copy_carries_what_the_original_was_given() {
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &["--run", "17", "--meta", "sample=quartz"]);
+    let to = record.address().to_string();
+    assert_eq!(keepup(here, &["source", "csl-old", "--to", &to, "--events", "20"]).code(), 0);
+    assert_eq!(record.wait().code(), 0);
+    let info = |recording: &str| json(&keepup(here, &["info", recording, "--json"]));
+    let original = info("disk/run");
+    for volume in ["tape", "second", "third"] {
+        std::fs::create_dir(here.join(volume)).unwrap();
+    }
+    let only = |volume: &str| {
+        let mut entries = std::fs::read_dir(here.join(volume)).unwrap();
+        entries.next().unwrap().unwrap().path().display().to_string()
+    };
+    let sink = ["sink", "--listen", "127.0.0.1:0", "--pool", "64 MiB", "--segment", "32 MiB", "--to"];
+    let mut sink = start(here, &[&sink[..], &["tape"]].concat());
+    let to = format!("tcp://{}", sink.address());
+    assert_eq!(keepup(here, &["drain", "disk/run", "--to", &to]).code(), 0);
+    assert_eq!(sink.wait().code(), 0);
+    // A copy in a directory, and a copy of a copy.
+    assert_eq!(keepup(here, &["drain", "disk/run", "--to", "second"]).code(), 0);
+    assert_eq!(keepup(here, &["drain", &only("tape"), "--to", "third"]).code(), 0);
+    for volume in ["tape", "second", "third"] {
+        let copy = info(&only(volume));
+        for key in ["run", "metadata"] {
+            assert_eq!(copy[key], original[key], "{key} of {copy:#}");
+        }
+        let origin = &copy["origin"];
+        for key in ["name", "recording", "created_unix_ns"] {
+            assert_eq!(origin[key], original[key], "{key} of {origin:#}");
+        }
+        assert_ne!(copy["recording"], original["recording"]);
+        assert_eq!(verified(here, &only(volume)).0, 20);
+    }
+    // A recorder is no copy, whoever sends to it.
+    let mut other = recorder(here, &["other"], &["--run", "3"]);
+    let to = format!("tcp://{}", other.address());
+    assert_eq!(keepup(here, &["drain", "disk/run", "--to", &to]).code(), 0);
+    assert_eq!(other.wait().code(), 0);
+    let other = info("other/run");
+    assert_eq!(
+        (other["run"].as_u64(), other["origin"].as_str(), other["metadata"].to_string()),
+        (Some(3), None, "{}".into())
+    );
+}
+
+#[test]
 fn a_polite_end_loses_nothing_that_was_received() {
     let directory = directory();
     let here = directory.path();

@@ -2,11 +2,13 @@
 use std::path::Path;
 
 use keepup_testkit::program::Program;
+use keepup_testkit::root::{SmallDisk, allowed};
 use serde_json::{Value, json};
 
 use crate::common::{
-    count, directory, directory_alone, json as printed, keepup, secret_file, start, verified,
+    count, directory, directory_alone, json as printed, keepup, recorder, secret_file, start, until, verified,
 };
+use crate::serve::get;
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -155,4 +157,43 @@ fn who_has_an_answer_finds_it_in_the_status() {
     };
     // So many that run control is interrupted between what it does.
     std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(ask))));
+}
+
+#[test]
+fn a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides() {
+    let test = "a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides";
+    let directory = directory();
+    let here = directory.path();
+    std::fs::write(here.join("token"), TOKEN).unwrap();
+    // A small disk is full within the hour; where none can be had, the rest is tested all the same.
+    let disk = allowed(test).then(|| SmallDisk::mount(&here.join("disk"), 512).unwrap());
+    let http = ["--http", "127.0.0.1:0", "--token-file", "token", "--stay"];
+    let mut record = recorder(here, &["disk"], &http);
+    let page = record.line("live page: http://").trim_end_matches('/').to_owned();
+    let to = record.address().to_string();
+    let source = ["source", "csl-old", "--to", &to, "--streams", "1", "--connections", "1"];
+    let first = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "6s"]].concat());
+    let look = |path: &str| -> Value {
+        // Before the first look at the figures there is nothing to see.
+        serde_json::from_str(&get(&page, path, "").1).unwrap()
+    };
+    let stream = || look("/api/v1/now")["streams"][0].clone();
+    until("the stream is fed", || stream()["connected"] == true);
+    assert_eq!(stream()["ended"], false);
+    if disk.is_some() {
+        until("the page warns of the disk", || look("/health").to_string().contains("is full in"));
+        // In the same words, up to the minutes that are left.
+        let told = record.line_that(|line| line.contains("is full in"), "that the disk fills");
+        assert!(
+            told.starts_with("warning: disk/run is full in ") && told.ends_with(" min at this rate"),
+            "{told}"
+        );
+    }
+    assert_eq!(first.wait().code(), 0);
+    until("the stream has ended", || stream()["ended"] == true && stream()["connected"] == false);
+    let again = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "60s"]].concat());
+    until("it is fed again", || stream()["ended"] == false && stream()["connected"] == true);
+    record.signal("INT");
+    record.wait();
+    again.wait();
 }

@@ -33,7 +33,7 @@ fn serve(here: &Path, more: &[&str]) -> (Program, String) {
 }
 
 /// Status and body of an answer.
-fn get(page: &str, path: &str, lines: &str) -> (u16, String) {
+pub(crate) fn get(page: &str, path: &str, lines: &str) -> (u16, String) {
     let address = page.split('/').next().unwrap();
     let mut socket = TcpStream::connect(address).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n");

@@ -10,6 +10,7 @@ use keepup_qualify::QualifyError;
 use keepup_recorder::RecorderError;
 use keepup_recording::error::RecordingError;
 use keepup_results::ResultsError;
+use keepup_stream::client::ClientError;
 use keepup_stream::source::SourceError;
 use keepup_workload::net::NetError;
 use keepup_workload::register::RegisterError;
@@ -193,11 +194,23 @@ impl Exit {
         match error {
             RecorderError::Config { .. } => Self::Usage,
             RecorderError::Recording(e) => Self::of_recording(e),
-            RecorderError::Client(_) => Self::Failed,
+            RecorderError::Client(e) => Self::of_client(e),
             RecorderError::Listen { .. }
             | RecorderError::Sys(_)
             | RecorderError::Thread { .. }
             | RecorderError::Ended { .. } => Self::Environment,
+        }
+    }
+
+    /// Of a drain, which loses nothing when the other side goes away: the recording still has everything.
+    fn of_client(error: &ClientError) -> Self {
+        match error {
+            ClientError::Wire(_) => Self::Failed,
+            ClientError::NotListening { .. }
+            | ClientError::Io { .. }
+            | ClientError::Refused { .. }
+            | ClientError::Closed { .. }
+            | ClientError::TimedOut { .. } => Self::Environment,
         }
     }
 
@@ -229,7 +242,9 @@ impl Exit {
 
     fn of_recording(error: &RecordingError) -> Self {
         match error {
-            RecordingError::Exists { .. } | RecordingError::Foreign { .. } => Self::Unsafe,
+            RecordingError::Exists { .. } | RecordingError::Foreign { .. } | RecordingError::Taken { .. } => {
+                Self::Unsafe
+            }
             RecordingError::NotARecording { .. }
             | RecordingError::Name { .. }
             | RecordingError::VolumeMissing { .. } => Self::Usage,

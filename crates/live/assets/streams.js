@@ -18,9 +18,11 @@ export function setCards(list) {
   if (chosen !== null && !cards.some((card) => card.id === chosen)) choose(null);
 }
 
-// What is wrong with a stream: 3 events are missing, 2 nobody feeds it or it is silent, 1 it is slow, 0 nothing.
+// What is wrong with a stream: 3 events are missing, 2 nobody feeds it or it is silent, 1 it is slow, 0 nothing. One whose
+// source said end has nothing more to send.
 function trouble(streams, at, median) {
   if (streams.missing[at] > 0) return 3;
+  if (streams.ended[at]) return 0;
   if (!streams.connected[at] || streams.silent[at] < 0 || streams.silent[at] > SILENT_SECONDS * 10) return 2;
   return streams.rate[at] < 0.5 * median ? 1 : 0;
 }
@@ -51,7 +53,7 @@ function build() {
   fill('streams',
     h('div', { className: 'row' }, h('span', { id: 'streams-sum', className: 'grow' }), button('trouble', 'by trouble'), button('number', 'by number')),
     h('canvas', { id: 'cells', role: 'img', ariaLabel: 'a cell for each stream', onclick: pick }),
-    h('div', { className: 'legend' }, swatch('--mid', 'at its rate'), swatch('--c5', 'below half of it'), swatch('--line', 'silent or not connected'), swatch('--bad', 'events missing')),
+    h('div', { className: 'legend' }, swatch('--mid', 'at its rate, or ended'), swatch('--c5', 'below half of it'), swatch('--line', 'silent or not connected'), swatch('--bad', 'events missing')),
     h('div', { id: 'worst', className: 'row' }), h('div', { id: 'detail' }));
   detail(true);
 }
@@ -96,7 +98,7 @@ function choose(id) {
 
 // The first few by trouble, for keyboards and small screens.
 function worst(streams, troubles) {
-  const told = { 3: (at) => `${count(streams.missing[at])} missing`, 2: (at) => (streams.connected[at] ? 'silent' : 'not connected'), 1: () => 'slow', 0: () => '' };
+  const told = { 3: (at) => `${count(streams.missing[at])} missing`, 2: (at) => (streams.connected[at] ? 'silent' : 'not connected'), 1: () => 'slow', 0: () => 'ended' };
   const first = order.slice(0, cards.length > 8 ? 6 : cards.length);
   const place = section('worst');
   // A button is replaced only by one of another stream: else it might go while it is pressed.
@@ -108,7 +110,7 @@ function worst(streams, troubles) {
   first.forEach((at, n) => {
     const button = place.children[n];
     button.ariaPressed = String(cards[at].id === chosen);
-    button.textContent = `${cards[at].id} ${cards[at].name}${troubles[at] ? `: ${told[troubles[at]](at)}` : ''}`;
+    button.textContent = `${cards[at].id} ${cards[at].name}${troubles[at] || streams.ended[at] ? `: ${told[troubles[at]](at)}` : ''}`;
   });
 }
 
@@ -126,7 +128,7 @@ function detail(anew = false) {
   const s = latest.streams;
   const shape = card.shape.length ? `${card.element} [${card.shape.join(' × ')}]` : 'opaque bytes';
   const facts = [
-    ['events are', card.compression ? `${shape}, ${card.compression}` : shape], ['source', s.connected[at] ? 'connected' : 'not connected'],
+    ['events are', card.compression ? `${shape}, ${card.compression}` : shape], ['source', s.ended[at] ? 'ended' : s.connected[at] ? 'connected' : 'not connected'],
     ['rate', `${rate(s.rate[at])}${s.events[at] ? `, ${perSecond(s.rate[at] / (s.bytes[at] / s.events[at] || 1))}` : ''}`],
     ['received', `${count(s.events[at])} events, ${bytes(s.bytes[at])}`],
     ['durable', `${count(s.durable_events[at])} events, ${percent(s.durable_events[at] / Math.max(1, s.events[at]))}`],

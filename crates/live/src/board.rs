@@ -215,6 +215,7 @@ struct StreamColumns {
     /// Bytes per second.
     rate: Vec<u64>,
     connected: Vec<u8>,
+    ended: Vec<u8>,
     /// Seconds, in tenths; -1 when nothing has ever come.
     silent: Vec<i64>,
 }
@@ -229,6 +230,7 @@ impl<'a> Tick<'a> {
             streams.missing.push(stream.missing_events);
             streams.rate.push(stream.received_bytes_per_second as u64);
             streams.connected.push(stream.connected.into());
+            streams.ended.push(stream.ended.into());
             streams.silent.push(stream.silent_seconds.map_or(-1, |seconds| (seconds * 10.0) as i64));
         }
         Self {

@@ -24,7 +24,10 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// No built-in profile has this name.
-    #[error("no profile is called {name:?}{}\nhint: keepup profile list", close::suggestion(.close))]
+    #[error(
+        "cannot find profile {name:?}: no built-in profile has this name\n\
+         hint: {}`keepup profile list` shows all of them", close::suggestion(.close)
+    )]
     Unknown {
         /// The name that was asked for.
         name: String,

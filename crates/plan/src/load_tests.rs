@@ -140,11 +140,13 @@ fn a_file_may_bear_the_name_of_what_it_extends() {
 #[test]
 fn unknown_names_are_answered_with_close_ones() {
     let error = load("romnis").unwrap_err().to_string();
-    assert_eq!(error, "no profile is called \"romnis\"; close to it: romanis\nhint: keepup profile list");
+    let start =
+        "cannot find profile \"romnis\": no built-in profile has this name\nhint: did you mean romanis? ";
+    assert_eq!(error, format!("{start}`keepup profile list` shows all of them"));
     let error = load("spectrometer").unwrap_err().to_string();
-    assert_eq!(error, "no profile is called \"spectrometer\"\nhint: keepup profile list");
+    assert!(error.ends_with("\nhint: `keepup profile list` shows all of them"), "{error}");
     let text = complaint("name = \"x\"\nextends = \"cls\"\n");
-    assert!(text.starts_with("profiles/x.toml:2: extends: no profile is called \"cls\""), "{text}");
+    assert!(text.starts_with("profiles/x.toml:2: extends: cannot find profile \"cls\""), "{text}");
 }
 
 #[test]

@@ -61,6 +61,8 @@ pub struct Session<'a> {
     estimate_s: f64,
     pub(crate) bytes_written: u64,
     trials: Vec<TrialResult>,
+    /// Whether the search began: what is known from then on is worth keeping after a failure.
+    has_searched: bool,
 }
 
 /// One trial with everything known of it.
@@ -85,8 +87,9 @@ struct Request {
 
 /// Qualifies this machine for `settings`, telling `watch` how it goes. `identity` is random.
 ///
-/// # Errors Settings, volumes or the result's directory that cannot work; a recorder that cannot start. An
-/// interruption is not an error: the summary says what is known so far.
+/// # Errors Settings, volumes or the result's directory that cannot work; a recorder that cannot start. A
+/// failure before the search leaves no result. An interruption is not an error: the summary says what is
+/// known so far.
 pub fn qualify(
     settings: &Settings,
     identity: Id,
@@ -94,8 +97,7 @@ pub fn qualify(
     stop: Arc<AtomicBool>,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<(ResultSummary, bool), QualifyError> {
-    settings.profile.validate()?;
-    settings.preflight()?;
+    settings.try_all(identity, &clock)?;
     let environment = Environment::collect(&settings.volumes, Path::new("/"));
     let created_unix_ns = clock.unix_ns();
     let id = identity.to_string()[..8].to_owned();
@@ -103,10 +105,10 @@ pub fn qualify(
     make_results(settings)?;
     let mut say = |text: &str| watch(Progress::Done { text: text.to_owned() });
     let loads = Loads::start(&settings.loads, &id, Arc::clone(&clock), Arc::clone(&stop), &mut say)?;
-    let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
-    let log = directory.create_log()?;
     // With the files of the loads in their places.
     let volumes = settings.preflight()?;
+    let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
+    let log = directory.create_log()?;
     let usable = volumes.iter().map(|v| v.usable_bytes).sum();
     let mut session = Session {
         settings,
@@ -122,10 +124,17 @@ pub fn qualify(
         estimate_s: settings.cost(usable).seconds,
         bytes_written: 0,
         trials: Vec::new(),
+        has_searched: false,
     };
     let plan = summary_plan(settings);
-    session.keep(started(settings, &id, created_unix_ns, &plan, &environment))?;
-    let findings = session.find(&volumes)?;
+    let outcome = session
+        .keep(started(settings, &id, created_unix_ns, &plan, &environment))
+        .and_then(|()| session.find(&volumes));
+    if outcome.is_err() && !session.has_searched {
+        // The reason for the failure is being reported; a directory that stays has its marker.
+        let _ = directory.discard();
+    }
+    let findings = outcome?;
     let loads = session.end_loads(&findings);
     let written = session.bytes_written;
     let trials = std::mem::take(&mut session.trials);
@@ -303,7 +312,9 @@ impl Session<'_> {
         }
         findings.soak_asked = plan.soak;
         self.phase("search for the highest rate without loss")?;
-        self.search(Search::new(plan)?, &mut findings)?;
+        let search = Search::new(plan)?;
+        self.has_searched = true;
+        self.search(search, &mut findings)?;
         if findings.outcome.end == End::MaxRateHolds && bounds.source_bound {
             findings.outcome.end = End::GeneratorLimited { rate: bounds.max_rate };
         }

@@ -1,12 +1,18 @@
 //! What a qualification is told, and what it will cost, before anything is touched.
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
+use keepup_recorder::report::Ended;
 use keepup_recorder::watch::Spotlight;
-use keepup_recorder::{PlacementKind, RecorderConfig, Target};
+use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
+use keepup_recording::id::Id;
 use keepup_stream::source::SourcePlan;
+use keepup_workload::WorkloadError;
 use keepup_workload::detector::{SourceRate, source_plan};
 use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check};
@@ -20,6 +26,8 @@ const SOAK_SHARE: f64 = 0.5;
 pub const WRITE_BYTES_MAX: u64 = 200_000_000_000;
 /// Reading back takes about this many times as long as the soak that wrote.
 const READ_BACK: f64 = 2.0;
+/// A sink that has not answered by then is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A soak shorter than this proves nothing, in seconds.
 pub const SOAK_SECONDS_MIN: f64 = 2.0;
 
@@ -122,6 +130,42 @@ impl Settings {
     /// Checks the volumes and says what each may take.
     pub fn preflight(&self) -> Result<Vec<Checked>, QualifyError> {
         Ok(check(&self.volumes, self.space_bytes_min())?)
+    }
+
+    /// Tries everything that can be tried before anything is measured. `identity` is random.
+    ///
+    /// # Errors
+    /// A profile, volumes, a sink or a recorder that cannot work.
+    pub fn try_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
+        self.profile.validate()?;
+        self.preflight()?;
+        self.try_sink()?;
+        self.try_recorder(identity, clock)
+    }
+
+    /// Starts the recorder of a trial and takes it back: memory, volumes, engine or processors that it cannot
+    /// have are known then.
+    fn try_recorder(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
+        let name = format!("keepup-qualify-{}-000", &identity.to_string()[..8]);
+        let mut config = self.recorder(name);
+        config.listen = SocketAddr::from((config.listen.address().ip(), 0)).into();
+        let ended = Recorder::arm(config, identity, Arc::clone(clock)).and_then(Recorder::disarm);
+        match ended.map_err(WorkloadError::from)? {
+            Ended::VolumesFailed(why) => Err(WorkloadError::from(RecorderError::Ended { why }).into()),
+            Ended::EndOfRun | Ended::Stopped => Ok(()),
+        }
+    }
+
+    /// Connects to the sink of the concurrent read-out, where the profile has one, and closes the connection.
+    fn try_sink(&self) -> Result<(), QualifyError> {
+        let Some(to) = self.drain_to.as_ref().filter(|_| self.profile.drain.is_some()) else { return Ok(()) };
+        match to.try_each(|address| TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(QualifyError::Settings {
+                what: format!("cannot connect to the sink {to}: {error}\nhint: keepup sink --to-null --stay"),
+                environment: true,
+            }),
+        }
     }
 
     /// Least space on each volume, in bytes.

@@ -101,6 +101,8 @@ pub struct RecorderConfig {
     pub run: Option<u64>,
     /// What the recording carries along, as sample or operator.
     pub metadata: BTreeMap<String, String>,
+    /// Take run and metadata over from the first drain that says which recording it sends.
+    pub is_copy: bool,
 }
 
 impl RecorderConfig {
@@ -133,6 +135,7 @@ impl RecorderConfig {
             rate_max: None,
             run: None,
             metadata: BTreeMap::new(),
+            is_copy: false,
         }
     }
 

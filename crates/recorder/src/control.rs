@@ -3,7 +3,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
@@ -16,6 +16,8 @@ use keepup_recording::manifest::{Manifest, Placement};
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
+use keepup_stream::ledger::Ledger;
+use keepup_stream::wire::SentRecording;
 use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -43,6 +45,8 @@ pub struct Recorder {
     pool_pages: String,
     pool_note: Option<&'static str>,
     is_kept_in_part: bool,
+    /// Whether the manifests still lack what a drain says of the recording that it sends.
+    lacks_origin: AtomicBool,
     intake: Threaded<IntakeReport>,
     reducers: Vec<Threaded<()>>,
     volumes: Vec<VolumeThreads>,
@@ -92,6 +96,7 @@ impl Recorder {
         }
         let (to_reducers, reducers) = worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
         let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
+        let lacks_origin = AtomicBool::new(config.is_copy);
         let tap = config.tap.as_ref().map(Tap::attach).transpose()?;
         let parts = IntakeParts {
             tap,
@@ -121,6 +126,7 @@ impl Recorder {
             pool_pages,
             pool_note,
             is_kept_in_part,
+            lacks_origin,
             intake,
             reducers,
             volumes,
@@ -200,6 +206,23 @@ impl Recorder {
         Stopper { switches: Arc::clone(&self.switches), waker: self.waker.clone() }
     }
 
+    /// Enters in the manifests what a drain said of the recording that it sends, where a copy is made and
+    /// that was not done yet. Returns it when it was entered.
+    ///
+    /// # Errors
+    /// When a manifest cannot be replaced; it may be tried again.
+    pub fn enter_origin(&self) -> Result<Option<&SentRecording>, RecordingError> {
+        let Some(sent) = self.counters.sent.get() else { return Ok(None) };
+        if !self.lacks_origin.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        for made in &self.made {
+            Manifest::enter_origin(&made.directory, sent)?;
+        }
+        self.lacks_origin.store(false, Ordering::Relaxed);
+        Ok(Some(sent))
+    }
+
     /// Whether it reads no more: what it has becomes durable, and is sealed.
     pub fn is_ending(&self) -> bool {
         self.switches.is_ending() || self.is_ended()
@@ -211,14 +234,43 @@ impl Recorder {
     }
 
     /// Waits for the end and gives the account.
+    ///
+    /// # Errors
+    /// A thread of the recorder failed.
     pub fn join(self) -> Result<RecordReport, RecorderError> {
+        self.conclude(false)
+    }
+
+    /// The same, but a recording that was stopped before it had an event is removed. What cannot be removed
+    /// is an incident.
+    ///
+    /// # Errors
+    /// As [`Recorder::join`].
+    pub fn join_unless_empty(self) -> Result<RecordReport, RecorderError> {
+        self.conclude(true)
+    }
+
+    fn conclude(self, removes_empty: bool) -> Result<RecordReport, RecorderError> {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
+        let (made, lacks_origin) = (self.made.clone(), self.lacks_origin.load(Ordering::Relaxed));
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
         let Joined { intake, intake_cpu, reducers_cpu, volumes } = self.join_threads()?;
         let mut trouble = intake.trouble;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
-        let master = match write_master(&directories) {
+        let is_empty = intake.ended == Ended::Stopped && is_empty(&intake.ledger);
+        let removed = removes_empty && is_empty && !made.is_empty();
+        if let Some(sent) = counters.sent.get().filter(|_| lacks_origin && !removed) {
+            let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));
+            entered.filter_map(Result::err).for_each(|e| trouble.push(e.to_string()));
+        }
+        let written =
+            if removed { take_back(recording, &made).map(|()| None) } else { write_master(&directories) };
+        let master = match written {
             Ok(master) => master,
+            Err(e) if removed => {
+                trouble.push(e.to_string());
+                None
+            }
             Err(e) => {
                 trouble.push(format!("{e}; later: keepup recover {}", directories[0].display()));
                 None
@@ -242,6 +294,7 @@ impl Recorder {
             trouble,
             ended: intake.ended,
             limit: None,
+            removed,
         })
     }
 
@@ -315,6 +368,12 @@ fn listen(endpoint: &Endpoint) -> Result<(OwnedFd, SocketAddr), RecorderError> {
     rustix::net::listen(&listener, 4096).map_err(|e| fail(e.into()))?;
     let bound = listener.local_addr().map_err(fail)?;
     Ok((listener.into(), bound))
+}
+
+/// Whether no event was received and none is known to be missing.
+fn is_empty(ledger: &Ledger) -> bool {
+    let total = ledger.total();
+    total.received.events == 0 && total.gap_events.values().all(|&events| events == 0)
 }
 
 /// Writes the NeXus master over what the volumes have; none for the null target.
@@ -413,6 +472,7 @@ fn manifest(
         run: config.run,
         metadata: config.metadata.clone(),
         reductions: config.reductions.iter().map(Reduction::to_string).collect(),
+        origin: None,
     }
 }
 

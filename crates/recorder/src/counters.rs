@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keepup_stream::ledger::LossCause;
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use crate::report::{Stalls, VolumeStalls};
 
@@ -65,6 +65,8 @@ pub struct StreamCounters {
     pub info: StreamInfo,
     /// Whether a source feeds it.
     pub connected: AtomicBool,
+    /// Whether its source said end, and none has come since.
+    pub ended: AtomicBool,
     /// Events received whole and in order.
     pub received_events: AtomicU64,
     /// Payload bytes of those.
@@ -84,6 +86,7 @@ impl StreamCounters {
         Self {
             info,
             connected: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             received_events: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
             durable_events: AtomicU64::new(0),
@@ -185,6 +188,8 @@ pub struct Counters {
     pub reducers: Vec<ReducerCounters>,
     /// One per stream.
     pub streams: StreamTable,
+    /// The recording that the first drain said it sends.
+    pub sent: OnceLock<SentRecording>,
 }
 
 impl Counters {
@@ -194,6 +199,7 @@ impl Counters {
             volumes: (0..volumes).map(|_| VolumeCounters::default()).collect(),
             reducers: (0..reducers).map(|_| ReducerCounters::default()).collect(),
             streams: StreamTable::default(),
+            sent: OnceLock::new(),
         }
     }
 

@@ -114,7 +114,12 @@ pub fn drain(
     let cpu_before_ns = keepup_measure::cpu::thread_cpu_ns();
     let begin_ns = clock.now_ns();
     let merge = open(plan, clock, stop)?;
-    let outlet = Outlet::new(plan.to.clone(), merge.recording().unwrap_or_default(), clock.unix_ns());
+    let outlet = Outlet::new(
+        plan.to.clone(),
+        merge.recording().unwrap_or_default(),
+        clock.unix_ns(),
+        merge.sent_recording(),
+    );
     let pace = Pace::new(plan.rate, begin_ns);
     let broken = Broken::default();
     let mut draining = Draining { plan, clock, stop, live, merge, outlet, pace, broken, told: 0 };

@@ -356,6 +356,8 @@ impl Intake {
                 connection.slots = self.store.adopt(&hello.streams, index, &replaced)?;
                 connection.resume = hello.resume;
                 replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
+                // What a second drain sends is not what the recording is called after.
+                hello.recording.into_iter().for_each(|sent| drop(self.counters.sent.set(sent)));
                 self.welcome(connection);
                 Ok(())
             }

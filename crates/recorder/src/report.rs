@@ -121,6 +121,8 @@ pub struct RecordReport {
     pub ended: Ended,
     /// The limit that it was stopped for, when there was one, as in "1000 events".
     pub limit: Option<String>,
+    /// Whether its directories were removed, because it was stopped before it had an event.
+    pub removed: bool,
 }
 
 /// Why a recording ended.

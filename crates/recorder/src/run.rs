@@ -161,6 +161,11 @@ impl RunControl {
                 if recorder.is_ending() {
                     return self.drain(None);
                 }
+                // What cannot be entered now is tried again, at the end at the latest.
+                if let Ok(Some(sent)) = recorder.enter_origin() {
+                    self.run = sent.run;
+                    self.revision += 1;
+                }
                 let counters = recorder.counters();
                 let (intake, now_ns) = (&counters.intake, self.parts.clock.now_ns());
                 let (events, bytes) =
@@ -364,7 +369,10 @@ impl RunControl {
         let Some(recorder) = self.recorder.take() else { return };
         recorder.stopper().stop();
         let name = "ku-ending";
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || recorder.join());
+        // A run that was started by command took place, even when nothing came.
+        let keeps_empty = self.parts.offer.takes_commands;
+        let end = move || if keeps_empty { recorder.join() } else { recorder.join_unless_empty() };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(end);
         match thread {
             Ok(thread) => {
                 self.ending = Some(Ending { thread, limit });
@@ -390,6 +398,9 @@ impl RunControl {
             }
         };
         report.limit = limit;
+        if report.removed {
+            self.directories.clear();
+        }
         self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default()));
         match &report.ended {
             Ended::VolumesFailed(_) => {

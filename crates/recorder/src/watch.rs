@@ -290,6 +290,7 @@ fn stream(figures: &StreamCounters, seen: &mut Seen, now_ns: u64, passed_s: f64)
         shape: figures.info.shape.clone(),
         compression: figures.info.compression.map(|compression| compression.as_str().to_owned()),
         connected: figures.connected.load(Relaxed),
+        ended: figures.ended.load(Relaxed),
         received,
         durable: count(&figures.durable_events, &figures.durable_bytes),
         missing_events: figures.gap_events.load(Relaxed),

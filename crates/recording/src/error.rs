@@ -130,6 +130,15 @@ pub enum RecordingError {
         /// Why the tail could not be written.
         source: io::Error,
     },
+    /// The place of what is to be written is taken.
+    #[error(
+        "cannot write {}: it exists already\n\
+         hint: another --out PATH; nothing is ever overwritten", path.display()
+    )]
+    Taken {
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// More events than one file may take.
     #[error("cannot write {}: it would have more than {events_max} events\nhint: --stream", path.display())]
     TooLarge {

@@ -7,6 +7,7 @@ mod raw;
 mod zarr;
 
 use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 pub use self::one_file::one_file;
@@ -15,6 +16,7 @@ pub use self::zarr::zarr_reference;
 
 use crate::error::RecordingError;
 use crate::files::create_new;
+use crate::master::write_master_to;
 use crate::reader::Recording;
 
 /// What an export came to.
@@ -44,8 +46,38 @@ fn require_sealed(recording: &Recording) -> Result<(), RecordingError> {
     }
 }
 
-fn create(path: &Path) -> Result<File, RecordingError> {
-    create_new(path).map_err(RecordingError::io("create", path))
+/// Writes the NeXus master of `recording` to the file `path`, which must not exist; its links lead from there
+/// to the segments where they are now.
+///
+/// # Errors
+/// When the recording cannot be read, or `path` exists or cannot be written.
+pub fn nexus(recording: &Recording, path: &Path) -> Result<(), RecordingError> {
+    require_vacant(path)?;
+    write_master_to(recording, path)
+}
+
+/// Refuses a place that is taken before anything is read.
+fn require_vacant(path: &Path) -> Result<(), RecordingError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Err(RecordingError::Taken { path: path.to_path_buf() }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Creates the file `path` for what is taken out of a recording.
+///
+/// # Errors
+/// When it exists, or the system refuses.
+pub fn create(path: &Path) -> Result<File, RecordingError> {
+    create_new(path).map_err(not_created("create", path))
+}
+
+fn not_created(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordingError {
+    let path = path.to_path_buf();
+    move |source| match source.kind() {
+        ErrorKind::AlreadyExists => RecordingError::Taken { path },
+        _ => RecordingError::Io { doing, path, source },
+    }
 }
 
 #[cfg(test)]

@@ -160,6 +160,7 @@ pub fn manifest(volumes: Vec<PathBuf>, volume_index: u32) -> Manifest {
         run: None,
         metadata: Default::default(),
         reductions: Vec::new(),
+        origin: None,
     }
 }
 

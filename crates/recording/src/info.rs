@@ -11,7 +11,7 @@ use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{DamagedLine, Rotation};
-use crate::manifest::Placement;
+use crate::manifest::{Origin, Placement};
 use crate::reader::Recording;
 use crate::retention::Keep;
 use crate::seal::{SegmentLookup, StreamSummary};
@@ -32,6 +32,8 @@ pub struct RecordingInfo {
     pub state: State,
     /// When it was created, ns since the Unix epoch.
     pub created_unix_ns: u64,
+    /// Of a copy: what it is a copy of.
+    pub origin: Option<Origin>,
     /// Version of the keepup that wrote it.
     pub tool_version: String,
     /// How blocks were dealt to the volumes.
@@ -160,6 +162,7 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
         metadata: manifest.metadata.clone(),
         state: state(recording),
         created_unix_ns: manifest.created_unix_ns,
+        origin: manifest.origin.clone(),
         tool_version: manifest.tool_version.clone(),
         placement: manifest.placement,
         keep: manifest.keep,

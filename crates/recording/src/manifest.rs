@@ -1,16 +1,18 @@
 //! `keepup.json`: marks a directory as keepup's and says which recording and volume it holds.
 //!
-//! Invariants: created once, never changed; a directory that holds anything else is refused.
+//! Invariants: created once, and changed only to say what a copy is a copy of; a directory that holds
+//! anything else is refused.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use keepup_stream::wire::SentRecording;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordingError;
-use crate::files::{create_new, open_regular, sync_directory};
+use crate::files::{create_new, open_regular, replace, sync_directory};
 use crate::id::Id;
 use crate::layout::FORMAT_VERSION;
 use crate::retention::Keep;
@@ -32,6 +34,18 @@ pub enum Placement {
     Pinned,
     /// Each block goes to the next volume with room in its queue.
     Free,
+}
+
+/// The recording that a copy was made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// Its name.
+    pub name: String,
+    /// Its identity, as it was given.
+    pub recording: String,
+    /// When it was created, ns since the Unix epoch.
+    pub created_unix_ns: u64,
 }
 
 /// What `keepup.json` says.
@@ -68,6 +82,9 @@ pub struct Manifest {
     /// What was done to events before they were written, as it was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reductions: Vec<String>,
+    /// Of a copy: what it is a copy of. Run and metadata are those of the original.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl Manifest {
@@ -107,6 +124,31 @@ impl Manifest {
         }
         written.map_err(RecordingError::io("write the manifest", &path))?;
         Ok(dir)
+    }
+
+    /// Enters in the manifest of the recording in `dir` that it is a copy of `sent`; all or nothing, durable.
+    ///
+    /// # Errors
+    /// When there is no manifest, or it cannot be replaced.
+    pub fn enter_origin(dir: &Path, sent: &SentRecording) -> Result<(), RecordingError> {
+        let SentRecording { name, id, created_unix_ns, run, metadata } = sent.clone();
+        let origin = Some(Origin { name, recording: id, created_unix_ns });
+        let manifest = Manifest { run, metadata, origin, ..Manifest::read(dir)? };
+        let path = dir.join(MANIFEST_FILE);
+        let written = replace(&path, |mut file| {
+            serde_json::to_writer_pretty(file, &manifest)?;
+            file.write_all(b"\n")
+        });
+        written.map_err(RecordingError::io("write the manifest", &path))
+    }
+
+    /// What a drain says of this recording: of a copy, what is said of the original.
+    pub fn sent(&self) -> SentRecording {
+        let (name, id, created_unix_ns) = match &self.origin {
+            Some(origin) => (origin.name.clone(), origin.recording.clone(), origin.created_unix_ns),
+            None => (self.name.clone(), self.recording.to_string(), self.created_unix_ns),
+        };
+        SentRecording { name, id, created_unix_ns, run: self.run, metadata: self.metadata.clone() }
     }
 
     /// Reads the manifest of a recording's directory.

@@ -34,6 +34,22 @@ fn run_and_metadata_are_there_when_they_are_given() {
 }
 
 #[test]
+fn a_copy_says_what_it_is_a_copy_of() {
+    let volume = tempfile::tempdir().unwrap();
+    let metadata = BTreeMap::from([("sample".to_owned(), "α-quartz 4".to_owned())]);
+    let original = Manifest { run: Some(17), metadata, created_unix_ns: 99, ..manifest("original") };
+    let dir = Manifest { run: Some(1), ..manifest("copy") }.create(volume.path()).unwrap();
+    Manifest::enter_origin(&dir, &original.sent()).unwrap();
+    let copy = Manifest::read(&dir).unwrap();
+    assert_eq!((copy.name.as_str(), copy.run, &copy.metadata), ("copy", Some(17), &original.metadata));
+    let origin = copy.origin.as_ref().unwrap();
+    assert_eq!((origin.name.as_str(), origin.created_unix_ns), ("original", 99));
+    assert_eq!(copy.sent(), original.sent(), "a copy of a copy is a copy of the original");
+    crate::remove::remove(&dir).unwrap();
+    assert!(!dir.exists());
+}
+
+#[test]
 fn a_place_is_free_or_it_is_not() {
     let volume = tempfile::tempdir().unwrap();
     assert_eq!(place(volume.path(), "run").unwrap(), volume.path().join("run"));

@@ -62,7 +62,7 @@ pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
 /// As [`write_master`].
 pub fn write_master_to(recording: &Recording, path: &Path) -> Result<(), RecordingError> {
     let home = path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let created = UNIX_EPOCH + Duration::from_nanos(recording.manifest().created_unix_ns);
+    let created = UNIX_EPOCH + Duration::from_nanos(recording.manifest().sent().created_unix_ns);
     let start_time = humantime::format_rfc3339_millis(created).to_string();
     let survey = survey(recording, home)?;
     let written = replace(path, |file| {
@@ -200,7 +200,7 @@ fn put_about<W: Write>(
     entry: &mut Links,
     place: &mut Place<'_, W>,
 ) -> io::Result<()> {
-    for (name, text) in [("title", manifest.name.as_str()), ("start_time", start_time)] {
+    for (name, text) in [("title", manifest.sent().name.as_str()), ("start_time", start_time)] {
         entry.add(name, put_text(place, text, Vec::new())?);
     }
     if let Some(run) = manifest.run {

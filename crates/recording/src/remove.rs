@@ -48,7 +48,7 @@ fn remove_files(dir: &Path) -> Result<(), RecordingError> {
     let ours = names.iter().filter(|name| name.to_str().is_some_and(is_segment));
     let others = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, JOURNAL_FILE, MANIFEST_FILE];
     // What a crash left of replacing one.
-    let fresh = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE].map(|name| format!("{name}{FRESH}"));
+    let fresh = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, MANIFEST_FILE].map(|name| format!("{name}{FRESH}"));
     let others = fresh.iter().map(Path::new).chain(others.map(Path::new));
     for name in ours.map(Path::new).chain(others) {
         let path = dir.join(name);

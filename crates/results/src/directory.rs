@@ -139,6 +139,23 @@ impl ResultDirectory {
         &self.path
     }
 
+    /// Removes the directory of a result that failed before anything was measured, with the files that this
+    /// crate makes.
+    ///
+    /// # Errors
+    /// It holds something else, or the system refuses.
+    pub fn discard(&self) -> Result<(), ResultsError> {
+        // The marker goes last: a directory that stays is still known as keepup's.
+        for name in [EVENTS, SUMMARY_TEMPORARY, SUMMARY, MARKER] {
+            let path = self.path.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                outcome => outcome.map_err(ResultsError::io("remove", &path))?,
+            }
+        }
+        fs::remove_dir(&self.path).map_err(ResultsError::io("remove the result directory", &self.path))
+    }
+
     /// Starts the event log.
     ///
     /// # Errors

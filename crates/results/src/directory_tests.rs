@@ -1,11 +1,13 @@
 //! Creating, refusing, writing and reading result directories.
 
 use std::fs;
+use std::path::Path;
 
 use super::{ResultDirectory, default_name, rfc3339};
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::example::fit;
+use crate::log::EventLog;
 use crate::stored::{Stored, StoredResult};
 use crate::summary::SCHEMA_VERSION;
 
@@ -53,6 +55,27 @@ fn a_result_is_written_and_read_back() {
     let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, [".keepup-result", "events.jsonl", "result.json"], "nothing temporary stays");
+}
+
+#[test]
+fn a_discarded_result_is_gone_and_files_of_others_stay() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("one");
+    let (directory, log) = begin(&path);
+    drop(log);
+    directory.discard().unwrap();
+    assert!(!path.exists());
+    let (directory, log) = begin(&path);
+    drop(log);
+    fs::write(path.join("notes.txt"), "mine").unwrap();
+    directory.discard().unwrap_err();
+    assert_eq!(fs::read_to_string(path.join("notes.txt")).unwrap(), "mine");
+}
+
+fn begin(path: &Path) -> (ResultDirectory, EventLog) {
+    let directory = ResultDirectory::create(path, "one").unwrap();
+    let log = directory.create_log().unwrap();
+    (directory, log)
 }
 
 #[test]

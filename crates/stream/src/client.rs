@@ -277,12 +277,12 @@ impl Client {
     ) -> Result<T, ClientError> {
         let deadline = Instant::now() + timeout;
         loop {
-            let polled = self.poll_acks();
             // The recorder closes after its last word, so the word counts before the closing does.
-            if let Some(answer) = answer(self) {
-                return Ok(answer);
+            match (self.poll_acks(), answer(self)) {
+                (Err(refused @ ClientError::Refused { .. }), _) => return Err(refused),
+                (_, Some(answer)) => return Ok(answer),
+                (polled, None) => polled?,
             }
-            polled?;
             if Instant::now() >= deadline {
                 return Err(self.timed_out(doing, timeout));
             }

@@ -77,6 +77,18 @@ fn a_refusal_is_passed_on_in_the_recorders_words() {
 }
 
 #[test]
+fn a_refusal_beside_the_welcome_is_passed_on_too() {
+    let reply = ErrorReply { error: "no volume takes data any more".to_owned(), hint: String::new() };
+    let (addr, receiver) =
+        receive(1, move || Behaviour { refuse_after_welcome: Some(reply.clone()), ..Behaviour::default() });
+    // Where the two come apart, the next look shows it.
+    let connected = Client::connect(&addr, &hello(&[1]), TIMEOUT);
+    let error = connected.and_then(|(client, _)| client.finish(&end(1, 0, 0), TIMEOUT)).unwrap_err();
+    assert_eq!(error.to_string(), "the recorder refused: no volume takes data any more");
+    receiver.join().unwrap();
+}
+
+#[test]
 fn a_violation_ends_with_the_recorders_reason() {
     let (addr, receiver) = receive(1, Behaviour::default);
     let (mut client, _) = Client::connect(&addr, &hello(&[1]), TIMEOUT).unwrap();

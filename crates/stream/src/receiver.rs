@@ -18,6 +18,8 @@ pub(crate) struct Behaviour {
     pub(crate) next_sequence: u64,
     /// Answer hello with this error.
     pub(crate) refuse: Option<ErrorReply>,
+    /// Send this error in the same packet as welcome, and close.
+    pub(crate) refuse_after_welcome: Option<ErrorReply>,
     /// Close the connection after so many events.
     pub(crate) die_after_events: Option<u64>,
     /// Called after welcome, before anything else is read.
@@ -30,6 +32,7 @@ impl Default for Behaviour {
             max_event_bytes: 512 << 20,
             next_sequence: 0,
             refuse: None,
+            refuse_after_welcome: None,
             die_after_events: None,
             before_reading: Box::new(|| {}),
         }
@@ -167,8 +170,12 @@ fn greet(socket: &mut TcpStream, behaviour: &Behaviour, hello: &Hello) -> io::Re
         max_event_bytes: behaviour.max_event_bytes,
         credit_bytes: 0,
     };
-    socket.write_all(&welcome.to_frame().unwrap())?;
-    Ok(true)
+    let mut frames = welcome.to_frame().unwrap();
+    if let Some(refusal) = &behaviour.refuse_after_welcome {
+        frames.extend(refusal.to_frame().unwrap());
+    }
+    socket.write_all(&frames)?;
+    Ok(behaviour.refuse_after_welcome.is_none())
 }
 
 fn enter(stream: &mut Arrived, head: &EventHead, payload: &[u8]) {

@@ -15,7 +15,7 @@ pub use header::{HEADER_BYTES, Header, Kind, MAGIC, VERSION};
 pub(crate) use index::StreamIndex;
 pub use message::{
     Ack, Bye, ByeStream, Compression, ControlMessage, ElementType, End, EndStream, ErrorReply, Hello,
-    StreamInfo, Welcome, WelcomeStream,
+    SentRecording, StreamInfo, Welcome, WelcomeStream,
 };
 pub use session::{Control, EventHead, Limits, Next, Session};
 

@@ -1,11 +1,11 @@
 //! `keepup cat`: events of a stream as they are.
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use keepup_recording::access::{From, StreamReader};
+use keepup_recording::export::create;
 use keepup_recording::reader::Recording;
 
 use super::record::usage;
@@ -65,8 +65,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let exit = match &args.out {
         None => copy(&mut reader, from, args.count, &mut std::io::stdout().lock()),
         Some(path) => {
-            let file = File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
-            copy(&mut reader, from, args.count, &mut BufWriter::with_capacity(1 << 20, file))
+            copy(&mut reader, from, args.count, &mut BufWriter::with_capacity(1 << 20, create(path)?))
         }
     }?;
     Ok(if is_damaged { Exit::Failed } else { exit })

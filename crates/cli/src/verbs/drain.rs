@@ -16,7 +16,7 @@ use keepup_workload::preflight::check;
 use super::record::{name, usage};
 use crate::args::{Directories, byte_rate};
 use crate::exit::Exit;
-use crate::output::{json, result, say};
+use crate::output::{json, report_error, result, say};
 use crate::progress::watch;
 use crate::signals::stop_flag;
 
@@ -53,25 +53,40 @@ pub(super) fn tcp_endpoint(text: &str) -> Result<Endpoint, EndpointError> {
     text.strip_prefix("tcp://").unwrap_or(text).parse()
 }
 
+/// Whether a text that is no `tcp://ADDR:PORT` was meant as one: it names a port, or another scheme.
+fn is_like_an_address(text: &str) -> bool {
+    let has_port = |rest: &str| rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    text.contains("://") || (has_port(text) && !text.contains('/'))
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.to.starts_with("tcp://") {
         let to = tcp_endpoint(&args.to).map_err(|why| usage(why.to_string()))?;
         return drain_to(args, to);
     }
     let volume = PathBuf::from(&args.to);
+    if !volume.exists() && is_like_an_address(&args.to) {
+        let address = args.to.split_once("://").map_or(args.to.as_str(), |(_, address)| address);
+        return Err(usage(format!(
+            "cannot drain to {:?}: it is neither tcp://ADDR:PORT nor a directory that exists\n\
+             hint: --to tcp://{address} for a sink or recorder that listens there",
+            args.to
+        )));
+    }
     for checked in check(std::slice::from_ref(&volume), 2 << 30)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
     let id = Id::random().context("cannot read random bytes")?;
     let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
-    let config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), name(None, id));
+    let mut config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), name(None, id));
+    config.is_copy = true;
     let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
     for directory in recorder.directories() {
         say(&format!("writing to {}", directory.display()));
     }
     let outcome = drain_to(args, recorder.address().into());
     recorder.stopper().stop();
-    recorder.join()?;
+    recorder.join_unless_empty()?;
     outcome
 }
 
@@ -95,7 +110,13 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
         running.join()
     });
     warnings(&live).for_each(|warning| say(&warning));
-    let report = outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))??;
+    let report = match outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))? {
+        Err(error) if stop.load(Ordering::Acquire) => {
+            report_error(&error.into());
+            return Ok(Exit::Interrupted);
+        }
+        outcome => outcome?,
+    };
     for Missing { stream, first_sequence, events, cause } in report.missing.iter().take(MISSING_SHOWN) {
         say(&format!(
             "warning: stream {stream}: {events} events from {first_sequence} on are missing: {cause}"
@@ -107,7 +128,11 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
     }
     let has_all = report.missing_events == 0 && report.faults.total == 0;
     let whole = report.is_complete && report.durable == report.sent && has_all;
-    Ok(if whole { Exit::Done } else { Exit::Failed })
+    Ok(match whole {
+        true => Exit::Done,
+        false if !report.is_complete && stop.load(Ordering::Acquire) => Exit::Interrupted,
+        false => Exit::Failed,
+    })
 }
 
 /// What went wrong since the last call.

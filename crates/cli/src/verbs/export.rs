@@ -1,8 +1,7 @@
 //! `keepup export`: a recording in another form.
 use std::path::PathBuf;
 
-use keepup_recording::export::{Exported, one_file, raw, zarr_reference};
-use keepup_recording::master::write_master_to;
+use keepup_recording::export::{Exported, nexus, one_file, raw, zarr_reference};
 use keepup_recording::reader::Recording;
 
 use super::record::usage;
@@ -54,10 +53,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Form::Mcap => one_file(&recording, stream, out)?,
         Form::ZarrReference => zarr_reference(&recording, stream, out)?,
         Form::Nexus => {
-            if out.exists() {
-                return Err(usage(format!("{} exists already; nothing is overwritten", out.display())));
-            }
-            write_master_to(&recording, out)?;
+            nexus(&recording, out)?;
             result(&format!("wrote {}", out.display()));
             return Ok(exit);
         }

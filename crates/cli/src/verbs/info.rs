@@ -42,6 +42,10 @@ pub(crate) fn page(info: &RecordingInfo) -> String {
         format!("recording {} ({}), {}", info.name.escape_debug(), info.recording, state(&info.state)),
         format!("created {} by keepup {}", time(info.created_unix_ns), info.tool_version),
     ];
+    lines.extend(info.origin.as_ref().map(|origin| {
+        let (name, id) = (origin.name.escape_debug(), origin.recording.escape_debug());
+        format!("copy of {name} ({id}), created {}", time(origin.created_unix_ns))
+    }));
     lines.extend(info.run.map(|run| format!("run {run}")));
     let entry =
         |(key, value): (&String, &String)| format!("{}: {}", key.escape_debug(), value.escape_debug());

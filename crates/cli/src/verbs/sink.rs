@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = target(args.to_null, &args.to)?;
     let mut config = RecorderConfig::new(args.listen.clone(), target, String::new());
     args.recording.apply(&mut config);
-    (config.rate_max, config.stay) = (args.rate, args.stay);
+    (config.rate_max, config.stay, config.is_copy) = (args.rate, args.stay, true);
     record(
         config,
         RunSettings { name: args.name.clone(), ..RunSettings::default() },

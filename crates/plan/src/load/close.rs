@@ -10,15 +10,23 @@ pub fn close_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<
     let name = name.to_ascii_lowercase();
     let mut close: Vec<(usize, &str)> = known
         .map(|known| (if is_part(&name, known) { 0 } else { distance(&name, known) }, known))
-        .filter(|(distance, known)| *distance <= DISTANCE_MAX.min(known.len() / 2))
+        .filter(|(distance, known)| *distance <= distance_max(known))
         .collect();
     close.sort_unstable();
     close.into_iter().take(NAMES_MAX).map(|(_, known)| known.to_owned()).collect()
 }
 
-/// "; close to it: a, b" where there is something to suggest.
+/// "did you mean a or b? " where there is something to suggest.
 pub(super) fn suggestion(close: &[String]) -> String {
-    if close.is_empty() { String::new() } else { format!("; close to it: {}", close.join(", ")) }
+    match close {
+        [] => String::new(),
+        close => format!("did you mean {}? ", close.join(" or ")),
+    }
+}
+
+/// Most letters in which a name that was meant as `known` differs: half of them, but two of three.
+fn distance_max(known: &str) -> usize {
+    (known.len() / 2).max(2).min(known.len().saturating_sub(1)).min(DISTANCE_MAX)
 }
 
 fn is_part(name: &str, known: &str) -> bool {

@@ -13,6 +13,8 @@ fn few_wrong_letters_and_parts_of_names_are_found() {
     assert_eq!(close("eiger"), ["eiger2-16m", "eiger2-4m"]);
     assert_eq!(close("eiger2-5m"), ["eiger2-4m", "eiger2-16m"]);
     assert_eq!(close("csk"), ["csl"]);
+    assert_eq!(close("clx"), ["csl"]);
+    assert_eq!(close("cls"), ["csl"]);
     assert!(close("spectrometer").is_empty());
     assert!(close("").is_empty());
 }

@@ -16,7 +16,7 @@ use keepup_recording::journal::RotationState;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Events, SegmentReader};
 use keepup_recording::retention::Drained;
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use super::cursor::{BLOCK_BYTES_MAX, Cursor, Held, Place, hold, without_hint};
 use super::missing::Losses;
@@ -129,6 +129,12 @@ impl Merge {
                 cursor.impaired = Some(what);
             }
         }
+    }
+
+    /// What the other side is told of the recording; nothing where its manifest says what no hello may carry.
+    pub(super) fn sent_recording(&self) -> Option<SentRecording> {
+        let manifest = self.follower.volumes().first()?.manifest();
+        Some(manifest.sent()).filter(SentRecording::is_valid)
     }
 
     /// Every stream that the journals declare so far, by id.

@@ -16,7 +16,7 @@ use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Event, Events};
 use keepup_stream::client::{Acked, Client, ClientError, Sent};
 use keepup_stream::ledger::Count;
-use keepup_stream::wire::{End, EndStream, HEADER_BYTES, Header, Hello, Kind, StreamInfo};
+use keepup_stream::wire::{End, EndStream, HEADER_BYTES, Header, Hello, Kind, SentRecording, StreamInfo};
 
 use super::DrainCounters;
 use crate::RecorderError;
@@ -93,7 +93,8 @@ pub(super) type Resume = BTreeMap<u32, (Option<u64>, u64)>;
 /// Connections to one sink.
 pub(super) struct Outlet {
     to: Endpoint,
-    identity: String,
+    /// What every connection begins with, but for its streams.
+    hello: Hello,
     links: Vec<Link>,
     accounts: BTreeMap<u32, Account>,
     /// Of connections that were made again, until all are.
@@ -101,10 +102,15 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    /// Connects nowhere yet. `begin_unix_ns` tells this drain from others of the same recording.
-    pub(super) fn new(to: Endpoint, recording: Id, begin_unix_ns: u64) -> Self {
-        let identity = format!("keepup drain of {recording} since {begin_unix_ns}");
-        Self { to, identity, links: Vec::new(), accounts: BTreeMap::new(), resume: Resume::new() }
+    /// Connects nowhere yet. `begin_unix_ns` tells this drain from others of the same recording; `sent` is what
+    /// the other side is told of that.
+    pub(super) fn new(to: Endpoint, id: Id, begin_unix_ns: u64, sent: Option<SentRecording>) -> Self {
+        let hello = Hello {
+            resume: Some(format!("keepup drain of {id} since {begin_unix_ns}")),
+            recording: sent,
+            ..Hello::new(concat!("keepup drain ", env!("CARGO_PKG_VERSION")), Vec::new())
+        };
+        Self { to, hello, links: Vec::new(), accounts: BTreeMap::new(), resume: Resume::new() }
     }
 
     /// Everything sent, each event once.
@@ -179,7 +185,7 @@ impl Outlet {
             return Ok(());
         }
         let mut link = Link { client: None, streams: new.into_values().collect(), recording: String::new() };
-        let client = connect(&self.to, &self.identity, &mut link)?;
+        let client = connect(&self.to, &self.hello, &mut link)?;
         if let Some((info, acked)) =
             link.streams.iter().zip(client.acks()).find(|(_, ack)| ack.received_next > 0)
         {
@@ -213,7 +219,7 @@ impl Outlet {
     pub(super) fn reconnect(&mut self) -> Result<Resume, ClientError> {
         for link in self.links.iter_mut().filter(|link| link.client.is_none()) {
             let before = link.recording.clone();
-            let client = connect(&self.to, &self.identity, link)?;
+            let client = connect(&self.to, &self.hello, link)?;
             for (info, &acked) in link.streams.iter().zip(client.acks()) {
                 let Some(account) = self.accounts.get_mut(&info.id) else { continue };
                 if link.recording != before || acked.received_next < account.acked.durable_next {
@@ -303,9 +309,8 @@ fn closed(to: &Endpoint) -> ClientError {
 }
 
 /// Connects for the streams of a link.
-fn connect(to: &Endpoint, identity: &str, link: &mut Link) -> Result<Client, ClientError> {
-    let name = concat!("keepup drain ", env!("CARGO_PKG_VERSION"));
-    let hello = Hello { resume: Some(identity.to_owned()), ..Hello::new(name, link.streams.clone()) };
+fn connect(to: &Endpoint, hello: &Hello, link: &mut Link) -> Result<Client, ClientError> {
+    let hello = Hello { streams: link.streams.clone(), ..hello.clone() };
     let (client, welcome) = Client::connect(to, &hello, CONNECT_TIMEOUT)?;
     link.recording = welcome.recording;
     Ok(client)

@@ -151,6 +151,7 @@ impl Store {
             self.streams[slot].owner = Some(owner);
             // What became durable while nobody was connected is acknowledged now.
             self.streams[slot].dirty = true;
+            self.streams[slot].figures.ended.store(false, Relaxed);
             self.streams[slot].publish();
         }
         Ok(slots)

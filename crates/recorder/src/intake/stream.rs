@@ -226,6 +226,7 @@ impl Stream {
     /// Enters the source's own final account. Returns the gap at the end, if any, and those of which the
     /// cause is now known: what the source says that it lost itself.
     pub(super) fn conclude(&mut self, last: &EndStream) -> (Option<Gap>, Vec<Gap>) {
+        self.figures.ended.store(true, Relaxed);
         let tail = self.note_gap(last.next_sequence, LossCause::SequenceGap);
         let ledger = &mut self.ledger;
         ledger.sent += Count { events: last.events, bytes: last.bytes };

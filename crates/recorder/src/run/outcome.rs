@@ -12,7 +12,8 @@ pub(super) fn outcome(report: &RecordReport, run: Option<u64>, name: &str) -> Ru
     let total = report.ledger.total();
     let count = |c: keepup_stream::ledger::Count| Count { events: c.events, bytes: c.bytes };
     let missing = total.gap_events.iter().filter(|(_, events)| **events > 0);
-    let directories = report.volumes.iter().filter_map(|volume| volume.directory.as_ref());
+    let volumes = report.volumes.iter().filter(|_| !report.removed);
+    let directories = volumes.filter_map(|volume| volume.directory.as_ref());
     RunOutcome {
         run,
         name: name.to_owned(),

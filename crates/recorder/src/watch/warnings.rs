@@ -26,6 +26,7 @@ pub(super) struct Warnings {
     missing: u64,
     failed: Vec<bool>,
     rests: Vec<u64>,
+    filling: Vec<bool>,
     was_behind: bool,
     was_beyond: bool,
 }
@@ -68,6 +69,7 @@ impl Warnings {
     pub(super) fn news(&mut self, moment: &Moment, counters: &Counters) -> Vec<String> {
         self.failed.resize(moment.volumes.len(), false);
         self.rests.resize(moment.volumes.len(), 0);
+        self.filling.resize(moment.volumes.len(), false);
         let mut news = Vec::new();
         for (at, volume) in moment.volumes.iter().enumerate() {
             if volume.rests > std::mem::replace(&mut self.rests[at], volume.rests) {
@@ -79,6 +81,14 @@ impl Warnings {
             if let (Some(warning), false) = (failed(volume), self.failed[at]) {
                 self.failed[at] = true;
                 news.push(warning);
+            }
+            if let (Some(warning), false) = (full_soon(volume), self.filling[at]) {
+                self.filling[at] = true;
+                news.push(warning);
+            }
+            // Far from the limit again: a rate that varies about it is no news.
+            if volume.full_in_seconds.is_some_and(|seconds| seconds > 2.0 * FULL_IN_SECONDS) {
+                self.filling[at] = false;
             }
         }
         let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).sum();

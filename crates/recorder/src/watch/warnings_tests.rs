@@ -72,6 +72,27 @@ fn a_stall_and_a_full_disk_are_told_beforehand() {
 }
 
 #[test]
+fn a_disk_that_fills_is_news_in_the_same_words_and_once() {
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 0));
+    let mut moment = quiet();
+    let mut news = |full_in_seconds: Option<f64>| {
+        moment.volumes[0].full_in_seconds = full_in_seconds;
+        let news = warnings.news(&moment, &counters);
+        let standing = warnings.standing(&moment);
+        assert!(news.iter().all(|told| standing.contains(told)), "{news:?} and {standing:?}");
+        news
+    };
+    assert_eq!(news(Some(1e6)), Vec::<String>::new());
+    assert_eq!(news(Some(600.0)), ["/a is full in 10 min at this rate"]);
+    // Not again for a rate that varies, or a pause.
+    for seconds in [Some(300.0), Some(4000.0), None, Some(3000.0)] {
+        assert_eq!(news(seconds), Vec::<String>::new(), "{seconds:?}");
+    }
+    assert_eq!(news(Some(1e5)), Vec::<String>::new());
+    assert_eq!(news(Some(3000.0)), ["/a is full in 50 min at this rate"]);
+}
+
+#[test]
 fn news_are_said_once_and_again_when_it_gets_worse() {
     let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 0));
     let mut moment = quiet();

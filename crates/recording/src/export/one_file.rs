@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::fs::copy_file_range;
 
-use super::{Exported, create, require_sealed, wants};
+use super::{Exported, create, require_sealed, require_vacant, wants};
 use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
@@ -35,6 +35,7 @@ struct Stretch {
 /// written.
 pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Result<Exported, RecordingError> {
     require_sealed(recording)?;
+    require_vacant(path)?;
     let (mut index, mut stretches, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
     let mut segments: Vec<_> =
         recording.volumes().iter().flat_map(|v| v.segments().iter().map(move |s| (v, s))).collect();

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{Exported, create, require_sealed, wants};
+use super::{Exported, create, not_created, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
 use crate::reader::Recording;
@@ -21,7 +21,7 @@ const NAME_BYTES_MAX: usize = 200;
 /// written.
 pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exported, RecordingError> {
     require_sealed(recording)?;
-    fs::create_dir(dir).map_err(RecordingError::io("create the directory", dir))?;
+    fs::create_dir(dir).map_err(not_created("create the directory", dir))?;
     let streams = recording.streams();
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let mut exported = Exported::default();

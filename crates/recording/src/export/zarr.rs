@@ -51,7 +51,7 @@ pub fn zarr_reference(
 
 /// What the recording is called and carries along.
 fn about(manifest: &Manifest) -> serde_json::Value {
-    let mut about = serde_json::json!({ "name": manifest.name });
+    let mut about = serde_json::json!({ "name": manifest.sent().name });
     if let Some(run) = manifest.run {
         about["run"] = run.into();
     }

@@ -171,6 +171,8 @@ pub struct StreamNow {
     pub compression: Option<String>,
     /// Whether a source feeds it.
     pub connected: bool,
+    /// Whether its source said end, and none has come since.
+    pub ended: bool,
     /// Received whole and in order.
     pub received: Count,
     /// On stable storage.

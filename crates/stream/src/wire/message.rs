@@ -2,7 +2,7 @@
 //!
 //! Invariant: a message that came through `ControlMessage::from_payload` has passed `check`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use keepup_results::printable::{deserialize_line, one_line};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,6 +14,12 @@ use super::{
 
 /// Longest resume identity, in bytes.
 const RESUME_BYTES_MAX: usize = 128;
+/// Longest name and identity of a recording in hello, in bytes.
+const RECORDING_NAME_BYTES_MAX: usize = 200;
+const RECORDING_ID_BYTES_MAX: usize = 64;
+/// Most texts that a recording carries along, and the longest of them with its key, in bytes.
+const METADATA_MAX: usize = 64;
+const METADATA_BYTES_MAX: usize = 1024;
 
 /// Type of one element of an event's array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -216,6 +222,55 @@ pub trait ControlMessage: Serialize + DeserializeOwned {
     }
 }
 
+/// What a drain says of the recording that it sends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentRecording {
+    /// Name of the recording; 1 to 200 bytes, none of them a control character.
+    pub name: String,
+    /// Its identity; 1 to 64 bytes of visible characters.
+    pub id: String,
+    /// When it was created, ns since the Unix epoch.
+    pub created_unix_ns: u64,
+    /// Number of the run, where runs are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+    /// What it carries along: at most 64 texts, key and value of one at most 1024 bytes together.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl SentRecording {
+    /// Whether a hello may carry it.
+    pub fn is_valid(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let is_text = |text: &str, bytes_max: usize| {
+            (1..=bytes_max).contains(&text.len()) && !text.chars().any(char::is_control)
+        };
+        let is_value = |text: &str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+        let fits = |(key, value): (&String, &String)| {
+            is_text(key, METADATA_BYTES_MAX)
+                && is_value(value)
+                && key.len() + value.len() <= METADATA_BYTES_MAX
+        };
+        if !is_text(&self.name, RECORDING_NAME_BYTES_MAX) {
+            return Err(format!("recording.name must be 1 to {RECORDING_NAME_BYTES_MAX} printable bytes"));
+        }
+        if !is_printable_name(&self.id) || self.id.len() > RECORDING_ID_BYTES_MAX {
+            return Err(format!("recording.id must be 1 to {RECORDING_ID_BYTES_MAX} visible characters"));
+        }
+        if self.metadata.len() > METADATA_MAX || !self.metadata.iter().all(fits) {
+            return Err(format!(
+                "recording.metadata may have {METADATA_MAX} printable texts of {METADATA_BYTES_MAX} bytes"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// First message of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -231,12 +286,21 @@ pub struct Hello {
     /// the old one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
+    /// The recording that a drain sends; a sink enters it in its manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<SentRecording>,
 }
 
 impl Hello {
     /// A hello of this version of the protocol, without a resume identity.
     pub fn new(client: &str, streams: Vec<StreamInfo>) -> Hello {
-        Hello { protocol: u32::from(VERSION), client: client.to_owned(), streams, resume: None }
+        Hello {
+            protocol: u32::from(VERSION),
+            client: client.to_owned(),
+            streams,
+            resume: None,
+            recording: None,
+        }
     }
 }
 
@@ -258,6 +322,7 @@ impl ControlMessage for Hello {
         if !self.resume.as_ref().is_none_or(is_identity) {
             return Err(format!("resume must be 1 to {RESUME_BYTES_MAX} bytes of visible characters"));
         }
+        self.recording.as_ref().map_or(Ok(()), SentRecording::check)?;
         if self.streams.is_empty() || self.streams.len() > MAX_STREAMS {
             return Err(format!("{} streams declared, allowed are 1 to {MAX_STREAMS}", self.streams.len()));
         }

@@ -24,6 +24,45 @@ fn hello_has_the_documented_json() {
 }
 
 #[test]
+fn a_drain_says_which_recording_it_sends() {
+    let metadata = BTreeMap::from([("sample".to_owned(), "quartz\n4 µm".to_owned())]);
+    let recording = SentRecording {
+        name: "run 1".into(),
+        id: "ab".repeat(16),
+        created_unix_ns: 5,
+        run: Some(17),
+        metadata,
+    };
+    let hello = |recording: &SentRecording| Hello {
+        recording: Some(recording.clone()),
+        ..Hello::new("drain", vec![stream(7, "left")])
+    };
+    let frame = hello(&recording).to_frame().unwrap();
+    assert_eq!(Hello::from_payload(&frame[64..]).unwrap().recording.as_ref(), Some(&recording));
+    let long = |bytes: usize| "x".repeat(bytes);
+    let texts = |texts: &[(String, String)]| texts.iter().cloned().collect::<BTreeMap<_, _>>();
+    let many: Vec<_> = (0..65).map(|n| (n.to_string(), String::new())).collect();
+    let bad = [
+        SentRecording { name: String::new(), ..recording.clone() },
+        SentRecording { name: "a\u{1b}b".into(), ..recording.clone() },
+        SentRecording { name: long(201), ..recording.clone() },
+        SentRecording { id: String::new(), ..recording.clone() },
+        SentRecording { id: long(65), ..recording.clone() },
+        SentRecording { metadata: texts(&many), ..recording.clone() },
+        SentRecording { metadata: texts(&[(long(24), long(1001))]), ..recording.clone() },
+        SentRecording { metadata: texts(&[("a\nb".into(), long(1))]), ..recording.clone() },
+        SentRecording { metadata: texts(&[("a".into(), "\0".into())]), ..recording.clone() },
+        SentRecording { metadata: texts(&[(String::new(), long(1))]), ..recording.clone() },
+    ];
+    for bad in bad {
+        assert!(!bad.is_valid(), "{bad:?}");
+        assert!(hello(&bad).check().unwrap_err().contains("recording."), "{bad:?}");
+    }
+    let full = SentRecording { metadata: texts(&many[..64]), ..recording };
+    assert!(full.is_valid());
+}
+
+#[test]
 fn impossible_hellos_are_refused() {
     assert!(fault(vec![]).contains("0 streams"));
     assert!(fault(vec![stream(65_536, "a")]).contains("above 65535"));

@@ -5,7 +5,8 @@
 //! that of the listing: open with truncation, write from one buffer of random data, close, file by file.
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use keepup_results::DiskPhase;
@@ -23,6 +24,9 @@ use crate::{Context, WorkloadError};
 
 /// Bytes of the buffer, and of the longest write.
 pub const BUFFER_BYTES: usize = 16 << 20;
+
+/// The longest that a sync is waited for without looking whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Files of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,32 +82,68 @@ impl Testdisk {
                 remove(path)?;
             }
         }
-        sync_everything();
+        if !sync_unless(&context.stop)? {
+            return Ok(None);
+        }
         let begun = PhaseClock::begin(context.clock.as_ref());
         for path in paths {
-            if context.stop.load(Ordering::Acquire) {
+            if !self.write_file(path, series.bytes, data, &context.stop)? {
                 return Ok(None);
             }
-            self.write_file(path, series.bytes, data)?;
         }
-        sync_everything();
+        if !sync_unless(&context.stop)? {
+            // The kernel need not write what was not on its way yet, so the end of its sync is near.
+            paths.iter().for_each(|path| drop(open_truncated(path, Access::Buffered)));
+            return Ok(None);
+        }
         let name =
             format!("{} {} x {}", if creates { "create" } else { "overwrite" }, series.files, series.size());
         let bytes = u64::from(series.files) * series.bytes;
         Ok(Some(begun.end(context.clock.as_ref(), name, series.files.into(), bytes)))
     }
 
-    fn write_file(&self, path: &Path, bytes: u64, data: &Block) -> Result<(), WorkloadError> {
+    /// Writes one file; false when it was to stop before its end.
+    fn write_file(
+        &self,
+        path: &Path,
+        bytes: u64,
+        data: &Block,
+        stop: &AtomicBool,
+    ) -> Result<bool, WorkloadError> {
         let access = if self.direct { Access::Direct } else { Access::Buffered };
         let file: OwnedFd = open_truncated(path, access)?;
         let mut at = 0;
         while at < bytes {
+            if stop.load(Ordering::Acquire) {
+                return Ok(false);
+            }
             let piece = (bytes - at).min(BUFFER_BYTES as u64);
             let action = format!("write to {}", path.display());
             write_all_at(&file, &data[..piece as usize], at).map_err(system(&action))?;
             at += piece;
         }
-        Ok(())
+        Ok(true)
+    }
+}
+
+/// Waits until everything is on stable storage; false when it was to stop before that. The kernel's sync(2)
+/// cannot be interrupted, so another thread is in it.
+fn sync_unless(stop: &AtomicBool) -> Result<bool, WorkloadError> {
+    let (done, is_done) = channel();
+    let sync = move || {
+        sync_everything();
+        // Nobody waits for it any more after a stop.
+        let _ = done.send(());
+    };
+    let thread = std::thread::Builder::new().name("ku-sync".into()).spawn(sync);
+    thread.map_err(system("start a thread for sync"))?;
+    loop {
+        match is_done.recv_timeout(LOOK) {
+            Ok(()) => return Ok(true),
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Acquire) => return Ok(false),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(WorkloadError::Thread { name: "ku-sync" }),
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Recordings that a recorder, or `keepup serve`, can see: which there are, what one has, and single
 //! events of it.
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use keepup_live::{Entries, RecordingEntry, RecordingState};
+use keepup_recording::export::create;
 
 use super::client::{Client, CtlError};
 use crate::exit::Exit;
@@ -60,12 +60,8 @@ pub(super) fn cat(client: &Client, args: &CatArgs) -> anyhow::Result<Exit> {
     let id = found(client, &args.recording)?;
     match &args.out {
         None => copy(client, &id, args, &mut std::io::stdout().lock()),
-        Some(path) => copy(client, &id, args, &mut created(path)?),
+        Some(path) => copy(client, &id, args, &mut create(path)?),
     }
-}
-
-fn created(path: &Path) -> anyhow::Result<File> {
-    File::create_new(path).with_context(|| format!("cannot make {}", path.display()))
 }
 
 fn copy(client: &Client, id: &str, args: &CatArgs, out: &mut dyn Write) -> anyhow::Result<Exit> {

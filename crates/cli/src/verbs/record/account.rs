@@ -17,6 +17,13 @@ fn cpu_seconds() -> f64 {
 /// The account for people.
 pub(super) fn for_people(report: &RecordReport) -> String {
     let mut lines = vec![format!("recording {} ended: {}", report.recording, report.why_ended())];
+    if report.removed {
+        let directories = report.volumes.iter().filter_map(|volume| volume.directory.as_ref());
+        let removed: Vec<String> = directories.map(|directory| directory.display().to_string()).collect();
+        lines.push(format!("no event was received: removed {}", removed.join(", ")));
+        lines.extend(report.incidents.listed.iter().map(|incident| format!("incident: {incident}")));
+        return lines.join("\n");
+    }
     lines.extend(streams(report));
     lines.extend(rates(report));
     lines.extend(volumes(report));
@@ -165,6 +172,7 @@ pub(super) fn for_programs(report: &RecordReport) -> serde_json::Value {
         "ended": report.why_ended(),
         "master": report.master,
         "whole": report.is_whole(),
+        "removed": report.removed,
         "received": total.received,
         "written": total.written,
         "durable": total.durable,

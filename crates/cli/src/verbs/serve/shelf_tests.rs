@@ -72,6 +72,7 @@ fn volume(root: &Path, of: &str, recording: Id, index: u32) -> Journal {
         keep: None,
         run: Some(7),
         reductions: Vec::new(),
+        origin: None,
         metadata: [("sample".to_owned(), "quartz <b>".to_owned())].into(),
     };
     fs::create_dir_all(root.join(of)).unwrap();
