@@ -125,7 +125,7 @@ fn a_drain_follows_and_every_ledger_agrees() {
     let recorder = Recorder::start(config(target), Id([7; 16]), Arc::new(SystemClock)).unwrap();
     let plan_ = DrainPlan {
         recording: recorder.directories(),
-        to: tape.address(),
+        to: tape.address().into(),
         rate: None,
         follow: true,
         finish_timeout: Duration::from_secs(30),
