@@ -56,8 +56,8 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Permissions that a file of `owner` must not have. A service manager hands a file of root to a service by group
-/// or access list, which shows as permissions of the group: the rule of PostgreSQL for private keys.
+/// Permissions that a file of `owner` must not have. A service manager hands a file of root to a service by
+/// group or access list, which shows as permissions of the group: the rule of PostgreSQL for private keys.
 fn forbidden(owner: u32) -> u32 {
     let user = std::fs::metadata("/proc/self").map_or(owner, |process| process.uid());
     if owner == 0 && user != 0 { OTHERS_OF_ROOT } else { OTHERS }

@@ -18,7 +18,7 @@ pub enum LiveError {
     /// Beyond loopback everybody needs the token, so there must be one that they can know.
     #[error(
         "{endpoint} can be reached from outside, and no token was given\n\
-         hint: --token-file FILE, with at least 16 characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
+         hint: --token-file FILE; a new one: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
     )]
     Open {
         /// The endpoint.

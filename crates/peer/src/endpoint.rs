@@ -1,7 +1,7 @@
 //! One end of a connection, as a user named it, and the addresses that the name stands for.
 //!
-//! Invariants: an endpoint has at least one address; its name is resolved once, so what is judged to be loopback
-//! is what is bound or connected to.
+//! Invariants: an endpoint has at least one address; its name is resolved once, so what is judged to be
+//! loopback is what is bound or connected to.
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -30,7 +30,7 @@ pub enum EndpointError {
     /// The name has no address.
     #[error(
         "cannot resolve {host}: {source}\n\
-         hint: `getent hosts {host}` shows what this machine knows; an address such as 192.168.1.2 always works"
+         hint: `getent hosts {host}` asks as keepup does; an address such as 192.168.1.2 always works"
     )]
     Resolve {
         /// The name.

@@ -13,7 +13,8 @@ pub struct Token(String);
 /// A text is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the token {what}\nhint: at least 16 visible characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
+    "the token {what}\n\
+     hint: at least 16 visible characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
 )]
 pub struct TokenError {
     what: &'static str,

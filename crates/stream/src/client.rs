@@ -135,8 +135,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the first address that accepts, says hello and waits for the welcome; `timeout` is for each
-    /// step and each address.
+    /// Connects to the first address that accepts, says hello and waits for the welcome; `timeout` is for
+    /// each step and each address.
     ///
     /// # Errors
     /// The hello is invalid, nobody listens, the recorder refuses, or it does not answer in time.

@@ -32,9 +32,9 @@ pub(super) fn checked_key(written: &str) -> Result<String, String> {
         ));
     }
     if key == "token" {
-        return Err(
-            "a token is a secret, and campaigns are kept\nhint: token-file = \"FILE\", or the variable KEEPUP_NET_TOKEN".to_owned()
-        );
+        return Err("a token is a secret, and campaigns are kept\n\
+             hint: token-file = \"FILE\", or the variable KEEPUP_NET_TOKEN"
+            .to_owned());
     }
     match RESERVED.contains(&key.as_str()) {
         true => Err(format!("--{key} cannot be set: the campaign gives it where it belongs")),

@@ -16,8 +16,8 @@ const EVERY_NS: u64 = 100_000_000;
 const AHEAD_NS: u64 = 2_000_000;
 
 /// Works off `spec` until the context's stop is raised, and writes reports to `out`. `name` is free for a
-/// directory on the disk of a disk load, `credentials` what a server wants to see. A reader of `out` that went
-/// away ends it.
+/// directory on the disk of a disk load, `credentials` are for a server of traffic. A reader of `out` that
+/// went away ends it.
 ///
 /// # Errors
 /// The load cannot be had, or not go on; `out` was told so.

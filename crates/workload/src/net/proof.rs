@@ -1,7 +1,7 @@
 //! Proof that an end knows the token without sending it: a keyed hash of the nonces of both ends.
 //!
-//! Each end draws a nonce for each connection, so a proof that was recorded is worth nothing later; the two ends
-//! hash with different keys, so neither can return the other's proof as its own.
+//! Each end draws a nonce for each connection, so a proof that was recorded is worth nothing later; the two
+//! ends hash with different keys, so neither can return the other's proof as its own.
 use keepup_peer::Token;
 
 /// Length of a nonce and of a session's secret, in bytes.

@@ -145,8 +145,8 @@ impl Common {
         let own = |name| {
             credentials(self.token_file.as_deref())?.ok_or_else(|| {
                 usage(format!(
-                    "cannot test {name}: no token was given\nhint: --token-file FILE or {TOKEN_VARIABLE}=TOKEN, \
-                     with what `keepup net serve` printed"
+                    "cannot test {name}: no token was given\n\
+                     hint: --token-file FILE or {TOKEN_VARIABLE}=TOKEN, with what `keepup net serve` printed"
                 ))
             })
         };

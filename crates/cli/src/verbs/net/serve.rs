@@ -26,7 +26,8 @@ pub(super) struct Args {
     /// Where to listen; loopback unless told otherwise
     #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = endpoint)]
     listen: Endpoint,
-    /// File with the token that clients must know [default: $KEEPUP_NET_TOKEN, or a new one, which is printed]
+    /// File with the token that clients must know [default: $KEEPUP_NET_TOKEN, or a new one that is
+    /// printed]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Clients served at the same time

@@ -21,7 +21,8 @@ pub enum IpbusError {
     },
     /// A target that others can reach, without a word on who may use it.
     #[error(
-        "cannot listen on {endpoint}: other machines can reach it\nhint: --allow PREFIX names those that may, as in --allow 192.168.1.0/24"
+        "cannot listen on {endpoint}: other machines can reach it\n\
+         hint: --allow PREFIX names those that may, as in --allow 192.168.1.0/24"
     )]
     Exposed {
         /// Where.

@@ -78,7 +78,7 @@ impl TargetOptions {
     /// Whether a target can be like this.
     ///
     /// # Errors
-    /// The first setting that makes no sense, or an address beyond loopback without a word on who is answered.
+    /// The first setting that makes no sense, or an address beyond loopback without `allow`.
     pub fn check(&self) -> Result<(), IpbusError> {
         let within = |what: &str, value: usize, least: usize, most: usize| match value {
             value if (least..=most).contains(&value) => Ok(()),
