@@ -1,4 +1,5 @@
-//! What the wire protocol promises to clients: acknowledgements, take-over, limits, and how a connection ends.
+//! What the wire protocol promises to clients: acknowledgements, take-over, limits, and how a connection
+//! ends.
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -33,8 +34,10 @@ fn a_sequence_near_the_end_of_the_numbers_harms_nobody() {
     bad.write_all(&hello(&[2])).unwrap();
     answer(&mut bad, Kind::Welcome);
     // What `End::to_frame` refuses to encode.
-    let text = br#"{"streams":[{"id":2,"events":0,"bytes":0,"lost_events":0,"lost_bytes":0,"next_sequence":18446744073709551615}]}"#;
-    bad.write_all(&[&Header::control(Kind::End, text).encode()[..], text].concat()).unwrap();
+    let counts = r#""events":0,"bytes":0,"lost_events":0,"lost_bytes":0"#;
+    let text = format!(r#"{{"streams":[{{"id":2,{counts},"next_sequence":{}}}]}}"#, u64::MAX);
+    let header = Header::control(Kind::End, text.as_bytes()).encode();
+    bad.write_all(&[&header[..], text.as_bytes()].concat()).unwrap();
     assert!(answer(&mut bad, Kind::Error).1.contains("2^63"));
     good.write_all(&[event(1, 1, b"second"), end(1, 2, 11)].concat()).unwrap();
     answer(&mut good, Kind::Bye);

@@ -1,5 +1,5 @@
-//! Drains that follow a recording one of whose volumes breaks, fills up, cannot be read or rests: they go on with
-//! everything else, what they have is removed, and what they lack is listed.
+//! Drains that follow a recording one of whose volumes breaks, fills up, cannot be read or rests: they go on
+//! with everything else, what they have is removed, and what they lack is listed.
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -103,8 +103,8 @@ fn removed_file(part: &Path) -> Value {
 }
 
 impl Outcome {
-    /// The sink has what the drain says, whole and in order, and each event that it lacks is listed with a cause
-    /// that has one of `causes` in it. Returns how many those are.
+    /// The sink has what the drain says, whole and in order, and each event that it lacks is listed with a
+    /// cause that has one of `causes` in it. Returns how many those are.
     fn check(&self, causes: &[&str]) -> u64 {
         let here = self.place.path();
         let (report, drained) = (json(&self.record), json(&self.drain));

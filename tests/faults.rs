@@ -270,7 +270,8 @@ fn one_of_two_volumes_fails_to_flush() {
     outlived_by_the_other(&place, &mut disk, FaultyDisk::fail_a_flush);
 }
 
-/// Without memory for them, blocks that are written and not flushed go down with their volume, and are counted.
+/// Without memory for them, blocks that are written and not flushed go down with their volume, and are
+/// counted.
 #[test]
 fn a_volume_breaks_and_nothing_was_kept_until_it_was_flushed() {
     let test = "a_volume_breaks_and_nothing_was_kept_until_it_was_flushed";

@@ -179,8 +179,8 @@ pub(crate) struct Recording {
     /// Memory for blocks, the bound on all event memory, as in "512 MiB" [default: 512 MiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) pool: Option<u64>,
-    /// Part of the pool that may keep blocks which are written and not yet flushed: they are written to another
-    /// volume when theirs fails; 0 keeps none [default: a quarter of the pool]
+    /// Part of the pool that may keep blocks which are written and not yet flushed: they are written to
+    /// another volume when theirs fails; 0 keeps none [default: a quarter of the pool]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) unflushed: Option<u64>,
     /// Events are packed into blocks of about this size [default: 1 MiB, or the profile's]

@@ -84,8 +84,8 @@ pub struct RecorderConfig {
     pub connections_max: usize,
     /// A connection that has not said hello by then is closed.
     pub hello_timeout: Duration,
-    /// A peer that answers nothing for this long is gone, and its connection is closed; one that sends nothing
-    /// for this long may be replaced by another connection for the same streams.
+    /// A peer that answers nothing for this long is gone, and its connection is closed; one that sends
+    /// nothing for this long may be replaced by another connection for the same streams.
     pub peer_timeout: Duration,
     /// Memory for blocks that are written and not yet flushed, in bytes, taken from the pool while it has
     /// memory free: they are written again elsewhere when their volume fails. Nothing means a quarter of the

@@ -2,8 +2,8 @@
 //!
 //! A drain reads what the journals say is durable, checks every checksum, puts the blocks of each stream
 //! back into order, and sends their events over the wire protocol to any recorder or sink. It paces itself
-//! and lets the writers go first. What cannot be read is left out and listed. It removes nothing; of a recording that is kept in part it notes what is
-//! durable elsewhere, and the recorder removes that.
+//! and lets the writers go first. What cannot be read is left out and listed. It removes nothing; of a
+//! recording that is kept in part it notes what is durable elsewhere, and the recorder removes that.
 mod cursor;
 mod marks;
 mod merge;
@@ -101,8 +101,8 @@ pub struct DrainReport {
 /// What cannot be read is left out: the report lists it. A connection that breaks is made again.
 ///
 /// # Errors
-/// When the recording cannot be opened, the other side cannot be reached, or has not received anything for 30 s
-/// though it was connected to again; what it acknowledged until then is durable there.
+/// When the recording cannot be opened, the other side cannot be reached, or has not received anything for
+/// 30 s though it was connected to again; what it acknowledged until then is durable there.
 pub fn drain(
     plan: &DrainPlan,
     clock: &dyn Clock,

@@ -129,8 +129,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Works until its writer ends. Returns how the files were opened, and what could not be journalled, sealed
-    /// or removed.
+    /// Works until its writer ends. Returns how the files were opened, and what could not be journalled,
+    /// sealed or removed.
     pub(crate) fn run(mut self) -> (Option<Access>, Vec<String>) {
         while let Some(message) = self.next() {
             match message {

@@ -70,7 +70,8 @@ struct Segment {
     index: u32,
     id: Id,
     slot: FileSlot,
-    /// Stays open until the segment is sealed: the kernel reports a failed write to descriptors that are open.
+    /// Stays open until the segment is sealed: the kernel reports a failed write to descriptors that are
+    /// open.
     file: Arc<OwnedFd>,
     next_offset: u64,
     end_offset: u64,

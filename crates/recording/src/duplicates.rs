@@ -1,5 +1,5 @@
-//! Blocks that lie on two volumes: a write that failed got to the disk after all, when its block had been given
-//! to another volume.
+//! Blocks that lie on two volumes: a write that failed got to the disk after all, when its block had been
+//! given to another volume.
 //!
 //! Invariants: two blocks are the same only when stream, number, events and checksum agree; of copies exactly
 //! one counts.
@@ -86,8 +86,8 @@ pub(crate) fn blocks_of(
     Ok(all)
 }
 
-/// Finds the blocks that lie on two of the volumes. Segments that cannot be read have none; that they cannot be
-/// read is for others to say.
+/// Finds the blocks that lie on two of the volumes. Segments that cannot be read have none; that they cannot
+/// be read is for others to say.
 pub(crate) fn duplicates<'a>(volumes: impl Iterator<Item = &'a Volume> + Clone) -> Duplicates {
     let failed = failed(volumes.clone());
     let mut found = Duplicates::new();

@@ -2,9 +2,10 @@
 //!
 //! Two small files lie beside the journal of such a recording. Each has one line like the journal's and is
 //! replaced as a whole: `removed.jsonl`, by the recorder, says up to which segment the volume's oldest ones
-//! were removed, with the counts of their events; `drained.jsonl`, by a drain, what of it is durable elsewhere:
-//! up to which segment this volume, and up to which event each stream. Invariant: what a removed segment had is in `removed.jsonl`, durable, before the
-//! segment's file goes.
+//! were removed, with the counts of their events; `drained.jsonl`, by a drain, what of it is durable
+//! elsewhere:
+//! up to which segment this volume, and up to which event each stream. Invariant: what a removed segment had
+//! is in `removed.jsonl`, durable, before the segment's file goes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};

@@ -25,8 +25,8 @@ const MISSING_SHOWN: usize = 20;
 
 /// Send a recording elsewhere, also while it is being made
 ///
-/// Follows what is durable, checks every checksum on the way, paces itself and lets the writers go first. What
-/// cannot be read, as on a volume that failed, is left out and listed; the exit code is 1 then.
+/// Follows what is durable, checks every checksum on the way, paces itself and lets the writers go first.
+/// What cannot be read, as on a volume that failed, is left out and listed; the exit code is 1 then.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup drain keepup-data/run1 --to tcp://127.0.0.1:7612 --follow --rate '20 MB/s'

@@ -69,8 +69,8 @@ pub(crate) struct Args {
     /// Take a volume out of rotation when it has not completed a write for this long while others have
     #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
     slow_after: Duration,
-    /// Close the connection of a peer that answers nothing for this long; one that sends nothing for this long
-    /// may be replaced by a new connection for the same streams
+    /// Close the connection of a peer that answers nothing for this long; one that sends nothing for this
+    /// long may be replaced by a new connection for the same streams
     #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
     peer_timeout: Duration,
     /// Keep only so much, as in "2 TB" or "3 h": the oldest segments go when they are drained

@@ -1,7 +1,7 @@
 //! Where one volume of a recording is being read, and how a reader gets over what cannot be read.
 //!
-//! Invariant: what is left out is entered in the marks, so that it is never taken for something that is durable
-//! elsewhere.
+//! Invariant: what is left out is entered in the marks, so that it is never taken for something that is
+//! durable elsewhere.
 use keepup_recording::error::RecordingError;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Block, SegmentReader};
@@ -112,8 +112,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Goes on behind what could not be read because of `error`. Returns the damaged block's header where that
-    /// is whole, and what is wrong, for people.
+    /// Goes on behind what could not be read because of `error`. Returns the damaged block's header where
+    /// that is whole, and what is wrong, for people.
     pub(super) fn pass(&mut self, volume: &Volume, error: &RecorderError) -> (Option<BlockHeader>, String) {
         let limit = volume.segment(self.segment).map_or(0, |segment| segment.readable_bytes());
         self.marks.left_out(self.segment);

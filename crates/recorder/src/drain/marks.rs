@@ -1,8 +1,8 @@
 //! Which segments of one volume are durable elsewhere as a whole. Pure.
 //!
-//! Invariant: a segment counts only when it was read to its end, the other side has all of its events, and none
-//! of its blocks was left out; nor does any segment behind one that does not count, since the oldest are removed
-//! first.
+//! Invariant: a segment counts only when it was read to its end, the other side has all of its events, and
+//! none of its blocks was left out; nor does any segment behind one that does not count, since the oldest are
+//! removed first.
 use std::collections::{BTreeMap, VecDeque};
 
 /// A segment of which the other side may lack something.
@@ -48,8 +48,8 @@ impl SegmentMarks {
         }
     }
 
-    /// Takes in up to which event the other side has each stream; returns the number of the first segment that
-    /// is not durable there.
+    /// Takes in up to which event the other side has each stream; returns the number of the first segment
+    /// that is not durable there.
     pub(super) fn drained(&mut self, ends: &BTreeMap<u32, u64>) -> u32 {
         let end = |stream: &u32| ends.get(stream).copied().unwrap_or(0);
         let has = |open: &Open| open.is_read && open.ends.iter().all(|(stream, last)| *last <= end(stream));

@@ -1,9 +1,10 @@
 //! Blocks of a recording in an order in which every stream's come one after the other, from several volumes.
 //!
 //! A volume's blocks of one stream are in order but for those that were placed again after another volume
-//! failed or was slow; of these the place is remembered, and they are read again when it is their turn. A block
-//! that does not come is waited for as long as a volume may bring it; it is left out when the journals call it
-//! lost, and when something of a volume cannot be read and nothing has come for [`SETTLE_NS`].
+//! failed or was slow; of these the place is remembered, and they are read again when it is their turn. A
+//! block
+//! that does not come is waited for as long as a volume may bring it; it is left out when the journals call
+//! it lost, and when something of a volume cannot be read and nothing has come for [`SETTLE_NS`].
 //! Memory is bounded by one block per volume and [`ASIDE_MAX`] places.
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,7 +39,8 @@ pub(super) enum Step {
     Sent { until_ns: u64 },
     /// A block was set aside or left out; go on.
     SetAside,
-    /// Nothing more is readable now; `is_settling` when blocks that were read are going to be sent in a while.
+    /// Nothing more is readable now; `is_settling` when blocks that were read are going to be sent in a
+    /// while.
     Nothing { is_settling: bool },
     /// The recording has ended and everything that can be read was handed over.
     Ended,

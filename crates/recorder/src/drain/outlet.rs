@@ -1,8 +1,8 @@
 //! The sending end of a drain: one connection for the streams known when it is made, another for those that
 //! come later.
 //!
-//! A connection that breaks is made again under the same resume identity, and goes on where the other side is.
-//! Invariant: what counts as durable elsewhere never passes an event that the other side lost.
+//! A connection that breaks is made again under the same resume identity, and goes on where the other side
+//! is. Invariant: what counts as durable elsewhere never passes an event that the other side lost.
 use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 use std::ops::ControlFlow;
@@ -102,8 +102,8 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    /// Connects nowhere yet. `begin_unix_ns` tells this drain from others of the same recording; `sent` is what
-    /// the other side is told of that.
+    /// Connects nowhere yet. `begin_unix_ns` tells this drain from others of the same recording; `sent` is
+    /// what the other side is told of that.
     pub(super) fn new(to: Endpoint, id: Id, begin_unix_ns: u64, sent: Option<SentRecording>) -> Self {
         let hello = Hello {
             resume: Some(format!("keepup drain of {id} since {begin_unix_ns}")),
@@ -274,8 +274,8 @@ impl Outlet {
         self.accounts.values().all(|account| account.acked.durable_next >= account.next_sequence)
     }
 
-    /// Events and bytes that are durable on the other side once everything is acknowledged. The bytes of events
-    /// that it lost are not known; they are in there.
+    /// Events and bytes that are durable on the other side once everything is acknowledged. The bytes of
+    /// events that it lost are not known; they are in there.
     pub(super) fn durable(&self) -> Count {
         let lost = self.accounts.values().map(Account::lost_events).fold(0, u64::saturating_add);
         self.sent() - Count { events: lost, bytes: 0 }

@@ -1,4 +1,5 @@
-//! Connections come and go: accepting, refusing, replacing, time limits, and what is entered when one is lost.
+//! Connections come and go: accepting, refusing, replacing, time limits, and what is entered when one is
+//! lost.
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -42,7 +43,8 @@ impl Intake {
         }
     }
 
-    /// No descriptor or no memory is left. The listener stays readable, so it is left out until the next tick.
+    /// No descriptor or no memory is left. The listener stays readable, so it is left out until the next
+    /// tick.
     fn pause_accepting(&mut self, error: rustix::io::Errno) {
         let _ = epoll::delete(&self.epoll, &self.listener);
         self.is_open = false;

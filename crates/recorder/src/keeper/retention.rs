@@ -1,8 +1,8 @@
 //! Which sealed segments may go, and takes them away, oldest first.
 //!
 //! A large file goes in pieces: freed at once it would hold up whoever writes to the same disk. Invariant: a
-//! segment goes only when it is beyond what is to be kept, and is elsewhere or disposable. Ages are measured on
-//! the monotonic clock: a step of the wall clock removes nothing.
+//! segment goes only when it is beyond what is to be kept, and is elsewhere or disposable. Ages are measured
+//! on the monotonic clock: a step of the wall clock removes nothing.
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;

@@ -4,6 +4,7 @@
 //! Invariant: a block goes only when a copy with the same checksum stays.
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::scan::Found;
 use super::volume::OpenVolume;
 use crate::duplicates::{Copy, blocks_of, failed};
 use crate::seal::summaries;
@@ -12,36 +13,49 @@ use crate::volume::Segment;
 /// What tells one block from another.
 type Key = (u32, u64, u32);
 
+/// A block of a segment that was scanned.
+struct ScannedBlock {
+    key: Key,
+    offset: u64,
+    /// It lies behind the journal's last watermark.
+    is_behind: bool,
+}
+
+/// A segment that was scanned: the place of its volume, and its blocks in the order of the file.
+type Scanned = (usize, Segment, Vec<ScannedBlock>);
+
+fn scanned_blocks(volumes: &[OpenVolume]) -> Vec<Scanned> {
+    let segments = volumes
+        .iter()
+        .enumerate()
+        .flat_map(|(at, open)| open.scanned.iter().map(move |(segment, found)| (at, segment.clone(), found)));
+    let blocks_of = |(at, segment, found): (usize, Segment, &Found)| {
+        let mut blocks: Vec<(Key, u64)> = summaries(&found.index)
+            .into_iter()
+            .flat_map(|(summary, blocks)| {
+                blocks.into_iter().map(move |b| ((summary.stream, b.first_sequence, b.events), b.offset))
+            })
+            .collect();
+        blocks.sort_by_key(|(_, offset)| *offset);
+        let behind = blocks.len().saturating_sub(found.blocks_behind as usize);
+        let blocks = blocks.into_iter().enumerate();
+        let scanned = blocks.map(|(n, (key, offset))| ScannedBlock { key, offset, is_behind: n >= behind });
+        (at, segment, scanned.collect())
+    };
+    segments.map(blocks_of).collect()
+}
+
 /// How many blocks of each segment that is not sealed are copies at its end, by the place of the volume in
 /// `volumes` and the number of the segment.
 pub(super) fn trailing_copies(volumes: &[OpenVolume]) -> BTreeMap<(usize, u32), usize> {
-    let scanned: Vec<(usize, Segment, Vec<(Key, u64, bool)>)> = volumes
-        .iter()
-        .enumerate()
-        .flat_map(|(at, open)| {
-            open.scanned.iter().map(move |(segment, found)| {
-                let mut blocks: Vec<(Key, u64)> = summaries(&found.index)
-                    .into_iter()
-                    .flat_map(|(summary, blocks)| {
-                        blocks
-                            .into_iter()
-                            .map(move |b| ((summary.stream, b.first_sequence, b.events), b.offset))
-                    })
-                    .collect();
-                blocks.sort_by_key(|(_, offset)| *offset);
-                let behind = blocks.len().saturating_sub(found.blocks_behind as usize);
-                let blocks = blocks.into_iter().enumerate();
-                (at, segment.clone(), blocks.map(|(n, (key, offset))| (key, offset, n >= behind)).collect())
-            })
-        })
-        .collect();
+    let scanned = scanned_blocks(volumes);
     let mut copies: BTreeMap<Key, Vec<Copy<'_>>> = BTreeMap::new();
-    for (key, _, _) in scanned.iter().flat_map(|(.., blocks)| blocks).filter(|(.., is_behind)| *is_behind) {
-        copies.entry(*key).or_default();
+    for block in scanned.iter().flat_map(|(.., blocks)| blocks).filter(|block| block.is_behind) {
+        copies.entry(block.key).or_default();
     }
     let number = |at: usize| volumes[at].volume.manifest().volume_index;
     for (at, segment, blocks) in &scanned {
-        for (key, offset, _) in blocks {
+        for ScannedBlock { key, offset, .. } in blocks {
             if let Some(known) = copies.get_mut(key) {
                 known.push(Copy { volume: number(*at), segment, offset: *offset });
             }
@@ -70,7 +84,7 @@ pub(super) fn trailing_copies(volumes: &[OpenVolume]) -> BTreeMap<(usize, u32), 
     let mut counts = BTreeMap::new();
     for (at, segment, blocks) in order {
         let volume = number(*at);
-        let has_copy = |(key, offset, is_behind): &&(Key, u64, bool)| {
+        let has_copy = |ScannedBlock { key, offset, is_behind }: &&ScannedBlock| {
             let own = Copy { volume, segment, offset: *offset };
             let stays = |copy: &&Copy<'_>| {
                 copy.volume != volume && !gone.contains(&(copy.volume, copy.segment.index, copy.offset))
@@ -78,8 +92,7 @@ pub(super) fn trailing_copies(volumes: &[OpenVolume]) -> BTreeMap<(usize, u32), 
             *is_behind
                 && copies.get(key).into_iter().flatten().filter(stays).any(|copy| own.same_as(copy).is_some())
         };
-        let trailing: Vec<u64> =
-            blocks.iter().rev().take_while(has_copy).map(|(_, offset, _)| *offset).collect();
+        let trailing: Vec<u64> = blocks.iter().rev().take_while(has_copy).map(|block| block.offset).collect();
         if !trailing.is_empty() {
             counts.insert((*at, segment.index), trailing.len());
         }

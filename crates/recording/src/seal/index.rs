@@ -76,8 +76,8 @@ impl SegmentIndex {
         self.events.extend(events);
     }
 
-    /// Takes in blocks of another index, of those streams and offsets that `wants` accepts, as if they followed each other from
-    /// the offset `at` on. Returns where each lies there, and its length.
+    /// Takes in blocks of another index, of those streams and offsets that `wants` accepts, as if they
+    /// followed each other from the offset `at` on. Returns where each lies there, and its length.
     pub(crate) fn take_from(
         &mut self,
         other: &SegmentIndex,
