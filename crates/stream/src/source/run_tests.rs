@@ -1,6 +1,7 @@
 //! Whole runs against the receiver of the tests, over 127.0.0.1: the sums must be exact.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
