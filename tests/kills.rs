@@ -52,7 +52,7 @@ fn payload(stream: u32, sequence: u64) -> Vec<u8> {
 fn send(to: SocketAddr, gone: &AtomicBool) -> Told {
     let hello = Hello::new("kills", (0..STREAMS).map(info).collect());
     // Nothing is promised to one that the recorder did not live to greet.
-    let Ok((mut client, _)) = Client::connect(&to, &hello, Duration::from_secs(10)) else {
+    let Ok((mut client, _)) = Client::connect(to, &hello, Duration::from_secs(10)) else {
         return vec![(0, 0); STREAMS as usize];
     };
     let mut begun = vec![0u64; STREAMS as usize];

@@ -90,6 +90,6 @@ fn every_address_is_tried_in_order() {
     // The port of `alive` is taken: the first address that can be bound is.
     let endpoint = Endpoint { host: "a".into(), first: alive, others: vec![gone] };
     assert_eq!(TcpListener::bind(&endpoint).unwrap().local_addr().unwrap(), gone);
-    let failed = endpoint.try_each(|address| Err::<(), _>(address));
+    let failed = endpoint.try_each(Err::<(), _>);
     assert_eq!(failed, Err(gone), "the last address's error");
 }

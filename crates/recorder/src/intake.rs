@@ -321,7 +321,7 @@ impl Intake {
                 self.first_event_ns.get_or_insert(now_ns);
             }
             match pause {
-                Pause::Message(message) => match self.handle(index, &mut connection, message, now_ns) {
+                Pause::Message(message) => match self.handle(index, &mut connection, *message, now_ns) {
                     Ok(()) if connection.phase == Phase::Open => {}
                     Ok(()) => break,
                     Err(why) => return self.refuse(index, connection, &why),

@@ -499,10 +499,10 @@ impl Writer {
             }
         }
         if failing {
-            for unwritten in self.order.take_unwritten() {
-                match unwritten {
-                    Ok(sealed) => self.outgoing.push_back(FromWriter::Returned(sealed)),
-                    Err(meta) => self.push_lost(meta, false),
+            for (meta, block) in self.order.take_unwritten() {
+                match block {
+                    Some(block) => self.outgoing.push_back(FromWriter::Returned(Sealed { block, meta })),
+                    None => self.push_lost(meta, false),
                 }
             }
         }

@@ -36,7 +36,7 @@ fn end(id: u32, events: u64, bytes: u64) -> End {
 #[test]
 fn many_slices_arrive_in_order_and_are_acknowledged() {
     let (addr, receiver) = receive(1, Behaviour::default);
-    let (mut client, welcome) = Client::connect(&addr, &hello(&[3]), TIMEOUT).unwrap();
+    let (mut client, welcome) = Client::connect(addr, &hello(&[3]), TIMEOUT).unwrap();
     assert_eq!((welcome.recording.as_str(), client.acks().len()), ("test", 1));
     // More slices than one system call takes, some of them empty.
     let payloads: Vec<Vec<u8>> = (0..900usize).map(|n| vec![n as u8; n % 700]).collect();
@@ -60,7 +60,7 @@ fn many_slices_arrive_in_order_and_are_acknowledged() {
 #[test]
 fn acks_begin_where_the_stream_goes_on() {
     let (addr, receiver) = receive(1, || Behaviour { next_sequence: 77, ..Behaviour::default() });
-    let (client, _) = Client::connect(&addr, &hello(&[1, 2]), TIMEOUT).unwrap();
+    let (client, _) = Client::connect(addr, &hello(&[1, 2]), TIMEOUT).unwrap();
     assert_eq!(client.acks(), [Acked { received_next: 77, ..Acked::default() }; 2]);
     drop(client);
     receiver.join().unwrap();
@@ -71,7 +71,7 @@ fn a_refusal_is_passed_on_in_the_recorders_words() {
     let reply = ErrorReply { error: "no space\u{1b}[2J".to_owned(), hint: "free some".to_owned() };
     let (addr, receiver) =
         receive(1, move || Behaviour { refuse: Some(reply.clone()), ..Behaviour::default() });
-    let error = Client::connect(&addr, &hello(&[1]), TIMEOUT).unwrap_err();
+    let error = Client::connect(addr, &hello(&[1]), TIMEOUT).unwrap_err();
     assert_eq!(error.to_string(), "the recorder refused: no space\u{fffd}[2J\nhint: free some");
     receiver.join().unwrap();
 }
@@ -82,7 +82,7 @@ fn a_refusal_beside_the_welcome_is_passed_on_too() {
     let (addr, receiver) =
         receive(1, move || Behaviour { refuse_after_welcome: Some(reply.clone()), ..Behaviour::default() });
     // Where the two come apart, the next look shows it.
-    let connected = Client::connect(&addr, &hello(&[1]), TIMEOUT);
+    let connected = Client::connect(addr, &hello(&[1]), TIMEOUT);
     let error = connected.and_then(|(client, _)| client.finish(&end(1, 0, 0), TIMEOUT)).unwrap_err();
     assert_eq!(error.to_string(), "the recorder refused: no volume takes data any more");
     receiver.join().unwrap();
@@ -91,7 +91,7 @@ fn a_refusal_beside_the_welcome_is_passed_on_too() {
 #[test]
 fn a_violation_ends_with_the_recorders_reason() {
     let (addr, receiver) = receive(1, Behaviour::default);
-    let (mut client, _) = Client::connect(&addr, &hello(&[1]), TIMEOUT).unwrap();
+    let (mut client, _) = Client::connect(addr, &hello(&[1]), TIMEOUT).unwrap();
     let header = event(9, 0, b"");
     client.send(&mut &mut [IoSlice::new(&header)][..], &mut go_on).unwrap();
     let error = client.finish(&end(1, 0, 0), TIMEOUT).unwrap_err();
@@ -105,7 +105,7 @@ fn a_violation_ends_with_the_recorders_reason() {
 fn nobody_there_says_what_to_start() {
     let told = |_| {
         let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed again at once
-        let error = Client::connect(&addr, &hello(&[1]), TIMEOUT).unwrap_err().to_string();
+        let error = Client::connect(addr, &hello(&[1]), TIMEOUT).unwrap_err().to_string();
         error.contains(&format!("hint: start the recorder first: `keepup record --listen {addr}`"))
     };
     // A child that another test starts at this moment holds the port a little longer.
@@ -116,14 +116,14 @@ fn nobody_there_says_what_to_start() {
 fn a_silent_peer_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
-    let error = Client::connect(&addr, &hello(&[1]), Duration::from_millis(60)).unwrap_err();
+    let error = Client::connect(addr, &hello(&[1]), Duration::from_millis(60)).unwrap_err();
     assert!(matches!(error, ClientError::TimedOut { doing: "waiting for a welcome from", .. }), "{error}");
 }
 
 #[test]
 fn an_invalid_hello_is_not_sent() {
     let addr: std::net::SocketAddr = "127.0.0.1:9".parse().unwrap();
-    let error = Client::connect(&addr, &hello(&[1, 1]), TIMEOUT).unwrap_err();
+    let error = Client::connect(addr, &hello(&[1, 1]), TIMEOUT).unwrap_err();
     assert!(matches!(error, ClientError::Wire(WireError::Invalid { kind: Kind::Hello, .. })));
 }
 
@@ -135,7 +135,7 @@ fn a_full_socket_can_be_given_up_and_taken_up_again() {
         let wait = wait.lock().unwrap().take().unwrap();
         Behaviour { before_reading: Box::new(move || wait.recv().unwrap()), ..Behaviour::default() }
     });
-    let (mut client, _) = Client::connect(&addr, &hello(&[1]), TIMEOUT).unwrap();
+    let (mut client, _) = Client::connect(addr, &hello(&[1]), TIMEOUT).unwrap();
     let payload = vec![7u8; 64 << 20]; // more than both socket buffers hold
     let header = event(1, 0, &payload);
     let mut slices = [IoSlice::new(&header), IoSlice::new(&payload)];

@@ -156,7 +156,7 @@ impl Merge {
             self.follower.volumes().iter().zip(&mut self.cursors).zip(segments)
         {
             let manifest = volume.manifest();
-            if !manifest.keep.is_some_and(|keep| !keep.disposable) {
+            if manifest.keep.is_none_or(|keep| keep.disposable) {
                 continue;
             }
             if let Err(error) = Drained::enter(volume.dir(), manifest.recording, &ends, segments)
@@ -233,7 +233,7 @@ impl Merge {
         let mut waits = false;
         for (stream, first) in self.firsts() {
             let is_old = may_settle && now_ns.saturating_sub(first.seen_ns) >= SETTLE_NS;
-            let is_all = !can_bring_more && !(has_head && has_room);
+            let is_all = !(can_bring_more || has_head && has_room);
             if self.is_turn(stream, first) || self.is_explained(stream, first) || is_old || is_all {
                 return self.hand_over_first(stream, first, now_ns, deliver);
             }

@@ -22,7 +22,7 @@ pub(super) enum Pause {
     /// No block is free.
     NoRoom,
     /// The client said hello or end: see to it, then go on.
-    Message(Control),
+    Message(Box<Control>),
     /// The client closed the connection.
     Closed,
     /// The client broke the protocol, or the socket failed.
@@ -197,7 +197,7 @@ fn finish_control(connection: &mut Connection) -> Result<(), Pause> {
         return Ok(());
     };
     Err(match connection.session.control(&bytes) {
-        Ok(message) => Pause::Message(message),
+        Ok(message) => Pause::Message(Box::new(message)),
         Err(e) => Pause::Broken(e.to_string()),
     })
 }

@@ -176,13 +176,13 @@ impl Order {
 
     /// Blocks that are not written and, with none under way, never will be here: they can go elsewhere. One
     /// whose write never ended comes without its memory.
-    pub(super) fn take_unwritten(&mut self) -> Vec<Result<Sealed, SealedMeta>> {
+    pub(super) fn take_unwritten(&mut self) -> Vec<(SealedMeta, Option<Block>)> {
         let keep = self.written.end_token.saturating_sub(self.first_token) as usize;
         let unwritten = self.entries.drain(keep.min(self.entries.len())..);
         unwritten
             .map(|entry| match entry.stage {
-                Stage::Landed { block, .. } => Ok(Sealed { block, meta: entry.meta }),
-                _ => Err(entry.meta),
+                Stage::Landed { block, .. } => (entry.meta, Some(block)),
+                _ => (entry.meta, None),
             })
             .collect()
     }

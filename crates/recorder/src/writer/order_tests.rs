@@ -63,10 +63,10 @@ proptest! {
             }
             prop_assert_eq!(blocks.written_end(segment + 1, 77, 7), (SECTOR as u64, 0));
         }
-        let returned: Vec<_> = blocks.take_unwritten().into_iter().map(Result::unwrap).collect();
-        prop_assert_eq!(numbers(returned.iter().map(|s| s.meta.clone())), (hole..20).collect::<Vec<_>>());
-        for sealed in returned {
-            pool.give_back(sealed.block);
+        let returned: Vec<_> = blocks.take_unwritten();
+        prop_assert_eq!(numbers(returned.iter().map(|(meta, _)| meta.clone())), (hole..20).collect::<Vec<_>>());
+        for (_, block) in returned {
+            pool.give_back(block.unwrap());
         }
         for segment in 0..20 {
             blocks.finished(segment);
@@ -89,7 +89,7 @@ fn a_block_whose_write_never_ends_comes_without_its_memory() {
     order.next_written().unwrap();
     order.landed(2, pool.take(1).unwrap(), true);
     let unwritten = order.take_unwritten();
-    let with_memory: Vec<bool> = unwritten.iter().map(Result::is_ok).collect();
+    let with_memory: Vec<bool> = unwritten.iter().map(|(_, block)| block.is_some()).collect();
     assert_eq!(with_memory, [false, true]);
     assert_eq!(numbers(order.take_undurable()), [0]);
 }
