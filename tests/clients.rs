@@ -2,6 +2,8 @@
 //! ends.
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use keepup_stream::wire::{
@@ -366,4 +368,104 @@ fn the_printed_client_resumes_where_its_connection_broke() {
     assert_eq!(count(&report["durable"]), (1000, 64_000), "{report:#}");
     assert_eq!(report["missing_events"].as_object().unwrap().len(), 0, "{report:#}");
     assert_eq!(verified(here, "disk/run"), (1000, 64_000));
+}
+
+/// Damaged events that follow each other are one line of the journal, and a sender of many gaps waits for it.
+#[test]
+fn a_flood_of_damaged_events_fills_neither_memory_nor_journal() {
+    const EVENTS: u64 = 200_000;
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    let mut client = connect(record.address());
+    client.write_all(&hello(&[1])).unwrap();
+    let bad = |sequence| {
+        let mut bad = event(1, sequence, b"x");
+        *bad.last_mut().unwrap() ^= 1;
+        bad
+    };
+    for first in (0..EVENTS).step_by(1000) {
+        let frames: Vec<u8> = (first..first + 1000).flat_map(bad).collect();
+        client.write_all(&frames).unwrap();
+    }
+    // Then one in two is whole: each damaged one is a gap of its own.
+    let mixed = |at: u64| if at.is_multiple_of(2) { event(1, at, b"x") } else { bad(at) };
+    let frames: Vec<u8> = (EVENTS..EVENTS + 20_000).flat_map(mixed).collect();
+    client.write_all(&frames).unwrap();
+    let ack = acked(&mut client, EVENTS + 20_000);
+    assert_eq!(ack.lost_events, EVENTS + 10_000);
+    record.signal("TERM");
+    let report = json(&record.wait());
+    assert_eq!(report["missing_events"]["bad_checksum"], EVENTS + 10_000, "{report:#}");
+    let journal = std::fs::read_to_string(here.join("disk/run/journal.jsonl")).unwrap();
+    let lines = journal.lines().filter(|line| line.contains(r#""t":"gap""#)).count() as u64;
+    assert!((10_000..10_000 + EVENTS / 20).contains(&lines), "{lines} lines for {EVENTS} in a row");
+    let verify = json(&keepup(here, &["verify", "disk/run", "--json"]));
+    assert_eq!(verify["fault_count"], 0, "{verify:#}");
+}
+
+/// A large event that waits for memory is not passed by small ones for ever.
+#[test]
+fn a_large_event_gets_its_memory_beside_small_ones() {
+    const LARGE: usize = 30 << 20;
+    let directory = directory();
+    let mut record = recorder(directory.path(), &["disk"], &["--segment", "64 MiB", "--stay"]);
+    let to = record.address();
+    let stop = Arc::new(AtomicBool::new(false));
+    let small: Vec<_> = (10..18)
+        .map(|id| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                let mut client = connect(to);
+                client.write_all(&hello(&[id])).unwrap();
+                let payload = vec![id as u8; 1 << 20];
+                let mut sequence = 0;
+                while !stop.load(Relaxed) {
+                    client.write_all(&event(id, sequence, &payload)).unwrap();
+                    sequence += 1;
+                }
+                sequence
+            })
+        })
+        .collect();
+    let mut large = connect(to);
+    large.write_all(&hello(&[1])).unwrap();
+    for sequence in 0..3 {
+        large.write_all(&event(1, sequence, &vec![1; LARGE])).unwrap();
+    }
+    acked(&mut large, 3);
+    stop.store(true, Relaxed);
+    let sent: u64 = small.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert!(sent > 0);
+    record.signal("TERM");
+    record.wait();
+}
+
+/// Without descriptors those who come wait in the kernel's queue, and are served when one is free again.
+#[test]
+fn without_descriptors_the_recorder_serves_those_it_has() {
+    let directory = directory();
+    let here = directory.path();
+    let limited = format!(
+        "ulimit -n 40; exec {} record --listen 127.0.0.1:0 --volume . --name run --json --stay --pool 64MiB",
+        env!("CARGO_BIN_EXE_keepup")
+    );
+    let mut record = Program::start("sh", &["-c", &limited], here);
+    let to = record.address();
+    let mut first = connect(to);
+    first.write_all(&[hello(&[1]), event(1, 0, b"a")].concat()).unwrap();
+    acked(&mut first, 1);
+    let crowd: Vec<TcpStream> = (0..60).map(|_| connect(to)).collect();
+    first.write_all(&event(1, 1, b"b")).unwrap();
+    acked(&mut first, 2);
+    drop(crowd);
+    let mut last = connect(to);
+    last.write_all(&[hello(&[2]), event(2, 0, b"c")].concat()).unwrap();
+    acked(&mut last, 1);
+    record.signal("TERM");
+    let report = json(&record.wait());
+    assert_eq!(count(&report["durable"]), (3, 3));
+    let incidents = report["incidents"].to_string();
+    // It did not spin: each attempt that fails would be told, were it not for the pause between them.
+    assert_eq!(incidents.matches("cannot accept connections").count(), 1, "{incidents}");
 }

@@ -9,8 +9,8 @@ use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
 use crate::common::{
-    Place, count, directory_alone, events, json, keepup, mcap_messages, recorded, recorder, segments, start,
-    until, verified,
+    Place, count, directory, directory_alone, events, json, keepup, mcap_messages, recorded, recorder,
+    segments, start, until, verified,
 };
 
 /// What the source sends, in bytes per second.
@@ -359,4 +359,45 @@ fn a_frozen_volume_is_left_out_for_a_while() {
 #[test]
 fn a_pinned_stream_leaves_a_frozen_volume_for_a_while() {
     stands_in("a_pinned_stream_leaves_a_frozen_volume_for_a_while", "pinned");
+}
+
+/// Everything is durable, and then the volume goes: the end cannot be journalled, nor the segment sealed.
+#[test]
+fn a_volume_that_goes_at_the_end_is_no_success() {
+    let Some((place, mut disk)) = faulty("a_volume_that_goes_at_the_end_is_no_success") else { return };
+    let mut record = recorder(place.path(), &["disk"], &["--stay"]);
+    let source = source(place.path(), &mut record, RATE, CALM, BUFFER).wait();
+    assert_eq!(source.code(), 0, "{source:#?}");
+    disk.break_down().unwrap();
+    record.signal("TERM");
+    let record = record.wait();
+    let report = json(&record);
+    assert_eq!(report["received"], report["durable"], "{report:#}");
+    assert_eq!((record.code(), &report["whole"]), (1, &Value::Bool(false)), "{report:#}");
+    assert!(report["trouble"].to_string().contains("disk/run"), "{report:#}");
+}
+
+/// Where locks do not show it, a recording that is still being made could be cut off.
+#[test]
+fn a_recording_without_locks_is_recovered_only_on_demand() {
+    let test = "a_recording_without_locks_is_recovered_only_on_demand";
+    if !allowed(test) {
+        return;
+    }
+    let place = directory();
+    let here = place.path();
+    let _disk = match FaultyDisk::mount_without_locks(&here.join("disk"), "faults::file_server") {
+        Ok(disk) => disk,
+        Err(why) => return skip(test, &why),
+    };
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    let source = source(here, &mut record, RATE, CALM, BUFFER).wait();
+    let sent = count(&json(&source)["sent"]);
+    let refused = keepup(here, &["recover", "disk/run"]);
+    assert!(refused.code() != 0 && refused.stderr.contains("--without-locks"), "{refused:#?}");
+    record.signal("KILL");
+    record.wait();
+    let recovered = keepup(here, &["recover", "disk/run", "--without-locks"]);
+    assert_eq!(recovered.code(), 0, "{recovered:#?}");
+    assert_eq!(verified(here, "disk/run"), sent);
 }

@@ -327,7 +327,7 @@ impl Intake {
                     Err(why) => return self.refuse(index, connection, &why),
                 },
                 Pause::Drained | Pause::Turn => break,
-                Pause::NoRoom => {
+                Pause::NoRoom | Pause::Journal => {
                     connection.waiting = true;
                     self.waiting.push_back(index);
                     break;

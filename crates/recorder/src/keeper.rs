@@ -159,12 +159,7 @@ impl Keeper {
                     self.retain();
                 }
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
-                ToKeeper::Gap(gap) => {
-                    self.note(|_| Some(JournalRecord::Gap(gap)));
-                    self.gaps += 1;
-                    // Whoever waits for it to be durable must not wait for a pause.
-                    self.flush_due |= self.place.is_none();
-                }
+                ToKeeper::Gap(gap) => self.take_gap(gap),
                 ToKeeper::Rotation(rotation) => {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
                 }
@@ -209,6 +204,13 @@ impl Keeper {
                 self.counters.volumes[self.volume as usize].gaps_durable.store(self.gaps, Ordering::Relaxed);
             }
         }
+    }
+
+    fn take_gap(&mut self, gap: Gap) {
+        self.note(|_| Some(JournalRecord::Gap(gap)));
+        self.gaps += 1;
+        // Also where there is no journal: what waits for the entry must not wait for ever.
+        self.flush_due = true;
     }
 
     fn journal_failed(&mut self, why: String) {

@@ -110,6 +110,15 @@ pub enum RecordingError {
         /// The journal.
         path: PathBuf,
     },
+    /// Whether a recording is still being made cannot be known.
+    #[error(
+        "cannot tell whether {} is still being recorded: its file system has no locks\n\
+         hint: make sure that no recorder writes there, then keepup recover --without-locks", path.display()
+    )]
+    NoLocks {
+        /// The journal.
+        path: PathBuf,
+    },
     /// A segment that has no index yet.
     #[error(
         "cannot export {}: it is not sealed\n\

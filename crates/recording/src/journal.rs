@@ -184,12 +184,16 @@ impl Journal {
 
     /// Opens a journal to go on with it, before it is read: from now on nobody else appends to it.
     ///
+    /// `without_locks`: whoever asks knows that nobody else does, also where the file system has no locks.
+    ///
     /// # Errors
-    /// When somebody else appends to it, it is missing, or the system refuses.
-    pub(crate) fn reopen(dir: &Path) -> Result<Journal, RecordingError> {
+    /// When somebody else appends to it or may do so, it is missing, or the system refuses.
+    pub(crate) fn reopen(dir: &Path, without_locks: bool) -> Result<Journal, RecordingError> {
         let path = dir.join(JOURNAL_FILE);
         let file = open_regular_to_write(&path).map_err(RecordingError::open("open the journal", &path))?;
-        lock(&file, &path)?;
+        if !lock(&file, &path)? && !without_locks {
+            return Err(RecordingError::NoLocks { path });
+        }
         let bytes = file.metadata().map_err(RecordingError::io("look at", &path))?.len();
         Ok(Journal { file, path, line: Vec::new(), bytes, is_broken: false })
     }
@@ -271,12 +275,13 @@ impl Journal {
     }
 }
 
-/// Only one process appends to a journal; the lock goes with the process.
-fn lock(file: &File, path: &Path) -> Result<(), RecordingError> {
+/// Only one process appends to a journal; the lock goes with the process. `false`: there are no locks here.
+fn lock(file: &File, path: &Path) -> Result<bool, RecordingError> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(RecordingError::Busy { path: path.to_path_buf() }),
         // A file system without locks is no reason not to record.
-        Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) | Ok(()) => Ok(()),
+        Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) => Ok(false),
+        Ok(()) => Ok(true),
         Err(e) => Err(RecordingError::io("lock the journal", path)(e.into())),
     }
 }

@@ -95,13 +95,25 @@ pub struct StreamRecovery {
 /// found are told of, and the others are sealed.
 ///
 /// # Errors
-/// When the recording is still being made, a manifest cannot be used, or a journal is missing or of another
+/// When the recording is still being made or may be, a manifest cannot be used, or a journal is missing or of another
 /// volume. Nothing is lost then.
 pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
+    recover_at(dirs, false)
+}
+
+/// The same where the file system has no locks, and the caller knows that nobody records there.
+///
+/// # Errors
+/// As [`recover`].
+pub fn recover_without_locks(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
+    recover_at(dirs, true)
+}
+
+fn recover_at(dirs: &[PathBuf], without_locks: bool) -> Result<RecoverReport, RecordingError> {
     let (places, missing_volumes) = locate_present(dirs)?;
     let mut volumes = Vec::new();
     for (dir, manifest) in places {
-        volumes.push(OpenVolume::open(&dir, manifest)?);
+        volumes.push(OpenVolume::open(&dir, manifest, without_locks)?);
     }
     volumes.iter_mut().for_each(OpenVolume::scan_all);
     for ((volume, segment), count) in copies::trailing_copies(&volumes) {

@@ -19,6 +19,8 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 
 /// Tells the child where to serve.
 const WHERE: &str = "KEEPUP_TEST_DISK";
+/// Tells the child that the file system is to have no locks.
+const WITHOUT_LOCKS: &str = "KEEPUP_TEST_WITHOUT_LOCKS";
 /// What the server says when it has obeyed an order, at the end of a line.
 const OBEYED: &str = "obeyed\n";
 /// Mounting takes milliseconds.
@@ -40,6 +42,18 @@ impl FaultyDisk {
     /// # Errors
     /// What the system said; without `/dev/fuse` and the right to mount there is none.
     pub fn mount(path: &Path, test: &str) -> Result<Self, String> {
+        Self::mount_with(path, test, &[])
+    }
+
+    /// The same, of a file system that has no locks.
+    ///
+    /// # Errors
+    /// As [`FaultyDisk::mount`].
+    pub fn mount_without_locks(path: &Path, test: &str) -> Result<Self, String> {
+        Self::mount_with(path, test, &[(WITHOUT_LOCKS, "1")])
+    }
+
+    fn mount_with(path: &Path, test: &str, environment: &[(&str, &str)]) -> Result<Self, String> {
         if !Path::new("/dev/fuse").exists() {
             return Err("needs /dev/fuse".into());
         }
@@ -49,6 +63,7 @@ impl FaultyDisk {
         let mut server = Command::new(program)
             .args([test, "--exact", "--ignored", "--nocapture"])
             .env(WHERE, path)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

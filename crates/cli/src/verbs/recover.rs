@@ -1,7 +1,7 @@
 //! `keepup recover`: makes a recording whole that was cut off.
 
 use anyhow::Context;
-use keepup_recording::recover::{RecoverReport, StreamRecovery, recover};
+use keepup_recording::recover::{RecoverReport, StreamRecovery, recover, recover_without_locks};
 
 use crate::args::Directories;
 use crate::exit::Exit;
@@ -17,12 +17,16 @@ use crate::output::{json, missing, result};
 pub(crate) struct Args {
     #[command(flatten)]
     recording: Directories,
+    /// Recover also where the file system has no locks that would show a recorder at work
+    #[arg(long)]
+    without_locks: bool,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let recover = if args.without_locks { recover_without_locks } else { recover };
     let report = recover(&args.recording.directories)?;
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),

@@ -21,6 +21,8 @@ pub(super) enum Pause {
     Turn,
     /// No block is free.
     NoRoom,
+    /// It makes gaps faster than they can be journalled.
+    Journal,
     /// The client said hello or end: see to it, then go on.
     Message(Box<Control>),
     /// The client closed the connection.
@@ -248,5 +250,5 @@ fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Resu
             connection.peer
         ));
     }
-    Ok(())
+    if store.makes_gaps_too_fast(partial.slot) { Err(Pause::Journal) } else { Ok(()) }
 }

@@ -22,6 +22,9 @@ use crate::reduce::worker::ReducerLink;
 use crate::report::Incidents;
 use crate::tap::TapInlet;
 
+/// Gaps that may wait for the journals before those who make them have to wait.
+const GAPS_WAITING_MAX: u64 = 10_000;
+
 /// Whether an event's place is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
@@ -304,6 +307,13 @@ impl Store {
     fn note_gap(&mut self, gap: Gap) -> u64 {
         self.counters.intake.add_gap(gap.cause, gap.events);
         self.volumes.note_gap(gap)
+    }
+
+    /// Whether the last event of a stream came with a gap, and more gaps than can be kept in mind wait for the
+    /// journals: its sender must wait too, so that nobody else does.
+    pub(super) fn makes_gaps_too_fast(&self, slot: usize) -> bool {
+        let last = self.streams[slot].watermark.last_entry();
+        last == self.volumes.gaps_noted() && last > self.volumes.gaps_durable() + GAPS_WAITING_MAX
     }
 
     /// Enters events that are missing in front of the stream's next block.

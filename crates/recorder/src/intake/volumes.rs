@@ -51,8 +51,10 @@ pub(super) struct Volumes {
     slow_after_ns: u64,
     rests: Vec<Rest>,
     failures: Vec<(String, LossCause)>,
-    /// Gaps entered into the journals.
+    /// Gap entries of the journals, with the one that may still grow.
     gaps: u64,
+    /// Damaged events that follow each other become one entry.
+    open_gap: Option<Gap>,
     /// Writers were asked to end.
     is_closing: bool,
 }
@@ -86,6 +88,7 @@ impl Volumes {
             rests,
             failures: Vec::new(),
             gaps: 0,
+            open_gap: None,
             is_closing: false,
         }
     }
@@ -137,8 +140,9 @@ impl Volumes {
         }
     }
 
-    /// Tells writers of the blocks handed over since the last time, however few.
+    /// Tells writers of the blocks handed over since the last time, however few, and keepers of the last gap.
     pub(super) fn nudge(&mut self) {
+        self.send_open_gap();
         self.links.iter_mut().filter(|link| link.fresh_bytes > 0).for_each(VolumeLink::nudge);
     }
 
@@ -249,8 +253,24 @@ impl Volumes {
 
     /// Enters a gap into every journal; returns the number of that entry.
     pub(super) fn note_gap(&mut self, gap: Gap) -> u64 {
-        self.tell(|| ToKeeper::Gap(gap));
+        if let Some(open) = self.open_gap.as_mut().filter(|open| is_continued(open, &gap)) {
+            open.events += gap.events;
+            return self.gaps;
+        }
+        self.send_open_gap();
+        self.open_gap = Some(gap);
         self.gaps += 1;
+        self.gaps
+    }
+
+    fn send_open_gap(&mut self) {
+        if let Some(gap) = self.open_gap.take() {
+            self.tell(|| ToKeeper::Gap(gap));
+        }
+    }
+
+    /// Gaps entered into the journals so far.
+    pub(super) fn gaps_noted(&self) -> u64 {
         self.gaps
     }
 
@@ -269,7 +289,8 @@ impl Volumes {
     }
 
     /// Hands the final account to every journal.
-    pub(super) fn conclude(&self, end: &crate::keeper::Conclusion) {
+    pub(super) fn conclude(&mut self, end: &crate::keeper::Conclusion) {
+        self.send_open_gap();
         self.tell(|| ToKeeper::Conclude(end.clone()));
     }
 
@@ -279,4 +300,11 @@ impl Volumes {
             let _ = link.keeper.send(message());
         }
     }
+}
+
+/// Whether `next` lies right behind the damaged events of `gap` and is damaged too.
+fn is_continued(gap: &Gap, next: &Gap) -> bool {
+    let is_alike =
+        gap.cause == LossCause::BadChecksum && (gap.stream, gap.cause) == (next.stream, next.cause);
+    is_alike && gap.first_sequence + gap.events == next.first_sequence
 }

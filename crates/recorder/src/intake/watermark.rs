@@ -50,11 +50,20 @@ pub(super) struct Watermark {
     damaged: u64,
     /// Journal entry of the last loss that no pending block carries yet.
     entry: u64,
+    /// Journal entry of the last loss.
+    last_entry: u64,
 }
 
 impl Watermark {
     pub(super) fn new() -> Self {
-        Self { pending: VecDeque::with_capacity(64), next: 0, lost_events: 0, damaged: 0, entry: 0 }
+        Self {
+            pending: VecDeque::with_capacity(64),
+            next: 0,
+            lost_events: 0,
+            damaged: 0,
+            entry: 0,
+            last_entry: 0,
+        }
     }
 
     /// A block of consecutive events was sealed.
@@ -70,6 +79,12 @@ impl Watermark {
     pub(super) fn missing(&mut self, damaged: u64, entry: u64) {
         self.damaged += damaged;
         self.entry = self.entry.max(entry);
+        self.last_entry = entry;
+    }
+
+    /// Number of the journal entry of the last events that were missing; 0 when none were.
+    pub(super) fn last_entry(&self) -> u64 {
+        self.last_entry
     }
 
     /// A block is on stable storage.

@@ -64,7 +64,8 @@ proptest! {
             prop_assert_eq!(blocks.written_end(segment + 1, 77, 7), (SECTOR as u64, 0));
         }
         let returned: Vec<_> = blocks.take_unwritten();
-        prop_assert_eq!(numbers(returned.iter().map(|(meta, _)| meta.clone())), (hole..20).collect::<Vec<_>>());
+        let metas = returned.iter().map(|(meta, _)| meta.clone());
+        prop_assert_eq!(numbers(metas), (hole..20).collect::<Vec<_>>());
         for (_, block) in returned {
             pool.give_back(block.unwrap());
         }

@@ -31,9 +31,9 @@ pub(super) struct OpenVolume {
 
 impl OpenVolume {
     /// Opens a volume's journal to append to it, and cuts off what a crash left of its last line.
-    pub(super) fn open(dir: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
+    pub(super) fn open(dir: &Path, manifest: Manifest, without_locks: bool) -> Result<Self, RecordingError> {
         let mut volume = Volume::new(dir, manifest);
-        let mut journal = Journal::reopen(dir)?;
+        let mut journal = Journal::reopen(dir, without_locks)?;
         volume.read_journal()?;
         volume.find_segments(volume.removed().first_segment);
         let has_begun = volume.has_begun();

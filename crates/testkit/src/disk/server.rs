@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    TimeOrNow, WriteFlags,
 };
 use rustix::mount::{UnmountFlags, unmount};
 
@@ -50,7 +51,8 @@ impl Faults {
 /// Serves files at `path`, which must be a directory, until `orders` ends; obeys the lines it reads there.
 pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::io::Result<()> {
     let faults = Arc::new(Faults::default());
-    let files = Files { tree: Mutex::new(Tree::new()), faults: Arc::clone(&faults) };
+    let has_locks = std::env::var_os(super::WITHOUT_LOCKS).is_none();
+    let files = Files { tree: Mutex::new(Tree::new()), faults: Arc::clone(&faults), has_locks };
     let mut config = Config::default();
     config.mount_options = vec![MountOption::FSName("keepup-test".into())];
     config.n_threads = Some(THREADS);
@@ -77,6 +79,7 @@ pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::
 struct Files {
     tree: Mutex<Tree>,
     faults: Arc<Faults>,
+    has_locks: bool,
 }
 
 impl Files {
@@ -124,6 +127,15 @@ fn empty(reply: ReplyEmpty, done: Result<(), Errno>) {
 }
 
 impl Filesystem for Files {
+    /// The kernel asks for locks only where a file system wants to know of them; it then says that it has none.
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        if !self.has_locks {
+            let added = config.add_capabilities(InitFlags::FUSE_FLOCK_LOCKS);
+            added.map_err(|_| std::io::Error::other("the kernel keeps locks to itself"))?;
+        }
+        Ok(())
+    }
+
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let tree = self.tree();
         entry(reply, tree.lookup(parent.0, name).and_then(|number| attributes(&tree, number)));
