@@ -95,8 +95,8 @@ pub struct StreamRecovery {
 /// found are told of, and the others are sealed.
 ///
 /// # Errors
-/// When the recording is still being made or may be, a manifest cannot be used, or a journal is missing or of another
-/// volume. Nothing is lost then.
+/// When the recording is still being made or may be, a manifest cannot be used, or a journal is missing or
+/// of another volume. Nothing is lost then.
 pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
     recover_at(dirs, false)
 }

@@ -309,8 +309,8 @@ impl Store {
         self.volumes.note_gap(gap)
     }
 
-    /// Whether the last event of a stream came with a gap, and more gaps than can be kept in mind wait for the
-    /// journals: its sender must wait too, so that nobody else does.
+    /// Whether the last event of a stream came with a gap, and more gaps than can be kept in mind wait for
+    /// the journals: its sender must wait too, so that nobody else does.
     pub(super) fn makes_gaps_too_fast(&self, slot: usize) -> bool {
         let last = self.streams[slot].watermark.last_entry();
         last == self.volumes.gaps_noted() && last > self.volumes.gaps_durable() + GAPS_WAITING_MAX

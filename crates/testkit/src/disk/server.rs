@@ -127,7 +127,8 @@ fn empty(reply: ReplyEmpty, done: Result<(), Errno>) {
 }
 
 impl Filesystem for Files {
-    /// The kernel asks for locks only where a file system wants to know of them; it then says that it has none.
+    /// The kernel asks for locks only where a file system wants to know of them; it then says that it has
+    /// none.
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         if !self.has_locks {
             let added = config.add_capabilities(InitFlags::FUSE_FLOCK_LOCKS);
