@@ -328,7 +328,7 @@ impl Keeper {
                 self.flush();
                 let sealed_ns = self.clock.now_ns();
                 if let Some(retention) = self.place.as_mut().and_then(|place| place.retention.as_mut()) {
-                    retention.sealed(bytes, sealed_ns, events.per_stream());
+                    retention.sealed(index, bytes, sealed_ns, events.per_stream());
                 }
                 Ok(())
             }

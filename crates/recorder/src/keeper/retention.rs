@@ -16,6 +16,7 @@ const PIECE_BYTES: u64 = 32 << 20;
 
 /// A sealed segment.
 struct Kept {
+    index: u32,
     bytes: u64,
     /// When it was sealed, monotonic.
     sealed_ns: u64,
@@ -61,9 +62,15 @@ impl Retention {
         }
     }
 
-    /// The next segment was sealed at `sealed_ns` of the monotonic clock.
-    pub(crate) fn sealed(&mut self, bytes: u64, sealed_ns: u64, streams: Vec<(u32, RemovedStream)>) {
-        self.kept.push_back(Kept { bytes, sealed_ns, streams });
+    /// Segment `index` was sealed at `sealed_ns` of the monotonic clock.
+    pub(crate) fn sealed(
+        &mut self,
+        index: u32,
+        bytes: u64,
+        sealed_ns: u64,
+        streams: Vec<(u32, RemovedStream)>,
+    ) {
+        self.kept.push_back(Kept { index, bytes, sealed_ns, streams });
         self.kept_bytes += bytes;
     }
 
@@ -95,11 +102,11 @@ impl Retention {
             true => None,
             false => Some(Drained::read(dir, recording)?),
         };
-        let first = self.removed.first_segment;
-        let may_go = |(index, kept): (u32, &Kept)| {
-            drained.as_ref().is_none_or(|drained| drained.has(index, &kept.streams))
-        };
-        if self.due(now_ns).next().is_some_and(|oldest| may_go((first, oldest)))
+        let may_go =
+            |kept: &Kept| drained.as_ref().is_none_or(|drained| drained.has(kept.index, &kept.streams));
+        // One that could not be sealed stays, and with it those behind it: the oldest go first.
+        let is_next = |kept: &Kept| kept.index == self.removed.first_segment;
+        if self.due(now_ns).next().is_some_and(|oldest| may_go(oldest) && is_next(oldest))
             && let Some(oldest) = self.kept.front()
         {
             let (path, bytes) = (self.removed.enter(dir, &oldest.streams)?, oldest.bytes);
@@ -107,8 +114,7 @@ impl Retention {
             self.kept_bytes -= bytes;
             self.going = Some((take_away(&path)?, bytes));
         }
-        let due = (self.removed.first_segment..).zip(self.due(now_ns));
-        let excess: u64 = due.filter(|kept| !may_go(*kept)).map(|(_, kept)| kept.bytes).sum();
+        let excess: u64 = self.due(now_ns).filter(|kept| !may_go(kept)).map(|kept| kept.bytes).sum();
         self.excess_bytes = excess;
         Ok(excess)
     }

@@ -26,7 +26,7 @@ impl Ring {
         self.segments += 1;
         let end_sequence = u64::from(self.segments) * 10;
         let stream = RemovedStream { events: 10, bytes: 90, end_sequence };
-        self.retention.sealed(100, second * SECOND_NS, vec![(0, stream)]);
+        self.retention.sealed(self.segments - 1, 100, second * SECOND_NS, vec![(0, stream)]);
     }
 
     fn file(&self, index: u32) -> PathBuf {
@@ -56,6 +56,17 @@ fn by_size_the_oldest_go_and_two_segments_have_room() {
     (3..5).for_each(|second| ring.seal(second));
     assert_eq!((ring.enforce(1000), ring.left()), (0, vec![2, 3, 4]));
     assert_eq!(ring.retention.removed.streams[&0].events, 20);
+}
+
+#[test]
+fn a_segment_that_could_not_be_sealed_stays_with_those_behind_it() {
+    let mut ring = Ring::new(KeepLimit::Bytes(300), true, 1);
+    ring.seal(0);
+    std::fs::write(ring.file(1), b"blocks").unwrap();
+    ring.segments += 1;
+    (2..6).for_each(|second| ring.seal(second));
+    ring.enforce(9);
+    assert_eq!(ring.left(), [1, 2, 3, 4, 5], "its blocks are on no account");
 }
 
 #[test]
