@@ -168,7 +168,8 @@ fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
 #[test]
 fn what_a_client_chose_commands_no_terminal_and_forges_no_line() {
     // A message whose key and value would set the terminal's title, clear it, and say a line of keepup's own.
-    let hello = r#"{"protocol":1,"\u001b]0;title\u0007\nerror: forged\u009b2J\u202e":1,"client":"t","streams":[]}"#;
+    let hello =
+        r#"{"protocol":1,"\u001b]0;title\u0007\nerror: forged\u009b2J\u202e":1,"client":"t","streams":[]}"#;
     let frame = [&Header::control(Kind::Hello, hello.as_bytes()).encode()[..], hello.as_bytes()].concat();
     let place = directory();
     let mut record = recorder(place.path(), &["disk"], &["--stay"]);

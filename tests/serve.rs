@@ -309,7 +309,7 @@ fn a_disk_that_does_not_answer_holds_up_what_lies_on_it_alone() {
     let good = format!("/results/{}", results["entries"][0]["id"].as_str().unwrap());
     std::thread::scope(|scope| {
         let frozen = scope.spawn(|| disk.freeze(std::time::Duration::from_secs(20)));
-        // What was seen is too old after a second, so that the next list is looked up, and waits for the disk.
+        // What was seen is too old after a second: the next list is looked up, and waits for the disk.
         std::thread::sleep(std::time::Duration::from_secs(2));
         let waiting = scope.spawn(|| list(&page, "/api/v1/results"));
         std::thread::sleep(std::time::Duration::from_secs(2));

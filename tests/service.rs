@@ -14,7 +14,8 @@ fn service(here: &Path, more: &[&str]) -> (Program, UnixDatagram) {
     manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let notify = format!("NOTIFY_SOCKET={}", socket.display());
     let program = env!("CARGO_BIN_EXE_keepup");
-    let base = [notify.as_str(), "WATCHDOG_USEC=3000000", program, "record", "--to-null", "--listen", "127.0.0.1:0"];
+    let base =
+        [notify.as_str(), "WATCHDOG_USEC=3000000", program, "record", "--to-null", "--listen", "127.0.0.1:0"];
     (Program::start("env", &[&base[..], more].concat(), here), manager)
 }
 

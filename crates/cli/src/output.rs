@@ -109,8 +109,8 @@ fn told_command(arguments: impl Iterator<Item = String>) -> String {
     std::iter::once("keepup".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
 }
 
-/// Says something on stderr: to people as text, in which what must not reach a terminal is replaced, to programs
-/// as one JSON object.
+/// Says something on stderr: to people as text, in which what must not reach a terminal is replaced, to
+/// programs as one JSON object.
 pub(crate) fn say(text: &str) {
     let said = match IS_JSON.load(Ordering::Relaxed) {
         true => as_json(text, SystemClock.unix_ns()).into(),

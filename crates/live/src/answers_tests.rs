@@ -67,12 +67,7 @@ impl Shelf for Counted {
 }
 
 fn limits(send_time: Duration) -> AnswerLimits {
-    AnswerLimits {
-        bytes_max: BYTES_MAX,
-        requests_per_peer_max: 2,
-        send_time,
-        bytes_per_second_min: u64::MAX,
-    }
+    AnswerLimits { bytes_max: BYTES_MAX, requests_per_peer_max: 2, send_time, bytes_per_second_min: u64::MAX }
 }
 
 /// Connects from `127.0.0.LAST`, and asks for an event.

@@ -36,6 +36,8 @@ pub use event::{EVENT_BYTES_MAX, EVENT_HEADER, EventCard, EventCopy};
 pub use guard::{Access, Token};
 pub use orders::{Asked, Orders};
 pub use server::{Live, Parts};
-pub use shelf::{Admit, Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable};
+pub use shelf::{
+    Admit, Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Shelf, Tone, Unreadable,
+};
 pub use tap::TapSource;
 pub use tap_query::TapQuery;

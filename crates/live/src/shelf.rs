@@ -45,13 +45,7 @@ pub trait Shelf: Send + Sync {
     ///
     /// # Errors
     /// When there is no such event, it cannot be read, or it was not let in.
-    fn event(
-        &self,
-        id: &str,
-        stream: u32,
-        from: u64,
-        admit: Admit<'_>,
-    ) -> Result<Option<EventCopy>, String>;
+    fn event(&self, id: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, String>;
 }
 
 /// What there is.

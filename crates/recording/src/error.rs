@@ -3,7 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-
 use crate::layout::LayoutError;
 
 /// Failure to create, write or read a recording.

@@ -22,8 +22,8 @@ const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
 /// The drawing library, as a script.
 pub const CHARTS_JS: &str = include_str!("../vendor/echarts.min.js");
-/// Nothing from anywhere; of scripts only the page's own, known by their digests, so that nothing in the text of a
-/// result can run: neither a script of its own nor what hangs on an element.
+/// Nothing from anywhere; of scripts only the page's own, known by their digests, so that nothing in the text
+/// of a result can run: neither a script of its own nor what hangs on an element.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let [own, charts] = [SCRIPT, CHARTS_JS].map(|script| BASE64_STANDARD.encode(Sha256::digest(script)));
     format!(

@@ -131,7 +131,10 @@ impl ResultsError {
         let path = path.to_path_buf();
         move |source| {
             let source = match keepup_sys::regular::is_link(&source) {
-                true => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link; links are not followed"),
+                true => io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it is a symbolic link; links are not followed",
+                ),
                 false => source,
             };
             Self::Io { what, path, source }

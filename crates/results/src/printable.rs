@@ -1,8 +1,8 @@
 //! Text from elsewhere, made fit for terminals and logs.
 //!
-//! A peer, a file or a name may hold characters that command a terminal, reorder or hide what follows, or begin
-//! a line that looks like one of keepup's own. Each text of a peer goes through [`one_line`] where it is received,
-//! and everything that is printed through [`lines`] or [`json`].
+//! A peer, a file or a name may hold characters that command a terminal, reorder or hide what follows, or
+//! begin a line that looks like one of keepup's own. Each text of a peer goes through [`one_line`] where it is
+//! received, and everything that is printed through [`lines`] or [`json`].
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
@@ -28,8 +28,8 @@ pub fn is_printable(c: char) -> bool {
     !c.is_control() && !hides_or_reorders
 }
 
-/// A text of a peer as one line of at most 1000 characters. Breaks and tabs become blanks, everything else that
-/// cannot be shown becomes U+FFFD.
+/// A text of a peer as one line of at most 1000 characters. Breaks and tabs become blanks, everything else
+/// that cannot be shown becomes U+FFFD.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let shown = |c| match c {

@@ -32,7 +32,10 @@ fn fields_of_messages_are_made_lines_as_they_are_read() {
 #[test]
 fn lines_keep_their_breaks_and_nothing_else() {
     let shown = lines(HOSTILE);
-    assert!(shown.contains("\nerror: forged") && shown.contains('\t') && !shown.contains('\u{1b}'), "{shown:?}");
+    assert!(
+        shown.contains("\nerror: forged") && shown.contains('\t') && !shown.contains('\u{1b}'),
+        "{shown:?}"
+    );
     assert!(matches!(lines("two\nlines"), std::borrow::Cow::Borrowed(_)));
 }
 

@@ -200,7 +200,8 @@ fn a_summary_and_events_beyond_a_limit_are_not_taken_into_memory() {
     }
     log.finish().unwrap();
     fs::remove_file(directory.join("result.json")).unwrap();
-    let line = fs::read_to_string(directory.join("events.jsonl")).unwrap().lines().nth(1).unwrap().len() as u64;
+    let line =
+        fs::read_to_string(directory.join("events.jsonl")).unwrap().lines().nth(1).unwrap().len() as u64;
     assert!(StoredResult::open_directory(&directory, 11 * line).unwrap().is_rebuilt);
     let refused = StoredResult::open_directory(&directory, 5 * line).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("more than"), "{refused}");

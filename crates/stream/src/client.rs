@@ -13,9 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
-use crate::wire::{
-    Bye, ControlMessage, End, Hello, Kind, StreamIndex, StreamInfo, Welcome, WireError,
-};
+use crate::wire::{Bye, ControlMessage, End, Hello, Kind, StreamIndex, StreamInfo, Welcome, WireError};
 use inbox::{Frame, Inbox};
 
 mod inbox;

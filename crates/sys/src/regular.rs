@@ -1,4 +1,4 @@
-//! Opening files that somebody else may have put there: regular files only, and never through a symbolic link.
+//! Opening files that somebody else may have put there: regular files only, never through a symbolic link.
 //!
 //! Invariant: opening never blocks, whatever has the name; a pipe, a device or a directory is refused.
 use std::fs::{File, OpenOptions};

@@ -1,8 +1,8 @@
 //! Stored results and recordings: lists of them, their reports, and two beside each other.
 //!
 //! Invariants: a client names an entry by its id alone; reports come with a policy under which they are of no
-//! origin, so that whatever stands in one cannot ask this server for anything; what an answer holds is counted
-//! until it was sent.
+//! origin, so that whatever stands in one cannot ask this server for anything; what an answer holds is
+//! counted until it was sent.
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;

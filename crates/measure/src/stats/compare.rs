@@ -147,8 +147,8 @@ fn above(first: &[f64], second: &[f64]) -> (usize, usize) {
 
 /// Two-sided chance of a rank sum at least as extreme, when each order of m and n values is as likely as any
 /// other. Orders are counted by the recurrence of Mann and Whitney: the highest value is of one set or of the
-/// other. (The exact method of statrs visits each order, 10^17 for 30 values on each side, and gives 1 for sets of
-/// the same length.)
+/// other. (The exact method of statrs 0.19 visits each order, 10^17 for 30 values on each side, and gives 1
+/// where the first set is not the longer one.)
 fn exact_chance(m: usize, n: usize, above: usize) -> f64 {
     // ways[i][u]: shares of orders of i values of the first set and those of the second taken so far.
     let mut ways: Vec<Vec<f64>> = (0..=m).map(|_| vec![1.0]).collect();

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use keepup_results::{NetMoved, NetTransport};
 use keepup_results::printable::{deserialize_line, deserialize_optional_line, one_line};
+use keepup_results::{NetMoved, NetTransport};
 use serde::{Deserialize, Serialize};
 
 use super::spec::NetSpec;

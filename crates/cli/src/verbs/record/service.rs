@@ -31,8 +31,8 @@ impl Service {
         }
     }
 
-    /// Called on each turn of run control. `intake_ns` is a figure that the intake thread of the recorder, where
-    /// there is one, raises on each of its turns.
+    /// Called on each turn of run control. `intake_ns` is a figure that the intake thread of the recorder,
+    /// where there is one, raises on each of its turns.
     pub(super) fn turned(&mut self, now_ns: u64, intake_ns: Option<u64>) {
         if self.pulse.as_mut().is_some_and(|pulse| pulse.is_due(now_ns, intake_ns)) {
             tell(NotifyState::Watchdog);

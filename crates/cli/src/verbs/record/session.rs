@@ -108,7 +108,8 @@ impl Session {
             None => SystemClock.sleep_until_ns(SystemClock.now_ns() + LOOK_EVERY.as_nanos() as u64),
         }
         self.control.look();
-        let intake_ns = self.control.recorder().map(|recorder| recorder.counters().intake.idle_ns.load(Relaxed));
+        let intake_ns =
+            self.control.recorder().map(|recorder| recorder.counters().intake.idle_ns.load(Relaxed));
         self.service.turned(SystemClock.now_ns(), intake_ns);
         if stop {
             self.service.stopping();

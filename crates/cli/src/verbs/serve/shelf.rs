@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
-use keepup_live::{Admit, EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable};
+use keepup_live::{
+    Admit, EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Shelf, Unreadable,
+};
 use keepup_measure::clock::Clock;
 use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
