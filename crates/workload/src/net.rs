@@ -3,7 +3,8 @@
 //!
 //! A client connects to a server's one TCP port, both prove that they know the token, and the client says
 //! what it wants; every flow is then opened by the client too. Each end counts its own bytes and CPU within
-//! its own window, and the client puts the two accounts together. A server touches no disk, and sends to nobody but the address that asked.
+//! its own window, and the client puts the two accounts together. A server touches no disk, and sends to nobody
+//! but the address that asked.
 mod client;
 mod control;
 mod error;

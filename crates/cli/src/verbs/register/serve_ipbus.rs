@@ -15,8 +15,8 @@ use crate::signals::stop_flag;
 /// Be a target of IPbus 2.0 with memory for registers, until stopped
 ///
 /// Stands for a board that is not there, with the faults of a bad network or a bad board. Clients at allowed
-/// addresses can read and write its memory, which is nothing but memory. Every N is every Nth, 0 is never; the
-/// seed chooses with which one each fault begins.
+/// addresses can read and write its memory, which is nothing but memory. Every N is every Nth, 0 is never;
+/// the seed chooses with which one each fault begins.
 ///
 /// Memory begins at address 0. Address 0x80000000 has 0x6b656570, which can be read alone.
 #[derive(clap::Args)]
