@@ -30,7 +30,7 @@ const QUALIFY: [&str; 12] = [
     "--pool",
     "32 MiB",
     "--max-write",
-    "16 GB",
+    "24 GB",
     "--json",
 ];
 

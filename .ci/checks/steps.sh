@@ -71,7 +71,7 @@ model_oracles() {
 cargo_deny() {
     local root=target/ci-deny
     if command -v cargo-deny >/dev/null; then command -v cargo-deny; return; fi
-    [ -x "$root/bin/cargo-deny" ] || cargo install --quiet --locked --root "$root" cargo-deny >&2
+    [ -x "$root/bin/cargo-deny" ] || cargo install --quiet --debug --locked --root "$root" cargo-deny >&2
     printf '%s\n' "$root/bin/cargo-deny"
 }
 
