@@ -37,7 +37,10 @@ impl Intake {
             match rustix::net::acceptfrom_with(&self.listener, flags) {
                 Ok((socket, address)) => self.admit(socket, address, now_ns),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
-                Err(rustix::io::Errno::AGAIN) => return,
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.is_short_of_descriptors = false;
+                    return;
+                }
                 Err(e) => return self.pause_accepting(e),
             }
         }
@@ -73,7 +76,6 @@ impl Intake {
         // late; failing is no reason to refuse.
         let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
         let _ = self.watch_peer(&socket);
-        self.is_short_of_descriptors = false;
         let limits = Limits {
             max_event_bytes: self.config.event_bytes_max(),
             max_control_bytes: MAX_CONTROL_BYTES,
