@@ -30,7 +30,7 @@ const QUALIFY: [&str; 12] = [
     "--pool",
     "32 MiB",
     "--max-write",
-    "24 GB",
+    "48 GB",
     "--json",
 ];
 

@@ -246,7 +246,7 @@ fn a_soak_tells_what_ran_beside_it() {
 fn qualify_shows_load_and_verdict_together() {
     let place = directory_alone();
     let here = place.path();
-    let arguments = ["qualify", "csl-old", "--quick", "--max-write", "16 GB"];
+    let arguments = ["qualify", "csl-old", "--quick", "--max-write", "48 GB"];
     let loads = ["--load", "net=5MB/s", "--load", "memory=10TB/s", "--json"];
     let run = keepup(here, &[&arguments[..], &loads].concat());
     assert!([0, 1, 4, 5].contains(&run.code()), "{run:#?}");
@@ -269,7 +269,7 @@ fn a_qualification_whose_load_dies_ends_without_a_verdict() {
     let place = directory_alone();
     let here = place.path();
     let arguments =
-        ["qualify", "csl-old", "--quick", "--max-write", "16 GB", "--load", "net=1MB/s", "--json"];
+        ["qualify", "csl-old", "--quick", "--max-write", "48 GB", "--load", "net=1MB/s", "--json"];
     let mut run = start(here, &arguments);
     run.line("search for");
     let id = children(here, Some(run.id()))[0];

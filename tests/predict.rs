@@ -107,7 +107,7 @@ fn a_machine_is_calibrated_by_a_qualification_alone() {
     std::fs::write(here.join("small.toml"), profile).unwrap();
     let qualify =
         ["qualify", "./small.toml", "--volume", "disk", "--quick", "--soak", "3s", "--pool", "32 MiB"];
-    let run = keepup(here, &[&qualify[..], &["--max-write", "16 GB", "--out", "results", "--json"]].concat());
+    let run = keepup(here, &[&qualify[..], &["--max-write", "48 GB", "--out", "results", "--json"]].concat());
     let measured = json(&run);
     if measured["verdict"] == "INCONCLUSIVE" {
         keepup_testkit::root::skip(

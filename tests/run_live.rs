@@ -164,7 +164,7 @@ fn a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_bot
     let test = "a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides";
     let directory = directory();
     let here = directory.path();
-    std::fs::write(here.join("token"), TOKEN).unwrap();
+    secret_file(here, "token", TOKEN);
     // A small disk is full within the hour; where none can be had, the rest is tested all the same.
     let disk = allowed(test).then(|| SmallDisk::mount(&here.join("disk"), 512).unwrap());
     let http = ["--http", "127.0.0.1:0", "--token-file", "token", "--stay"];

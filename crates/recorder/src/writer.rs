@@ -219,9 +219,10 @@ impl Writer {
             }
             FromKeeper::NotPrepared { why, cause } => {
                 self.preparing = false;
-                // The segment that is being written may still have space: it is asked for again when a block
-                // needs it.
-                if self.held.is_some() || self.current.is_none() {
+                // The segment that is being written may still have space: another is asked for again when a
+                // block needs it, and none when no block comes any more.
+                let is_closing = self.parts.signals.close.load(Ordering::Acquire);
+                if self.held.is_some() || (self.current.is_none() && !is_closing) {
                     self.fail(why, cause);
                 }
             }

@@ -192,8 +192,13 @@ impl Bench {
     /// Waits for the writer's request to seal a segment.
     fn until_sealing(&self) -> u32 {
         loop {
-            if let ToKeeper::Finish { index, .. } = self.asked() {
-                return index;
+            match self.asked() {
+                ToKeeper::Finish { index, .. } => return index,
+                ToKeeper::Prepare => {
+                    let (why, cause) = ("no space".into(), LossCause::SpaceExhausted);
+                    self.answer(FromKeeper::NotPrepared { why, cause });
+                }
+                _ => {}
             }
         }
     }
@@ -202,11 +207,19 @@ impl Bench {
     fn close(mut self) -> (WriterOutcome, Vec<FromWriter>) {
         self.signals.close.store(true, Ordering::Release);
         let mut reports = Vec::new();
+        let until = std::time::Instant::now() + Duration::from_secs(60);
         while !self.writer.is_finished() {
+            assert!(std::time::Instant::now() < until, "the writer does not end");
             reports.extend(self.reports.pop().ok());
             while let Ok(asked) = self.to_keeper.try_recv() {
-                if let (ToKeeper::Finish { index, .. }, Some(keeper)) = (asked, &self.from_keeper) {
-                    drop(keeper.send(FromKeeper::Finished { index, result: Ok(()) }));
+                let (why, cause) = ("no space".into(), LossCause::SpaceExhausted);
+                let answer = match asked {
+                    ToKeeper::Prepare => FromKeeper::NotPrepared { why, cause },
+                    ToKeeper::Finish { index, .. } => FromKeeper::Finished { index, result: Ok(()) },
+                    _ => continue,
+                };
+                if let Some(keeper) = &self.from_keeper {
+                    drop(keeper.send(answer));
                 }
             }
             std::thread::sleep(Duration::from_millis(1));
