@@ -22,7 +22,13 @@ pub(super) fn outcome(report: &RecordReport, run: Option<u64>, name: &str) -> Ru
         durable: count(total.durable),
         missing: missing.map(|(cause, &events)| (cause.to_string(), events)).collect(),
         seconds: report.elapsed_ns as f64 / 1e9,
-        incidents: report.incidents.listed.iter().take(INCIDENTS_MAX).cloned().collect(),
+        incidents: report
+            .trouble
+            .iter()
+            .chain(&report.incidents.listed)
+            .take(INCIDENTS_MAX)
+            .cloned()
+            .collect(),
         directories: directories.map(|directory| directory.display().to_string()).collect(),
         master: report.master.as_ref().map(|master| master.display().to_string()),
         whole: report.is_whole() && total.gap_events.values().all(|&events| events == 0),
