@@ -184,7 +184,8 @@ impl Journal {
 
     /// Opens a journal to go on with it, before it is read: from now on nobody else appends to it.
     ///
-    /// `without_locks`: whoever asks knows that nobody else does, also where the file system has no locks.
+    /// `without_locks`: the caller makes sure that no other process appends, where the file system has no
+    /// locks.
     ///
     /// # Errors
     /// When somebody else appends to it or may do so, it is missing, or the system refuses.
