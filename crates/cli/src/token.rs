@@ -48,7 +48,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path).with_context(failed)?;
     let metadata = file.metadata().with_context(failed)?;
-    // A pipe, as a shell's <(command) makes it, belongs to whoever has it open.
+    // A pipe, as a shell's <(command) makes it, can be read only by processes that have it open.
     if metadata.is_file() && metadata.mode() & forbidden(metadata.uid()) != 0 {
         return Err(SharedTokenFile { path: path.to_owned() }.into());
     }

@@ -185,7 +185,10 @@ impl RecorderConfig {
         }
         if !(PEER_TIMEOUT_MIN..=PEER_TIMEOUT_MAX).contains(&self.peer_timeout) {
             let seconds = self.peer_timeout.as_secs_f64();
-            return refuse(format!("a peer timeout of {seconds} s is not between 1 s and 1 h"));
+            return refuse(format!(
+                "cannot use a peer timeout of {seconds} s: it must be between 1 s and 1 h\n\
+                 hint: --peer-timeout '5 s'"
+            ));
         }
         check_apart(&self.reductions).map_err(|what| RecorderError::Config { what })?;
         if !(1..=REDUCE_THREADS_MAX).contains(&self.reduce_threads) {

@@ -57,9 +57,13 @@ pub(super) fn receive(
             return (total, Pause::Closed);
         }
         total += read.in_place + read.staged;
-        let outcome = finish_in_place(connection, store, read.in_place, now_ns)
-            .and_then(|()| feed(connection, store, &staging[..read.staged], now_ns));
-        if let Err(pause) = outcome {
+        let staged = &staging[..read.staged];
+        if let Err(pause) = finish_in_place(connection, store, read.in_place, now_ns) {
+            // What came behind the event has its turn when the connection goes on.
+            connection.carry.extend_from_slice(staged);
+            return (total, pause);
+        }
+        if let Err(pause) = feed(connection, store, staged, now_ns) {
             return (total, pause);
         }
         if read.short {

@@ -30,7 +30,7 @@ const LOOKING_SHARE: u64 = 10;
 /// Largest summary that is read here, bytes. Many of them are, beside a recording.
 const SUMMARY_BYTES_MAX: u64 = 16 << 20;
 
-/// The shelf. Whoever finds another one looking is given what was seen last, so that one disk that does not
+/// The shelf. A request that comes while another one looks gets the last list, so that one disk that does not
 /// answer holds up nobody who asks for something else.
 pub(super) struct Directories {
     roots: Vec<PathBuf>,
