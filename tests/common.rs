@@ -1,11 +1,13 @@
 //! What every end-to-end test needs.
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+use keepup_testkit::disk::serve_if_asked;
 use keepup_testkit::{Program, Run, free_directory};
 use serde_json::Value;
 
@@ -15,6 +17,7 @@ static MACHINE: RwLock<()> = RwLock::new(());
 /// A directory of a test's own, on the disk that the build uses, and its share of the machine.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
+    since: Instant,
     _machine: Machine,
 }
 
@@ -22,6 +25,20 @@ pub(crate) struct Place {
 enum Machine {
     Shared(RwLockReadGuard<'static, ()>),
     Alone(RwLockWriteGuard<'static, ()>),
+}
+
+/// Environment variable: a file that gets the time of each test, in seconds, and its name.
+const TIMES: &str = "KEEPUP_TEST_TIMES";
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Some(file) = std::env::var_os(TIMES) else { return };
+        // The thread of a test has its name.
+        let name = std::thread::current().name().unwrap_or("?").to_owned();
+        let line = format!("{:.1} {name}\n", self.since.elapsed().as_secs_f64());
+        let file = std::fs::File::options().append(true).create(true).open(file);
+        file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
+    }
 }
 
 impl Place {
@@ -32,14 +49,17 @@ impl Place {
 
 /// A place for a test that does not measure.
 pub(crate) fn directory() -> Place {
-    let machine = Machine::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner));
-    Place { directory: free_directory(env!("CARGO_TARGET_TMPDIR")), _machine: machine }
+    place(Machine::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// A place for a test that measures.
 pub(crate) fn directory_alone() -> Place {
-    let machine = Machine::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner));
-    Place { directory: free_directory(env!("CARGO_TARGET_TMPDIR")), _machine: machine }
+    place(Machine::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn place(machine: Machine) -> Place {
+    let directory = free_directory(env!("CARGO_TARGET_TMPDIR"));
+    Place { directory, since: Instant::now(), _machine: machine }
 }
 
 /// Starts keepup.
@@ -67,6 +87,25 @@ pub(crate) fn recorder(directory: &Path, volumes: &[&str], more: &[&str]) -> Pro
 /// The JSON that a run printed.
 pub(crate) fn json(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {run:#?}"))
+}
+
+/// Puts a sample into a result directory of this name below `here/results`; the directory.
+pub(crate) fn stored(here: &Path, name: &str, sample: &str) -> PathBuf {
+    let directory = here.join("results").join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join(".keepup-result"), "x\n").unwrap();
+    std::fs::write(directory.join("events.jsonl"), "").unwrap();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples");
+    std::fs::copy(samples.join(sample), directory.join("result.json")).unwrap();
+    directory
+}
+
+/// The only result that was kept below `results`.
+pub(crate) fn kept(results: &Path) -> Value {
+    let mut directories = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
+    let (first, second) = (directories.next().unwrap(), directories.next());
+    assert_eq!(second, None);
+    serde_json::from_slice(&std::fs::read(first.join("result.json")).unwrap()).unwrap()
 }
 
 /// Events and bytes of a count.
@@ -152,9 +191,45 @@ pub(crate) fn crowd_out(disk: &Path, program: Program) -> Run {
     })
 }
 
+/// Name of the test that is the file server of faulty disks.
+pub(crate) const FILE_SERVER: &str = "common::file_server";
+
+/// Started by other tests as a process of its own: the server of a faulty disk.
+#[test]
+#[ignore = "the file server of the other tests"]
+fn file_server() {
+    serve_if_asked();
+}
+
+/// What a qualification found; its exit code is that of its verdict.
+pub(crate) fn qualified(run: &Run) -> Value {
+    let found = json(run);
+    let codes: &[i32] = match found["verdict"].as_str().unwrap_or_default() {
+        "FIT" | "FIT WITH LIMITS" => &[0],
+        "NOT FIT" => &[1],
+        // By the machine, or by a source that is too slow.
+        "INCONCLUSIVE" => &[5, 4],
+        other => panic!("no verdict {other:?}: {found:#}"),
+    };
+    assert!(codes.contains(&run.code()), "{run:#?}");
+    found
+}
+
 /// Whether a result below `results` has an event of this kind.
 pub(crate) fn has_event(results: &Path, kind: &str) -> bool {
     let results = std::fs::read_dir(results).into_iter().flatten().flatten();
     let logs = results.map(|entry| std::fs::read_to_string(entry.path().join("events.jsonl")));
     logs.flatten().any(|log| log.contains(&format!("\"event\":\"{kind}\"")))
+}
+
+/// Status and body of an answer.
+pub(crate) fn get(page: &str, path: &str, lines: &str) -> (u16, String) {
+    let address = page.split('/').next().unwrap();
+    let mut socket = TcpStream::connect(address).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n");
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }

@@ -106,7 +106,7 @@ def by_the_page(page, recorder, keepup, pictures):
     look(page, pictures, "idle")
     page.fill("#settings input[name=run]", "17")
     page.fill("#settings input[name=name]", "by-the-page")
-    page.click("#settings >> text=one more")
+    page.click("#settings >> text=add entry")
     page.fill("#settings input[name=key]", "sample")
     page.fill("#settings input[name=value]", "quartz <b>bold</b>")
     page.click("#settings button[type=submit]")
@@ -149,7 +149,7 @@ def subscribe(recorder, book):
 
 
 def fill(volume):
-    """Takes the room that is left but for a MiB, however much the recorder takes meanwhile."""
+    """Takes the free space except for a MiB, however much the recorder uses meanwhile."""
     with (volume / "ballast").open("wb") as ballast:
         while (left := (room := os.statvfs(volume)).f_bavail * room.f_frsize - (1 << 20)) > 0:
             try:
@@ -161,7 +161,7 @@ def fill(volume):
 
 def a_volume_fails(page, recorder, pictures, source):
     """The small volume is full after some seconds; the page says so while the other one goes on."""
-    page.wait_for_selector("#warnings:not([hidden]) >> text=takes no data any more", timeout=120_000)
+    page.wait_for_selector("#warnings:not([hidden]) >> text=takes no more data", timeout=120_000)
     page.wait_for_selector("#volumes .bad-text")
     look(page, pictures, "failed-volume")
     assert recorder.state()["state"] == "recording", "the other volume goes on"
@@ -171,10 +171,10 @@ def a_volume_fails(page, recorder, pictures, source):
     source.terminate()
     source.wait()
     # What was recorded is opened where it was made.
-    holds(page, "[...document.querySelectorAll('#shelf summary')].length > 0")
-    page.locator("#shelf summary", has_text="streams and volumes").first.click()
-    page.get_by_text("look at its events").first.click()
-    page.locator(".look canvas.picture").wait_for(timeout=60_000)
+    holds(page, "[...document.querySelectorAll('#catalog summary')].length > 0")
+    page.locator("#catalog summary", has_text="streams and volumes").first.click()
+    page.get_by_text("browse events").first.click()
+    page.locator(".browse canvas.picture").wait_for(timeout=60_000)
     look(page, pictures, "opened")
 
 

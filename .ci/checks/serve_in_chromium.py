@@ -43,15 +43,15 @@ def lists(browser, base, pictures):
             messages = []
             page.on("pageerror", lambda error: messages.append(str(error)))
             page.goto(base)
-            page.wait_for_selector("#shelf tbody tr")
+            page.wait_for_selector("#catalog tbody tr")
             where = f"at {width} pixels, {theme}"
-            rows = page.locator("#shelf .body > div:first-child > .wide tbody tr").count()
+            rows = page.locator("#catalog .body > div:first-child > .wide tbody tr").count()
             assert rows == min(50, len(results["entries"])), f"{where}: {rows} rows"
-            assert page.locator("#shelf .body > div:last-child > .wide tbody tr").count() == min(50, len(recordings["entries"]))
+            assert page.locator("#catalog .body > div:last-child > .wide tbody tr").count() == min(50, len(recordings["entries"]))
             wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wider <= 0, f"{where}: {wider} pixels wider than the page"
             assert not messages, f"{where}: {messages}"
-            page.locator("#shelf .body").screenshot(path=pictures / f"shelf-{width}-{theme}.png")
+            page.locator("#catalog .body").screenshot(path=pictures / f"catalog-{width}-{theme}.png")
             page.close()
     return results["entries"], recordings["entries"]
 
@@ -59,14 +59,14 @@ def lists(browser, base, pictures):
 def looked_at(context, base):
     page = context.new_page()
     page.goto(base)
-    page.wait_for_selector("#shelf tbody tr")
+    page.wait_for_selector("#catalog tbody tr")
     return page
 
 
 def reports(context, base, page, entries):
     """Opens a report by its link, and lets a script in it try what it must not."""
     with context.expect_page() as opened:
-        page.locator("#shelf .body tbody tr a").first.click()
+        page.locator("#catalog .body tbody tr a").first.click()
     report = opened.value
     refused = []
     report.on("requestfailed", lambda request: refused.append(request.url))
@@ -102,7 +102,7 @@ def compared(context, page, entries):
     for entry in others + alike:
         assert not compare.is_visible() or entry is alike[1]
         page.locator(f'[data-id="{entry["id"]}"]').check()
-    assert page.locator("#shelf .body input:checked").count() == 2
+    assert page.locator("#catalog .body input:checked").count() == 2
     with context.expect_page() as opened:
         compare.click()
     report = opened.value
@@ -114,8 +114,8 @@ def compared(context, page, entries):
 
 def events_of_a_stream(page, pictures):
     """Opens a stream of a recording, and steps through its events."""
-    page.get_by_text("look at its events").first.click()
-    place = page.locator(".look")
+    page.get_by_text("browse events").first.click()
+    place = page.locator(".browse")
     number, picture = place.locator("input[type=number]"), place.locator("canvas.picture")
     picture.wait_for(timeout=60_000)
     first, last = int(number.get_attribute("min")), int(number.get_attribute("max"))
@@ -153,13 +153,13 @@ def main():
             entries, recordings = lists(browser, base, pictures)
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             page = looked_at(context, base)
-            assert page.evaluate("document.querySelectorAll('#shelf .body b, #shelf .body script, #shelf .body img').length") == 0
+            assert page.evaluate("document.querySelectorAll('#catalog .body b, #catalog .body script, #catalog .body img').length") == 0
             charts = reports(context, base, page, entries[:12])
             compared(context, page, entries)
-            page.locator("#shelf .body > div:last-child details summary").first.click()
-            page.locator("#shelf .body details[open] table tbody tr").first.wait_for(timeout=60_000)
+            page.locator("#catalog .body > div:last-child details summary").first.click()
+            page.locator("#catalog .body details[open] table tbody tr").first.wait_for(timeout=60_000)
             events_of_a_stream(page, pictures)
-            page.locator("#shelf .body").screenshot(path=pictures / "shelf-recording.png")
+            page.locator("#catalog .body").screenshot(path=pictures / "catalog-recording.png")
             browser.close()
     finally:
         server.terminate()

@@ -1,10 +1,76 @@
-# The steps of .ci/run that are more than one command. Sourced with `set -euo pipefail`.
+# The steps of .ci/run that are more than one command. Sourced with `set -euo pipefail`; KEEPUP is the program that is
+# checked, CI_PYTHON the Python that reads what it wrote.
+
+# Installs what is missing, as root; fails where something is missing afterwards.
+install_packages() {
+    local -A packages=(
+        [cc]='gcc libc6-dev' [c++]=g++ [ip]=iproute2 [tc]=iproute2 [valgrind]=valgrind [h5dump]=hdf5-tools [fio]=fio
+        [iperf3]=iperf3 [chromium]='chromium fonts-dejavu-core' [systemd-analyze]=systemd [promtool]=prometheus
+        [mkfs.xfs]=xfsprogs [mkfs.btrfs]=btrfs-progs [python3]='python3 python3-venv' [losetup]=mount
+        [taskset]=util-linux
+    )
+    local missing=() program left=()
+    for program in "${!packages[@]}"; do
+        # shellcheck disable=SC2206 # several packages
+        command -v "$program" >/dev/null || missing+=(${packages[$program]})
+    done
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+    [ -e /usr/share/dbench/client.txt ] || missing+=(dbench)
+    [ ${#missing[@]} -ne 0 ] || return 0
+    echo "missing: ${missing[*]}"
+    [ "$(id -u)" -eq 0 ] || { echo 'only root can install them'; return 1; }
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq update
+    apt-get -qq install --no-install-recommends "${missing[@]}" >/dev/null
+    for program in "${!packages[@]}"; do
+        command -v "$program" >/dev/null || left+=("$program")
+    done
+    [ ${#left[@]} -eq 0 ] || { echo "still missing: ${left[*]}"; return 1; }
+}
+
+# An environment for Python, once: NAME MODULES PACKAGES...
+python_environment() {
+    local venv="$PWD/target/$1" modules="$2"
+    shift 2
+    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+    "$venv/bin/python" -c "import $modules" 2>/dev/null || "$venv/bin/pip" -q install "$@"
+    "$venv/bin/python" -c "import $modules"
+}
+
+# What reads recordings apart from keepup, a package with a real trace, another simulator; a browser's remote control; the
+# official IPbus client. Each by itself, beside the others.
+python_environments() {
+    local jobs=() job
+    python_environment ci-venv 'darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy' 'darshan==3.5.*' \
+        'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' 'simpy>=4.1,<5' & jobs+=($!)
+    python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
+        prometheus_client websockets numpy & jobs+=($!)
+    python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
+    for job in "${jobs[@]}"; do wait "$job"; done
+}
+
+# Runs tests; one that did not run is a failure.
+run_tests() {
+    local log="$PWD/target/ci/logs/tests.$$"
+    cargo test "$@" 2>&1 | tee "$log"
+    ! grep -qF 'SKIPPED: ' "$log" || { echo 'some tests did not run here'; return 1; }
+}
+
+# All that is compiled is there already: the whole workspace is named so that its features stay the same.
+run_system_tests() {
+    KEEPUP_KILLS=200 run_tests --workspace --test end_to_end -- --ignored --skip ::measured:: --test-threads 4
+}
+
+# One at a time, by a lock of their own: with one thread the harness would not name the threads.
+run_measured_tests() {
+    run_tests --workspace --test end_to_end -- --ignored ::measured:: --test-threads 2
+}
 
 # Records three seconds of the csl profile, verifies it, and counts its messages with the official Python reader.
 round_trip() {
-    local scratch="$1" keepup=target/release/keepup recorder address
+    local scratch="$1" recorder address
     mkdir -p "$scratch/disk"
-    "$keepup" record --listen 127.0.0.1:0 --volume "$scratch/disk" --name trip --segment '128 MiB' \
+    "$KEEPUP" record --listen 127.0.0.1:0 --volume "$scratch/disk" --name trip --segment '128 MiB' \
         --json >"$scratch/record.json" 2>"$scratch/record.log" &
     recorder=$!
     trap "kill $recorder 2>/dev/null || true" EXIT
@@ -15,22 +81,22 @@ round_trip() {
         sleep 0.1
     done
     [ -n "$address" ] || { cat "$scratch/record.log"; return 1; }
-    timeout 60 "$keepup" source csl --to "$address" --duration 3s --buffer '1 GB' --json >"$scratch/source.json"
+    timeout 60 "$KEEPUP" source csl --to "$address" --duration 3s --buffer '1 GB' --json >"$scratch/source.json"
     wait "$recorder"
     trap - EXIT
-    timeout 120 "$keepup" verify "$scratch/disk/trip" --json >"$scratch/verify.json"
+    timeout 120 "$KEEPUP" verify "$scratch/disk/trip" --json >"$scratch/verify.json"
     "$CI_PYTHON" .ci/checks/messages.py "$scratch/source.json" "$scratch/record.json" "$scratch/disk/trip"
 }
 
 # Streams of every sort over three volumes, read back in every way.
 open_everywhere() {
     mkdir -p "$1/views"
-    timeout 300 "$CI_PYTHON" .ci/checks/views.py "$PWD/target/release/keepup" "$1/views"
+    timeout 300 "$CI_PYTHON" .ci/checks/views.py "$KEEPUP" "$1/views"
 }
 
 # Streams that are reduced on the way, read by h5py and compared with what numpy computes.
 reduced_streams() {
-    timeout 120 "$CI_PYTHON" .ci/checks/reduce.py "$PWD/target/release/keepup" "$1/reduce"
+    timeout 120 "$CI_PYTHON" .ci/checks/reduce.py "$KEEPUP" "$1/reduce"
 }
 
 # The machine may be shared, so the verdict may be any; what the result says must hold together all the same.
@@ -38,7 +104,7 @@ qualify_csl() {
     local scratch="$1" code=0 out
     out="$(mktemp -d)"
     mkdir -p "$scratch/qualify"
-    timeout 480 cargo run --release --quiet -- qualify csl --quick --max-write 40GB --volume "$scratch/qualify" \
+    timeout 480 "$KEEPUP" qualify csl --quick --max-write 40GB --volume "$scratch/qualify" \
         --out "$out" --json >"$scratch/result.json" || code=$?
     case "$code" in
         0 | 1 | 4 | 5) ;;
@@ -56,14 +122,13 @@ qualify_csl() {
 use_your_result() {
     local scratch="$1" out="$1/swept"
     mkdir -p "$scratch/qualify" "$out"
-    target/release/keepup disk sweep --sizes '4 KiB,1 MiB' --depths 1,8 --time 100ms --file '64 MiB' --repeats 5 \
+    "$KEEPUP" disk sweep --sizes '4 KiB,1 MiB' --depths 1,8 --time 100ms --file '64 MiB' --repeats 5 \
         --volume "$scratch/qualify" --out "$out" >/dev/null
     "$CI_PYTHON" .ci/checks/use_your_result.py docs/book/use-your-result.md "$out"/* "$scratch"/qualified/*
 }
 
-# Buffers against SimPy, networks of queues against the recursion of the textbooks.
+# Buffers against SimPy, networks of queues against the recursion of the textbooks. The tests have built the example.
 model_oracles() {
-    cargo build --quiet -p keepup-model --example simulate
     timeout 300 "$CI_PYTHON" .ci/checks/model_oracles.py target/debug/examples/simulate
 }
 
@@ -93,88 +158,91 @@ advisories() {
 }
 
 # Coverage is counted by the stable compiler. Without sanitizers: unsafe code is in one crate, which reads nothing foreign.
+# Compiled with few optimizations: that takes less time than it costs in ten seconds of fuzzing.
 fuzz_build() {
-    local flags='--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 -Cdebug-assertions=on' level
+    local flags='--cfg fuzzing -Cpasses=sancov-module -Cdebug-assertions=on' level
     for level in level=4 inline-8bit-counters pc-table trace-compares; do
         flags="$flags -Cllvm-args=-sanitizer-coverage-$level"
     done
-    RUSTFLAGS="$flags" CARGO_TARGET_DIR=target/ci-fuzz cargo build --quiet --release --bins \
-        --target "$(rustc -vV | sed -n 's/^host: //p')" --manifest-path fuzz/Cargo.toml
+    RUSTFLAGS="$flags" CARGO_TARGET_DIR=target/ci-fuzz CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo build --quiet --release \
+        --bins --target "$(rustc -vV | sed -n 's/^host: //p')" --manifest-path fuzz/Cargo.toml
+}
+
+# Every target for ten seconds, two at a time: each keeps one processor busy.
+fuzz_all() { # SCRATCH
+    local targets
+    mapfile -t targets < <(sed -n '/^\[\[bin\]\]/{n;s/^name = "\(.*\)"$/\1/p}' fuzz/Cargo.toml)
+    [ "${#targets[@]}" -gt 0 ] || { echo 'no targets in fuzz/Cargo.toml'; return 1; }
+    printf '%s\n' "${targets[@]}" |
+        xargs -P 2 -I '{}' bash -euo pipefail -c '. .ci/checks/steps.sh; fuzz_short "$1" "$2"' fuzz "$1" '{}'
+    echo "${#targets[@]} targets"
 }
 
 fuzz_short() { # SCRATCH TARGET
     local corpus="$1/fuzz/$2" binary
     binary=$(echo target/ci-fuzz/*/release/"$2")
     # A target ends without a chance to remove what it keeps on disk.
-    mkdir -p "$corpus" "$1/fuzz/tmp"
+    mkdir -p "$corpus" "$1/fuzz/tmp-$2"
     [ ! -d "fuzz/seeds/$2" ] || cp -r "fuzz/seeds/$2/." "$corpus"
     # The same seed each time: what fails here fails again elsewhere.
-    TMPDIR="$1/fuzz/tmp" "$binary" "$corpus" -seed=1 -max_total_time=10 -timeout=60 -rss_limit_mb=2048 \
+    TMPDIR="$1/fuzz/tmp-$2" "$binary" "$corpus" -seed=1 -max_total_time=10 -timeout=60 -rss_limit_mb=2048 \
         -artifact_prefix="$1/fuzz/" >"$1/fuzz/$2.log" 2>&1 ||
-        { tail -n 40 "$1/fuzz/$2.log"; return 1; }
-    rm -rf "$1/fuzz/tmp"
-    grep DONE "$1/fuzz/$2.log"
+        { echo "FAILED: $2"; tail -n 40 "$1/fuzz/$2.log"; return 1; }
+    rm -rf "$1/fuzz/tmp-$2"
+    printf '%s: %s\n' "$2" "$(grep DONE "$1/fuzz/$2.log")"
 }
 
 # The official IPbus client, from outside and in an environment of its own, against the target of keepup.
 official_ipbus_client() {
     local venv=target/ci-ipbus table=target/ci/registers.xml
-    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-    "$venv/bin/python" -c 'import uhal' 2>/dev/null || "$venv/bin/pip" -q install 'uhal==2.8.22.*'
     printf '<node id="top"><node id="first" address="0x0"/></node>\n' >"$table"
-    timeout 120 "$venv/bin/python" .ci/checks/ipbus.py target/release/keepup "$PWD/$table"
+    timeout 120 "$venv/bin/python" .ci/checks/ipbus.py "$KEEPUP" "$PWD/$table"
 }
 
 # Reports of a sample of every kind, of the verdicts that there are, and of what was just measured, in a real browser.
 reports_in_chromium() {
     local scratch="$1" venv=target/ci-browser sample
-    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-    "$venv/bin/python" -c 'import playwright' 2>/dev/null || "$venv/bin/pip" -q install 'playwright>=1.50,<2'
     mkdir -p "$scratch/reports"
     for sample in crates/results/samples/*.json crates/report/tests/{fit,limited,not_fit}.json; do
-        target/release/keepup report "$sample" --html "$scratch/reports/$(basename "$sample" .json).html"
+        "$KEEPUP" report "$sample" --html "$scratch/reports/$(basename "$sample" .json).html"
     done
     # Pages of papers are made here: their tables are the widest.
     rm -rf "$scratch/papers"
     mkdir -p "$scratch/papers/volume"
     for paper in cern-vme romanis; do
-        target/release/keepup reproduce "$paper" --scale 0.01 --repeats 2 --volume "$scratch/papers/volume" \
+        "$KEEPUP" reproduce "$paper" --scale 0.01 --repeats 2 --volume "$scratch/papers/volume" \
             --out "$scratch/papers/$paper" >/dev/null
         cp "$scratch/papers/$paper"/*/report.html "$scratch/reports/$paper.html"
     done
-    target/release/keepup predict papers --html "$scratch/reports/predict-papers.html" >/dev/null
-    target/release/keepup predict csl-old --on papers/romanis --sweep disks=1..8 --html "$scratch/reports/predict-sweep.html" >/dev/null
+    "$KEEPUP" predict papers --html "$scratch/reports/predict-papers.html" >/dev/null
+    "$KEEPUP" predict csl-old --on papers/romanis --sweep disks=1..8 --html "$scratch/reports/predict-sweep.html" >/dev/null
     timeout 900 "$venv/bin/python" .ci/checks/report_in_chromium.py "$(command -v chromium)" "$scratch/pictures" \
         "$scratch"/reports/*.html
 }
 
 # Samples of every kind as results, copies of one and one whose texts look like markup, and a recording that was made before.
 serve_in_chromium() {
-    local scratch="$1" venv=target/ci-browser sample shelf
-    shelf="$scratch/shelf"
-    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-    "$venv/bin/python" -c 'import playwright' 2>/dev/null || "$venv/bin/pip" -q install 'playwright>=1.50,<2'
-    rm -rf "$shelf"
+    local scratch="$1" venv=target/ci-browser sample catalog
+    catalog="$scratch/catalog"
+    rm -rf "$catalog"
     for sample in crates/results/samples/*.json crates/results/samples/disk-v4.json; do
         local place
-        place="$shelf/$(basename "$sample" .json)"
+        place="$catalog/$(basename "$sample" .json)"
         [ ! -e "$place" ] || place="$place-again"
         mkdir -p "$place"
         echo sample >"$place/.keepup-result"
         : >"$place/events.jsonl"
         cp "$sample" "$place/result.json"
     done
-    sed -i 's/"failure": null/"failure": "<img src=x onerror=alert(1)><b>bold<\/b>"/' "$shelf/disk-v4-again/result.json"
-    timeout 300 "$venv/bin/python" .ci/checks/serve_in_chromium.py "$(command -v chromium)" target/release/keepup \
-        "$scratch/pictures" "$shelf" "$scratch/disk"
+    sed -i 's/"failure": null/"failure": "<img src=x onerror=alert(1)><b>bold<\/b>"/' "$catalog/disk-v4-again/result.json"
+    timeout 300 "$venv/bin/python" .ci/checks/serve_in_chromium.py "$(command -v chromium)" "$KEEPUP" \
+        "$scratch/pictures" "$catalog" "$scratch/disk"
 }
 
 # A whole run by the page, another by `ctl`, a volume that fails in between; metrics and the book's subscriber on the way.
 live_in_chromium() {
     local scratch="$1" venv=target/ci-browser
-    "$venv/bin/python" -c 'import playwright, prometheus_client, websockets, numpy' 2>/dev/null ||
-        "$venv/bin/pip" -q install 'playwright>=1.50,<2' prometheus_client websockets numpy
-    timeout 600 "$venv/bin/python" .ci/checks/live_in_chromium.py "$(command -v chromium)" target/release/keepup \
+    timeout 600 "$venv/bin/python" .ci/checks/live_in_chromium.py "$(command -v chromium)" "$KEEPUP" \
         "$scratch/pictures" "$scratch/live" docs/book
 }
 
@@ -182,10 +250,10 @@ live_in_chromium() {
 systemd_unit() {
     local scratch="$1" unit flag
     unit="$scratch/keepup-record.service"
-    sed "s|/usr/bin/keepup|$PWD/target/release/keepup|" packaging/keepup-record.service >"$unit"
+    sed "s|/usr/bin/keepup|$KEEPUP|" packaging/keepup-record.service >"$unit"
     systemd-analyze verify "$unit"
     systemd-analyze security --offline=true --no-pager --threshold=20 "$unit" | tail -n 1
-    target/release/keepup record --help >"$scratch/record-help.txt"
+    "$KEEPUP" record --help >"$scratch/record-help.txt"
     for flag in $(grep -hvE '^#' packaging/keepup-record.service packaging/keepup-record.env | grep -oE -- '--[a-z-]+'); do
         grep -qE -- "$flag( |\$)" "$scratch/record-help.txt" || { echo "keepup record has no $flag"; return 1; }
     done

@@ -3,7 +3,7 @@
 #![no_main]
 
 use keepup_recording::crc::crc32;
-use keepup_recording::layout::{SECTOR, SUPERBLOCK_ROOM, parse_block_sector, parse_channel, parse_preamble};
+use keepup_recording::layout::{SECTOR, SUPERBLOCK_SPACE, parse_block_sector, parse_channel, parse_preamble};
 use libfuzzer_sys::fuzz_target;
 
 /// Where a block header has its own checksum, and how far that reaches (`docs/recording-format.md`).
@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let mut sector = data.to_vec();
     sector.resize(SECTOR, 0);
     let _ = parse_block_sector(&correct(&sector, BLOCK_CRC, BLOCK_COVERED, 0..0));
-    let _ = parse_preamble(&correct(&sector, PREAMBLE_CRC, SECTOR, SUPERBLOCK_ROOM));
+    let _ = parse_preamble(&correct(&sector, PREAMBLE_CRC, SECTOR, SUPERBLOCK_SPACE));
 });
 
 /// The sector with the right checksum of its first `covered` bytes at `at`; that field and `blank` count as

@@ -10,7 +10,7 @@ const RUNS: usize = 200;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(campaign) = parse(text, "fuzzed") else { return };
+    let Ok(campaign) = parse(text, "fuzzed", &["esrf-2007"]) else { return };
     let plan = serde_json::to_value(&campaign).expect("written down");
     assert_eq!(serde_json::from_value::<Campaign>(plan).expect("read back"), campaign);
     let cells = campaign.cells();

@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use keepup_workload::register::ipbus::Machine;
-use keepup_workload::register::ipbus::packet::{
+use keepup_registers::ipbus::Machine;
+use keepup_registers::ipbus::packet::{
     ByteOrder, PacketHeader, PacketKind, Reply, Request, Status, Words,
 };
 use libfuzzer_sys::fuzz_target;

@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let most = u64::from(preview).max(1);
     let elements = card.shape.iter().try_fold(1u64, |product, &n| product.checked_mul(n));
-    let (head, sent) = EventCopy::new(card, payload.to_vec()).told(Some(most), None);
+    let (head, sent) = EventCopy::new(card, payload.to_vec()).serialize(Some(most), None);
     let head: serde_json::Value = serde_json::from_str(&head).unwrap();
     if head["whole_shape"].is_null() {
         assert_eq!(sent, payload);

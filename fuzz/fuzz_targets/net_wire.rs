@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a control conversation, of a stranger and of a friend, and as the numbers of datagrams.
+//! Arbitrary bytes as control messages, unauthenticated and authenticated, and as datagram numbers.
 #![no_main]
 
 use keepup_workload::net::{Sequence, conversation};

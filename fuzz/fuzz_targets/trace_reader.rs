@@ -4,8 +4,8 @@
 //! The first byte says which format is claimed; above those that there are, the content has to tell.
 #![no_main]
 
-use keepup_workload::replay::trace::{Format, Hints, Operation, TimeUnit, Trace, Unit, Waits};
-use keepup_workload::replay::{Choice, Policy, Script};
+use keepup_trace::{Format, Hints, Operation, TimeUnit, Trace, Unit, Waits};
+use keepup_workload::replay::{Policy, Script, ScriptOptions};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -36,14 +36,14 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let Ok(again) = Trace::from_bytes("fuzzed", rest.to_vec(), &hints, device) else { return };
-    let choice = Choice {
+    let choice = ScriptOptions {
         gap_max_ns: (first & 16 != 0).then_some(1_000_000),
         policy: if first & 32 == 0 { Policy::Wrap } else { Policy::Scale },
         target_bytes: Some(10 << 20),
         block_bytes: 512,
-        ..Choice::default()
+        ..ScriptOptions::default()
     };
     if let Ok(script) = Script::load("fuzzed", again, &choice) {
-        assert!(script.touched_bytes() <= 10 << 20 && script.told.records > 0);
+        assert!(script.touched_bytes() <= 10 << 20 && script.summary.records > 0);
     }
 });

@@ -1,19 +1,23 @@
 //! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`,
-//! `cargo xtask instructions`, `cargo xtask guest`, `cargo xtask validate-model`.
+//! `cargo xtask instructions`, `cargo xtask guest`, `cargo xtask validate-model`, `cargo xtask readme`,
+//! `cargo xtask dist`.
 //!
 //! `tidy` checks what no compiler does: the order of crates, where `unsafe`, tokio and the wall clock may
 //! stand, how long files and functions may be, and that links in documents lead somewhere.
 //! `peers` measures the recorder side by side with iperf3, mbuffer and fio, the disk tests with fio and
 //! bonnie++, and other verbs with theirs; `instructions` counts those of the decode and seal paths; `guest`
-//! runs keepup in a virtual machine with devices for tests.
+//! runs keepup in a virtual machine with devices for tests; `readme` draws the sample in README.md; `dist`
+//! packs a static program with all that belongs to it.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who ran it")]
 
 mod ci;
+mod dist;
 mod guest;
 mod instructions;
 mod lexer;
 mod peers;
+mod readme;
 mod rules;
 mod source;
 mod tidy;
@@ -23,7 +27,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-const USAGE: &str = "usage: cargo xtask <tidy | ci | guest | instructions | validate-model | peers>
+const USAGE: &str =
+    "usage: cargo xtask <tidy | ci | readme | dist | guest | instructions | validate-model | peers>
   tidy  check the rules of the house (crate order, unsafe, clocks, lengths, links)
   ci    format, tidy, clippy, tests: everything that must hold before a change is merged
   instructions [--bless]
@@ -38,13 +43,15 @@ fn main() -> Result<ExitCode> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => Ok(if tidy::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         ["ci"] => Ok(if ci::run()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        ["dist", ref rest @ ..] => dist::run(rest),
+        ["readme", ref rest @ ..] => readme::run(rest),
         ["guest", ref rest @ ..] => Ok(guest::run(rest)),
         ["validate-model", ref rest @ ..] => validate::run(rest),
         ["instructions"] => instructions::run(false),
         ["instructions", "--bless"] => instructions::run(true),
         ["peers", ref rest @ ..] if peers::run(rest)? => Ok(ExitCode::SUCCESS),
         _ => {
-            eprintln!("{USAGE}\n{}\n{}", guest::USAGE, peers::USAGE);
+            eprintln!("{USAGE}\n{}\n{}\n{}\n{}", readme::USAGE, dist::USAGE, guest::USAGE, peers::USAGE);
             Ok(ExitCode::from(2))
         }
     }

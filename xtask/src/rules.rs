@@ -4,3 +4,4 @@ pub(crate) mod code;
 pub(crate) mod crates;
 pub(crate) mod links;
 pub(crate) mod text;
+pub(crate) mod tiers;

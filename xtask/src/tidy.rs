@@ -6,7 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::rules::{code, crates, links, text};
+use crate::readme;
+use crate::rules::{code, crates, links, text, tiers};
 use crate::source::{self, SourceFile};
 
 /// One breach of a rule, with what to do about it.
@@ -30,6 +31,7 @@ pub(crate) fn run() -> Result<bool> {
     let mut violations = crates::check(&metadata);
     violations.extend(files.iter().flat_map(check_file));
     violations.extend(links::check(Path::new(root), &files));
+    violations.extend(readme::check(Path::new(root)));
     violations.sort();
     for violation in &violations {
         println!("{}:{}: {}: {}", violation.file, violation.line, violation.rule, violation.advice);
@@ -41,6 +43,7 @@ pub(crate) fn run() -> Result<bool> {
 fn check_file(file: &SourceFile) -> Vec<Violation> {
     let mut found = text::check(file);
     found.extend(code::check(file));
+    found.extend(tiers::check(file));
     found
 }
 

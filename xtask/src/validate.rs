@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use keepup_measure::stats::median;
-use keepup_testkit::filesystem::{Kind, LoopFileSystem};
+use keepup_testkit::filesystem::{FileSystemKind, LoopFileSystem};
 use keepup_testkit::root::{ShapedNamespace, ThrottledWrites};
 use serde_json::Value;
 
@@ -170,7 +170,11 @@ impl Ceilings {
 impl Bench {
     fn new(keepup: PathBuf, directory: PathBuf) -> Result<Self> {
         let volume = |number: usize| {
-            LoopFileSystem::mount_sized(Kind::Xfs, &directory.join(format!("volume{number}")), VOLUME_BYTES)
+            LoopFileSystem::mount_sized(
+                FileSystemKind::Xfs,
+                &directory.join(format!("volume{number}")),
+                VOLUME_BYTES,
+            )
         };
         let volumes = (0..VOLUMES).map(volume).collect::<Result<_, String>>().map_err(|why| anyhow!(why))?;
         Ok(Self { keepup, directory, volumes })

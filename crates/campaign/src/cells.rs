@@ -27,7 +27,7 @@ pub struct Cell {
 impl Cell {
     /// Whether no ratio tells which of its changes did it.
     #[must_use]
-    pub fn is_confounded(&self) -> bool {
+    pub(crate) fn is_confounded(&self) -> bool {
         self.changed.len() > 1 || self.settings.len() > 1
     }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::file::parse;
 
 fn campaign(text: &str) -> Campaign {
-    parse(&format!("name = \"c\"\n[run]\nverb = \"disk sweep\"\n{text}"), "c").unwrap()
+    parse(&format!("name = \"c\"\n[run]\nverb = \"disk sweep\"\n{text}"), "c", &[]).unwrap()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_verb_may_vary() {
             { label = "other", verb = "disk block", args = "y" },
         ]
     "#;
-    let cells = parse(text, "c").unwrap().cells();
+    let cells = parse(text, "c", &[]).unwrap().cells();
     assert_eq!(cells[0].arguments, ["disk", "sweep", "--quick"]);
     assert_eq!(cells[1].arguments, ["disk", "block", "y", "--quick"]);
     assert_eq!(cells[1].baseline, None, "it is in no baseline");

@@ -5,7 +5,6 @@
 mod differences;
 mod error;
 mod index;
-mod published;
 mod rows;
 mod systems;
 
@@ -15,7 +14,6 @@ use keepup_results::{
 };
 
 pub use self::error::CompareError;
-pub use self::published::published_systems;
 use self::systems::System;
 
 /// What is to be compared: results under one name are of one system, and their values are put together.

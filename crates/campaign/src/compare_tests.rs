@@ -1,6 +1,7 @@
 //! Comparisons of results that a real program wrote, with figures put in.
 use std::path::Path;
 
+use keepup_error::Diagnostic as _;
 use keepup_results::{Change, CompareSummary, Figure, Quantity, Stored, StoredResult};
 use serde_json::json;
 
@@ -79,7 +80,7 @@ fn the_baseline_can_be_named_and_turns_the_ratios() {
     assert!((beside.ratio - 0.8).abs() < 0.01 && beside.change == Change::Worse, "{beside:?}");
     let unknown = CompareOptions { baseline: Some("medium".into()), ..options() };
     let error = compare(&both, &[], &unknown).unwrap_err();
-    assert!(error.to_string().contains("slow, fast"), "{error}");
+    assert_eq!(error.hint().as_deref(), Some("one of slow, fast"), "{error}");
 }
 
 #[test]

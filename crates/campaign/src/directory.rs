@@ -132,7 +132,7 @@ impl CampaignDirectory {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn room_for(&self, cell: u32, repetition: u32) -> Result<PathBuf, CampaignError> {
+    pub(crate) fn room_for(&self, cell: u32, repetition: u32) -> Result<PathBuf, CampaignError> {
         let cells = self.path().join(CELLS);
         let name = format!("{cell}-r{repetition}");
         let path = cells.join(&name);
@@ -150,7 +150,7 @@ impl CampaignDirectory {
 
     /// The result that a run left in its directory, relative to the campaign's.
     #[must_use]
-    pub fn result_in(&self, room: &Path) -> Option<String> {
+    pub(crate) fn result_in(&self, room: &Path) -> Option<String> {
         let entries = fs::read_dir(room).ok()?.filter_map(Result::ok);
         let result = entries.map(|entry| entry.path()).find(|path| ResultDirectory::open(path).is_ok())?;
         let relative = result.strip_prefix(self.path()).ok()?;
@@ -212,7 +212,7 @@ impl Found {
             };
             if !is_same {
                 let why = format!("in {PLAN} cell {} is another command than the one that was run", run.cell);
-                return changed(why, "begin a new campaign, or undo the change");
+                return changed(why, "start a new campaign, or undo the change");
             }
         }
         let may_differ = Campaign {
@@ -224,7 +224,7 @@ impl Found {
         if anyway {
             return Ok(());
         }
-        let hint = "--anyway goes on all the same";
+        let hint = "--anyway resumes all the same";
         if may_differ != self.campaign {
             return changed(format!("{PLAN} was changed since it began"), hint);
         }
@@ -244,7 +244,7 @@ pub(crate) fn has_figures(exit_code: i32) -> bool {
 
 /// What a result measured; nothing where it cannot be read.
 #[must_use]
-pub fn figures_of(directory: &Path) -> Vec<Figure> {
+pub(crate) fn figures_of(directory: &Path) -> Vec<Figure> {
     let found = ResultDirectory::open(directory).and_then(|found| StoredResult::open(found.path()));
     found.map_or_else(|_| Vec::new(), |stored| stored.summary.figures())
 }

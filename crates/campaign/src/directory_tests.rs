@@ -1,4 +1,5 @@
 //! A campaign's directory through crashes, changes, and two that want it.
+use keepup_error::Cause;
 use keepup_results::Event;
 
 use super::*;
@@ -111,7 +112,7 @@ fn a_campaign_that_was_changed_is_not_gone_on_with() {
         is_running: false,
     };
     let may = |now: &Campaign, version: &str, anyway| {
-        found.may_resume(path, now, version, anyway).map_err(|why| why.to_string())
+        found.may_resume(path, now, version, anyway).map_err(|why| Cause::of(&why).to_text())
     };
     let with = |change: &dyn Fn(&mut Campaign)| {
         let mut changed = campaign(3, 2, "");

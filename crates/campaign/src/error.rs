@@ -1,16 +1,17 @@
 //! What can go wrong with campaigns.
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
-use keepup_model::ModelError;
-use keepup_plan::Place;
+use keepup_error::{Cause, Diagnostic, ErrorClass};
+use keepup_plan::SourceLocation;
 use keepup_results::ResultsError;
 
 /// Why there is no such campaign, or why it cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
     /// A file cannot be read or written.
-    #[error("{what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}", path.display())]
     Io {
         /// What was tried.
         what: &'static str,
@@ -23,28 +24,14 @@ pub enum CampaignError {
     #[error("{place}: {}{reason}", prefix(.key))]
     Invalid {
         /// File and line.
-        place: Place,
+        place: SourceLocation,
         /// Dotted key; empty where the text as a whole is no TOML.
         key: String,
-        /// What is wrong, possibly with a hint on a second line.
-        reason: String,
-    },
-    /// No paper has that name.
-    #[error(transparent)]
-    NoPaper(#[from] ModelError),
-    /// A paper cannot be repeated with what was given.
-    #[error("cannot repeat {name}: {why}")]
-    Paper {
-        /// Its name.
-        name: String,
-        /// Why not, possibly with a hint on a second line.
-        why: String,
+        /// What is wrong.
+        reason: Cause,
     },
     /// A directory that is no campaign's.
-    #[error(
-        "{} holds no campaign: {why}\nhint: name the directory that `keepup campaign run` printed",
-        path.display()
-    )]
+    #[error("cannot open the campaign {}: {why}", path.display())]
     NotACampaign {
         /// The directory.
         path: PathBuf,
@@ -52,19 +39,15 @@ pub enum CampaignError {
         why: String,
     },
     /// Another process runs the campaign.
-    #[error(
-        "another keepup runs the campaign in {} (process {pid})\n\
-         hint: `keepup campaign status` tells how far it is",
-        path.display()
-    )]
+    #[error("cannot run the campaign in {}: another keepup runs it (process {pid})", path.display())]
     Running {
         /// The directory.
         path: PathBuf,
         /// Its number, as it wrote it down.
         pid: String,
     },
-    /// What was begun is not what would be gone on with.
-    #[error("{} cannot be gone on with: {why}\nhint: {hint}", path.display())]
+    /// The campaign to resume differs from the one that was started.
+    #[error("cannot resume {}: {why}", path.display())]
     Changed {
         /// The directory.
         path: PathBuf,
@@ -86,6 +69,47 @@ pub enum CampaignError {
         /// Why not.
         why: String,
     },
+}
+
+impl Diagnostic for CampaignError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => ErrorClass::Usage,
+            Self::Io { .. } | Self::Run { .. } => ErrorClass::Environment,
+            Self::Running { .. } => ErrorClass::Refused,
+            Self::Results(error) => of_results(error),
+            Self::Invalid { .. } | Self::NotACampaign { .. } | Self::Changed { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Invalid { reason, .. } => reason.hint(),
+            Self::NotACampaign { .. } => Some("name the directory that `keepup campaign run` printed".into()),
+            Self::Running { .. } => Some("`keepup campaign status` shows how far it is".into()),
+            Self::Changed { hint, .. } => Some((*hint).into()),
+            Self::Results(error) => error.hint(),
+            Self::Io { .. } | Self::Run { .. } => None,
+        }
+    }
+}
+
+/// A campaign's directory is named in the command, so a result that does not fit is a mistake there.
+fn of_results(error: &ResultsError) -> ErrorClass {
+    match error {
+        ResultsError::Io { .. } => ErrorClass::Environment,
+        ResultsError::NotEmpty { .. } => ErrorClass::Refused,
+        ResultsError::NotADirectory { .. }
+        | ResultsError::NotAResult { .. }
+        | ResultsError::BadName { .. }
+        | ResultsError::LogBroken { .. }
+        | ResultsError::Summary { .. }
+        | ResultsError::Unwritable { .. }
+        | ResultsError::NotASummary { .. }
+        | ResultsError::CutOff { .. }
+        | ResultsError::Event { .. }
+        | ResultsError::SchemaVersion { .. } => ErrorClass::Usage,
+    }
 }
 
 impl CampaignError {

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::Path;
 
+use keepup_error::Cause;
 use keepup_plan::units::{Bytes, Span};
-use keepup_plan::{Place, close_names, key_at, line_of_key, line_of_offset};
+use keepup_plan::{SourceLocation, close_names, key_at, line_of_key, line_of_offset};
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use self::settings::{checked_key, settings_of, text_of, values_of};
 use crate::error::CampaignError;
-use crate::plan::{Axis, AxisValue, Campaign, CampaignOrder, RUNS_MAX, Settings, Skip, Stop, count_runs};
-use crate::reproduce::{PaperTable, names};
+use crate::plan::{
+    Axis, AxisValue, Campaign, CampaignOrder, PaperSettings, RUNS_MAX, Settings, Skip, Stop, count_runs,
+};
 
 /// Largest file in bytes; 10,000 values are 200 kB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -40,7 +42,7 @@ struct File {
     skip: Vec<SkipTable>,
     #[serde(default)]
     stop: StopTable,
-    paper: Option<PaperTable>,
+    paper: Option<PaperSettings>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -69,19 +71,19 @@ struct StopTable {
 /// Something in the file that cannot be.
 struct Wrong {
     key: String,
-    reason: String,
+    reason: Cause,
 }
 
 /// For `map_err` and `?`: what is wrong with a key.
-fn wrong(key: impl Into<String>, reason: impl Into<String>) -> Wrong {
+fn wrong(key: impl Into<String>, reason: impl Into<Cause>) -> Wrong {
     Wrong { key: key.into(), reason: reason.into() }
 }
 
-/// Reads a campaign's file; also its text, to be kept.
+/// Reads a campaign's file; also its text, to be kept. `papers` are the names that `[paper]` may have.
 ///
 /// # Errors
 /// It cannot be read, or says something that cannot be.
-pub fn load(path: &Path) -> Result<(Campaign, String), CampaignError> {
+pub fn load(path: &Path, papers: &[&str]) -> Result<(Campaign, String), CampaignError> {
     let fail = CampaignError::io("read the campaign", path);
     let mut text = String::new();
     // One byte more than allowed tells a file that is too long, and ends one that has no end.
@@ -96,22 +98,23 @@ pub fn load(path: &Path) -> Result<(Campaign, String), CampaignError> {
         }
     });
     read.map_err(fail)?;
-    let campaign = parse(&text, &path.to_string_lossy())?;
+    let campaign = parse(&text, &path.to_string_lossy(), papers)?;
     Ok((campaign, text))
 }
 
-/// Makes a campaign of a file's text; `origin` stands in messages.
+/// Makes a campaign of a file's text; `origin` is the file's name for messages, `papers` are the names that
+/// `[paper]` may have.
 ///
 /// # Errors
 /// It is no TOML, has unknown keys, or says something that cannot be.
-pub fn parse(text: &str, origin: &str) -> Result<Campaign, CampaignError> {
-    let at = |line| Place { origin: origin.to_owned(), line };
+pub fn parse(text: &str, origin: &str, papers: &[&str]) -> Result<Campaign, CampaignError> {
+    let at = |line| SourceLocation { origin: origin.to_owned(), line };
     let file: File = toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or_default();
         let place = at(Some(line_of_offset(text, span.start)));
-        CampaignError::Invalid { place, key: key_at(text, &span), reason: error.message().to_owned() }
+        CampaignError::Invalid { place, key: key_at(text, &span), reason: Cause::from_text(error.message()) }
     })?;
-    checked(file, text).map_err(|Wrong { key, reason }| {
+    checked(file, text, papers).map_err(|Wrong { key, reason }| {
         let whole = key.split(['[', ' ']).next().unwrap_or_default();
         let table = key.split('.').next().unwrap_or_default();
         let line = line_of_key(text, whole).or_else(|| line_of_key(text, table));
@@ -119,7 +122,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Campaign, CampaignError> {
     })
 }
 
-fn checked(file: File, text: &str) -> Result<Campaign, Wrong> {
+fn checked(file: File, text: &str, papers: &[&str]) -> Result<Campaign, Wrong> {
     check_name(&file.name)?;
     let order = match (file.order.unwrap_or(OrderName::Alternating), file.seed) {
         (OrderName::Alternating, None) => CampaignOrder::Alternating,
@@ -142,7 +145,7 @@ fn checked(file: File, text: &str) -> Result<Campaign, Wrong> {
     let skip = file.skip.into_iter().map(|skip| skipped(skip, &axes)).collect::<Result<_, _>>()?;
     let title = file.title.unwrap_or_else(|| file.name.clone());
     let stop = stop(&file.stop)?;
-    let paper = file.paper.map(paper).transpose()?;
+    let paper = file.paper.map(|settings| paper(settings, papers)).transpose()?;
     Ok(Campaign { name: file.name, title, repetitions, order, run, axes, baseline, skip, stop, paper })
 }
 
@@ -153,10 +156,9 @@ fn check_name(name: &str) -> Result<(), Wrong> {
         true => Ok(()),
         false => Err(wrong(
             "name",
-            format!(
-                "{name:?} cannot be part of a directory's name\n\
-                 hint: letters, digits, '-', '_' and '.', no '.' in front, at most {NAME_LENGTH_MAX}"
-            ),
+            Cause::new(format!("{name:?} cannot be part of a directory's name")).with_hint(format!(
+                "letters, digits, '-', '_' and '.', no '.' in front, at most {NAME_LENGTH_MAX}"
+            )),
         )),
     }
 }
@@ -166,7 +168,7 @@ fn axes(tables: BTreeMap<String, Vec<Value>>, text: &str, run: &Settings) -> Res
     if tables.is_empty() {
         return Err(wrong(
             "axes",
-            "there is none, so nothing varies\nhint: volume = [\"/data/a\", \"/data/b\"]",
+            Cause::new("no axis, so nothing varies").with_hint("volume = [\"/data/a\", \"/data/b\"]"),
         ));
     }
     if tables.len() > AXES_MAX {
@@ -219,7 +221,7 @@ fn axis(name: String, values: &[Value]) -> Result<Axis, Wrong> {
     Ok(Axis { name, values: found })
 }
 
-fn axis_value(axis: &str, value: &Value) -> Result<AxisValue, String> {
+fn axis_value(axis: &str, value: &Value) -> Result<AxisValue, Cause> {
     let Value::Table(table) = value else {
         let label = match value {
             Value::Array(parts) => {
@@ -235,7 +237,7 @@ fn axis_value(axis: &str, value: &Value) -> Result<AxisValue, String> {
         });
     };
     let Some(Value::String(label)) = table.get("label") else {
-        return Err("a value that is a table needs a label\nhint: { label = \"quiet\" }".to_owned());
+        return Err(Cause::new("a value that is a table needs a label").with_hint("{ label = \"quiet\" }"));
     };
     let mut settings = table.clone();
     settings.remove("label");
@@ -260,11 +262,11 @@ fn check_size(axes: &[Axis], repetitions: u32) -> Result<(), Wrong> {
     let runs = runs.map_or_else(|| "more than 10^19".to_owned(), |runs| runs.to_string());
     Err(wrong(
         "axes",
-        format!(
-            "{} cells x {repetitions} repetitions are {runs} runs, and {RUNS_MAX} are the most\n\
-             hint: several campaigns, each with fewer values",
+        Cause::new(format!(
+            "{} cells x {repetitions} repetitions are {runs} runs, and {RUNS_MAX} are the most",
             sizes.join(" x ")
-        ),
+        ))
+        .with_hint("several campaigns, each with fewer values"),
     ))
 }
 
@@ -279,7 +281,7 @@ fn labels_of(
         let key = format!("{place}.{name}");
         let Some(axis) = axes.iter().find(|axis| axis.name == name) else {
             let names = axes.iter().map(|axis| axis.name.as_str());
-            return Err(wrong(key, format!("there is no such axis{}", nearest(&name, names))));
+            return Err(wrong(key, Cause::new("there is no such axis").with_hint(nearest(&name, names))));
         };
         let label = match &value {
             Value::Array(parts) => {
@@ -290,7 +292,8 @@ fn labels_of(
         let label = label.map_err(|reason| wrong(&key, reason))?;
         if !axis.values.iter().any(|value| value.label == label) {
             let labels = axis.values.iter().map(|value| value.label.as_str());
-            return Err(wrong(key, format!("the axis has no value {label:?}{}", nearest(&label, labels))));
+            let reason = Cause::new(format!("the axis has no value {label:?}"));
+            return Err(wrong(key, reason.with_hint(nearest(&label, labels))));
         }
         found.insert(name, label);
     }
@@ -301,10 +304,10 @@ fn labels_of(
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let close = close_names(name, known.clone());
     match close.first() {
-        Some(close) => format!("\nhint: perhaps {close:?}"),
+        Some(close) => format!("perhaps {close:?}"),
         None => {
             let all: Vec<String> = known.take(10).map(|name| format!("{name:?}")).collect();
-            format!("\nhint: one of {}", all.join(", "))
+            format!("one of {}", all.join(", "))
         }
     }
 }
@@ -316,13 +319,13 @@ fn skipped(skip: SkipTable, axes: &[Axis]) -> Result<Skip, Wrong> {
     Ok(Skip { when: labels_of(skip.when, axes, "skip.when")?, why: skip.why })
 }
 
-fn paper(table: PaperTable) -> Result<PaperTable, Wrong> {
-    if !names().contains(&table.name.as_str()) {
-        let known = nearest(&table.name, names().into_iter());
-        return Err(wrong("paper.name", format!("there is no such paper{known}")));
+fn paper(settings: PaperSettings, papers: &[&str]) -> Result<PaperSettings, Wrong> {
+    if !papers.contains(&settings.name.as_str()) {
+        let known = nearest(&settings.name, papers.iter().copied());
+        return Err(wrong("paper.name", Cause::new("there is no such paper").with_hint(known)));
     }
-    match table.scale.is_finite() && table.scale > 0.0 && table.scale <= 1.0 {
-        true => Ok(table),
+    match settings.scale.is_finite() && settings.scale > 0.0 && settings.scale <= 1.0 {
+        true => Ok(settings),
         false => Err(wrong("paper.scale", "a part of what the paper moved, above 0 and at most 1")),
     }
 }

@@ -1,4 +1,5 @@
 //! Files that are campaigns, and all kinds that are none.
+use keepup_error::Cause;
 use proptest::prelude::*;
 
 use super::*;
@@ -35,7 +36,7 @@ half_width = 0.02
 
 /// The error of a file.
 fn refused(text: &str) -> String {
-    parse(text, "some.toml").unwrap_err().to_string()
+    Cause::of(&parse(text, "some.toml", &[]).unwrap_err()).to_text()
 }
 
 /// The example with one piece replaced.
@@ -46,7 +47,7 @@ fn with(old: &str, new: &str) -> String {
 
 #[test]
 fn the_example_says_what_it_says() {
-    let campaign = parse(TWO_DISKS, "two-disks.toml").unwrap();
+    let campaign = parse(TWO_DISKS, "two-disks.toml", &[]).unwrap();
     assert_eq!((campaign.name.as_str(), campaign.repetitions), ("two-disks", 5));
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let run: Settings = [
@@ -124,9 +125,9 @@ fn axes_that_cannot_be() {
     assert!(with("quick = true", "quick = { a = 1 }").contains("a table can be no value"));
     assert!(with("quick = true", "quick = 1979-05-27").contains("a datetime can be no value"));
     assert!(with("quick = true", "quick = []").contains("an empty list"));
-    assert!(with("volume = [\"/data/b\"", "\"my volume\" = [\"/data/b\"").contains("can be no flag"));
+    assert!(with("volume = [\"/data/b\"", "\"my volume\" = [\"/data/b\"").contains("cannot be a flag"));
     let nothing = refused("name = \"a\"\n[run]\nverb = \"disk sweep\"\n");
-    assert!(nothing.contains("axes: there is none"), "{nothing}");
+    assert!(nothing.contains("axes: no axis"), "{nothing}");
 }
 
 fn matrix(sizes: &[usize], repetitions: u32) -> String {
@@ -140,7 +141,7 @@ fn matrix(sizes: &[usize], repetitions: u32) -> String {
 
 #[test]
 fn ten_thousand_runs_are_the_most() {
-    let most = parse(&matrix(&[100, 100], 1), "m").unwrap();
+    let most = parse(&matrix(&[100, 100], 1), "m", &[]).unwrap();
     assert_eq!(most.cells().len(), 10_000);
     let one_more = refused(&matrix(&[100, 10, 2], 6));
     assert!(
@@ -156,23 +157,35 @@ fn ten_thousand_runs_are_the_most() {
 fn labels_may_be_anything() {
     let text = "name = \"a\"\n[run]\nverb = \"disk sweep\"\n[axes]\n\
                 x = [{ label = \"<script>alert(1)</script>\" }, { label = \"line\\nbreak\" }]";
-    let campaign = parse(text, "a").unwrap();
+    let campaign = parse(text, "a", &[]).unwrap();
     assert_eq!(campaign.axes[0].values[0].label, "<script>alert(1)</script>");
+}
+
+#[test]
+fn a_paper_is_one_of_those_handed_in() {
+    let text = format!("{TWO_DISKS}\n[paper]\nname = \"esrf-2007\"\nscale = 0.5\n");
+    let campaign = parse(&text, "some.toml", &["cdf-csl", "esrf-2007"]).unwrap();
+    let paper = campaign.paper.unwrap();
+    assert_eq!((paper.name.as_str(), paper.scale, paper.with.len()), ("esrf-2007", 0.5, 0));
+    let error = Cause::of(&parse(&text, "some.toml", &["esrf-2006"]).unwrap_err()).to_text();
+    assert!(error.contains("paper.name: there is no such paper") && error.contains("esrf-2006"), "{error}");
+    let error = parse(&text.replace("0.5", "1.5"), "some.toml", &["esrf-2007"]).unwrap_err().to_string();
+    assert!(error.contains("paper.scale"), "{error}");
 }
 
 #[test]
 fn a_file_that_is_too_long_or_not_there_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("long.toml");
-    assert!(load(&path).unwrap_err().to_string().contains("read the campaign"));
+    assert!(load(&path, &[]).unwrap_err().to_string().contains("read the campaign"));
     std::fs::write(&path, "#".repeat(1 << 21)).unwrap();
-    assert!(load(&path).unwrap_err().to_string().contains("more than 1048576 bytes"));
+    assert!(load(&path, &[]).unwrap_err().to_string().contains("more than 1048576 bytes"));
 }
 
 proptest! {
     #[test]
     fn any_text_is_refused_or_a_campaign_that_reads_back(text in "[\\[\\]a-z_=\"0-9 ,{}\n]{0,200}") {
-        if let Ok(campaign) = parse(&text, "any") {
+        if let Ok(campaign) = parse(&text, "any", &[]) {
             prop_assert!(!campaign.cells().is_empty());
         }
     }

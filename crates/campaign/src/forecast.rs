@@ -62,18 +62,6 @@ impl Forecasts {
     pub fn of(&self, arguments: &[String]) -> Option<&Forecast> {
         self.by_command.get(arguments)
     }
-
-    /// How many commands there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.by_command.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.by_command.is_empty()
-    }
 }
 
 #[cfg(test)]

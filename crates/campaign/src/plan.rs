@@ -1,9 +1,8 @@
 //! A campaign as it is run: what its file says, checked, with nothing left open.
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-
-use crate::reproduce::PaperTable;
 
 /// Most runs of one campaign: cells times repetitions.
 pub const RUNS_MAX: u64 = 10_000;
@@ -36,7 +35,20 @@ pub struct Campaign {
     pub stop: Stop,
     /// The paper that it repeats, where it repeats one.
     #[serde(default)]
-    pub paper: Option<PaperTable>,
+    pub paper: Option<PaperSettings>,
+}
+
+/// Table `[paper]` of a campaign's file: the paper that it repeats; its page is made from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperSettings {
+    /// Name of the paper.
+    pub name: String,
+    /// Part of the paper's amounts of data that is moved.
+    pub scale: f64,
+    /// Results that were measured elsewhere and belong into the same tables.
+    #[serde(default)]
+    pub with: Vec<PathBuf>,
 }
 
 /// How runs follow each other.

@@ -14,7 +14,7 @@ pub(crate) fn campaign(cells: usize, repetitions: u32, more: &str) -> Campaign {
         "name = \"c\"\nrepetitions = {repetitions}\n{more}\n[run]\nverb = \"disk sweep\"\n[axes]\nn = [{}]",
         values.join(", ")
     );
-    parse(&text, "c").unwrap()
+    parse(&text, "c", &[]).unwrap()
 }
 
 fn state(campaign: Campaign) -> State {
@@ -86,7 +86,7 @@ fn rules_end_it() {
     let stopped = |rule: &str, code: i32| {
         let mut whole = campaign(3, 2, "");
         whole.stop =
-            parse(&format!("name = \"c\"\n[run]\nverb = \"x\"\n[axes]\nn = [1]\n[stop]\n{rule}"), "c")
+            parse(&format!("name = \"c\"\n[run]\nverb = \"x\"\n[axes]\nn = [1]\n[stop]\n{rule}"), "c", &[])
                 .unwrap()
                 .stop;
         let (order, end) = all(&mut state(whole), &mut |cell, n| done(cell, n, code));

@@ -31,7 +31,7 @@ fn summary(measured: &dyn Fn(u32, u32) -> Option<Vec<Figure>>) -> CampaignSummar
         baseline = { volume = "a", depth = 1 }
         skip = [{ when = { volume = "b", depth = 8 }, why = "no time" }]
     "#;
-    let mut state = State::new(parse(text, "c").unwrap(), Forecasts::default());
+    let mut state = State::new(parse(text, "c", &[]).unwrap(), Forecasts::default());
     for repetition in 1..=5 {
         for cell in 1..=4 {
             let Some(figures) = measured(cell, repetition) else { continue };

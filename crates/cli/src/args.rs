@@ -2,6 +2,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::ValueEnum;
 use keepup_plan::reduction::{Reduction, ReductionError};
 use keepup_plan::units::{ByteRate, Bytes, EventRate, Span};
@@ -11,26 +12,28 @@ use keepup_recording::retention::KeepLimit;
 use keepup_workload::detector::SourceRate;
 use keepup_workload::disk::mode::Access;
 
+use crate::exit::UsageError;
 use crate::loads::LoadArgs;
 
 /// A size such as `1 GiB`, in bytes.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    text.parse::<Bytes>().map(|bytes| bytes.0).map_err(|e| e.to_string())
+pub(crate) fn size(text: &str) -> Result<u64, UsageError> {
+    text.parse::<Bytes>().map(|bytes| bytes.0).map_err(|e| UsageError::of(&e))
 }
 
 /// A rate such as `80 MB/s`, in bytes per second.
-pub(crate) fn byte_rate(text: &str) -> Result<f64, String> {
-    text.parse::<ByteRate>().map(|rate| rate.bytes_per_second()).map_err(|e| e.to_string())
+pub(crate) fn byte_rate(text: &str) -> Result<f64, UsageError> {
+    text.parse::<ByteRate>().map(|rate| rate.bytes_per_second()).map_err(|e| UsageError::of(&e))
 }
 
 /// A length of time such as `8 h`.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    text.parse::<Span>().map(|span| span.0).map_err(|e| e.to_string())
+pub(crate) fn span(text: &str) -> Result<Duration, UsageError> {
+    text.parse::<Span>().map(|span| span.0).map_err(|e| UsageError::of(&e))
 }
 
 /// A length of time that is not nothing.
-pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
-    span(text).and_then(|time| if time.is_zero() { Err("no time at all".into()) } else { Ok(time) })
+pub(crate) fn some_time(text: &str) -> Result<Duration, UsageError> {
+    let none = || UsageError::new("no time at all");
+    span(text).and_then(|time| if time.is_zero() { Err(none()) } else { Ok(time) })
 }
 
 /// A number of runs.
@@ -51,16 +54,15 @@ pub(crate) fn keep(text: &str) -> Result<KeepLimit, String> {
 }
 
 /// `max`, a rate in bytes, or one in events.
-pub(crate) fn source_rate(text: &str) -> Result<SourceRate, String> {
+pub(crate) fn source_rate(text: &str) -> Result<SourceRate, UsageError> {
     if text == "max" {
         return Ok(SourceRate::Max);
     }
     if let Ok(rate) = text.parse::<EventRate>() {
         return Ok(SourceRate::Events(rate.events_per_second()));
     }
-    byte_rate(text)
-        .map(SourceRate::Bytes)
-        .map_err(|e| format!("{e}; or a rate of events as in \"305 /s\", or \"max\""))
+    let or = |why: &str| format!("{why}; or a rate of events as in \"305 /s\", or \"max\"");
+    byte_rate(text).map(SourceRate::Bytes).map_err(|UsageError(why)| UsageError(why.map(or)))
 }
 
 /// A reduction such as `streams=0-3: spectrum | lz4`.
@@ -236,4 +238,14 @@ impl Recording {
 /// Where results and recordings go unless told otherwise.
 pub(crate) fn default_volume() -> PathBuf {
     PathBuf::from("keepup-data")
+}
+
+/// The volumes that were given, or the default one, which is created.
+pub(crate) fn volumes_or_default(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    let volume = default_volume();
+    std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
+    Ok(vec![volume])
 }

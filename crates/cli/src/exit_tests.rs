@@ -1,4 +1,18 @@
 //! Errors end in the code that the documentation promises.
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use keepup_model::machine;
+use keepup_peer::{Endpoint, Token};
+use keepup_stream::source::SourceReport;
+use keepup_stream::wire::Bye;
+use keepup_trace::Place;
+use keepup_workload::VolumeTrouble;
+use keepup_workload::net::NetSpec;
+
 use super::*;
 
 #[test]
@@ -19,10 +33,395 @@ fn codes_are_the_documented_ones() {
 
 #[test]
 fn causes_decide_through_context() {
-    let error = anyhow::Error::from(UsageError("no".into())).context("while trying");
+    let error = anyhow::Error::from(UsageError::new("no")).context("while trying");
     assert_eq!(Exit::of(&error), Exit::Usage);
     assert_eq!(Exit::of(&anyhow::anyhow!("unknown")), Exit::Environment);
     let missing =
-        WorkloadError::Volume { path: "/no".into(), why: String::new(), trouble: VolumeTrouble::Missing };
+        WorkloadError::Volume { path: "/no".into(), why: "".into(), trouble: VolumeTrouble::Missing };
     assert_eq!(Exit::of(&missing.into()), Exit::Usage);
+}
+
+fn io(kind: ErrorKind) -> io::Error {
+    kind.into()
+}
+
+fn path() -> PathBuf {
+    "/no".into()
+}
+
+fn json_error() -> serde_json::Error {
+    serde_json::from_str::<u8>("x").unwrap_err()
+}
+
+fn results_io(kind: ErrorKind) -> ResultsError {
+    ResultsError::Io { what: "read", path: path(), source: io(kind) }
+}
+
+fn not_empty() -> ResultsError {
+    ResultsError::NotEmpty { path: path() }
+}
+
+fn recording_io() -> RecordingError {
+    RecordingError::Io { doing: "read", path: path(), source: io(ErrorKind::PermissionDenied) }
+}
+
+fn address() -> SocketAddr {
+    ([127, 0, 0, 1], 7611).into()
+}
+
+fn wire() -> ClientError {
+    ClientError::Wire(WireError::NotKeepup { looks_like: "nothing" })
+}
+
+fn refused() -> ClientError {
+    ClientError::Refused { error: String::new(), hint: String::new() }
+}
+
+fn report() -> Box<SourceReport> {
+    Box::new(SourceReport {
+        closed_loop: false,
+        streams: Vec::new(),
+        bye: Bye { streams: Vec::new() },
+        durable_events: 0,
+        lateness_ns: Histogram::new(3).unwrap(),
+        longest_blocked_ns: 0,
+        blocked_ns: 0,
+        idle_ns: 0,
+        cpu_ns: 0,
+        started_unix_ns: 0,
+        ended_unix_ns: 0,
+        elapsed_ns: 0,
+        max_backlog_bytes: 0,
+    })
+}
+
+#[test]
+fn the_hint_is_that_of_the_innermost_cause_that_has_one() {
+    let hint = |error: &anyhow::Error| hint(error).map(Cow::into_owned);
+    let system = SysError::Ring { source: io(ErrorKind::Other), hint: "inner" };
+    let error = anyhow::Error::new(QualifyError::Workload(RecorderError::Sys(system).into()));
+    assert_eq!(hint(&error).as_deref(), Some("inner"));
+    let client = ClientError::Refused { error: String::new(), hint: "of the peer".into() };
+    let error = anyhow::Error::new(SourceError::Connect { connection: 0, error: client });
+    assert_eq!(hint(&error.context("while trying")).as_deref(), Some("of the peer"));
+    let error =
+        anyhow::Error::new(UsageError::new(Cause::new("no").with_hint("yes"))).context("while trying");
+    assert_eq!(hint(&error).as_deref(), Some("yes"));
+    assert_eq!(hint(&anyhow::anyhow!("unknown")), None);
+}
+
+fn assert_all(exit: Exit, errors: Vec<anyhow::Error>) {
+    for error in errors {
+        assert_eq!(Exit::of(&error), exit, "{error:?}");
+        assert_eq!(Exit::of(&error.context("while trying")), exit);
+    }
+}
+
+/// An error of every type that is passed on by another, in its place in that other.
+fn nested(inner: impl Fn() -> WorkloadError) -> Vec<anyhow::Error> {
+    let mut errors: Vec<anyhow::Error> = vec![QualifyError::Workload(inner()).into()];
+    match inner() {
+        WorkloadError::Recorder(e) => errors.push(e.into()),
+        WorkloadError::Source(e) => errors.push(e.into()),
+        WorkloadError::Recording(e) => {
+            errors.push(e.into());
+            if let WorkloadError::Recording(e) = inner() {
+                errors.push(RecorderError::Recording(e).into());
+            }
+        }
+        WorkloadError::Replay(ReplayError::Trace(e)) => errors.push(e.into()),
+        WorkloadError::Replay(e) => errors.push(e.into()),
+        _ => {}
+    }
+    errors.push(inner().into());
+    errors
+}
+
+fn assert_nested(exit: Exit, makers: &[fn() -> WorkloadError]) {
+    makers.iter().for_each(|inner| assert_all(exit, nested(inner)));
+}
+
+#[test]
+fn errors_of_measurements_keep_their_codes() {
+    use WorkloadError as W;
+    assert_nested(
+        Exit::Usage,
+        &[
+            || W::Volume { path: path(), why: "".into(), trouble: VolumeTrouble::Missing },
+            || NetSpec { flows: 0, ..NetSpec::default() }.check().map_err(NetError::from).unwrap_err().into(),
+            || NetError::Address { address: String::new(), why: "" }.into(),
+            || NetError::Endpoint("a:b:c".parse::<Endpoint>().unwrap_err()).into(),
+            || W::StatePlan { path: path(), what: String::new() },
+            || W::Interface { name: String::new(), known: String::new() },
+            || ReplayError::Unfit { trace: String::new(), what: "".into(), hint: "".into() }.into(),
+            || ReplayError::Trace(TraceError::Usage { what: "".into(), help: "".into() }).into(),
+            || W::Recorder(RecorderError::Config { what: "".into() }),
+            || W::Source(SourceError::Plan { what: "".into() }),
+            || W::Recording(RecordingError::NotARecording { path: path() }),
+        ],
+    );
+    assert_nested(
+        Exit::Unsafe,
+        &[
+            || W::Volume { path: path(), why: "".into(), trouble: VolumeTrouble::Unsafe },
+            || W::Recording(RecordingError::Exists { path: path() }),
+        ],
+    );
+    assert_nested(
+        Exit::Failed,
+        &[
+            || W::State { path: path(), line: 1, offset: 0, what: String::new() },
+            || W::Reference { path: path(), what: "".into() },
+            || W::Source(SourceError::Broken { connection: 0, error: refused(), report: report() }),
+            || W::Recording(RecordingError::File { path: path(), what: "" }),
+        ],
+    );
+    assert_nested(
+        Exit::Environment,
+        &[
+            || W::Volume { path: path(), why: "".into(), trouble: VolumeTrouble::Unable },
+            || W::Sys(SysError::Invalid { what: String::new() }),
+            || W::Measure(MeasureError::Thread { why: io(ErrorKind::Other) }),
+            || NetError::Random { source: io(ErrorKind::Other) }.into(),
+            || NetError::Refused { server: String::new(), why: "".into() }.into(),
+            || NetError::Impostor { server: String::new() }.into(),
+            || NetError::Version { server: String::new(), theirs: 1, ours: 2 }.into(),
+            || NetError::Silent { peer: String::new(), silence: Duration::ZERO }.into(),
+            || NetError::Late { peer: String::new(), silence: Duration::ZERO }.into(),
+            || NetError::Gone { peer: String::new(), why: None }.into(),
+            || NetError::Stopped { peer: String::new() }.into(),
+            || NetError::Conversation { peer: String::new(), what: String::new() }.into(),
+            || W::StateBusy { path: path() },
+            || W::StateFile { path: path(), source: io(ErrorKind::NotFound), hint: "".into() },
+            || W::Route { peer: address().ip(), source: io(ErrorKind::Other) },
+            || W::Load { spec: String::new(), why: "".into() },
+            || W::System { action: String::new(), source: io(ErrorKind::Other) },
+            || W::Thread { name: "" },
+            || {
+                ReplayError::Failed { trace: String::new(), place: String::new(), count: 1, why: "".into() }
+                    .into()
+            },
+            || W::Recorder(RecorderError::Ended { why: "".into() }),
+            || W::Recording(recording_io()),
+        ],
+    );
+}
+
+#[test]
+fn errors_of_registers_keep_their_codes() {
+    use IpbusError as I;
+    use RegisterError as R;
+    let (none, target) = (String::new, address());
+    assert_all(
+        Exit::Usage,
+        vec![
+            R::Name { name: none(), why: none() }.into(),
+            R::Span { target: none(), what: none(), hint: none() }.into(),
+            R::Profile { origin: none(), what: "".into() }.into(),
+            R::Ipbus(I::Range { address: 0, words: 1 }).into(),
+            I::Options(none()).into(),
+            I::Range { address: 0, words: 1 }.into(),
+        ],
+    );
+    assert_all(
+        Exit::Unsafe,
+        vec![
+            R::Unsafe { target: none(), what: none(), hint: none() }.into(),
+            R::Ipbus(I::Exposed { endpoint: target.into() }).into(),
+            I::Exposed { endpoint: target.into() }.into(),
+        ],
+    );
+    assert_all(
+        Exit::Environment,
+        vec![
+            R::Driver { target: none(), what: none(), hint: none() }.into(),
+            R::Identity { target: none(), what: none(), hint: none() }.into(),
+            R::Sys(SysError::Invalid { what: none() }).into(),
+            I::Foreign { target, what: none() }.into(),
+            I::Status { target, what: none() }.into(),
+            I::Sequence { target, expected: 1, ours: 2 }.into(),
+        ],
+    );
+}
+
+#[test]
+fn errors_of_traces_keep_their_codes() {
+    let trace_io = |kind| TraceError::Io { action: "read", path: path(), source: io(kind) };
+    assert_all(
+        Exit::Usage,
+        vec![
+            trace_io(ErrorKind::NotFound).into(),
+            TraceError::Asked { path: path(), what: "".into(), help: "".into() }.into(),
+            TraceError::Usage { what: "".into(), help: "".into() }.into(),
+        ],
+    );
+    assert_all(Exit::Environment, vec![trace_io(ErrorKind::PermissionDenied).into()]);
+    let bad = TraceError::Bad { path: path(), place: Place::Line(1), what: "".into(), help: "".into() };
+    assert_all(Exit::Failed, vec![bad.into()]);
+}
+
+#[test]
+fn errors_of_recordings_keep_their_codes() {
+    use RecordingError as R;
+    assert_all(
+        Exit::Unsafe,
+        vec![
+            R::Exists { path: path() }.into(),
+            R::Foreign { path: path() }.into(),
+            R::Taken { path: path() }.into(),
+        ],
+    );
+    assert_all(
+        Exit::Usage,
+        vec![
+            R::NotARecording { path: path() }.into(),
+            R::Name { name: String::new() }.into(),
+            R::VolumeMissing { path: path(), index: 0, volume: path() }.into(),
+        ],
+    );
+    assert_all(Exit::Environment, vec![recording_io().into()]);
+    assert_all(
+        Exit::Failed,
+        vec![
+            R::Manifest { path: path(), what: "".into() }.into(),
+            R::Mixed { first: path(), second: path(), what: "" }.into(),
+            R::JournalLine { path: path(), line: 1, offset: 0, what: String::new() }.into(),
+            R::File { path: path(), what: "" }.into(),
+            R::Busy { path: path() }.into(),
+            R::NoLocks { path: path() }.into(),
+            R::NotSealed { path: path() }.into(),
+            R::Unsealed { path: path(), source: io(ErrorKind::StorageFull) }.into(),
+            R::TooLarge { path: path(), events_max: 1 }.into(),
+            R::JournalBroken { path: path() }.into(),
+            R::JournalRecord { path: path(), what: String::new() }.into(),
+            R::Segment { path: path(), offset: 0, what: "".into() }.into(),
+        ],
+    );
+}
+
+#[test]
+fn errors_of_recorders_and_sources_keep_their_codes() {
+    let client = |error| RecorderError::Client(error);
+    let failed = || io(ErrorKind::Other);
+    let environment: Vec<anyhow::Error> = vec![
+        RecorderError::Listen { endpoint: address().into(), source: failed() }.into(),
+        RecorderError::Sys(SysError::Invalid { what: String::new() }).into(),
+        RecorderError::Thread { name: String::new(), why: "".into() }.into(),
+        RecorderError::Ended { why: "".into() }.into(),
+        client(ClientError::NotListening { addr: address() }).into(),
+        client(ClientError::Io { action: "", addr: address(), source: failed() }).into(),
+        client(refused()).into(),
+        client(ClientError::Closed { action: "", addr: address() }).into(),
+        client(ClientError::TimedOut { action: "", addr: address(), waited: Duration::ZERO }).into(),
+        SourceError::Connect { connection: 0, error: wire() }.into(),
+        SourceError::Thread { connection: 0, what: "".into() }.into(),
+    ];
+    assert_all(Exit::Environment, environment);
+    assert_all(Exit::Failed, vec![client(wire()).into()]);
+}
+
+#[test]
+fn errors_of_results_keep_their_codes_and_depend_on_who_has_them() {
+    use ResultsError as R;
+    assert_all(
+        Exit::Usage,
+        vec![
+            results_io(ErrorKind::NotFound).into(),
+            R::NotAResult { path: path() }.into(),
+            R::NotASummary { path: path() }.into(),
+            R::SchemaVersion { path: path(), found: 9 }.into(),
+            R::BadName { what: "", text: String::new() }.into(),
+        ],
+    );
+    assert_all(Exit::Unsafe, vec![not_empty().into(), R::NotADirectory { path: path() }.into()]);
+    assert_all(
+        Exit::Failed,
+        vec![
+            R::Summary { path: path(), source: json_error() }.into(),
+            R::Event { path: path(), line: 1, reason: String::new() }.into(),
+            R::CutOff { path: path(), reason: String::new() }.into(),
+        ],
+    );
+    assert_all(
+        Exit::Environment,
+        vec![
+            results_io(ErrorKind::PermissionDenied).into(),
+            R::LogBroken { path: path() }.into(),
+            R::Unwritable { path: path(), source: json_error() }.into(),
+            QualifyError::Results(results_io(ErrorKind::NotFound)).into(),
+            CampaignError::Results(results_io(ErrorKind::NotFound)).into(),
+        ],
+    );
+    assert_all(
+        Exit::Unsafe,
+        vec![
+            QualifyError::Results(R::LogBroken { path: path() }).into(),
+            QualifyError::Results(not_empty()).into(),
+            CampaignError::Results(not_empty()).into(),
+        ],
+    );
+    let marker = R::NotADirectory { path: path() };
+    assert_all(Exit::Usage, vec![CampaignError::Results(marker).into()]);
+}
+
+#[test]
+fn errors_of_campaigns_and_qualifications_keep_their_codes() {
+    use CampaignError as C;
+    let model = || machine("no-such-machine").unwrap_err();
+    let campaign_io = |kind| C::Io { what: "read", path: path(), source: io(kind) };
+    let place = || keepup_plan::SourceLocation { origin: String::new(), line: None };
+    let profile = || keepup_plan::load("no-such-profile").unwrap_err();
+    let settings = |environment| QualifyError::Settings { what: "".into(), environment };
+    assert_all(
+        Exit::Usage,
+        vec![
+            campaign_io(ErrorKind::NotFound).into(),
+            C::Invalid { place: place(), key: String::new(), reason: "".into() }.into(),
+            ReproduceError::Paper { name: String::new(), why: "".into() }.into(),
+            ReproduceError::NotPublished { paper: String::new(), why: "".into() }.into(),
+            C::NotACampaign { path: path(), why: String::new() }.into(),
+            C::Changed { path: path(), why: String::new(), hint: "" }.into(),
+            CompareError::Nothing.into(),
+            model().into(),
+            profile().into(),
+            Token::new("short").unwrap_err().into(),
+            settings(false).into(),
+            QualifyError::Profile(keepup_plan::Invalid { key: "", reason: "".into() }).into(),
+            QualifyError::Search(PlanError::NoRange { min: 2.0, max: 1.0 }).into(),
+        ],
+    );
+    assert_all(
+        Exit::Environment,
+        vec![
+            campaign_io(ErrorKind::PermissionDenied).into(),
+            C::Run { cell: 1, name: String::new(), why: "".into() }.into(),
+            settings(true).into(),
+            QualifyError::Measure(MeasureError::Thread { why: io(ErrorKind::Other) }).into(),
+        ],
+    );
+    assert_all(Exit::Unsafe, vec![C::Running { path: path(), pid: String::new() }.into()]);
+}
+
+#[test]
+fn errors_of_pages_keep_their_codes() {
+    let endpoint = || Endpoint::from(address());
+    let other = || io(ErrorKind::Other);
+    assert_all(
+        Exit::Unsafe,
+        vec![
+            LiveError::Open { endpoint: endpoint() }.into(),
+            CtlError::Refused { why: "".into() }.into(),
+            SharedTokenFile { path: path() }.into(),
+        ],
+    );
+    assert_all(
+        Exit::Environment,
+        vec![
+            LiveError::Listen { endpoint: endpoint(), source: other() }.into(),
+            LiveError::Start { source: other() }.into(),
+            CtlError::Unreachable { to: String::new(), why: String::new() }.into(),
+            CtlError::Answer { to: String::new(), what: "".into() }.into(),
+        ],
+    );
+    assert_all(Exit::Failed, vec![CtlError::Failed { why: "".into() }.into()]);
 }

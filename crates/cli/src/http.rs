@@ -2,10 +2,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keepup_live::{Access, AnswerLimits, Live, LiveError, Parts, Shelf, TapSource};
+use keepup_error::Cause;
+use keepup_live::{Access, AnswerLimits, Catalog, Live, LiveError, Parts, TapSource};
 use keepup_peer::Endpoint;
 
-use crate::exit::UsageError;
+use crate::exit::usage;
 use crate::output::say;
 use crate::token;
 
@@ -36,7 +37,7 @@ pub(crate) struct Offer {
     /// Whether somebody takes commands for run control.
     pub(crate) commands: bool,
     /// Results and recordings to look at.
-    pub(crate) shelf: Option<Arc<dyn Shelf>>,
+    pub(crate) catalog: Option<Arc<dyn Catalog>>,
     /// Where copies of events come from.
     pub(crate) tap: Option<Arc<dyn TapSource>>,
 }
@@ -54,8 +55,8 @@ impl HttpArgs {
     pub(crate) fn open(&self, default: Option<Endpoint>, offer: Offer) -> anyhow::Result<Option<Opening>> {
         let Some(listen) = self.http.clone().or(default) else {
             if self.token_file.is_some() || !self.http_name.is_empty() {
-                let what = "--token-file and --http-name belong to a page\nhint: --http 127.0.0.1:8611";
-                return Err(UsageError(what.into()).into());
+                let why = Cause::new("cannot use --token-file or --http-name: they belong to a page");
+                return Err(usage(why.with_hint("--http 127.0.0.1:8611")));
             }
             return Ok(None);
         };
@@ -75,7 +76,7 @@ impl HttpArgs {
             colours: keepup_report::COLOURS_CSS,
             charts: keepup_report::CHARTS_JS,
             commands: offer.commands,
-            shelf: offer.shelf,
+            catalog: offer.catalog,
             answers: AnswerLimits::default(),
             tap: offer.tap,
             on_start: Box::new(be_polite),

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use keepup_measure::clock::SystemClock;
-use keepup_measure::stats::median;
 use keepup_plan::LoadSpec;
 use keepup_results::{LoadResult, LoadUnit};
 use keepup_workload::load::{LoadPlan, Loads};
@@ -24,8 +23,8 @@ pub(crate) struct LoadArgs {
 }
 
 /// A load such as `net=50MB/s`.
-pub(crate) fn load(text: &str) -> Result<LoadSpec, String> {
-    text.parse().map_err(|e: keepup_plan::LoadSpecError| e.to_string())
+pub(crate) fn load(text: &str) -> Result<LoadSpec, keepup_plan::LoadSpecError> {
+    text.parse()
 }
 
 impl LoadArgs {
@@ -54,7 +53,7 @@ pub(crate) fn announce(
     time: Option<Duration>,
 ) -> anyhow::Result<Option<String>> {
     plan.check(beside)?.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    Ok(plan.told(time))
+    Ok(plan.summary(time))
 }
 
 /// Starts the loads, and says how far each has got.
@@ -95,33 +94,6 @@ pub(crate) fn warnings(loads: &[LoadResult]) -> Vec<String> {
             _ => None,
         })
         .collect()
-}
-
-/// What each load did beside all runs: the median of them, and the lowest.
-pub(crate) fn over_runs(runs: &[&[LoadResult]]) -> Vec<String> {
-    let mut told = Vec::new();
-    let loads = runs.first().map_or(0, |loads| loads.len());
-    for n in 0..loads {
-        let each: Vec<&LoadResult> = runs.iter().filter_map(|loads| loads.get(n)).collect();
-        let Some(load) = each.first() else { continue };
-        let of = |of: &dyn Fn(&LoadResult) -> Option<f64>| -> Vec<f64> {
-            each.iter().filter_map(|load| of(load)).collect()
-        };
-        let achieved = of(&|load| load.achieved);
-        let mut whole = LoadResult::clone(load);
-        (whole.achieved, whole.seconds) = (median(&achieved), 1.0);
-        whole.cpu_seconds = median(&of(&LoadResult::cores));
-        let lowest = achieved.iter().copied().reduce(f64::min).filter(|_| each.len() > 1);
-        let lowest = lowest.map_or_else(String::new, |lowest| {
-            format!("; lowest of {} runs {}", each.len(), rate(load.unit, lowest))
-        });
-        told.push(format!("{}{lowest}", line(&whole)));
-    }
-    for (n, loads) in runs.iter().enumerate() {
-        let run = if runs.len() > 1 { format!(" (run {})", n + 1) } else { String::new() };
-        told.extend(warnings(loads).into_iter().map(|warning| format!("{warning}{run}")));
-    }
-    told
 }
 
 fn first_line(text: &str) -> &str {

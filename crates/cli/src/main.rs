@@ -1,6 +1,5 @@
 //! keepup: can this machine keep up with this detector? The command line, one file per verb, no logic.
 mod args;
-mod event_card;
 mod exit;
 mod forecast;
 mod http;
@@ -14,7 +13,7 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::output::LogForm;
@@ -63,6 +62,9 @@ enum Verb {
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
     Profile(verbs::profile::Args),
+    /// For packagers: not among the commands that help lists
+    #[command(hide = true)]
+    Generate(verbs::generate::Args),
 }
 
 impl Verb {
@@ -79,7 +81,10 @@ impl Verb {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::report_flags(&error).into(),
+    };
     let exit = say_as(cli.log).and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
@@ -124,5 +129,6 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
+        Verb::Generate(args) => verbs::generate::run(args, Cli::command()),
     }
 }

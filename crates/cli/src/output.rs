@@ -1,16 +1,18 @@
 //! What is printed where: results on stdout, everything else on stderr; a closed pipe is no reason to fail.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepup_campaign::quoted;
+use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
-use keepup_report::{Style, terminal};
+use keepup_report::{Style, terminal, terminal_full};
 use keepup_results::{Stored, printable, rfc3339};
 use keepup_stream::ledger::LossCause;
 
-use crate::exit::UsageError;
+use crate::exit::{self, Exit, UsageError};
 
 /// Environment variable with the form of what is said on stderr. Children whose stderr is read do not get it.
 pub(crate) const LOG_VARIABLE: &str = "KEEPUP_LOG";
@@ -34,7 +36,10 @@ impl LogForm {
             "" => Ok(None),
             "text" => Ok(Some(Self::Text)),
             "json" => Ok(Some(Self::Json)),
-            other => Err(UsageError(format!("{LOG_VARIABLE} is {other:?}\nhint: json or text"))),
+            other => {
+                let why = Cause::new(format!("cannot log: {LOG_VARIABLE} is {other:?}"));
+                Err(UsageError::new(why.with_hint("json or text")))
+            }
         }
     }
 }
@@ -62,9 +67,18 @@ fn put(text: &str) {
 
 /// Prints the page of a result.
 pub(crate) fn page(stored: &Stored) {
+    draw(stored, terminal);
+}
+
+/// Prints the page of a result with all its figures.
+pub(crate) fn full_page(stored: &Stored) {
+    draw(stored, terminal_full);
+}
+
+fn draw(stored: &Stored, renderer: fn(&Stored, Style) -> String) {
     let style = Style { colour: colour(), width: width() };
     // It has cleaned what the result says, and has colours of its own.
-    put(terminal(stored, style).trim_end());
+    put(renderer(stored, style).trim_end());
 }
 
 /// Prints one JSON object as the result.
@@ -104,55 +118,65 @@ fn told_command(arguments: impl Iterator<Item = String>) -> String {
 /// Says something on stderr: to people as text, in which what must not reach a terminal is replaced, to
 /// programs as one JSON object.
 pub(crate) fn say(text: &str) {
+    tell(&Cause::from_text(text));
+}
+
+/// Says something that may have a hint.
+pub(crate) fn tell(message: &Cause) {
+    let text = message.to_text();
     let said = match IS_JSON.load(Ordering::Relaxed) {
-        true => as_json(text, SystemClock.unix_ns()).into(),
-        false => printable::lines(text),
+        true => as_json(message, SystemClock.unix_ns()).into(),
+        false => printable::lines(&text),
     };
     let mut out = std::io::stderr().lock();
     let _ = writeln!(out, "{said}");
 }
 
-/// A message as JSON. Its level is the word in front of it, and what helps stands apart.
-fn as_json(text: &str, unix_ns: u64) -> String {
+/// A message as JSON. Its level is the word in front of it, and the hint is a key of its own.
+fn as_json(message: &Cause, unix_ns: u64) -> String {
+    let text = message.to_string();
     let (level, text) = match (text.strip_prefix("error: "), text.strip_prefix("warning: ")) {
         (Some(rest), _) => ("error", rest),
         (_, Some(rest)) => ("warning", rest),
-        _ => ("info", text),
+        _ => ("info", text.as_str()),
     };
-    let mut parts = text.split("\nhint: ");
-    let message = parts.next().unwrap_or_default();
-    let hints: Vec<&str> = parts.collect();
     let (second, ms) = (rfc3339(unix_ns), unix_ns / 1_000_000 % 1000);
     let time = format!("{}.{ms:03}Z", second.trim_end_matches('Z'));
-    let mut line = serde_json::json!({ "time": time, "level": level, "message": message });
-    if !hints.is_empty() {
-        line["hint"] = hints.join("\n").into();
+    let mut line = serde_json::json!({ "time": time, "level": level, "message": text });
+    if let Some(hint) = message.hint() {
+        line["hint"] = hint.into();
     }
     printable::json(&line.to_string()).into_owned()
 }
 
-/// Prints an error with its causes, then its hints.
+/// Prints an error with its causes, then its hint.
 pub(crate) fn report_error(error: &anyhow::Error) {
-    let (mut text, mut hints) = (String::new(), Vec::new());
+    let mut text = String::new();
     let mut said = String::new();
     for cause in error.chain() {
-        let whole = cause.to_string();
-        let mut lines = whole.split("\nhint: ");
-        let what = lines.next().unwrap_or_default().to_owned();
-        hints.extend(lines.map(str::to_owned));
-        // A transparent error repeats its cause.
+        let what = cause.to_string();
+        // A transparent error repeats its cause, and most texts end in it.
         if !said.ends_with(&what) {
             text.push_str(if text.is_empty() { "error: " } else { "\n  because: " });
             text.push_str(&what);
         }
         said = what;
     }
-    hints.dedup();
-    for hint in hints {
-        text.push_str("\nhint: ");
-        text.push_str(&hint);
+    tell(&Cause::new(text).with_hint(exit::hint(error).unwrap_or_default()));
+}
+
+/// Prints what the argument parser says, a mistake with its hint or the help that was asked for.
+pub(crate) fn report_flags(error: &clap::Error) -> Exit {
+    let _ = error.print();
+    if let Some(hint) = hint_of_flags(error) {
+        say(&format!("hint: {hint}"));
     }
-    say(&text);
+    if error.use_stderr() { Exit::Usage } else { Exit::Done }
+}
+
+/// Hint for a value of a flag that cannot be read.
+pub(crate) fn hint_of_flags(error: &clap::Error) -> Option<Cow<'_, str>> {
+    exit::diagnostic(std::error::Error::source(error)?)?.hint()
 }
 
 /// Whether colours belong on stdout.
@@ -160,9 +184,9 @@ fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Width of the page on stdout: that of the terminal where `COLUMNS` says so, at most 100.
+/// Width of the page on stdout: that of the terminal where `COLUMNS` says so, at most 100; else 80.
 pub(crate) fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100).clamp(60, 100)
+    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(80).clamp(60, 100)
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! How commands are told.
+use keepup_error::Cause;
+
 use super::{as_json, told_command};
 
 fn told(arguments: &[&str]) -> String {
@@ -15,7 +17,7 @@ fn a_command_can_be_copied_into_a_shell() {
 }
 
 fn message(text: &str) -> serde_json::Value {
-    let line = as_json(text, 1_700_000_000_012_345_678);
+    let line = as_json(&Cause::from_text(text), 1_700_000_000_012_345_678);
     assert!(!line.contains('\n'), "{line}");
     serde_json::from_str(&line).unwrap()
 }
@@ -36,7 +38,7 @@ fn a_message_becomes_one_object_with_its_level() {
 
 #[test]
 fn what_helps_stands_apart_and_lines_stay_within_one_object() {
-    let said = message("error: cannot \"read\" it\n  because: it is gone\nhint: look\nhint: elsewhere");
+    let said = message("error: cannot \"read\" it\n  because: it is gone\nhint: look\nelsewhere");
     assert_eq!(said["message"], "cannot \"read\" it\n  because: it is gone");
     assert_eq!(said["hint"], "look\nelsewhere");
     assert!(message("a\nb").get("hint").is_none());
@@ -45,7 +47,7 @@ fn what_helps_stands_apart_and_lines_stay_within_one_object() {
 #[test]
 fn a_log_of_objects_has_no_commands_for_a_terminal() {
     let text = "warning: a\u{9b}2J\u{202e}b\u{7f}";
-    let line = as_json(text, 0);
+    let line = as_json(&Cause::new(text), 0);
     assert!(line.is_ascii(), "{line}");
     assert_eq!(message(text)["message"], "a\u{9b}2J\u{202e}b\u{7f}", "escaped, it says the same");
 }

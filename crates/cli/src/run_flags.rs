@@ -41,7 +41,7 @@ impl RunFlags {
         let mut metadata = BTreeMap::new();
         for (key, value) in &self.meta {
             if metadata.insert(key.clone(), value.clone()).is_some() {
-                return Err(UsageError(format!("--meta {key:?} is given twice")));
+                return Err(UsageError::new(format!("--meta {key:?} is given twice")));
             }
         }
         let mut stop = StopAfter::default();
@@ -52,7 +52,7 @@ impl RunFlags {
                 Limit::Seconds(seconds) => stop.seconds.replace(seconds).is_some(),
             };
             if is_second {
-                return Err(UsageError("--stop-after is given twice for the same quantity".into()));
+                return Err(UsageError::new("--stop-after is given twice for the same quantity"));
             }
         }
         Ok(RunSettings { run: self.run, metadata, stop, ..RunSettings::default() })

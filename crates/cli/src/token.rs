@@ -1,9 +1,11 @@
 //! Tokens: from a file, from the environment, or made up.
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::Token;
 use keepup_recording::id::Id;
 
@@ -16,12 +18,19 @@ const OTHERS_OF_ROOT: u32 = 0o037;
 
 /// A token file that more users than its owner can read.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot use the token in {0}: other users can read or change the file\nhint: chmod 600 {0}",
-    path.display()
-)]
+#[error("cannot use the token in {}: other users can read or change the file", path.display())]
 pub(crate) struct SharedTokenFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
+}
+
+impl Diagnostic for SharedTokenFile {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Refused
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(format!("chmod 600 {}", self.path.display()).into())
+    }
 }
 
 /// The token that was given: in a file, else by the environment variable `variable`.

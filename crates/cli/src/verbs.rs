@@ -7,6 +7,7 @@ pub(crate) mod disk;
 pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod export;
+pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod load;
 pub(crate) mod net;

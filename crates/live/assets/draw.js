@@ -1,6 +1,6 @@
-// What every part of the page draws with: elements of text alone, figures with units, bars and lines.
+// Drawing helpers of the page: text elements, figures with units, bars and line charts.
 
-// An element. Children are elements or texts; a text never becomes markup.
+// Creates an element. Children are elements or texts; a text is never parsed as markup.
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -13,14 +13,14 @@ export function h(name, attributes = {}, ...children) {
   return element;
 }
 
-// Puts children in the place of what was there; what is nothing is left out.
+// Replaces the children; null and false are skipped.
 export function put(place, ...children) {
   place.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
 export const section = (id) => document.getElementById(id);
 
-// Fills a section and shows it; nothing in it hides it.
+// Fills a section and shows it; an empty section is hidden.
 export function fill(id, ...children) {
   const place = section(id);
   const body = place.querySelector('.body') ?? place;
@@ -64,7 +64,7 @@ export function tile(name, value, detail) {
   return h('div', { className: 'tile' }, h('span', {}, name), h('b', {}, value), h('i', {}, detail ?? ''));
 }
 
-// A table whose head is names and whose rows are lists of cells; a cell is a text or an element.
+// Creates a table from column descriptions and rows of cells; a cell is a text or an element.
 export function table(head, rows, classes = '') {
   const cell = (value, at) => {
     const td = h('td', { className: head[at].figures ? 'n' : (head[at].className ?? '') }, value);
@@ -78,7 +78,7 @@ export function table(head, rows, classes = '') {
 
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Lines through time. The drawing library may come later than the first figures.
+// Line chart over time. The chart library may load after the first figures.
 export class Lines {
   constructor(place, unit, series) {
     this.place = place; this.unit = unit; this.series = series; this.chart = null; this.drawn = null;
@@ -88,7 +88,7 @@ export class Lines {
       if (this.drawn) this.draw(...this.drawn);
     });
   }
-  // `data`: for each series its points [time, value].
+  // `data`: the points [time, value] of each series.
   draw(data, marks = []) {
     this.drawn = [data, marks];
     if (typeof echarts === 'undefined' || this.place.clientWidth === 0) return;

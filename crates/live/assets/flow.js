@@ -1,11 +1,11 @@
-// Where events are and how fast they go on: the headline, rates, volumes, the ledger, processors.
+// Data flow: headline, rates, volumes, ledger and processors.
 import { Lines, bar, bytes, count, fill, h, percent, perSecond, put, rate, section, span, table, tile, toneAbove } from './draw.js';
 
 const PAST_SECONDS = 600;
 const past = [];
 let lines = null;
 
-// What was before the page was opened.
+// Loads the history before the page was opened.
 export async function recall(fetchJson) {
   const history = await fetchJson('/api/v1/history');
   past.splice(0, past.length, ...history);
@@ -25,7 +25,7 @@ const WORDS = {
   draining: ['DRAINING', 'doubtful'], sealed: ['SEALED', 'good'], error: ['ERROR', 'bad'],
 };
 
-// The first thing to be seen: the state, and whether all is well.
+// Headline: the state and the health of the run.
 export function headline(run, now) {
   const [word, tone] = WORDS[run?.state] ?? ['…', ''];
   const active = now && ['recording', 'draining'].includes(run?.state);
@@ -35,7 +35,7 @@ export function headline(run, now) {
     run.run !== null && `run ${run.run}`, run.name,
     run.state === 'recording' && now && `for ${span(now.seconds)}`,
   ].filter(Boolean).join(', ') : '';
-  const listens = run?.listen && ['armed', 'recording'].includes(run.state) ? `sources connect to ${run.listen}` : '';
+  const listens = run?.listen && ['armed', 'recording'].includes(run.state) ? `listening on ${run.listen}` : '';
   const verdict = h('div', { className: `verdict ${troubled ? 'bad' : weakened ? 'doubtful' : tone}` },
     h('p', { className: 'word' }, word), h('h1', {}, about), listens && h('h1', {}, listens),
     run?.error && h('p', { className: 'error' }, run.error));
@@ -47,8 +47,8 @@ function figures(now) {
   const { flow, pool, margin } = now;
   return h('div', { className: 'tiles' },
     tile('in', rate(flow.received_bytes_per_second), `${perSecond(flow.received_events_per_second)}, ${flow.connections} connected`),
-    tile('durable', rate(flow.durable_bytes_per_second), `${bytes(flow.durable.bytes)} in all`),
-    tile('memory bridges', pool.room_seconds === null ? '–' : span(pool.room_seconds), `${percent(pool.used_bytes / Math.max(1, pool.bytes))} of the pool in use`),
+    tile('durable', rate(flow.durable_bytes_per_second), `${bytes(flow.durable.bytes)} in total`),
+    tile('free memory bridges', pool.room_seconds === null ? '–' : span(pool.room_seconds), `${percent(pool.used_bytes / Math.max(1, pool.bytes))} of the pool in use`),
     tile('missing', count(flow.missing_events), flow.missing_events ? 'events' : 'nothing'),
     margin && tile('of the qualified rate', percent(margin.used), rate(margin.qualified_bytes_per_second)));
 }
@@ -57,15 +57,15 @@ function outcome(run) {
   const last = run?.last;
   if (!last) return h('div');
   return h('div', {},
-    h('p', {}, h('span', { className: last.whole ? 'good-text' : 'bad-text' }, last.whole ? 'whole' : 'not whole'),
+    h('p', {}, h('span', { className: last.whole ? 'good-text' : 'bad-text' }, last.whole ? 'complete' : 'incomplete'),
       `: ${last.run === null ? '' : `run ${last.run}, `}${last.name}, ${count(last.durable.events)} of ${count(last.received.events)} events durable, ${bytes(last.durable.bytes)} in ${span(last.seconds)}, ${last.ended}`),
     Object.entries(last.missing).map(([cause, events]) => h('p', { className: 'error' }, `${count(events)} events missing: ${cause}`)),
     last.incidents.slice(0, 5).map((incident) => h('p', { className: 'note' }, incident)),
     last.directories.map((directory) => h('p', { className: 'note' }, directory)),
-    last.master && h('p', { className: 'note' }, `as one file, for h5py: ${last.master}`));
+    last.master && h('p', { className: 'note' }, `NeXus master (h5py): ${last.master}`));
 }
 
-// What somebody should look at now; of a run that has ended its outcome tells.
+// Current warnings; a finished run shows its outcome instead.
 export function warnings(run, now) {
   const place = section('warnings');
   const list = run && ['armed', 'recording', 'draining'].includes(run.state) ? (now?.warnings ?? []) : [];
@@ -92,24 +92,24 @@ export function rates(now) {
   const used = pool.used_bytes / Math.max(1, pool.bytes);
   put(section('flow-facts'),
     h('h3', {}, `memory: ${bytes(pool.used_bytes)} of ${bytes(pool.bytes)} in use`), bar(used, toneAbove(used, 0.5, 0.9)),
-    h('p', { className: 'note' }, `at most ${percent(pool.used_bytes_max / Math.max(1, pool.bytes))} so far; sources waited ${span(pool.wait_seconds)} for room`),
+    h('p', { className: 'note' }, `peak ${percent(pool.used_bytes_max / Math.max(1, pool.bytes))}; sources waited ${span(pool.wait_seconds)} for memory`),
     margin && h('h3', {}, `${percent(margin.used)} of the qualified rate of ${rate(margin.qualified_bytes_per_second)}`),
     margin && bar(margin.used, toneAbove(margin.used, 0.8, 0.95)),
     margin && h('p', { className: 'note' }, `${margin.result}${margin.differs.length ? `; differs: ${margin.differs.join(', ')}` : ''}`),
-    !margin && section('search').hidden && h('p', { className: 'note' }, 'no qualified rate is known for this machine with these volumes: keepup qualify finds it'),
+    !margin && section('search').hidden && h('p', { className: 'note' }, 'no qualified rate for this machine with these volumes: run keepup qualify'),
     flow.drained && h('p', {}, `drained: ${count(flow.drained.events)} events, ${perSecond(flow.drained.events_per_second)}`));
 }
 
 export function volumes(now) {
   const head = [
     { name: 'volume', className: 'path' }, { name: 'written', figures: true }, { name: 'queue', figures: true },
-    { name: 'full depth', figures: true }, { name: 'waits now', figures: true }, { name: 'longest write', figures: true },
-    { name: 'longest flush', figures: true }, { name: 'room', figures: true }, { name: 'full in', figures: true }, { name: 'state' },
+    { name: 'at full depth', figures: true }, { name: 'oldest write', figures: true }, { name: 'longest write', figures: true },
+    { name: 'longest flush', figures: true }, { name: 'free', figures: true }, { name: 'full in', figures: true }, { name: 'state' },
   ];
   const state = (volume) => {
     if (volume.failure) return h('span', { className: 'bad-text' }, `FAILED: ${volume.failure}`);
-    if (volume.stalled_seconds > 1) return h('span', { className: 'doubtful-text' }, 'does not answer');
-    return h('span', { className: 'good-text' }, volume.rests ? `well, rested ${volume.rests} times` : 'well');
+    if (volume.stalled_seconds > 1) return h('span', { className: 'doubtful-text' }, 'not answering');
+    return h('span', { className: 'good-text' }, volume.rests ? `ok, out of rotation ${volume.rests} times` : 'ok');
   };
   fill('volumes', table(head, now.volumes.map((volume) => [
     volume.path, rate(volume.written_bytes_per_second), bytes(volume.queue_bytes), percent(volume.full), span(volume.stalled_seconds),
@@ -123,8 +123,8 @@ export function ledger(now) {
   const rows = [
     row('received', flow.received, rate(flow.received_bytes_per_second)), row('written', flow.written, rate(flow.written_bytes_per_second)),
     row('durable', flow.durable, rate(flow.durable_bytes_per_second)),
-    now.reduction && ['reduced: as it came', count(now.reduction.events), bytes(now.reduction.input_bytes), rate(now.reduction.input_bytes_per_second)],
-    now.reduction && ['reduced: what it became', count(now.reduction.events), bytes(now.reduction.output_bytes), rate(now.reduction.output_bytes_per_second)],
+    now.reduction && ['reduced: input', count(now.reduction.events), bytes(now.reduction.input_bytes), rate(now.reduction.input_bytes_per_second)],
+    now.reduction && ['reduced: output', count(now.reduction.events), bytes(now.reduction.output_bytes), rate(now.reduction.output_bytes_per_second)],
     flow.drained && ['drained', count(flow.drained.events), '–', perSecond(flow.drained.events_per_second)],
     ...Object.entries(flow.missing).map(([cause, events]) => [h('span', { className: 'bad-text' }, `missing: ${cause}`), count(events), '–', '']),
   ].filter(Boolean);
@@ -134,8 +134,8 @@ export function ledger(now) {
 
 export function machine(now) {
   const cores = now.cores.map((core) => h('div', {}, h('span', {}, `core ${core.core}`), h('b', {}, percent(core.busy)), bar(core.busy, toneAbove(core.busy, 0.8, 0.95))));
-  const own = now.process_cores === null ? '' : `the recorder's process takes ${percent(now.process_cores)} of one core; `;
+  const own = now.process_cores === null ? '' : `recorder process: ${percent(now.process_cores)} of one core; `;
   fill('machine', h('div', { className: 'cores' }, cores),
-    h('p', { className: 'note' }, `${own}its intake has something to do ${percent(now.flow.intake_busy)} of the time`),
-    now.reduction && h('p', { className: 'note' }, `reduction: threads with something to do ${now.reduction.busy.map(percent).join(', ')} of the time, ${bytes(now.reduction.waiting_bytes)} wait`));
+    h('p', { className: 'note' }, `${own}intake thread busy ${percent(now.flow.intake_busy)} of the time`),
+    now.reduction && h('p', { className: 'note' }, `reducer threads busy ${now.reduction.busy.map(percent).join(', ')} of the time, ${bytes(now.reduction.waiting_bytes)} waiting`));
 }

@@ -1,10 +1,10 @@
-// The page: listens to what changes and hands it to its parts; holds the token, the theme and the connection.
+// Main script: passes state changes to the parts of the page; holds the token, the theme and the connection.
 import * as control from './run.js';
 import * as flow from './flow.js';
 import { fill, h, section } from './draw.js';
 import { search } from './search.js';
 import { setCards, streams } from './streams.js';
-import { mount } from './shelf.js';
+import { mount } from './catalog.js';
 
 const QUIET_MS = 5000;
 let token = sessionStorage.getItem('keepup-token');
@@ -13,7 +13,7 @@ let now = null;
 let heard = 0;
 let source = null;
 
-// The token comes behind the #, which is never sent; it is taken out of the address at once.
+// The token comes after the #, which is never sent, and is removed from the address at once.
 const given = /^#token=(.+)$/.exec(location.hash);
 if (given) {
   token = decodeURIComponent(given[1]);
@@ -24,8 +24,8 @@ if (given) {
 async function ask(path) {
   const answer = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
   if (answer.ok) return answer;
-  const said = await answer.json().catch(() => ({}));
-  throw Object.assign(new Error(said.error ?? `${path}: ${answer.status}`), { status: answer.status });
+  const reply = await answer.json().catch(() => ({}));
+  throw Object.assign(new Error(reply.error ?? `${path}: ${answer.status}`), { status: answer.status });
 }
 
 const fetchJson = async (path) => (await ask(path)).json();
@@ -35,7 +35,7 @@ async function fetchEvent(path) {
   return { head: JSON.parse(answer.headers.get('keepup-event')), payload: await answer.arrayBuffer() };
 }
 
-// Asks for the token and goes on with `then`.
+// Asks for the token, then calls `then`.
 function askForToken(why, then) {
   const input = h('input', { type: 'password', placeholder: 'token', ariaLabel: 'token', autocomplete: 'off' });
   const form = h('form', {
@@ -46,23 +46,23 @@ function askForToken(why, then) {
       section('entry').hidden = true;
       then();
     },
-  }, h('span', {}, why), input, h('button', { type: 'submit' }, 'Go on'));
+  }, h('span', {}, why), input, h('button', { type: 'submit' }, 'Continue'));
   input.style.width = '22em';
   fill('entry', form);
   input.focus();
 }
 
-// Sends a command; gives back what went wrong.
+// Sends a command; returns the error, if any.
 control.connect(async (name, body) => {
-  if (!token) { askForToken('Commands need the token that keepup told when it started.', () => control.run(run)); return 'the token is needed first'; }
+  if (!token) { askForToken('Commands need the token that keepup printed at its start.', () => control.run(run)); return 'the token is required'; }
   try {
     const answer = await fetch(`/api/v1/run/${name}`, {
       method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body),
     });
-    const said = await answer.json();
-    if (answer.ok) { takeRun(said); return null; }
-    if (answer.status === 401) askForToken('This is not the token that keepup told when it started.', () => control.run(run));
-    return said.hint ? `${said.error} (${said.hint})` : said.error;
+    const reply = await answer.json();
+    if (answer.ok) { takeRun(reply); return null; }
+    if (answer.status === 401) askForToken('This is not the token that keepup printed at its start.', () => control.run(run));
+    return reply.hint ? `${reply.error} (${reply.hint})` : reply.error;
   } catch (error) {
     return `the recorder does not answer: ${error.message}`;
   }
@@ -73,13 +73,13 @@ function takeRun(status) {
   run = status;
   section('headline').hidden = false;
   if (before && before !== run.state && run.state !== 'recording') now = null;
-  if (before && before !== run.state && ['sealed', 'error'].includes(run.state)) shelf();
+  if (before && before !== run.state && ['sealed', 'error'].includes(run.state)) loadCatalog();
   draw();
 }
 
-// What is stored, where the server has a shelf.
-async function shelf() {
-  const place = section('shelf');
+// Loads stored results and recordings, if the server has any.
+async function loadCatalog() {
+  const place = section('catalog');
   try { await fetchJson('/api/v1/results'); } catch { return; }
   place.hidden = false;
   if (!run) section('headline').hidden = true;
@@ -103,7 +103,7 @@ function takeNow(moment) {
   flow.machine(now);
 }
 
-// Between two trials of a search figures are those of the one before; after the last there are none.
+// Between trials the figures are those of the previous trial; after the last trial they are hidden.
 function takeSearch(state) {
   section('headline').hidden = false;
   search(state);
@@ -125,7 +125,7 @@ function listen() {
   source.onerror = () => { if (source.readyState === EventSource.CLOSED) setTimeout(begin, 2000); };
 }
 
-// A screen that shows old figures is worse than one that shows none.
+// Marks stale figures.
 setInterval(() => {
   const contact = section('contact');
   const lost = heard === 0 || source?.readyState !== EventSource.OPEN || (run?.state === 'recording' && Date.now() - heard > QUIET_MS);
@@ -147,7 +147,7 @@ async function begin() {
   try {
     await flow.recall(fetchJson);
     listen();
-    shelf();
+    loadCatalog();
   } catch (error) {
     if (error.status === 401) askForToken('This page needs the token.', begin);
     else setTimeout(begin, 2000);

@@ -1,24 +1,24 @@
-// One event drawn: an image, or a waveform with its spectrum, by its type and shape.
+// Rendering of an event by its type and shape: an image, or a waveform with its spectrum.
 import { colour, count, h } from './draw.js';
 
 const ARRAYS = {
   u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array, i8: Int8Array, i16: Int16Array, i32: Int32Array,
   i64: BigInt64Array, f32: Float32Array, f64: Float64Array,
 };
-// Colour maps by a few points each: grey, one in the manner of viridis, one in the manner of heat.
+// Colour maps by a few points each: grey, similar to viridis, and heat.
 const MAPS = {
   grey: [[0, 0, 0], [255, 255, 255]],
   green: [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]],
   heat: [[0, 0, 0], [120, 0, 20], [220, 70, 0], [255, 190, 30], [255, 255, 230]],
 };
 
-// A time in ns since 1970; sources may put anything there.
+// Formats a time in ns since 1970; sources may send any number.
 const when = (ns) => (ns < 8.64e21 ? new Date(ns / 1e6).toISOString().replace('T', ' ').replace('Z', ' UTC') : `${ns} ns`);
 
 export class Picture {
-  constructor(said) {
+  constructor(caption) {
     this.event = null; this.map = 'green'; this.log = false; this.cut = 99.8;
-    this.note = h('p', { className: 'note' }, said);
+    this.note = h('p', { className: 'note' }, caption);
     this.canvas = h('canvas', { className: 'picture', hidden: true });
     this.spectrum = h('canvas', { className: 'spectrum', hidden: true });
     this.controls = h('div', { className: 'row', hidden: true },
@@ -35,7 +35,7 @@ export class Picture {
     return select;
   }
 
-  // `head` is what the event is, `payload` its bytes, `more` what is said after it.
+  // `head` is the event's description, `payload` its bytes, `more` a text appended to the caption.
   show(head, payload, more = '') {
     this.event = { head, payload, more };
     this.draw();
@@ -48,7 +48,7 @@ export class Picture {
     const title = `event ${count(head.sequence)} of ${when(head.timestamp_ns)}: ${is}`;
     if (head.compression) {
       this.canvas.hidden = this.spectrum.hidden = this.controls.hidden = true;
-      this.note.textContent = `${title}, ${count(head.bytes)} bytes by ${head.compression}, which this page does not draw${more}`;
+      this.note.textContent = `${title}, ${count(head.bytes)} bytes compressed by ${head.compression}, which this page cannot show${more}`;
       return;
     }
     const isArray = head.shape.length > 0;
@@ -64,7 +64,7 @@ export class Picture {
     this.note.textContent = `${title}${from}, ${range}${more}`;
   }
 
-  // Brightness between two percentiles of what is there.
+  // Brightness limits: two percentiles of the values.
   limits(values) {
     const some = values.length > 20000 ? values.filter((_, at) => at % Math.ceil(values.length / 20000) === 0) : values.slice();
     some.sort();

@@ -1,11 +1,11 @@
-// Run control: what may be asked for now, and the settings of the next run.
+// Run control: available commands, and the settings of the next run.
 import { bytes, fill, h, section } from './draw.js';
 
 let status = null;
 let shownRevision = null;
 let send = null;
 
-// `command` sends a command and gives back what went wrong, or nothing.
+// `command` sends a command and returns the error, if any.
 export function connect(command) { send = command; }
 
 export function run(now) {
@@ -16,7 +16,7 @@ export function run(now) {
   const form = section('settings');
   form.closest('details').hidden = !now.controlled;
   if (shownRevision === null && now.state === 'idle') form.closest('details').open = true;
-  // What somebody is just writing stays.
+  // Keeps settings that are being edited.
   if (shownRevision !== now.revision && !form.contains(document.activeElement)) show(now);
 }
 
@@ -27,11 +27,11 @@ function build() {
 
 const COMMANDS = [['configure', 'Configure', ''], ['arm', 'Arm', ''], ['start', 'Start', 'main'], ['stop', 'Stop', 'stop'], ['reset', 'Reset', '']];
 
-// Made anew only when they change: one that is replaced while it is pressed is never clicked.
+// Rebuilt only after a change: a button that is replaced while it is pressed gets no click.
 function buttons() {
-  const said = JSON.stringify([status.controlled, status.commands]);
-  if (section('run-buttons').dataset.said === said) return;
-  section('run-buttons').dataset.said = said;
+  const key = JSON.stringify([status.controlled, status.commands]);
+  if (section('run-buttons').dataset.key === key) return;
+  section('run-buttons').dataset.key = key;
   const shown = COMMANDS.filter(([name]) => status.controlled || name === 'stop');
   section('run-buttons').replaceChildren(...shown.map(([name, text, className]) => h('button', {
     type: 'button', id: `do-${name}`, className, disabled: !status.commands.includes(name), onclick: () => command(name),
@@ -83,15 +83,15 @@ function show(now) {
   const list = h('div', {}, lines);
   const chosen = (path) => !(given.volumes ?? []).length || given.volumes.includes(path);
   section('settings').replaceChildren(
-    field('run number', 'run', given.run, { type: 'number', min: 0, placeholder: 'the next one' }),
+    field('run number', 'run', given.run, { type: 'number', min: 0, placeholder: 'next' }),
     field('name of the recording', 'name', given.name, { placeholder: 'by time' }),
     field('profile', 'profile', given.profile, { placeholder: 'none' }),
-    field('stop after so many events', 'stop-events', given.stop?.events, { type: 'number', min: 1, placeholder: 'never' }),
-    field('stop after so many GB', 'stop-gigabytes', given.stop?.bytes ? given.stop.bytes / 1e9 : '', { type: 'number', min: 0, step: 'any', placeholder: 'never' }),
-    field('stop after so many seconds', 'stop-seconds', given.stop?.seconds, { type: 'number', min: 0, step: 'any', placeholder: 'never' }),
+    field('stop after (events)', 'stop-events', given.stop?.events, { type: 'number', min: 1, placeholder: 'never' }),
+    field('stop after (GB)', 'stop-gigabytes', given.stop?.bytes ? given.stop.bytes / 1e9 : '', { type: 'number', min: 0, step: 'any', placeholder: 'never' }),
+    field('stop after (s)', 'stop-seconds', given.stop?.seconds, { type: 'number', min: 0, step: 'any', placeholder: 'never' }),
     now.volumes.length > 0 && h('fieldset', { className: 'wholly' }, h('legend', {}, 'volumes'), now.volumes.map((volume) => h('label', { className: 'line' },
       h('input', { type: 'checkbox', name: 'volume', value: volume.path, checked: chosen(volume.path) }), `${volume.path}, ${bytes(volume.free_bytes)} free`))),
     h('fieldset', { className: 'wholly' }, h('legend', {}, 'metadata'), list,
-      h('button', { type: 'button', className: 'small', onclick: () => list.append(pair()) }, 'one more')),
-    h('div', { className: 'wholly' }, h('button', { type: 'submit', disabled: !now.commands.includes('configure') }, 'Take these settings')));
+      h('button', { type: 'button', className: 'small', onclick: () => list.append(pair()) }, 'add entry')),
+    h('div', { className: 'wholly' }, h('button', { type: 'submit', disabled: !now.commands.includes('configure') }, 'Apply')));
 }

@@ -1,4 +1,4 @@
-// A qualification as it goes on: what is tried now, what held, what did not.
+// Progress of a qualification: the current trial, and the results so far.
 import { bar, colour, count, fill, h, put, rate, section, span, table } from './draw.js';
 
 let chart = null;
@@ -14,8 +14,8 @@ export function search(now) {
   const verdict = h('div', { className: `verdict ${TONES[now.verdict] ?? ''}` },
     h('p', { className: 'word' }, now.verdict ?? 'QUALIFYING'), h('h1', {}, `${now.profile} needs ${rate(now.required_bytes_per_second)}`),
     now.verdict_reasons.map((reason) => h('p', {}, reason)), now.result_directory && h('p', { className: 'note' }, now.result_directory));
-  const doing = h('div', {}, h('h3', {}, now.phase), now.estimate_seconds !== null && h('p', { className: 'note' }, `at most ${span(now.estimate_seconds)} to the end`),
-    trial && h('p', {}, `${trial.label}: ${trial.bytes_per_second === null ? 'as fast as it goes' : rate(trial.bytes_per_second)} for ${span(trial.seconds)}`),
+  const doing = h('div', {}, h('h3', {}, now.phase), now.estimate_seconds !== null && h('p', { className: 'note' }, `at most ${span(now.estimate_seconds)} remaining`),
+    trial && h('p', {}, `${trial.label}: ${trial.bytes_per_second === null ? 'unlimited rate' : rate(trial.bytes_per_second)} for ${span(trial.seconds)}`),
     trial && bar(passed), now.ceilings.map((one) => h('p', { className: 'note' }, `${one.what}: ${rate(one.bytes_per_second)}`)));
   put(section('headline'), verdict, doing);
   if (!section('search-plot')) fill('search', h('div', { id: 'search-plot', className: 'plot' }), h('div', { id: 'search-table' }), h('div', { id: 'search-said' }));

@@ -1,4 +1,4 @@
-// All streams at a glance, and any one of them in detail.
+// Overview of all streams, and details of one.
 import { bytes, colour, count, fill, h, many, perSecond, percent, rate, section, span } from './draw.js';
 import { View } from './view.js';
 
@@ -18,8 +18,8 @@ export function setCards(list) {
   if (chosen !== null && !cards.some((card) => card.id === chosen)) choose(null);
 }
 
-// What is wrong with a stream: 3 events are missing, 2 nobody feeds it or it is silent, 1 it is slow, 0 nothing. One whose
-// source said end has nothing more to send.
+// Severity of a stream's problem: 3 events missing, 2 silent or not connected, 1 slow, 0 none. A stream that has ended
+// is silent without a problem.
 function trouble(streams, at, median) {
   if (streams.missing[at] > 0) return 3;
   if (streams.ended[at]) return 0;
@@ -39,7 +39,7 @@ export function streams(now) {
   if (sorted === 'trouble') order.sort((a, b) => troubles[b] - troubles[a] || now.streams.missing[b] - now.streams.missing[a] || a - b);
   if (!document.hidden) paint(now.streams, troubles);
   const bad = troubles.filter((one) => one >= 2).length;
-  section('streams-sum').textContent = `${many(cards.length, 'stream')}, ${bad ? `${count(bad)} in trouble` : 'none in trouble'}, ${rate(median)} in the middle`;
+  section('streams-sum').textContent = `${many(cards.length, 'stream')}, ${bad ? `${count(bad)} with problems` : 'no problems'}, median ${rate(median)}`;
   worst(now.streams, troubles);
   detail();
 }
@@ -51,9 +51,9 @@ function build() {
     onclick: () => { sorted = key; build(); if (latest) streams(latest); },
   }, text);
   fill('streams',
-    h('div', { className: 'row' }, h('span', { id: 'streams-sum', className: 'grow' }), button('trouble', 'by trouble'), button('number', 'by number')),
-    h('canvas', { id: 'cells', role: 'img', ariaLabel: 'a cell for each stream', onclick: pick }),
-    h('div', { className: 'legend' }, swatch('--mid', 'at its rate, or ended'), swatch('--c5', 'below half of it'), swatch('--line', 'silent or not connected'), swatch('--bad', 'events missing')),
+    h('div', { className: 'row' }, h('span', { id: 'streams-sum', className: 'grow' }), button('trouble', 'by severity'), button('number', 'by number')),
+    h('canvas', { id: 'cells', role: 'img', ariaLabel: 'one cell per stream', onclick: pick }),
+    h('div', { className: 'legend' }, swatch('--mid', 'normal rate, or ended'), swatch('--c5', 'below half the median rate'), swatch('--line', 'silent or not connected'), swatch('--bad', 'events missing')),
     h('div', { id: 'worst', className: 'row' }), h('div', { id: 'detail' }));
   detail(true);
 }
@@ -96,12 +96,12 @@ function choose(id) {
   if (latest && section('cells')) streams(latest);
 }
 
-// The first few by trouble, for keyboards and small screens.
+// The streams with the most severe problems, for keyboards and small screens.
 function worst(streams, troubles) {
-  const told = { 3: (at) => `${count(streams.missing[at])} missing`, 2: (at) => (streams.connected[at] ? 'silent' : 'not connected'), 1: () => 'slow', 0: () => 'ended' };
+  const labels = { 3: (at) => `${count(streams.missing[at])} missing`, 2: (at) => (streams.connected[at] ? 'silent' : 'not connected'), 1: () => 'slow', 0: () => 'ended' };
   const first = order.slice(0, cards.length > 8 ? 6 : cards.length);
   const place = section('worst');
-  // A button is replaced only by one of another stream: else it might go while it is pressed.
+  // A button is replaced only for another stream: otherwise it might vanish while it is pressed.
   const shown = first.map((at) => cards[at].id).join();
   if (place.dataset.shown !== shown) {
     place.dataset.shown = shown;
@@ -110,15 +110,15 @@ function worst(streams, troubles) {
   first.forEach((at, n) => {
     const button = place.children[n];
     button.ariaPressed = String(cards[at].id === chosen);
-    button.textContent = `${cards[at].id} ${cards[at].name}${troubles[at] || streams.ended[at] ? `: ${told[troubles[at]](at)}` : ''}`;
+    button.textContent = `${cards[at].id} ${cards[at].name}${troubles[at] || streams.ended[at] ? `: ${labels[troubles[at]](at)}` : ''}`;
   });
 }
 
-function detail(anew = false) {
+function detail(rebuild = false) {
   const place = section('detail');
   const at = cards.findIndex((card) => card.id === chosen);
   if (at < 0 || !latest || latest.streams.rate.length !== cards.length) { place.replaceChildren(); return; }
-  if (anew || !section('stream-facts')) {
+  if (rebuild || !section('stream-facts')) {
     view?.close();
     view = new View(cards[at]);
     place.replaceChildren(h('h3', {}, `stream ${cards[at].id}: ${cards[at].name}`),
@@ -128,11 +128,11 @@ function detail(anew = false) {
   const s = latest.streams;
   const shape = card.shape.length ? `${card.element} [${card.shape.join(' × ')}]` : 'opaque bytes';
   const facts = [
-    ['events are', card.compression ? `${shape}, ${card.compression}` : shape], ['source', s.ended[at] ? 'ended' : s.connected[at] ? 'connected' : 'not connected'],
+    ['type', card.compression ? `${shape}, ${card.compression}` : shape], ['source', s.ended[at] ? 'ended' : s.connected[at] ? 'connected' : 'not connected'],
     ['rate', `${rate(s.rate[at])}${s.events[at] ? `, ${perSecond(s.rate[at] / (s.bytes[at] / s.events[at] || 1))}` : ''}`],
     ['received', `${count(s.events[at])} events, ${bytes(s.bytes[at])}`],
     ['durable', `${count(s.durable_events[at])} events, ${percent(s.durable_events[at] / Math.max(1, s.events[at]))}`],
-    ['missing', `${count(s.missing[at])} events`], ['last heard', s.silent[at] < 0 ? 'never' : s.silent[at] < 10 ? 'now' : `${span(s.silent[at] / 10)} ago`],
+    ['missing', `${count(s.missing[at])} events`], ['last event', s.silent[at] < 0 ? 'never' : s.silent[at] < 10 ? 'now' : `${span(s.silent[at] / 10)} ago`],
   ];
   section('stream-facts').replaceChildren(...facts.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
 }

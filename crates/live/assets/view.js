@@ -1,4 +1,4 @@
-// The latest event of one stream of a run, by the tap.
+// Latest event of one stream of the run, from the event tap.
 import { count, h } from './draw.js';
 import { Picture } from './picture.js';
 
@@ -8,7 +8,7 @@ export const PREVIEW = 640;
 export class View {
   constructor(card) {
     this.card = card; this.socket = null; this.head = null;
-    this.picture = new Picture('copies of events for this page; the recorder never waits for it');
+    this.picture = new Picture('copies of events; the recorder does not wait for this page');
     this.button = h('button', { type: 'button', className: 'small', onclick: () => (this.socket ? this.close() : this.open()) }, 'show its events');
     this.element = h('div', {}, h('div', { className: 'row' }, this.button, this.picture.controls), this.picture.element);
   }
@@ -35,9 +35,9 @@ export class View {
     this.button.textContent = 'show its events';
   }
 
-  // A text tells what the payload is that follows it, or what was sent so far.
+  // A text describes the payload that follows, or reports the numbers of sent and missed events.
   take(data) {
     if (typeof data === 'string') { this.head = JSON.parse(data); return; }
-    this.picture.show(this.head, data, `; ${count(this.head.missed)} copies not sent because this page or the tap was behind`);
+    this.picture.show(this.head, data, `; ${count(this.head.missed)} copies missed because this page or the tap was too slow`);
   }
 }

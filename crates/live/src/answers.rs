@@ -1,7 +1,8 @@
-//! What answers from disks may hold of this process: memory, places and time, however slowly they are read.
+//! Limits of answers with stored data: memory, requests and time, for slow readers too.
 //!
-//! Invariant: memory of an answer is counted from before it is copied until its last byte was given to the
-//! kernel or its connection is closed; a connection that takes an answer too slowly is closed.
+//! Invariant: the memory of an answer is counted from before it is copied until its last byte is
+//! handed to the kernel or its connection is closed; a connection that reads an answer too slowly
+//! is closed.
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -13,21 +14,21 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Memory is counted in grains of so many bytes.
+/// Memory is counted in units of this many bytes.
 const GRAIN_BYTES: u64 = 1024;
-/// An answer is given to the connection in parts of so many bytes.
+/// An answer is passed to the connection in parts of this many bytes.
 const PART_BYTES: usize = 64 << 10;
 
-/// What answers from disks may hold of this process.
+/// Limits of answers with stored data.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerLimits {
-    /// Memory of all answers that are being sent, bytes. An answer that is larger is never sent.
+    /// Memory of all answers being sent, bytes. A larger answer is never sent.
     pub bytes_max: u64,
-    /// Requests under way at a time of one peer address.
+    /// Concurrent requests per peer address.
     pub requests_per_peer_max: usize,
-    /// Time in which any answer may be taken.
+    /// Time allowed for any answer.
     pub send_time: Duration,
-    /// Rate at which a large answer must be taken beyond that time, bytes per second.
+    /// Lowest rate of reading a large answer beyond that time, bytes per second.
     pub bytes_per_second_min: u64,
 }
 
@@ -42,7 +43,7 @@ impl Default for AnswerLimits {
     }
 }
 
-/// Who asks: its address, and how to close its connection.
+/// A client: its address, and the handle that closes its connection.
 #[derive(Clone)]
 pub(crate) struct Peer {
     address: IpAddr,
@@ -54,35 +55,35 @@ impl Peer {
         Self { address: address.to_canonical(), close: Arc::default() }
     }
 
-    /// Waits until the connection is to be closed.
+    /// Waits until the connection must be closed.
     pub(crate) async fn closed(&self) {
         self.close.notified().await;
     }
 }
 
-/// Memory and places of all answers.
+/// Memory and request slots of all answers.
 pub(crate) struct Answers {
     limits: AnswerLimits,
     memory: Arc<Semaphore>,
     peers: Mutex<BTreeMap<IpAddr, usize>>,
 }
 
-/// A place of a peer, given back when this is dropped.
-pub(crate) struct Place {
+/// Request slot of a peer, released on drop.
+pub(crate) struct RequestSlot {
     answers: Arc<Answers>,
     peer: Peer,
 }
 
-/// An answer's bytes and all that is taken for them, given back together.
-struct Held {
+/// An answer's bytes with the memory and slot reserved for them, released together.
+struct HeldAnswer {
     bytes: Bytes,
     _memory: OwnedSemaphorePermit,
-    _place: Place,
-    /// Its other end notices when this is dropped.
+    _place: RequestSlot,
+    /// Signals the other end on drop.
     _sent: oneshot::Sender<()>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -95,23 +96,23 @@ impl Answers {
         Arc::new(Self { limits, memory, peers: Mutex::default() })
     }
 
-    /// Takes a place for a request of `peer`; nothing when it has as many as it may have.
-    pub(crate) fn enter(self: &Arc<Self>, peer: &Peer) -> Option<Place> {
+    /// Takes a request slot for `peer`; `None` if it has used all of its slots.
+    pub(crate) fn enter(self: &Arc<Self>, peer: &Peer) -> Option<RequestSlot> {
         let mut peers = self.peers();
         let count = peers.entry(peer.address).or_default();
         if *count >= self.limits.requests_per_peer_max {
             return None;
         }
         *count += 1;
-        Some(Place { answers: Arc::clone(self), peer: peer.clone() })
+        Some(RequestSlot { answers: Arc::clone(self), peer: peer.clone() })
     }
 
-    /// Takes memory for `bytes`; nothing when others have it now.
+    /// Reserves memory for `bytes`; `None` if it is in use.
     pub(crate) fn reserve(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.memory).try_acquire_many_owned(grains(bytes)?).ok()
     }
 
-    /// Time in which an answer of `bytes` must have been taken.
+    /// Time allowed for reading an answer of `bytes`.
     fn time_for(&self, bytes: usize) -> Duration {
         let more = bytes as u64 / self.limits.bytes_per_second_min.max(1);
         self.limits.send_time.saturating_add(Duration::from_secs(more))
@@ -122,14 +123,14 @@ impl Answers {
     }
 }
 
-impl Place {
-    /// `bytes` as a body, which holds its `memory` and this place until it was sent. What `memory` has beyond
-    /// the bytes is given back. The connection is closed when that takes too long.
+impl RequestSlot {
+    /// Converts `bytes` to a body that holds its `memory` and this slot until it is sent. Excess
+    /// `memory` is released at once. The connection is closed if sending takes too long.
     pub(crate) fn body(self, bytes: Bytes, mut memory: OwnedSemaphorePermit) -> Body {
         let kept = grains(bytes.len() as u64).and_then(|grains| memory.split(grains as usize));
         let (limit, close) = (self.answers.time_for(bytes.len()), Arc::clone(&self.peer.close));
         let (sent, was_sent) = oneshot::channel();
-        let held = Held { bytes, _memory: kept.unwrap_or(memory), _place: self, _sent: sent };
+        let held = HeldAnswer { bytes, _memory: kept.unwrap_or(memory), _place: self, _sent: sent };
         tokio::spawn(async move {
             if tokio::time::timeout(limit, was_sent).await.is_err() {
                 close.notify_one();
@@ -143,7 +144,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         let mut peers = self.answers.peers();
         if let Some(count) = peers.get_mut(&self.peer.address) {
@@ -155,7 +156,7 @@ impl Drop for Place {
     }
 }
 
-/// Grains that `bytes` take, at least one.
+/// Memory units for `bytes`, at least one.
 fn grains(bytes: u64) -> Option<u32> {
     u32::try_from(bytes.div_ceil(GRAIN_BYTES).max(1)).ok()
 }

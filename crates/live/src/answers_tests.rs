@@ -1,23 +1,25 @@
-//! Readers that do not read, over real sockets: memory stays bounded, and everybody else is served again.
+//! Clients that do not read, over real sockets: memory stays bounded, and the others are served
+//! again.
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
+use keepup_error::Cause;
 use rustix::net::{AddressFamily, SocketType};
 
 use super::AnswerLimits;
-use crate::testing::{card, get, server_limited, taken_apart};
-use crate::{Admit, EventCopy, Listing, Live, Shelf};
+use crate::testing::{card, get, parse_response, server_limited};
+use crate::{Admit, Catalog, EventCopy, Listing, Live};
 
-/// More than the kernel keeps for a connection that is not read.
+/// More than the kernel buffers for a connection that is not read.
 const EVENT_BYTES: u64 = 16 << 20;
-/// Of four events.
+/// Memory for four events.
 const BYTES_MAX: u64 = 4 * EVENT_BYTES;
 const PATH: &str = "/recordings/00ff/event?stream=3";
 
-/// Events whose memory is counted for as long as somebody has it.
+/// Catalog of events that counts the memory in use.
 #[derive(Default)]
 struct Counted {
     held: Arc<AtomicU64>,
@@ -38,24 +40,24 @@ impl Drop for Payload {
     }
 }
 
-impl Shelf for Counted {
-    fn list(&self) -> Result<Listing, String> {
+impl Catalog for Counted {
+    fn list(&self) -> Result<Listing, Cause> {
         Ok(Listing::default())
     }
 
-    fn page(&self, _: &str) -> Result<Option<String>, String> {
+    fn page(&self, _: &str) -> Result<Option<String>, Cause> {
         Ok(None)
     }
 
-    fn compare(&self, _: &str, _: &str) -> Result<Option<String>, String> {
+    fn compare(&self, _: &str, _: &str) -> Result<Option<String>, Cause> {
         Ok(None)
     }
 
-    fn recording(&self, _: &str) -> Result<Option<serde_json::Value>, String> {
+    fn recording(&self, _: &str) -> Result<Option<serde_json::Value>, Cause> {
         Ok(None)
     }
 
-    fn event(&self, _: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, String> {
+    fn event(&self, _: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, Cause> {
         if !admit(EVENT_BYTES) {
             return Err("no memory".into());
         }
@@ -70,7 +72,7 @@ fn limits(send_time: Duration) -> AnswerLimits {
     AnswerLimits { bytes_max: BYTES_MAX, requests_per_peer_max: 2, send_time, bytes_per_second_min: u64::MAX }
 }
 
-/// Connects from `127.0.0.LAST`, and asks for an event.
+/// Connects from `127.0.0.LAST` and requests an event.
 fn ask_from(live: &Live, last: u8) -> TcpStream {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     let own = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)), 0);
@@ -82,18 +84,18 @@ fn ask_from(live: &Live, last: u8) -> TcpStream {
     socket
 }
 
-/// Status and Retry-After of an answer, of which no more is read.
+/// Status and presence of Retry-After of an answer; reads no further.
 fn head(socket: &mut TcpStream) -> (u16, bool) {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
         socket.read_exact(&mut byte).unwrap();
         head.push(byte[0]);
     }
-    let answer = taken_apart(&head);
+    let answer = parse_response(&head);
     (answer.status, answer.head.contains("retry-after: "))
 }
 
-/// Asks again and again until an event comes.
+/// Repeats the request until an event comes.
 fn served_at_last(live: &Live, last: u8) {
     let by = Instant::now() + Duration::from_secs(60);
     loop {
@@ -104,32 +106,32 @@ fn served_at_last(live: &Live, last: u8) {
             assert_eq!(body.len() as u64, EVENT_BYTES);
             return;
         }
-        assert!(Instant::now() < by, "it is never served again");
+        assert!(Instant::now() < by, "the client was not served again");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 #[test]
-fn readers_that_do_not_read_take_bounded_memory_and_later_ones_are_told_to_come_again() {
-    let shelf = Arc::new(Counted::default());
-    let live = server_limited(limits(Duration::from_secs(3600)), shelf.clone());
+fn clients_that_do_not_read_take_bounded_memory_and_later_ones_get_retry_after() {
+    let catalog = Arc::new(Counted::default());
+    let live = server_limited(limits(Duration::from_secs(3600)), catalog.clone());
     let mut slow: Vec<TcpStream> = (1..=60).map(|last| ask_from(&live, last)).collect();
     let heads: Vec<(u16, bool)> = slow.iter_mut().map(head).collect();
     let served = heads.iter().filter(|head| **head == (200, false)).count();
     let refused = heads.iter().filter(|head| **head == (503, true)).count();
     assert_eq!((served, refused), (4, 56), "{heads:?}");
-    assert!(shelf.held_max.load(SeqCst) <= BYTES_MAX, "{}", shelf.held_max.load(SeqCst));
+    assert!(catalog.held_max.load(SeqCst) <= BYTES_MAX, "{}", catalog.held_max.load(SeqCst));
     assert_eq!(get(&live, "/health").status, 200);
-    // Those that were served hang up.
+    // The served clients hang up.
     drop(slow);
     served_at_last(&live, 99);
-    assert!(shelf.held_max.load(SeqCst) <= BYTES_MAX);
+    assert!(catalog.held_max.load(SeqCst) <= BYTES_MAX);
 }
 
 #[test]
-fn a_reader_that_takes_too_long_is_cut_off_even_when_it_reads_a_little() {
-    let shelf = Arc::new(Counted::default());
-    let live = server_limited(limits(Duration::from_secs(2)), shelf.clone());
+fn a_slow_reader_is_disconnected_even_if_it_reads_a_little() {
+    let catalog = Arc::new(Counted::default());
+    let live = server_limited(limits(Duration::from_secs(2)), catalog.clone());
     let mut slow: Vec<TcpStream> = (1..=4).map(|last| ask_from(&live, last)).collect();
     assert!(slow.iter_mut().all(|socket| head(socket).0 == 200));
     let is_over = Arc::new(AtomicBool::new(false));
@@ -144,13 +146,13 @@ fn a_reader_that_takes_too_long_is_cut_off_even_when_it_reads_a_little() {
     is_over.store(true, SeqCst);
     dripping.join().unwrap();
     drop(live);
-    assert_eq!(shelf.held.load(SeqCst), 0, "all memory is given back");
+    assert_eq!(catalog.held.load(SeqCst), 0, "all memory is released");
 }
 
 #[test]
-fn one_peer_has_its_own_few_requests_and_no_more() {
-    let shelf = Arc::new(Counted::default());
-    let live = server_limited(limits(Duration::from_secs(3600)), shelf);
+fn requests_are_limited_per_peer() {
+    let catalog = Arc::new(Counted::default());
+    let live = server_limited(limits(Duration::from_secs(3600)), catalog);
     let mut slow: Vec<TcpStream> = (0..3).map(|_| ask_from(&live, 7)).collect();
     let mut heads: Vec<(u16, bool)> = slow.iter_mut().map(head).collect();
     heads.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is shown: written down once whenever it changes, and handed to everybody who looks.
+//! Board: the latest state, serialized once per change and shared by all clients.
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,65 +8,65 @@ use keepup_results::live::{Moment, RunStatus, Search, StreamNow};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::exposition::Form;
+use crate::exposition::TextFormat;
 use crate::metrics;
 
-/// Moments of which the rates are remembered, for who comes later: ten minutes at one a second.
+/// Samples in the history of rates: ten minutes at one per second.
 const HISTORY_MAX: usize = 600;
 
-/// What is to be seen at one moment.
+/// State at one time; absent parts stay unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scene<'a> {
     /// Run control.
     pub run: Option<&'a RunStatus>,
-    /// A recording's figures.
+    /// Figures of a recording.
     pub moment: Option<&'a Moment>,
-    /// A qualification as it goes on.
+    /// Progress of a qualification.
     pub search: Option<&'a Search>,
 }
 
-/// One part of what is shown, as an event of the stream.
+/// One part of the state, as an event of the event stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Rises when the text changes; 0 while there is none.
+    /// Rises when the text changes; 0 before the first.
     pub(crate) version: u64,
-    /// The whole event.
+    /// The serialized event.
     pub(crate) event: Bytes,
 }
 
-/// All parts at one moment.
+/// All parts at one time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
-    /// In the order in which they are to be sent.
+    /// In the order of sending.
     pub(crate) parts: [Part; PARTS],
     pub(crate) run: Option<Arc<RunStatus>>,
     pub(crate) moment: Option<Arc<Moment>>,
-    /// Metrics in both forms, written when somebody first asks for them.
+    /// Metrics in both formats, rendered on the first request.
     metrics: [OnceLock<Bytes>; 2],
 }
 
-/// How many parts there are.
+/// Number of parts.
 pub(crate) const PARTS: usize = 4;
-/// Names of the parts: run control, what streams there are, figures, and the search.
+/// Names of the parts: run control, streams, figures, and the search.
 const NAMES: [&str; PARTS] = ["run", "streams", "now", "search"];
 const RUN: usize = 0;
 const STREAMS: usize = 1;
 const NOW: usize = 2;
 const SEARCH: usize = 3;
 
-/// The board. What is published replaces what was there.
+/// The current frame. Publishing replaces it.
 #[derive(Debug)]
 pub struct Board {
     frame: watch::Sender<Arc<Frame>>,
-    /// Held by who publishes, so that nothing of two who do is lost.
+    /// Held while publishing, so that concurrent publishers do not overwrite each other.
     turn: Mutex<()>,
-    history: Mutex<VecDeque<Past>>,
+    history: Mutex<VecDeque<RateSample>>,
 }
 
-/// Rates of the past, for charts.
+/// Sample of the rates, for charts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Past {
-    /// When, milliseconds since the Unix epoch.
+pub(crate) struct RateSample {
+    /// Time, milliseconds since the Unix epoch.
     t_unix_ms: u64,
     /// MB/s received.
     received: f64,
@@ -87,7 +87,7 @@ impl Default for Board {
 }
 
 impl Board {
-    /// Shows a scene from now on, beside what other scenes showed. Waits for nobody who looks.
+    /// Publishes a scene, keeping the parts that it does not have. Does not wait for readers.
     pub fn publish(&self, scene: Scene<'_>) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.frame.borrow().clone();
@@ -109,24 +109,24 @@ impl Board {
         self.frame.send_replace(Arc::new(frame));
     }
 
-    /// What was shown lately, the oldest first.
-    pub(crate) fn history(&self) -> Vec<Past> {
+    /// Recent rates, oldest first.
+    pub(crate) fn history(&self) -> Vec<RateSample> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
     }
 
-    /// What is shown now, and what will be.
-    pub(crate) fn look(&self) -> watch::Receiver<Arc<Frame>> {
+    /// Subscribes to the current and later frames.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<Frame>> {
         self.frame.subscribe()
     }
 
-    /// What is shown now.
+    /// Current frame.
     pub(crate) fn now(&self) -> Arc<Frame> {
         self.frame.borrow().clone()
     }
 
     fn remember(&self, moment: &Moment) {
         let (flow, pool) = (&moment.flow, &moment.pool);
-        let past = Past {
+        let past = RateSample {
             t_unix_ms: moment.t_unix_ns / 1_000_000,
             received: flow.received_bytes_per_second / 1e6,
             written: flow.written_bytes_per_second / 1e6,
@@ -146,18 +146,18 @@ impl Board {
 }
 
 impl Frame {
-    /// Metrics of what is shown, as text.
-    pub(crate) fn metrics(&self, form: Form) -> Bytes {
+    /// Metrics of the current frame, as text.
+    pub(crate) fn metrics(&self, form: TextFormat) -> Bytes {
         let text = || metrics::page(form, self.run.as_deref(), self.moment.as_deref()).into();
         self.metrics[form as usize].get_or_init(text).clone()
     }
 
-    /// Writes a part down as an event, unless it says what it said before.
+    /// Serializes a part, and replaces it if it has changed.
     fn put(&mut self, at: usize, content: &impl Serialize) {
         let mut event = format!("event: {}\ndata: ", NAMES[at]);
         match serde_json::to_string(content) {
             Ok(json) => event.push_str(&json),
-            // Only a map with keys that are no text could fail.
+            // Fails only for a map with keys that are not text.
             Err(e) => drop(write!(event, "{{\"error\":\"{e}\"}}")),
         }
         event.push_str("\n\n");
@@ -168,7 +168,7 @@ impl Frame {
     }
 }
 
-/// What of a stream does not change from moment to moment.
+/// Constant properties of a stream.
 #[derive(Debug, Serialize)]
 struct StreamCard<'a> {
     id: u32,
@@ -190,7 +190,7 @@ impl<'a> StreamCard<'a> {
     }
 }
 
-/// A moment as the page has it every second: figures of streams in columns, without their names.
+/// Figures of one sample for the page: streams in columns, without names.
 #[derive(Debug, Serialize)]
 struct Tick<'a> {
     t_unix_ms: u64,
@@ -216,7 +216,7 @@ struct StreamColumns {
     rate: Vec<u64>,
     connected: Vec<u8>,
     ended: Vec<u8>,
-    /// Seconds, in tenths; -1 when nothing has ever come.
+    /// Silence in tenths of a second; -1 before the first event.
     silent: Vec<i64>,
 }
 

@@ -1,9 +1,9 @@
-//! What is written on the board, and when it counts as new.
+//! Serialization of the board, and detection of changes.
 use super::{Board, HISTORY_MAX, NOW, RUN, STREAMS, Scene};
 use crate::testing::{moment, recording};
 
 #[test]
-fn a_part_is_new_only_when_it_says_something_new() {
+fn a_part_is_new_only_when_its_content_changes() {
     let board = Board::default();
     let (run, mut seen) = (recording(), moment(3));
     board.publish(Scene { run: Some(&run), moment: Some(&seen), search: None });
@@ -37,14 +37,14 @@ fn events_are_one_line_of_json_each() {
 }
 
 #[test]
-fn the_figures_of_many_streams_stay_small() {
+fn figures_of_many_streams_are_compact() {
     let board = Board::default();
     board.publish(Scene { moment: Some(&moment(508)), ..Scene::default() });
     assert!(board.now().parts[NOW].event.len() < 40_000, "{}", board.now().parts[NOW].event.len());
 }
 
 #[test]
-fn the_past_is_bounded() {
+fn the_history_is_bounded() {
     let board = Board::default();
     for at in 0..HISTORY_MAX as u64 + 10 {
         let mut seen = moment(1);

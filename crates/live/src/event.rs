@@ -1,4 +1,4 @@
-//! An event for those who look: what it is, and its payload.
+//! Event for display: description and payload.
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -6,63 +6,64 @@ use serde::{Deserialize, Serialize};
 
 use crate::thin::thin;
 
-/// Header of an HTTP answer whose body is a payload: what the event is, as JSON in ASCII.
+/// HTTP header with the description of an event, as JSON in ASCII; the body is the payload.
 pub const EVENT_HEADER: &str = "keepup-event";
-/// A larger event is not read into memory for somebody who looks, in bytes.
+/// Largest event that is read into memory for display, in bytes.
 pub const EVENT_BYTES_MAX: u64 = 256 << 20;
 
-/// What an event is.
+/// Description of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventCard {
-    /// Number of its stream.
+    /// Stream id.
     pub stream: u32,
-    /// Name of its stream.
+    /// Stream name.
     pub name: String,
-    /// Type of its elements.
+    /// Element type.
     pub element: String,
-    /// Elements along each dimension; empty: opaque bytes.
+    /// Elements along each dimension; empty means opaque bytes.
     pub shape: Vec<u64>,
-    /// How it is compressed, if it is.
+    /// Compression, if any.
     pub compression: Option<String>,
     /// Sequence number within the stream.
     pub sequence: u64,
-    /// When it was due, ns since the Unix epoch.
+    /// Due time, ns since the Unix epoch.
     pub timestamp_ns: u64,
 }
 
 /// A copied event.
 #[derive(Debug)]
 pub struct EventCopy {
-    /// What it is.
+    /// Description.
     pub card: EventCard,
     /// Its payload.
     pub payload: Bytes,
 }
 
-/// What is told of an event beside its payload.
+/// Description sent with a payload.
 #[derive(Debug, Serialize)]
 struct Head<'a> {
-    /// What it is, as it is sent: with the shape that it was thinned to.
+    /// Description with the shape as sent, after thinning.
     #[serde(flatten)]
     card: Cow<'a, EventCard>,
-    /// Payload of the event, in bytes, before it was thinned.
+    /// Size of the payload before thinning, in bytes.
     bytes: usize,
-    /// Shape before it was thinned, where it was.
+    /// Shape before thinning, if thinned.
     whole_shape: Option<&'a [u64]>,
-    /// Events that this subscriber wished for and did not get, so far.
+    /// Selected events that this subscriber has missed so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     missed: Option<u64>,
 }
 
 impl EventCopy {
-    /// A copy whose payload belongs to `owner` until nobody looks at it any more.
+    /// Creates a copy with its payload in `owner`, which is dropped with the last reference.
     pub fn new(card: EventCard, owner: impl AsRef<[u8]> + Send + 'static) -> Self {
         Self { card, payload: Bytes::from_owner(owner) }
     }
 
-    /// What it is, as JSON, and its payload; images and waveforms thinned to at most `preview` elements along
-    /// each dimension. `missed` is what a subscriber missed so far.
-    pub fn told(&self, preview: Option<u64>, missed: Option<u64>) -> (String, Bytes) {
+    /// Description as JSON, and payload; images and waveforms are thinned to at most `preview`
+    /// elements along each dimension. `missed` is the number of events that a subscriber has
+    /// missed.
+    pub fn serialize(&self, preview: Option<u64>, missed: Option<u64>) -> (String, Bytes) {
         let whole = &self.card;
         let (card, whole_shape, payload) = match preview.and_then(|most| thin(whole, &self.payload, most)) {
             Some((shape, payload)) => {
@@ -72,7 +73,7 @@ impl EventCopy {
             None => (Cow::Borrowed(whole), None, self.payload.clone()),
         };
         let head = Head { card, bytes: self.payload.len(), whole_shape, missed };
-        // Texts and numbers can always be written.
+        // Texts and numbers always serialize.
         (serde_json::to_string(&head).unwrap_or_default(), payload)
     }
 }

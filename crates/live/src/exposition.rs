@@ -1,17 +1,17 @@
-//! The text in which metrics are told: OpenMetrics 1.0 (prometheus.io, "OpenMetrics 1.0 specification"), and
-//! the older text format 0.0.4 that every scraper understands.
+//! Text formats of metrics: OpenMetrics 1.0 (prometheus.io, "OpenMetrics 1.0 specification"), and
+//! the older format 0.0.4 that every scraper supports.
 use std::fmt::Write as _;
 
-/// Which text.
+/// Text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum TextFormat {
     /// OpenMetrics 1.0.
     OpenMetrics,
-    /// Prometheus' own, version 0.0.4.
+    /// Prometheus' own format, version 0.0.4.
     Prometheus,
 }
 
-impl Form {
+impl TextFormat {
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -20,10 +20,10 @@ impl Form {
     }
 }
 
-/// What a family of metrics is.
+/// Type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Only rises, until its process or its run begins anew; its samples end in `_total`.
+pub(crate) enum MetricKind {
+    /// Monotonic until the process or the run restarts; its samples end in `_total`.
     Counter,
     /// Rises and falls.
     Gauge,
@@ -32,21 +32,21 @@ pub(crate) enum Kind {
 /// A sample: its labels and its value.
 pub(crate) type Sample<'a> = (Vec<(&'a str, &'a str)>, f64);
 
-/// The text as it grows.
+/// Metrics text under construction.
 pub(crate) struct Exposition {
-    form: Form,
+    form: TextFormat,
     text: String,
 }
 
 impl Exposition {
-    pub(crate) fn new(form: Form) -> Self {
+    pub(crate) fn new(form: TextFormat) -> Self {
         Self { form, text: String::with_capacity(16 << 10) }
     }
 
-    /// Adds a family without labels.
+    /// Adds a family with one sample without labels.
     pub(crate) fn one(
         &mut self,
-        kind: Kind,
+        kind: MetricKind,
         name: &str,
         unit: &str,
         help: &str,
@@ -55,10 +55,11 @@ impl Exposition {
         self.family(kind, name, unit, help, value.into().map(|value| (Vec::new(), value)));
     }
 
-    /// Adds a family. `name` ends in `unit`, where there is one. A family without samples is left out.
+    /// Adds a family. `name` ends in `unit`, if there is one. A family without samples is
+    /// omitted.
     pub(crate) fn family<'a>(
         &mut self,
-        kind: Kind,
+        kind: MetricKind,
         name: &str,
         unit: &str,
         help: &str,
@@ -69,15 +70,15 @@ impl Exposition {
             return;
         }
         let sample_name = match kind {
-            Kind::Counter => format!("{name}_total"),
-            Kind::Gauge => name.to_owned(),
+            MetricKind::Counter => format!("{name}_total"),
+            MetricKind::Gauge => name.to_owned(),
         };
-        // The older text knows a counter by the name of its samples.
-        let family = if self.form == Form::OpenMetrics { name } else { &sample_name };
-        let word = if kind == Kind::Counter { "counter" } else { "gauge" };
+        // In the older format, a counter's family has the name of its samples.
+        let family = if self.form == TextFormat::OpenMetrics { name } else { &sample_name };
+        let word = if kind == MetricKind::Counter { "counter" } else { "gauge" };
         self.line(format_args!("# HELP {family} {}", escaped(help, false)));
         self.line(format_args!("# TYPE {family} {word}"));
-        if self.form == Form::OpenMetrics && !unit.is_empty() {
+        if self.form == TextFormat::OpenMetrics && !unit.is_empty() {
             self.line(format_args!("# UNIT {family} {unit}"));
         }
         for (labels, value) in samples {
@@ -91,19 +92,19 @@ impl Exposition {
     }
 
     pub(crate) fn finish(mut self) -> String {
-        if self.form == Form::OpenMetrics {
+        if self.form == TextFormat::OpenMetrics {
             self.text.push_str("# EOF\n");
         }
         self.text
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{line}");
     }
 }
 
-/// A text with what would end it written otherwise.
+/// Escapes a text.
 fn escaped(text: &str, quoted: bool) -> String {
     let text = text.replace('\\', "\\\\").replace('\n', "\\n");
     if quoted { text.replace('"', "\\\"") } else { text }

@@ -1,8 +1,8 @@
-//! The two texts.
-use super::Kind::{Counter, Gauge};
-use super::{Exposition, Form};
+//! The two formats.
+use super::MetricKind::{Counter, Gauge};
+use super::{Exposition, TextFormat};
 
-fn text(form: Form) -> String {
+fn text(form: TextFormat) -> String {
     let mut out = Exposition::new(form);
     out.one(Counter, "keepup_a_bytes", "bytes", "Bytes\nof a.", 3.0);
     out.family(Gauge, "keepup_b", "", "B.", [(vec![("path", "/a \"b\"\\c\nd"), ("n", "1")], 0.5)]);
@@ -11,9 +11,9 @@ fn text(form: Form) -> String {
 }
 
 #[test]
-fn open_metrics_has_units_families_without_total_and_an_end() {
+fn open_metrics_has_units_family_names_without_total_and_an_eof() {
     assert_eq!(
-        text(Form::OpenMetrics),
+        text(TextFormat::OpenMetrics),
         "# HELP keepup_a_bytes Bytes\\nof a.\n# TYPE keepup_a_bytes counter\n# UNIT keepup_a_bytes bytes\n\
          keepup_a_bytes_total 3\n\
          # HELP keepup_b B.\n# TYPE keepup_b gauge\n\
@@ -22,9 +22,9 @@ fn open_metrics_has_units_families_without_total_and_an_end() {
 }
 
 #[test]
-fn the_older_text_names_a_counter_by_its_samples() {
+fn the_older_format_names_a_counter_family_like_its_samples() {
     assert_eq!(
-        text(Form::Prometheus),
+        text(TextFormat::Prometheus),
         "# HELP keepup_a_bytes_total Bytes\\nof a.\n# TYPE keepup_a_bytes_total counter\n\
          keepup_a_bytes_total 3\n\
          # HELP keepup_b B.\n# TYPE keepup_b gauge\n\

@@ -1,5 +1,4 @@
-//! Who may ask what: the token, the names under which this host may be asked for, and where a page that asks
-//! comes from.
+//! Access control: the token, the host names of this server, and the origin of browser requests.
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -13,33 +12,33 @@ use keepup_peer::{Endpoint, Token};
 use crate::LiveError;
 use crate::routes::problem;
 
-/// Name of the cookie with which a browser may look, once it has shown the token.
+/// Cookie that gives a browser read access after it has presented the token.
 pub(crate) const COOKIE: &str = "keepup";
 
-/// A page may load and connect to nothing but this host, and no text becomes a script. Charts set colours and
-/// places as attributes of what they draw.
+/// Content security policy of the page: loads and connects to this host only, no inline scripts.
+/// Charts set colours and positions as style attributes.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/// Who may ask what.
+/// Access rules.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// What who changes something must know.
+    /// Token required for changes.
     pub token: Token,
-    /// What a browser gets in its place, once it has shown the token: enough to look, not to change.
+    /// Value of the browser's cookie: grants read access only.
     pub pass: Token,
-    /// Whether who only looks must know it too.
+    /// Whether reading also needs the token.
     pub closed: bool,
-    /// Names of this host, beside addresses and "localhost".
+    /// Names of this host, besides addresses and "localhost".
     pub names: Vec<String>,
 }
 
 impl Access {
-    /// Loopback is open to who only looks; beyond it everybody must know a token that was `given`.
+    /// On loopback, reading is free; beyond it, every request needs the token `given`.
     ///
-    /// `random` makes tokens where none was given; `names` are those of this host, beside addresses and
-    /// "localhost".
+    /// `random` generates tokens where none was given; `names` are this host's names, besides
+    /// addresses and "localhost".
     pub fn new(
         listen: &Endpoint,
         given: Option<Token>,
@@ -53,8 +52,8 @@ impl Access {
         Ok(Self { token: given.unwrap_or_else(&mut *random), pass: random(), closed, names })
     }
 
-    /// Whether the request asks for this host by a name that it has. A page of another name that was made to
-    /// lead here (DNS rebinding) asks for that name.
+    /// Whether the Host header has a known name of this host. A DNS rebinding attack has the
+    /// attacker's name.
     fn knows_host(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -69,14 +68,14 @@ impl Access {
             || self.names.iter().any(|known| name.eq_ignore_ascii_case(known))
     }
 
-    /// Whether the token comes with the request.
+    /// Whether the request has the token.
     fn is_known(&self, headers: &HeaderMap) -> bool {
         let bearer = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         let token = bearer.and_then(|value| value.strip_prefix(b"Bearer "));
         token.is_some_and(|token| self.token.is(token.trim_ascii()))
     }
 
-    /// Whether it comes from a browser that has shown the token before. That is enough to look.
+    /// Whether the request has the read-access cookie.
     fn has_pass(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs =
@@ -85,7 +84,8 @@ impl Access {
     }
 }
 
-/// Whether a page of another origin is behind the request. Browsers say so; other programs say nothing.
+/// Whether the request comes from a page of another origin. Browsers send the headers for this;
+/// other programs do not.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
@@ -97,12 +97,12 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) != Some(host)
 }
 
-/// Paths that tell nothing: the page before it knows anything, and what it is made of.
-fn is_shell(path: &str) -> bool {
+/// Paths without data: the page's HTML frame and its assets.
+fn is_public_path(path: &str) -> bool {
     path == "/" || path.starts_with("/assets/")
 }
 
-/// Lets a request through, or says why not. Every answer carries what keeps a browser from misusing it.
+/// Passes a request on or refuses it. Every response has the security headers.
 pub(crate) async fn guard(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let refusal = refusal(&access, &request);
     let mut response = match refusal {
@@ -117,7 +117,7 @@ pub(crate) async fn guard(State(access): State<Arc<Access>>, request: Request, n
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ];
-    // A stored report has a policy of its own, under which it is of no origin.
+    // A stored report has its own policy with an opaque origin.
     for (name, value) in fixed {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -129,16 +129,20 @@ pub(crate) async fn guard(State(access): State<Arc<Access>>, request: Request, n
 fn refusal(access: &Access, request: &Request) -> Option<Response> {
     let headers = request.headers();
     if !access.knows_host(headers) {
-        let why = "this host is not known under the name that was asked for";
-        let hint = "ask by address, or name it when keepup starts: --http-name NAME";
+        let why = "unknown host name in the request";
+        let hint = "use an address, or start keepup with --http-name NAME";
         return Some(problem(StatusCode::MISDIRECTED_REQUEST, why, Some(hint)));
     }
     let (path, method) = (request.uri().path(), request.method());
-    if is_shell(path) && method == Method::GET {
+    if is_public_path(path) && method == Method::GET {
         return None;
     }
     if is_foreign(headers) {
-        return Some(problem(StatusCode::FORBIDDEN, "pages of other origins may not ask here", None));
+        return Some(problem(
+            StatusCode::FORBIDDEN,
+            "requests from pages of other origins are refused",
+            None,
+        ));
     }
     let changes = method != Method::GET && method != Method::HEAD;
     let needs = if changes {
@@ -149,7 +153,7 @@ fn refusal(access: &Access, request: &Request) -> Option<Response> {
     if needs {
         let why = "the token is missing or wrong";
         let hint =
-            "Authorization: Bearer TOKEN; keepup tells it when it starts, or takes it from --token-file";
+            "Authorization: Bearer TOKEN; keepup prints it at the start, or reads it from --token-file";
         let mut response = problem(StatusCode::UNAUTHORIZED, why, Some(hint));
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return Some(response);
@@ -157,13 +161,9 @@ fn refusal(access: &Access, request: &Request) -> Option<Response> {
     None
 }
 
-/// The answer to what is not there.
+/// Response for an unknown path.
 pub(crate) async fn not_found() -> impl IntoResponse {
-    problem(
-        StatusCode::NOT_FOUND,
-        "there is nothing of that name",
-        Some("GET /api/v1/openapi.json tells what there is"),
-    )
+    problem(StatusCode::NOT_FOUND, "unknown path", Some("GET /api/v1/openapi.json lists all paths"))
 }
 
 #[cfg(test)]

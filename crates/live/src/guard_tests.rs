@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Access control.
 use axum::http::HeaderMap;
 
 use keepup_peer::Token;
@@ -16,7 +16,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 #[test]
-fn another_address_than_loopback_needs_a_token_that_was_given() {
+fn a_non_loopback_address_needs_an_explicit_token() {
     let random = || Token::new("0000111122223333").unwrap();
     let make = |address: &str, given: Option<&str>| {
         let given = given.map(|text| Token::new(text).unwrap());
@@ -29,7 +29,7 @@ fn another_address_than_loopback_needs_a_token_that_was_given() {
 }
 
 #[test]
-fn a_host_is_asked_by_address_or_by_a_name_it_has() {
+fn the_host_header_must_have_an_address_or_a_known_name() {
     let access = access(false);
     let knows = |host: &str| access.knows_host(&headers(&[("host", host)]));
     for host in
@@ -50,10 +50,10 @@ fn a_host_is_asked_by_address_or_by_a_name_it_has() {
 fn pages_of_other_origins_are_foreign() {
     let own = ("host", "127.0.0.1:8611");
     let foreign = |pairs: &[(&'static str, &str)]| is_foreign(&headers(pairs));
-    assert!(!foreign(&[own]), "a program says nothing");
+    assert!(!foreign(&[own]), "programs send no such header");
     assert!(!foreign(&[own, ("origin", "http://127.0.0.1:8611")]));
     assert!(!foreign(&[own, ("sec-fetch-site", "same-origin")]));
-    assert!(!foreign(&[own, ("sec-fetch-site", "none")]), "typed into the browser's line");
+    assert!(!foreign(&[own, ("sec-fetch-site", "none")]), "typed into the address bar");
     assert!(foreign(&[own, ("origin", "http://evil.example")]));
     assert!(foreign(&[own, ("origin", "http://127.0.0.1:9999")]), "another port is another origin");
     assert!(foreign(&[own, ("origin", "null")]));
@@ -66,7 +66,7 @@ fn bearer(token: &str) -> String {
 }
 
 #[test]
-fn what_changes_something_needs_the_token() {
+fn changes_need_the_token() {
     let live = server(false, 16);
     let json = "Content-Type: application/json";
     let wrong =
@@ -76,16 +76,16 @@ fn what_changes_something_needs_the_token() {
         assert_eq!(answer.status, 401, "{line}: {answer:?}");
         assert!(answer.head.contains("www-authenticate: bearer"), "{answer:?}");
     }
-    assert!(live.orders().next(std::time::Duration::ZERO).is_none(), "no command came through");
+    assert!(live.command_queue().next(std::time::Duration::ZERO).is_none(), "no command was passed on");
 }
 
 #[test]
-fn beyond_loopback_looking_needs_the_token_too() {
+fn beyond_loopback_reading_needs_the_token_too() {
     let live = server(true, 16);
     for path in ["/api/v1/now", "/metrics", "/health", "/api/v1/events", "/nothing"] {
         assert_eq!(get(&live, path).status, 401, "{path}");
     }
-    assert_eq!(get(&live, "/").status, 200, "the frame of the page tells nothing");
+    assert_eq!(get(&live, "/").status, 200, "the page's frame has no data");
     assert_eq!(get(&live, "/assets/live.css").status, 200);
     assert_eq!(ask(&live, "GET", "/metrics", &[&bearer(TOKEN)], "").status, 200);
     let session = ask(&live, "POST", "/api/v1/session", &[&bearer(TOKEN)], "");
@@ -95,21 +95,21 @@ fn beyond_loopback_looking_needs_the_token_too() {
     let pass = format!("Cookie: other=1; {}", cookie.split(';').next().unwrap());
     assert_eq!(ask(&live, "GET", "/metrics", &[&pass], "").status, 200);
     let changes = ask(&live, "POST", "/api/v1/run/stop", &[&pass, "Content-Type: application/json"], "{}");
-    assert_eq!(changes.status, 401, "the cookie is enough to look, not to change");
+    assert_eq!(changes.status, 401, "the cookie grants read access only");
 }
 
 #[test]
-fn a_name_that_was_made_to_lead_here_is_refused() {
+fn dns_rebinding_is_refused() {
     let live = server(false, 16);
     let answer =
         send(live.address(), b"GET /api/v1/now HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
     assert_eq!(answer.status, 421);
     let answer = send(live.address(), b"GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
-    assert_eq!(answer.status, 421, "not even the page");
+    assert_eq!(answer.status, 421, "the page is refused too");
 }
 
 #[test]
-fn every_answer_keeps_the_browser_from_misusing_it() {
+fn every_response_has_the_security_headers() {
     let live = server(false, 16);
     let check = |live: &Live, path: &str| {
         let answer = get(live, path);
@@ -128,7 +128,7 @@ fn every_answer_keeps_the_browser_from_misusing_it() {
         let policy = check(&live, path);
         assert!(
             !policy.contains("script-src 'self' '"),
-            "scripts come from files of this host alone: {policy}"
+            "scripts come only from files of this host: {policy}"
         );
     }
 }

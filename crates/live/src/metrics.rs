@@ -1,14 +1,15 @@
-//! The metrics: which figures are told under which names. Base units only; totals begin anew with every run.
+//! Metrics: names and values. Base units only; totals restart with every run.
 use keepup_results::live::{Moment, ReductionNow, RunState, RunStatus, StreamNow, VolumeNow};
 
-use crate::exposition::Kind::{Counter, Gauge};
-use crate::exposition::{Exposition, Form, Sample};
+use crate::exposition::MetricKind::{Counter, Gauge};
+use crate::exposition::{Exposition, Sample, TextFormat};
 
-/// Streams that are told of one by one; of more only the sums are told, so that a scraper is not flooded.
+/// Most streams with individual metrics; above that only the sums are exported, to protect
+/// scrapers.
 const STREAMS_MAX: usize = 1024;
 
-/// All metrics as text.
-pub(crate) fn page(form: Form, run: Option<&RunStatus>, moment: Option<&Moment>) -> String {
+/// Renders all metrics.
+pub(crate) fn page(form: TextFormat, run: Option<&RunStatus>, moment: Option<&Moment>) -> String {
     let mut out = Exposition::new(form);
     let version = vec![("version", env!("CARGO_PKG_VERSION"))];
     out.family(Gauge, "keepup_build", "", "The version that runs, always 1.", [(version, 1.0)]);
@@ -29,7 +30,7 @@ pub(crate) fn page(form: Form, run: Option<&RunStatus>, moment: Option<&Moment>)
 fn put_run(out: &mut Exposition, run: &RunStatus) {
     let states =
         RunState::ALL.map(|state| (vec![("state", state.name())], f64::from(u8::from(state == run.state))));
-    out.family(Gauge, "keepup_run_state", "", "Where run control stands: 1 for its state.", states);
+    out.family(Gauge, "keepup_run_state", "", "State of run control: 1 for the current state.", states);
     out.one(Gauge, "keepup_run_number", "", "Number of the run.", run.run.map(|run| run as f64));
 }
 
@@ -37,7 +38,7 @@ fn put_flow(out: &mut Exposition, moment: &Moment) {
     let flow = &moment.flow;
     let stages = [
         ("received", "received whole and in order", flow.received),
-        ("written", "that the kernel confirmed as written", flow.written),
+        ("written", "with a write confirmed by the kernel", flow.written),
         ("durable", "on stable storage", flow.durable),
     ];
     for (stage, what, count) in stages {
@@ -47,36 +48,30 @@ fn put_flow(out: &mut Exposition, moment: &Moment) {
         out.one(Counter, &name, "bytes", &format!("Payload {what}, in this run."), count.bytes as f64);
     }
     let drained = flow.drained.map(|drained| drained.events as f64);
-    out.one(Counter, "keepup_drained_events", "", "Events that drains noted as safe elsewhere.", drained);
+    out.one(Counter, "keepup_drained_events", "", "Events that drains marked as durable elsewhere.", drained);
     let missing =
         flow.missing.iter().map(|(cause, events)| (vec![("cause", cause.as_str())], *events as f64));
     out.family(Gauge, "keepup_missing_events", "", "Events missing in this run, by cause.", missing);
     let all = flow.missing_events as f64;
     out.one(Gauge, "keepup_all_missing_events", "", "Events missing in this run.", all);
-    out.one(Gauge, "keepup_connections", "", "Sources connected.", flow.connections as f64);
-    out.one(Gauge, "keepup_run_seconds", "seconds", "Time since the run began.", moment.seconds);
+    out.one(Gauge, "keepup_connections", "", "Connected sources.", flow.connections as f64);
+    out.one(Gauge, "keepup_run_seconds", "seconds", "Time since the start of the run.", moment.seconds);
     let busy = flow.intake_busy;
-    out.one(
-        Gauge,
-        "keepup_intake_busy_ratio",
-        "ratio",
-        "Time in which the intake had something to do.",
-        busy,
-    );
+    out.one(Gauge, "keepup_intake_busy_ratio", "ratio", "Busy time of the intake thread.", busy);
     let warnings = moment.warnings.len() as f64;
-    out.one(Gauge, "keepup_warnings", "", "Warnings that stand; /health tells which.", warnings);
+    out.one(Gauge, "keepup_warnings", "", "Current warnings, listed by /health.", warnings);
 }
 
 fn put_pool(out: &mut Exposition, moment: &Moment) {
     let pool = &moment.pool;
     out.one(Gauge, "keepup_pool_bytes", "bytes", "Size of the block pool.", pool.bytes as f64);
-    let help = "Memory of the block pool in use.";
+    let help = "Used memory of the block pool.";
     out.one(Gauge, "keepup_pool_used_bytes", "bytes", help, pool.used_bytes as f64);
-    let help = "Most memory of the block pool in use at a time, in this run.";
+    let help = "Peak of the used memory of the block pool, in this run.";
     out.one(Gauge, "keepup_pool_used_max_bytes", "bytes", help, pool.used_bytes_max as f64);
-    let help = "How long what is free of the block pool bridges a stall at the present rate.";
+    let help = "Stall that the free memory of the block pool bridges at the current rate.";
     out.one(Gauge, "keepup_pool_room_seconds", "seconds", help, pool.room_seconds);
-    let help = "Time in which some source had to wait for a free block.";
+    let help = "Time in which at least one source waited for a free block.";
     out.one(Counter, "keepup_pool_wait_seconds", "seconds", help, pool.wait_seconds);
 }
 
@@ -84,42 +79,44 @@ fn put_reduction(out: &mut Exposition, reduction: Option<&ReductionNow>) {
     let Some(now) = reduction else { return };
     let help = "Events reduced before they are written, in this run.";
     out.one(Counter, "keepup_reduced_events", "", help, now.events as f64);
-    let help = "Payload of the events that were reduced, as it came.";
+    let help = "Payload of the reduced events before reduction.";
     out.one(Counter, "keepup_reduction_input_bytes", "bytes", help, now.input_bytes as f64);
-    let help = "Payload that the reduced events became.";
+    let help = "Payload of the reduced events after reduction.";
     out.one(Counter, "keepup_reduction_output_bytes", "bytes", help, now.output_bytes as f64);
-    let help = "Payload that waits to be reduced.";
+    let help = "Payload waiting for reduction.";
     out.one(Gauge, "keepup_reduction_waiting_bytes", "bytes", help, now.waiting_bytes as f64);
     let threads: Vec<(String, f64)> =
         now.busy.iter().enumerate().map(|(at, busy)| (at.to_string(), *busy)).collect();
     let samples = threads.iter().map(|(at, busy)| (vec![("thread", at.as_str())], *busy));
-    let help = "Time in which a thread that reduces had something to do.";
+    let help = "Busy time of a reducer thread.";
     out.family(Gauge, "keepup_reduction_busy_ratio", "ratio", help, samples);
 }
 
-/// What is told of each volume: its kind, the end of its name, its unit, what it is, and its value.
+/// Metric of a volume: type, name suffix, unit, help text, and value.
 type VolumeFigure =
-    (crate::exposition::Kind, &'static str, &'static str, &'static str, fn(&VolumeNow) -> Option<f64>);
+    (crate::exposition::MetricKind, &'static str, &'static str, &'static str, fn(&VolumeNow) -> Option<f64>);
 
 const VOLUME_FIGURES: [VolumeFigure; 13] = [
-    (Counter, "written_bytes", "bytes", "Whole blocks that the kernel confirmed.", |v| {
+    (Counter, "written_bytes", "bytes", "Whole blocks with a write confirmed by the kernel.", |v| {
         Some(v.written_bytes as f64)
     }),
     (Counter, "durable_bytes", "bytes", "Payload on stable storage.", |v| Some(v.durable_bytes as f64)),
-    (Gauge, "queue_bytes", "bytes", "Handed over and not yet confirmed.", |v| Some(v.queue_bytes as f64)),
-    (Gauge, "full_ratio", "ratio", "Time with as many writes under way as allowed.", |v| Some(v.full)),
-    (Gauge, "stalled_seconds", "seconds", "Age of the oldest write or flush under way.", |v| {
+    (Gauge, "queue_bytes", "bytes", "Waiting for the kernel's confirmation.", |v| Some(v.queue_bytes as f64)),
+    (Gauge, "full_ratio", "ratio", "Share of time at the full queue depth.", |v| Some(v.full)),
+    (Gauge, "stalled_seconds", "seconds", "Age of the oldest write or flush in flight.", |v| {
         Some(v.stalled_seconds)
     }),
     (Gauge, "write_max_seconds", "seconds", "Longest write in this run.", |v| Some(v.write_seconds_max)),
     (Gauge, "flush_max_seconds", "seconds", "Longest flush in this run.", |v| Some(v.flush_seconds_max)),
     (Counter, "flushes", "", "Flushes to stable storage.", |v| Some(v.flushes as f64)),
-    (Counter, "segments", "", "Segments begun.", |v| Some(v.segments as f64)),
-    (Counter, "rests", "", "Times that it was left alone because it was slow.", |v| Some(v.rests as f64)),
-    (Gauge, "failed", "", "1 when it takes no data any more.", |v| {
+    (Counter, "segments", "", "Segments started.", |v| Some(v.segments as f64)),
+    (Counter, "rests", "", "Times that it was taken out of rotation for being slow.", |v| {
+        Some(v.rests as f64)
+    }),
+    (Gauge, "failed", "", "1 when it takes no more data.", |v| {
         Some(f64::from(u8::from(v.failure.is_some())))
     }),
-    (Gauge, "free_bytes", "bytes", "Room left on its file system.", |v| v.free_bytes.map(|b| b as f64)),
+    (Gauge, "free_bytes", "bytes", "Free space on its file system.", |v| v.free_bytes.map(|b| b as f64)),
     (Gauge, "size_bytes", "bytes", "Size of its file system.", |v| v.total_bytes.map(|b| b as f64)),
 ];
 
@@ -136,15 +133,15 @@ fn put_machine(out: &mut Exposition, moment: &Moment) {
     let cores: Vec<(String, f64)> =
         moment.cores.iter().map(|core| (core.core.to_string(), core.busy)).collect();
     let samples = cores.iter().map(|(core, busy)| (vec![("core", core.as_str())], *busy));
-    let help = "Time in which the core was not idle.";
+    let help = "Busy time of the core.";
     out.family(Gauge, "keepup_core_busy_ratio", "ratio", help, samples);
-    let help = "Processor time of the recorder's process over time: 1 is one core.";
+    let help = "CPU use of the recorder's process: 1 is one core.";
     out.one(Gauge, "keepup_process_cores_ratio", "ratio", help, moment.process_cores);
     let margin = moment.margin.as_ref();
     let qualified = margin.map(|margin| margin.qualified_bytes_per_second);
     let help = "Rate in bytes per second for which this machine was qualified.";
     out.one(Gauge, "keepup_qualified_rate", "", help, qualified);
-    let help = "Present rate over the qualified one: above 1 it was never shown to hold.";
+    let help = "Current rate relative to the qualified one; above 1 it is unproven.";
     out.one(Gauge, "keepup_qualified_used_ratio", "ratio", help, margin.map(|margin| margin.used));
 }
 
@@ -163,7 +160,7 @@ fn put_streams(out: &mut Exposition, streams: &[StreamNow]) {
     out.family(Counter, "keepup_stream_received_bytes", "bytes", help, samples(|s| s.received.bytes));
     let help = "Events of the stream on stable storage.";
     out.family(Counter, "keepup_stream_durable_events", "", help, samples(|s| s.durable.events));
-    let help = "Events of the stream that are missing.";
+    let help = "Missing events of the stream.";
     out.family(Gauge, "keepup_stream_missing_events", "", help, samples(|s| s.missing_events));
 }
 

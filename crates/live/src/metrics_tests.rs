@@ -1,13 +1,13 @@
-//! Which metrics there are, and that their names keep to the conventions.
+//! Available metrics and their naming conventions.
 use std::collections::BTreeSet;
 
 use super::{STREAMS_MAX, page};
-use crate::exposition::Form;
+use crate::exposition::TextFormat;
 use crate::testing::{moment, recording};
 
 #[test]
-fn names_say_their_unit_and_nobody_is_told_of_twice() {
-    let text = page(Form::OpenMetrics, Some(&recording()), Some(&moment(3)));
+fn names_have_their_unit_and_families_are_unique() {
+    let text = page(TextFormat::OpenMetrics, Some(&recording()), Some(&moment(3)));
     let mut families = BTreeSet::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, _) = line.split_once(' ').unwrap();
@@ -22,29 +22,29 @@ fn names_say_their_unit_and_nobody_is_told_of_twice() {
 }
 
 #[test]
-fn a_figure_that_nobody_knows_is_left_out() {
+fn an_unknown_figure_is_omitted() {
     let mut seen = moment(1);
     let has = |text: &str, name: &str| text.contains(&format!("# TYPE {name} "));
-    let text = page(Form::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen));
     assert!(has(&text, "keepup_pool_room_seconds") && !has(&text, "keepup_volume_free_bytes"));
     seen.pool.room_seconds = None;
     seen.volumes[0].free_bytes = Some(7);
-    let text = page(Form::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen));
     assert!(!has(&text, "keepup_pool_room_seconds") && has(&text, "keepup_volume_free_bytes"));
 }
 
 #[test]
-fn threads_that_reduce_are_told_one_by_one_where_there_are_some() {
+fn reducer_threads_have_individual_metrics() {
     let mut seen = moment(1);
-    let text = page(Form::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen));
     assert!(text.contains("keepup_reduction_busy_ratio{thread=\"1\"} 0.25\n"), "{text}");
     seen.reduction = None;
-    assert!(!page(Form::Prometheus, None, Some(&seen)).contains("reduc"));
+    assert!(!page(TextFormat::Prometheus, None, Some(&seen)).contains("reduc"));
 }
 
 #[test]
-fn run_control_stands_in_one_state() {
-    let text = page(Form::OpenMetrics, Some(&recording()), None);
+fn run_control_has_one_state() {
+    let text = page(TextFormat::OpenMetrics, Some(&recording()), None);
     let states: Vec<&str> = text.lines().filter(|line| line.starts_with("keepup_run_state{")).collect();
     assert_eq!(states.len(), 7);
     assert_eq!(states.iter().filter(|line| line.ends_with(" 1")).count(), 1);
@@ -53,9 +53,10 @@ fn run_control_stands_in_one_state() {
 }
 
 #[test]
-fn a_flood_of_streams_is_not_passed_on() {
-    let text = page(Form::Prometheus, None, Some(&moment(STREAMS_MAX as u32 + 100)));
-    let told = text.lines().filter(|line| line.starts_with("keepup_stream_received_events_total{")).count();
-    assert_eq!(told, STREAMS_MAX);
-    assert!(text.contains("keepup_streams 1124\n"), "how many there are is told");
+fn too_many_streams_have_no_individual_metrics() {
+    let text = page(TextFormat::Prometheus, None, Some(&moment(STREAMS_MAX as u32 + 100)));
+    let streams_shown =
+        text.lines().filter(|line| line.starts_with("keepup_stream_received_events_total{")).count();
+    assert_eq!(streams_shown, STREAMS_MAX);
+    assert!(text.contains("keepup_streams 1124\n"), "the number of streams is exported");
 }

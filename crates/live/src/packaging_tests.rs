@@ -1,4 +1,4 @@
-//! What is packaged beside keepup asks for figures that exist: the dashboard and the alerts.
+//! The packaged dashboard and alerts use existing metrics.
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, RunStatus, StreamNow, VolumeNow};
 use serde_json::Value;
 
-use crate::exposition::Form;
+use crate::exposition::TextFormat;
 use crate::testing::{moment, recording};
 
 fn packaged(name: &str) -> String {
@@ -14,7 +14,7 @@ fn packaged(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// A moment of which everything is known.
+/// Figures with every optional value present.
 fn whole() -> (RunStatus, Moment) {
     let known = moment(2);
     let flow = Flow {
@@ -41,15 +41,15 @@ fn whole() -> (RunStatus, Moment) {
     (recording(), moment)
 }
 
-/// Names of the samples that /metrics has, in the form that Prometheus keeps them.
+/// Names of the samples in /metrics, in Prometheus' storage format.
 fn names() -> BTreeSet<String> {
     let (run, moment) = whole();
-    let page = crate::metrics::page(Form::OpenMetrics, Some(&run), Some(&moment));
+    let page = crate::metrics::page(TextFormat::OpenMetrics, Some(&run), Some(&moment));
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     samples.filter_map(|line| line.split(['{', ' ']).next()).map(str::to_owned).collect()
 }
 
-/// Words of a text that begin as a metric of keepup does.
+/// Words of a text that start like a keepup metric.
 fn asked(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.split(|c| !is_part(c)).filter(|word| word.starts_with("keepup_")).map(str::to_owned).collect()
@@ -71,7 +71,7 @@ fn expressions(value: &Value, all: &mut Vec<String>) {
 }
 
 #[test]
-fn the_dashboard_asks_for_figures_that_exist_and_shows_nearly_all_of_them() {
+fn the_dashboard_uses_existing_metrics_and_most_of_them() {
     let dashboard: Value = serde_json::from_str(&packaged("grafana/keepup.json")).unwrap();
     let mut all = Vec::new();
     expressions(&dashboard, &mut all);
@@ -81,11 +81,11 @@ fn the_dashboard_asks_for_figures_that_exist_and_shows_nearly_all_of_them() {
     assert!(2 * asked.len() > names.len(), "{} of {} are shown", asked.len(), names.len());
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
-    assert_eq!(ids.len(), panels.len(), "every panel has an id of its own");
+    assert_eq!(ids.len(), panels.len(), "panel ids are unique");
 }
 
 #[test]
-fn the_alerts_ask_for_figures_that_exist() {
+fn the_alerts_use_existing_metrics() {
     let (rules, names) = (asked(&packaged("prometheus/keepup.rules.yml")), names());
     let unknown: Vec<_> = rules.difference(&names).collect();
     assert!(rules.len() > 8 && unknown.is_empty(), "not among the metrics: {unknown:?}");

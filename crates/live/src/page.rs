@@ -1,7 +1,7 @@
-//! The page before it knows anything: its frame, drawn before the scripts are there that fill it in.
+//! HTML frame of the page, filled in by the scripts.
 use maud::{DOCTYPE, Markup, html};
 
-/// The page. `title` is what it is of, as a host's name.
+/// The page. `title` names its subject, such as a host.
 pub(crate) fn page(title: &str) -> Markup {
     html! {
         (DOCTYPE)
@@ -33,7 +33,7 @@ pub(crate) fn page(title: &str) -> Markup {
                     (section("streams", "Streams"))
                     (section("ledger", "Ledger"))
                     (section("machine", "Processors"))
-                    (section("shelf", "Results and recordings"))
+                    (section("catalog", "Results and recordings"))
                 }
                 footer {
                     "MB = 10" sup { "6" } " bytes. For programs: "
@@ -45,7 +45,7 @@ pub(crate) fn page(title: &str) -> Markup {
     }
 }
 
-/// A section that is shown once there is something in it.
+/// A section that is hidden until it has content.
 fn section(id: &str, title: &str) -> Markup {
     html! {
         section id=(id) hidden { h2 { (title) } div.body {} }

@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! Routes of the server.
 mod events;
 mod figures;
 mod run;
@@ -15,49 +15,49 @@ use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 
 use crate::board::Board;
+use crate::commands::CommandSender;
 use crate::guard::{Access, guard, not_found};
-use crate::orders::OrderDesk;
 use crate::server::Parts;
-use crate::tap::TapDesk;
+use crate::tap::TapHub;
 
-/// Largest body of a request, in bytes: settings with all the metadata they may have, twice.
+/// Largest request body, in bytes: settings with the maximum of metadata, twice.
 const BODY_BYTES_MAX: usize = 160 << 10;
 
-/// What all answers are made from.
+/// State shared by all routes.
 pub(crate) struct App {
     access: Arc<Access>,
     board: Arc<Board>,
-    desk: Option<OrderDesk>,
+    commands: Option<CommandSender>,
     title: String,
     colours: &'static str,
     charts: &'static str,
     watchers: Arc<tokio::sync::Semaphore>,
-    stored: Option<stored::Desk>,
-    tap: Option<Arc<TapDesk>>,
+    stored: Option<stored::CatalogService>,
+    tap: Option<Arc<TapHub>>,
 }
 
 impl App {
     pub(crate) fn new(
         parts: &Parts,
         board: Arc<Board>,
-        desk: OrderDesk,
-        tap: Option<Arc<TapDesk>>,
+        commands: CommandSender,
+        tap: Option<Arc<TapHub>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             access: Arc::new(parts.access.clone()),
             board,
-            desk: parts.commands.then_some(desk),
+            commands: parts.commands.then_some(commands),
             title: parts.title.clone(),
             colours: parts.colours,
             charts: parts.charts,
-            watchers: Arc::new(tokio::sync::Semaphore::new(events::WATCHERS_MAX)),
-            stored: parts.shelf.clone().map(|shelf| stored::Desk::new(shelf, parts.answers)),
+            watchers: Arc::new(tokio::sync::Semaphore::new(events::CLIENTS_MAX)),
+            stored: parts.catalog.clone().map(|catalog| stored::CatalogService::new(catalog, parts.answers)),
             tap,
         })
     }
 }
 
-/// All that is served.
+/// All routes.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let access = Arc::clone(&app.access);
     Router::new()
@@ -89,17 +89,17 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 async fn not_allowed() -> Response {
     problem(
         StatusCode::METHOD_NOT_ALLOWED,
-        "this cannot be asked with that method",
-        Some("GET /api/v1/openapi.json tells what can be asked how"),
+        "method not allowed",
+        Some("GET /api/v1/openapi.json lists the methods"),
     )
 }
 
-/// An answer that says what is wrong: `{"error": …, "hint": …}`.
+/// Error response: `{"error": …, "hint": …}`.
 pub(crate) fn problem(status: StatusCode, why: &str, hint: Option<&str>) -> Response {
     (status, Json(serde_json::json!({ "error": why, "hint": hint }))).into_response()
 }
 
-/// An answer of a fixed text.
+/// Response with a fixed text.
 fn text(kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -1,4 +1,4 @@
-//! The thread that serves: one runtime on one thread, and limits on everything a client can take.
+//! Server thread: one single-threaded runtime, and limits on the resources of each client.
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -16,55 +16,55 @@ use tokio_io_timeout::TimeoutStream;
 use crate::LiveError;
 use crate::answers::{AnswerLimits, Peer};
 use crate::board::{Board, Scene};
+use crate::catalog::Catalog;
+use crate::commands::{CommandQueue, CommandSender};
 use crate::guard::Access;
-use crate::orders::{OrderDesk, Orders};
 use crate::routes::{self, App};
-use crate::shelf::Shelf;
-use crate::tap::{TapDesk, TapSource};
+use crate::tap::{TapHub, TapSource};
 
-/// A request's head must be complete within this time, and connections that ask nothing are closed after it.
+/// Timeout for a complete request head, and for idle connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// A client that takes nothing of what it is owed for so long is cut off.
+/// A client that reads nothing of its response for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest head of a request, in bytes.
+/// Longest request head, in bytes.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Pause after the system refused a connection, as when descriptors have run out.
+/// Pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// For how long clients may still read what they are owed when it ends.
+/// Time for clients to read their last data when the server ends.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// What is served, and to whom.
+/// Configuration of the server.
 pub struct Parts {
-    /// Where to listen: the first address that works; port 0 lets the kernel choose.
+    /// Address to listen on: the first one that works; port 0 lets the kernel choose.
     pub listen: Endpoint,
-    /// Who may ask what.
+    /// Access rules.
     pub access: Access,
-    /// Connections at a time; more are closed at once.
+    /// Most connections; more are closed at once.
     pub connections_max: usize,
-    /// What is on the page's head.
+    /// Title in the page's header.
     pub title: String,
-    /// The colours of all pages, light and dark, as custom properties.
+    /// Colours of all pages, light and dark, as CSS custom properties.
     pub colours: &'static str,
-    /// The drawing library, as a script.
+    /// Chart library, as a script.
     pub charts: &'static str,
-    /// Whether somebody takes commands for run control.
+    /// Whether commands for run control are accepted.
     pub commands: bool,
-    /// Stored results and recordings to look at.
-    pub shelf: Option<Arc<dyn Shelf>>,
-    /// What answers with them may hold of this process.
+    /// Stored results and recordings.
+    pub catalog: Option<Arc<dyn Catalog>>,
+    /// Limits of answers with stored data.
     pub answers: AnswerLimits,
-    /// Where copies of events come from.
+    /// Source of event copies.
     pub tap: Option<Arc<dyn TapSource>>,
-    /// Called on the serving thread before anything else, as to give it a lower priority.
+    /// Called first on the server's thread, for example to lower its priority.
     pub on_start: Box<dyn FnOnce() + Send>,
 }
 
-/// The running server.
+/// Running server.
 #[derive(Debug)]
 pub struct Live {
     address: SocketAddr,
     board: Arc<Board>,
-    orders: Orders,
+    orders: CommandQueue,
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -81,12 +81,12 @@ impl Live {
             .enable_time()
             .build()
             .map_err(|source| LiveError::Start { source })?;
-        let (desk, orders) = OrderDesk::new();
+        let (commands, orders) = CommandSender::new();
         let board = Arc::new(Board::default());
         let (over, ended) = oneshot::channel();
         let connections_max = parts.connections_max;
-        let tap = parts.tap.clone().map(TapDesk::new);
-        let app = App::new(&parts, Arc::clone(&board), desk, tap.clone());
+        let tap = parts.tap.clone().map(TapHub::new);
+        let app = App::new(&parts, Arc::clone(&board), commands, tap.clone());
         let router = routes::router(app);
         let on_start = parts.on_start;
         let thread = std::thread::Builder::new()
@@ -97,25 +97,25 @@ impl Live {
                     runtime.spawn(async move { tap.serve().await });
                 }
                 runtime.block_on(serve(listener, router, connections_max, ended));
-                // What still runs is for clients that do not read.
+                // The remaining tasks belong to clients that do not read.
                 runtime.shutdown_timeout(Duration::ZERO);
             })
             .map_err(|source| LiveError::Start { source })?;
         Ok(Self { address, board, orders, over: Some(over), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Shows a scene from now on.
+    /// Publishes a scene.
     pub fn publish(&self, scene: Scene<'_>) {
         self.board.publish(scene);
     }
 
-    /// Where commands arrive.
-    pub fn orders(&self) -> &Orders {
+    /// Receiving end of the command queue.
+    pub fn command_queue(&self) -> &CommandQueue {
         &self.orders
     }
 }
@@ -124,7 +124,7 @@ impl Drop for Live {
     fn drop(&mut self) {
         drop(self.over.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; it must not end what this window looks at.
+            // A panic has been printed; it must not end the recorder.
             let _ = thread.join();
         }
     }
@@ -147,13 +147,13 @@ async fn serve(
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        // Without a place the socket is closed at once.
+        // Above the limit the socket is closed at once.
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let peer = Peer::new(address.ip());
         let service = TowerToHyperService::new(router.clone().layer(Extension(peer.clone())));
         tokio::spawn(async move {
             tokio::select! {
-                () = converse(socket, service) => {}
+                () = serve_connection(socket, service) => {}
                 () = peer.closed() => {}
             }
             drop(place);
@@ -162,8 +162,8 @@ async fn serve(
     tokio::time::sleep(LINGER).await;
 }
 
-async fn converse(socket: TcpStream, service: TowerToHyperService<Router>) {
-    // Small answers go at once; failing is no reason to refuse.
+async fn serve_connection(socket: TcpStream, service: TowerToHyperService<Router>) {
+    // Small responses are sent at once; a failure is no reason to refuse.
     let _ = socket.set_nodelay(true);
     let mut socket = TimeoutStream::new(socket);
     socket.set_write_timeout(Some(WRITE_TIMEOUT));
@@ -173,7 +173,7 @@ async fn converse(socket: TcpStream, service: TowerToHyperService<Router>) {
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(Box::pin(socket)), service)
         .with_upgrades();
-    // A client that breaks off or breaks the rules has its connection closed; nobody else minds.
+    // A client error closes only its own connection.
     let _ = connection.await;
 }
 

@@ -1,8 +1,9 @@
-//! A real server on loopback, and clients that behave well, badly, or not at all.
+//! A real server on loopback with correct, faulty and idle clients.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use keepup_error::Cause;
 use keepup_results::live::{RefusalKind, RunCommand, RunRefusal, RunState};
 use serde_json::Value;
 
@@ -14,9 +15,9 @@ fn command(live: &Live, name: &str, body: &str) -> crate::testing::Answer {
     ask(live, "POST", &format!("/api/v1/run/{name}"), &[&token, "Content-Type: application/json"], body)
 }
 
-/// Answers one command on the test's thread, as the owner of run control would.
-fn answering(live: &Live, answer: impl FnOnce(&crate::Asked) -> Result<(), RunRefusal>) {
-    let asked = live.orders().next(Duration::from_secs(20)).unwrap();
+/// Answers one command on the test's thread, like the owner of run control.
+fn answering(live: &Live, answer: impl FnOnce(&crate::PendingCommand) -> Result<(), RunRefusal>) {
+    let asked = live.command_queue().next(Duration::from_secs(20)).unwrap();
     let outcome = answer(&asked).map(|()| recording());
     asked.answer(outcome);
 }
@@ -39,7 +40,7 @@ fn a_command_reaches_its_owner_and_the_answer_comes_back() {
 }
 
 #[test]
-fn every_refusal_has_a_status_and_says_why() {
+fn every_refusal_has_a_status_and_a_reason() {
     let live = server(false, 16);
     let refusals = [
         (RefusalKind::State, 409, "state"),
@@ -51,7 +52,9 @@ fn every_refusal_has_a_status_and_says_why() {
     for (kind, status, name) in refusals {
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| command(&live, "arm", "{}"));
-            answering(&live, |_| Err(RunRefusal::new(kind, "it cannot be\nhint: try otherwise")));
+            answering(&live, |_| {
+                Err(RunRefusal::new(kind, Cause::new("it cannot be").with_hint("try otherwise")))
+            });
             let answer = asking.join().unwrap();
             assert_eq!(answer.status, status, "{answer:?}");
             let body: Value = serde_json::from_str(&answer.body).unwrap();
@@ -64,11 +67,11 @@ fn every_refusal_has_a_status_and_says_why() {
 }
 
 #[test]
-fn a_command_that_is_none_never_reaches_its_owner() {
+fn an_invalid_command_never_reaches_its_owner() {
     let live = server(false, 16);
     assert_eq!(command(&live, "explode", "{}").status, 404);
     assert_eq!(command(&live, "arm", "not json").status, 400);
-    assert_eq!(command(&live, "arm", r#"{"revison":1}"#).status, 422, "a slip is not overlooked");
+    assert_eq!(command(&live, "arm", r#"{"revison":1}"#).status, 422, "an unknown field is refused");
     assert_eq!(command(&live, "arm", r#"{"settings":{}}"#).status, 422);
     assert_eq!(
         command(&live, "configure", &format!(r#"{{"settings":{{"name":"{}"}}}}"#, "x".repeat(200_000)))
@@ -78,15 +81,15 @@ fn a_command_that_is_none_never_reaches_its_owner() {
     let token = format!("Authorization: Bearer {TOKEN}");
     assert_eq!(ask(&live, "POST", "/api/v1/run/arm", &[&token], "{}").status, 415);
     assert_eq!(ask(&live, "DELETE", "/api/v1/run", &[&token], "").status, 405);
-    assert!(live.orders().next(Duration::ZERO).is_none());
+    assert!(live.command_queue().next(Duration::ZERO).is_none());
 }
 
 #[test]
-fn figures_are_there_once_they_were_published() {
+fn figures_are_available_once_published() {
     let live = server(false, 16);
     assert_eq!(get(&live, "/api/v1/now").status, 404);
     assert_eq!(get(&live, "/api/v1/run").status, 404);
-    assert_eq!(get(&live, "/health").status, 200, "idle is well");
+    assert_eq!(get(&live, "/health").status, 200, "idle is healthy");
     live.publish(Scene { run: Some(&recording()), moment: Some(&moment(3)), search: None });
     let now: Value = serde_json::from_str(&get(&live, "/api/v1/now").body).unwrap();
     assert_eq!(now["flow"]["received"]["events"], 100);
@@ -103,26 +106,26 @@ fn figures_are_there_once_they_were_published() {
 }
 
 #[test]
-fn health_tells_what_is_lost() {
+fn health_reports_losses() {
     let live = server(false, 16);
     let mut seen = moment(1);
-    seen.warnings.push("memory for 0.4 s is left".into());
+    seen.warnings.push("free memory bridges only 0.4 s".into());
     live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
     let health = get(&live, "/health");
-    assert_eq!(health.status, 200, "a warning is no failure");
+    assert_eq!(health.status, 200, "a warning is not a failure");
     assert!(health.body.contains("\"warning\""), "{health:?}");
     seen.volumes[0].failure = Some("no space left".into());
     live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
     let health = get(&live, "/health");
     assert_eq!(health.status, 503);
-    assert!(health.body.contains("takes no data any more: no space left"), "{health:?}");
+    assert!(health.body.contains("takes no more data: no space left"), "{health:?}");
     let mut run = recording();
     (run.state, run.error) = (RunState::Error, Some("no volume is left".into()));
     live.publish(Scene { run: Some(&run), moment: None, search: None });
     assert_eq!(get(&live, "/health").status, 503);
 }
 
-/// Reads events of the stream until `enough` are there.
+/// Reads events of the stream until `enough` have arrived.
 fn read_events(live: &Live, enough: usize) -> Vec<(String, Value)> {
     let mut socket = TcpStream::connect(live.address()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -143,7 +146,7 @@ fn read_events(live: &Live, enough: usize) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn who_watches_gets_everything_once_and_then_what_changes() {
+fn an_event_stream_has_the_full_state_first_and_then_changes() {
     let live = server(false, 16);
     let mut seen = moment(2);
     live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
@@ -163,7 +166,7 @@ fn who_watches_gets_everything_once_and_then_what_changes() {
 }
 
 #[test]
-fn giant_heads_and_bodies_and_nonsense_are_refused() {
+fn oversized_and_invalid_requests_are_refused() {
     let live = server(false, 16);
     let host = live.address();
     let giant = format!("GET / HTTP/1.1\r\nHost: {host}\r\nX: {}\r\n\r\n", "x".repeat(100_000));
@@ -185,7 +188,7 @@ fn giant_heads_and_bodies_and_nonsense_are_refused() {
 }
 
 #[test]
-fn the_title_is_text_and_the_page_brings_no_script_of_its_own() {
+fn the_title_is_escaped_and_the_page_has_no_inline_script() {
     let live = server(false, 16);
     let page = get(&live, "/");
     assert!(page.body.contains("<title>keepup a &lt;b&gt; &amp; c</title>"), "{}", page.body);
@@ -195,7 +198,7 @@ fn the_title_is_text_and_the_page_brings_no_script_of_its_own() {
 }
 
 #[test]
-fn everything_that_programs_may_ask_for_is_described() {
+fn every_api_route_is_described() {
     let live = server(false, 16);
     let described: Value = serde_json::from_str(&get(&live, "/api/v1/openapi.json").body).unwrap();
     let routes =
@@ -208,7 +211,7 @@ fn everything_that_programs_may_ask_for_is_described() {
 }
 
 #[test]
-fn clients_that_do_nothing_or_never_read_hold_up_nobody() {
+fn idle_clients_and_clients_that_never_read_delay_nobody() {
     let live = server(false, 600);
     let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(live.address()).unwrap()).collect();
     let stuck: Vec<TcpStream> = (0..200)
@@ -224,13 +227,13 @@ fn clients_that_do_nothing_or_never_read_hold_up_nobody() {
         seen.seconds = f64::from(at);
         live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
     }
-    assert!(begun.elapsed() < Duration::from_secs(10), "publishing waits for nobody");
+    assert!(begun.elapsed() < Duration::from_secs(10), "publishing must not wait");
     assert_eq!(get(&live, "/health").status, 200);
     drop((idle, stuck));
 }
 
 #[test]
-fn beyond_the_limit_connections_are_closed_and_places_come_free_again() {
+fn connections_above_the_limit_are_closed_and_slots_are_reused() {
     let live = server(false, 4);
     let held: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(live.address()).unwrap()).collect();
     let refused = |live: &Live| {
@@ -243,10 +246,10 @@ fn beyond_the_limit_connections_are_closed_and_places_come_free_again() {
     };
     let by = Instant::now() + Duration::from_secs(20);
     while !refused(&live) {
-        assert!(Instant::now() < by, "four are served, the fifth is not");
+        assert!(Instant::now() < by, "four connections are served, the fifth is not");
     }
     drop(held);
     while refused(&live) {
-        assert!(Instant::now() < by, "a place comes free when a client goes");
+        assert!(Instant::now() < by, "a closed connection frees its slot");
     }
 }

@@ -1,5 +1,5 @@
-//! Copies of events on their way to who asked for them. Each seat has a short queue of its own; what does not
-//! fit is missed by that seat alone, and counted.
+//! Distribution of event copies to subscribers. Each has its own short queue; what does not fit
+//! is missed by that subscriber alone, and counted.
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,34 +10,34 @@ use tokio::sync::mpsc;
 
 use crate::event::EventCopy;
 
-/// Events that wait for one seat, at most.
+/// Most events waiting for one subscriber.
 const QUEUE_MAX: usize = 16;
-/// Copies that are handed out before others have their turn: fewer than a queue takes.
+/// Copies handed out before yielding: fewer than a queue holds.
 const TURN_MAX: u64 = QUEUE_MAX as u64 / 2;
-/// Seats: a bit of a word for each.
-const SEATS: usize = 64;
+/// Most subscribers: one bit each in a `u64`.
+const SUBSCRIBERS_MAX: usize = 64;
 
-/// Where copies come from. Its calls return at once.
+/// Source of event copies. Its calls never block.
 pub trait TapSource: Send + Sync {
-    /// Takes a seat, below 64; events come with its bit from now on.
+    /// Adds a subscriber and returns its number, below 64; its bit is set in later copies.
     ///
     /// # Errors
-    /// When all seats are taken.
-    fn sit(&self, filter: &TapFilter) -> Result<usize, String>;
-    /// Gives a seat back.
-    fn leave(&self, seat: usize);
-    /// Events that a seat wished for and that could not be copied.
-    fn missed(&self, seat: usize) -> u64;
-    /// Memory that copies may take, in bytes.
+    /// All subscriptions are taken.
+    fn subscribe(&self, filter: &TapFilter) -> Result<usize, String>;
+    /// Removes a subscriber.
+    fn unsubscribe(&self, subscription: usize);
+    /// Events selected by a subscriber that could not be copied.
+    fn missed(&self, subscription: usize) -> u64;
+    /// Memory for copies, in bytes.
     fn bytes(&self) -> usize;
-    /// The next copy as soon as there is one, and the seats that get it, a bit for each.
+    /// Next copy, and the subscribers that receive it, one bit each.
     fn poll_next(&self, context: &mut Context<'_>) -> Poll<(u64, EventCopy)>;
 }
 
-/// Who sits where.
-pub(crate) struct TapDesk {
+/// Queues of all subscribers.
+pub(crate) struct TapHub {
     source: Arc<dyn TapSource>,
-    seats: Mutex<Vec<Option<Arc<Queue>>>>,
+    subscribers: Mutex<Vec<Option<Arc<Queue>>>>,
 }
 
 struct Queue {
@@ -47,51 +47,52 @@ struct Queue {
     waiting_bytes: AtomicUsize,
 }
 
-/// A seat that was taken; it is given back when this is dropped.
-pub(crate) struct Seat {
-    desk: Arc<TapDesk>,
+/// A subscription; ended on drop.
+pub(crate) struct Subscription {
+    hub: Arc<TapHub>,
     number: usize,
     queue: Arc<Queue>,
     receiver: mpsc::Receiver<Arc<EventCopy>>,
 }
 
-impl TapDesk {
+impl TapHub {
     pub(crate) fn new(source: Arc<dyn TapSource>) -> Arc<Self> {
-        Arc::new(Self { source, seats: Mutex::new(vec![None; SEATS]) })
+        Arc::new(Self { source, subscribers: Mutex::new(vec![None; SUBSCRIBERS_MAX]) })
     }
 
-    /// Takes a seat.
-    pub(crate) fn sit(self: &Arc<Self>, filter: TapFilter) -> Result<Seat, String> {
+    /// Opens a subscription.
+    pub(crate) fn subscribe(self: &Arc<Self>, filter: TapFilter) -> Result<Subscription, String> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let number = self.source.sit(&filter)?;
+        let number = self.source.subscribe(&filter)?;
         let (missed, waiting_bytes) = (AtomicU64::new(0), AtomicUsize::new(0));
         let queue = Arc::new(Queue { filter, sender, missed, waiting_bytes });
-        if let Some(place) = lock(&self.seats).get_mut(number) {
+        if let Some(place) = lock(&self.subscribers).get_mut(number) {
             *place = Some(Arc::clone(&queue));
         }
-        Ok(Seat { desk: Arc::clone(self), number, queue, receiver })
+        Ok(Subscription { hub: Arc::clone(self), number, queue, receiver })
     }
 
-    /// Hands copies to the seats, as they come, for ever.
+    /// Distributes copies forever.
     pub(crate) async fn serve(&self) {
         for taken in 1u64.. {
-            let (seats, copy) = poll_fn(|context| self.source.poll_next(context)).await;
-            self.hand_out(seats, copy);
+            let (subscribers, copy) = poll_fn(|context| self.source.poll_next(context)).await;
+            self.distribute(subscribers, copy);
             if taken.is_multiple_of(TURN_MAX) {
-                // Whoever has a seat sends what waits for it before its queue is full.
+                // Lets subscribers send before their queues are full.
                 tokio::task::yield_now().await;
             }
         }
     }
 
-    /// Hands a copy to the seats whose bits are set. Waits for nobody.
-    pub(crate) fn hand_out(&self, seats: u64, copy: EventCopy) {
+    /// Puts a copy into the queues of the subscribers with set bits. Never waits.
+    pub(crate) fn distribute(&self, subscribers: u64, copy: EventCopy) {
         let copy = Arc::new(copy);
-        // One seat may hold an eighth of the memory, so that others get something while it does not read.
+        // A subscriber may hold an eighth of the memory, so that others are served while it does
+        // not read.
         let share = self.source.bytes() / 8;
-        for (at, queue) in lock(&self.seats).iter().enumerate() {
-            let Some(queue) = queue.as_ref().filter(|_| seats & (1 << at) != 0) else { continue };
-            // An event for who sat here before.
+        for (at, queue) in lock(&self.subscribers).iter().enumerate() {
+            let Some(queue) = queue.as_ref().filter(|_| subscribers & (1 << at) != 0) else { continue };
+            // An event for an earlier subscriber of this number.
             if !queue.filter.is_of(copy.card.stream) {
                 continue;
             }
@@ -106,26 +107,26 @@ impl TapDesk {
     }
 }
 
-impl Seat {
-    /// The next copy; nothing when there will never be one.
+impl Subscription {
+    /// Next copy; `None` after the end.
     pub(crate) async fn next(&mut self) -> Option<Arc<EventCopy>> {
         let copy = self.receiver.recv().await?;
         self.queue.waiting_bytes.fetch_sub(copy.payload.len(), Relaxed);
         Some(copy)
     }
 
-    /// Events that it wished for and did not get.
+    /// Events that it selected and missed.
     pub(crate) fn missed(&self) -> u64 {
-        self.queue.missed.load(Relaxed) + self.desk.source.missed(self.number)
+        self.queue.missed.load(Relaxed) + self.hub.source.missed(self.number)
     }
 }
 
-impl Drop for Seat {
+impl Drop for Subscription {
     fn drop(&mut self) {
-        if let Some(place) = lock(&self.desk.seats).get_mut(self.number) {
+        if let Some(place) = lock(&self.hub.subscribers).get_mut(self.number) {
             *place = None;
         }
-        self.desk.source.leave(self.number);
+        self.hub.source.unsubscribe(self.number);
     }
 }
 

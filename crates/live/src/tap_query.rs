@@ -1,23 +1,23 @@
-//! What a subscriber asks for in the query of its request.
+//! Query parameters of a tap request.
 use keepup_results::live::TapFilter;
 
-/// Streams that one subscriber may name.
+/// Most streams that one subscriber may name.
 const STREAMS_MAX: usize = 1024;
 
-/// What is asked for: `stream=N` (again and again), `every=N`, `rate=R`, `preview=N`.
+/// Parameters: `stream=N` (repeatable), `every=N`, `rate=R`, `preview=N`.
 #[derive(Debug, Default, PartialEq)]
 pub struct TapQuery {
-    /// Which events.
+    /// Selected events.
     pub filter: TapFilter,
-    /// Images and waveforms are thinned to at most so many elements along each dimension.
+    /// Thin images and waveforms to at most this many elements along each dimension.
     pub preview: Option<u64>,
 }
 
 impl TapQuery {
-    /// Reads the query of a request.
+    /// Parses the query of a request.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Description of the problem.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut asked = Self { filter: TapFilter { every: 1, ..TapFilter::default() }, preview: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -25,16 +25,18 @@ impl TapQuery {
             asked.take(key, value)?;
         }
         if asked.filter.streams.len() > STREAMS_MAX {
-            return Err(format!("more than {STREAMS_MAX} streams: leave them out to get all"));
+            return Err(format!("more than {STREAMS_MAX} streams: omit the parameter to get all"));
         }
         Ok(asked)
     }
 
     fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let wrong = || format!("{key}={value} cannot be: {key} takes a number above zero");
+        let wrong = || format!("cannot use {key}={value}: {key} must be a number above zero");
         match key {
             "stream" => {
-                self.filter.streams.push(value.parse().map_err(|_| format!("{value} is no stream"))?);
+                self.filter
+                    .streams
+                    .push(value.parse().map_err(|_| format!("cannot use stream={value}: not a stream id"))?);
             }
             "every" => self.filter.every = value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?,
             "rate" => {
@@ -42,7 +44,7 @@ impl TapQuery {
                 self.filter.per_second = Some(rate.ok_or_else(wrong)?);
             }
             "preview" => self.preview = Some(value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?),
-            _ => return Err(format!("{key} is not known: stream, every, rate and preview are")),
+            _ => return Err(format!("unknown parameter {key}: use stream, every, rate or preview")),
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Queries as they should be, and slips.
+//! Valid and invalid queries.
 use keepup_results::live::TapFilter;
 
 use super::TapQuery;
 
 #[test]
-fn what_is_asked_for_is_read_and_slips_are_told() {
+fn queries_are_parsed_and_errors_are_described() {
     let asked = |streams: &[u32], every, per_second, preview| {
         let filter = TapFilter { streams: streams.to_vec(), every, per_second };
         Ok(TapQuery { filter, preview })

@@ -1,4 +1,4 @@
-//! For tests: a server on loopback and a client that sends whatever bytes it is told.
+//! For tests: a server on loopback and a client that sends arbitrary bytes.
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,12 +13,12 @@ use keepup_results::live::{
     Flow, Moment, PoolNow, ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
 };
 
-use crate::{Access, AnswerLimits, EventCard, EventCopy, Live, Parts, Shelf, TapSource};
+use crate::{Access, AnswerLimits, Catalog, EventCard, EventCopy, Live, Parts, TapSource};
 
-/// The token of servers in tests.
+/// Token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
 
-/// Who may ask a server in tests.
+/// Access rules of servers in tests.
 pub(crate) fn access(closed: bool) -> Access {
     let pass = || Token::new("fedcba9876543210-pass").unwrap();
     Access { token: Token::new(TOKEN).unwrap(), pass: pass(), closed, names: vec!["beamline.example".into()] }
@@ -29,28 +29,28 @@ pub(crate) fn server(closed: bool, connections_max: usize) -> Live {
     server_with(closed, connections_max, None)
 }
 
-/// A server on loopback, with a shelf.
-pub(crate) fn server_with(closed: bool, connections_max: usize, shelf: Option<Arc<dyn Shelf>>) -> Live {
-    server_of(closed, connections_max, shelf, Arc::new(Seats::default()), AnswerLimits::default())
+/// Server on loopback, with a catalog.
+pub(crate) fn server_with(closed: bool, connections_max: usize, catalog: Option<Arc<dyn Catalog>>) -> Live {
+    server_of(closed, connections_max, catalog, Arc::new(TestTapSource::default()), AnswerLimits::default())
 }
 
-/// A server on loopback, with a shelf whose answers have these limits.
-pub(crate) fn server_limited(answers: AnswerLimits, shelf: Arc<dyn Shelf>) -> Live {
-    server_of(false, 256, Some(shelf), Arc::new(Seats::default()), answers)
+/// Server on loopback, with a catalog and limits of its answers.
+pub(crate) fn server_limited(answers: AnswerLimits, catalog: Arc<dyn Catalog>) -> Live {
+    server_of(false, 256, Some(catalog), Arc::new(TestTapSource::default()), answers)
 }
 
-/// A server on loopback, with the tap from which it gets its events.
-pub(crate) fn tapped(connections_max: usize) -> (Live, Arc<Seats>) {
-    let seats = Arc::new(Seats::default());
-    let live = server_of(false, connections_max, None, Arc::clone(&seats), AnswerLimits::default());
-    (live, seats)
+/// Server on loopback, with its event source.
+pub(crate) fn server_with_tap(connections_max: usize) -> (Live, Arc<TestTapSource>) {
+    let subscribers = Arc::new(TestTapSource::default());
+    let live = server_of(false, connections_max, None, Arc::clone(&subscribers), AnswerLimits::default());
+    (live, subscribers)
 }
 
 fn server_of(
     closed: bool,
     connections_max: usize,
-    shelf: Option<Arc<dyn Shelf>>,
-    tap: Arc<Seats>,
+    catalog: Option<Arc<dyn Catalog>>,
+    tap: Arc<TestTapSource>,
     answers: AnswerLimits,
 ) -> Live {
     Live::start(Parts {
@@ -61,7 +61,7 @@ fn server_of(
         colours: ":root {}",
         charts: "// charts",
         commands: true,
-        shelf,
+        catalog,
         answers,
         tap: Some(tap),
         on_start: Box::new(|| ()),
@@ -69,7 +69,7 @@ fn server_of(
     .unwrap()
 }
 
-/// An answer, taken apart.
+/// Parsed response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -77,25 +77,25 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-/// Sends `request` as it is and reads until the server closes the connection.
+/// Sends `request` unchanged and reads until the server closes the connection.
 pub(crate) fn send(address: SocketAddr, request: &[u8]) -> Answer {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    // A server that refuses early may close before all was sent.
+    // A server that refuses early may close before everything is sent.
     let _ = socket.write_all(request);
     let mut bytes = Vec::new();
     let _ = socket.read_to_end(&mut bytes);
-    taken_apart(&bytes)
+    parse_response(&bytes)
 }
 
-pub(crate) fn taken_apart(bytes: &[u8]) -> Answer {
+pub(crate) fn parse_response(bytes: &[u8]) -> Answer {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { panic!("no answer: {text:?}") };
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     Answer { status: status.unwrap(), head: head.to_ascii_lowercase(), body: body.to_owned() }
 }
 
-/// A request with these header lines beside `Host`, and a body.
+/// Sends a request with these header lines besides `Host`, and a body.
 pub(crate) fn ask(live: &Live, method: &str, path: &str, lines: &[&str], body: &str) -> Answer {
     let mut request =
         format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", live.address());
@@ -104,17 +104,17 @@ pub(crate) fn ask(live: &Live, method: &str, path: &str, lines: &[&str], body: &
     send(live.address(), request.as_bytes())
 }
 
-/// A request without anything special.
+/// Sends a plain GET request.
 pub(crate) fn get(live: &Live, path: &str) -> Answer {
     ask(live, "GET", path, &[], "")
 }
 
-/// Run control that records.
+/// Status of a recording run.
 pub(crate) fn recording() -> RunStatus {
     RunStatus { state: RunState::Recording, revision: 4, run: Some(17), ..RunStatus::default() }
 }
 
-/// A moment with `streams` streams on one volume.
+/// Figures of `streams` streams on one volume.
 pub(crate) fn moment(streams: u32) -> Moment {
     let stream = |id| StreamNow {
         id,
@@ -141,16 +141,16 @@ pub(crate) fn moment(streams: u32) -> Moment {
     }
 }
 
-/// Seats of a tap from which comes what a test puts there.
+/// Event source with copies put in by a test.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
+pub(crate) struct TestTapSource {
     pub(crate) taken: Mutex<Vec<(usize, TapFilter)>>,
     pub(crate) missed: AtomicU64,
     copies: Mutex<(VecDeque<EventCopy>, Option<Waker>)>,
 }
 
-impl Seats {
-    /// An event for all seats.
+impl TestTapSource {
+    /// Adds an event for all subscribers.
     pub(crate) fn put(&self, copy: EventCopy) {
         let (copies, waker) = &mut *self.copies.lock().unwrap();
         copies.push_back(copy);
@@ -158,17 +158,17 @@ impl Seats {
     }
 }
 
-impl TapSource for Seats {
-    fn sit(&self, wish: &TapFilter) -> Result<usize, String> {
+impl TapSource for TestTapSource {
+    fn subscribe(&self, filter: &TapFilter) -> Result<usize, String> {
         let mut taken = self.taken.lock().unwrap();
-        let free = (0..64).find(|seat| taken.iter().all(|(other, _)| other != seat));
-        let seat = free.ok_or("all seats are taken")?;
-        taken.push((seat, wish.clone()));
-        Ok(seat)
+        let free = (0..64).find(|subscription| taken.iter().all(|(other, _)| other != subscription));
+        let subscription = free.ok_or("all subscriptions are taken")?;
+        taken.push((subscription, filter.clone()));
+        Ok(subscription)
     }
 
-    fn leave(&self, seat: usize) {
-        self.taken.lock().unwrap().retain(|(other, _)| *other != seat);
+    fn unsubscribe(&self, subscription: usize) {
+        self.taken.lock().unwrap().retain(|(other, _)| *other != subscription);
     }
 
     fn missed(&self, _: usize) -> u64 {
@@ -199,7 +199,7 @@ pub(crate) fn card(stream: u32, sequence: u64) -> EventCard {
     }
 }
 
-/// Opens a WebSocket; the answer's head when it is refused.
+/// Opens a WebSocket; the head of the response if it is refused.
 pub(crate) fn subscribe(address: SocketAddr, query: &str, lines: &str) -> Result<TcpStream, String> {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -218,7 +218,7 @@ pub(crate) fn subscribe(address: SocketAddr, query: &str, lines: &str) -> Result
     if head.starts_with("HTTP/1.1 101") { Ok(socket) } else { Err(head) }
 }
 
-/// The next frame of a server: its opcode and its payload.
+/// Next frame from a server: opcode and payload.
 pub(crate) fn frame(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     let mut start = [0u8; 2];
     socket.read_exact(&mut start).unwrap();
@@ -240,7 +240,7 @@ pub(crate) fn frame(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     (start[0] & 15, payload)
 }
 
-/// The next event: its head and its payload, which follow each other.
+/// Next event: its description and its payload.
 pub(crate) fn event(socket: &mut TcpStream) -> (serde_json::Value, Vec<u8>) {
     loop {
         let (_, text) = frame(socket);

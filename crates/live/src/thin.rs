@@ -1,8 +1,8 @@
-//! Events made small enough to look at: every so many elements along each of the last two dimensions.
+//! Thinning of events for display: every n-th element along each of the last two dimensions.
 use crate::event::EventCard;
 
-/// Shape and payload of a thinned event, when it has a shape, is not compressed, and is larger than `most`
-/// along one of its last two dimensions. Of those before, the first element is shown.
+/// Shape and payload of a thinned event, if it has a shape, is not compressed, and exceeds `most`
+/// along one of its last two dimensions. Earlier dimensions are reduced to their first element.
 pub(crate) fn thin(card: &EventCard, payload: &[u8], most: u64) -> Option<(Vec<u64>, Vec<u8>)> {
     if card.shape.is_empty() || card.compression.is_some() {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn thin(card: &EventCard, payload: &[u8], most: u64) -> Option<(Vec<u
     Some((shape, thinned))
 }
 
-/// Bytes of an element, by the name of its type.
+/// Bytes of an element type.
 fn element_bytes(name: &str) -> Option<usize> {
     let bits: usize = name.get(1..)?.parse().ok()?;
     matches!(bits, 8 | 16 | 32 | 64).then_some(bits / 8)

@@ -1,4 +1,4 @@
-//! What is left of an event that was thinned.
+//! Thinned events.
 use super::thin;
 use crate::event::EventCard;
 
@@ -15,7 +15,7 @@ fn card(element: &str, shape: &[u64]) -> EventCard {
 }
 
 #[test]
-fn every_second_pixel_of_an_image() {
+fn an_image_is_thinned_to_every_second_pixel() {
     let image: Vec<u8> = (0..24u16).flat_map(u16::to_le_bytes).collect();
     let (shape, thinned) = thin(&card("u16", &[4, 6]), &image, 3).unwrap();
     let values: Vec<u16> = thinned.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
@@ -23,7 +23,7 @@ fn every_second_pixel_of_an_image() {
 }
 
 #[test]
-fn a_long_waveform_and_a_stack_of_images() {
+fn a_long_waveform_and_a_stack_of_images_are_thinned() {
     let (shape, thinned) = thin(&card("u8", &[10]), &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 4).unwrap();
     assert_eq!((shape, thinned), (vec![4], vec![0, 3, 6, 9]));
     let (shape, thinned) = thin(&card("u8", &[2, 1, 2]), &[1, 2, 3, 4], 8).unwrap();
@@ -33,7 +33,7 @@ fn a_long_waveform_and_a_stack_of_images() {
 }
 
 #[test]
-fn what_is_small_opaque_compressed_or_not_what_it_says_stays_as_it_is() {
+fn small_opaque_compressed_and_inconsistent_events_are_unchanged() {
     assert_eq!(thin(&card("u8", &[2, 2]), &[1, 2, 3, 4], 2), None);
     assert_eq!(thin(&card("u8", &[]), &[1, 2, 3, 4], 2), None);
     assert_eq!(thin(&card("u8", &[8]), &[1, 2, 3, 4], 2), None, "another length");

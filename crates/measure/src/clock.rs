@@ -1,15 +1,15 @@
-//! The clocks: monotonic time for schedules and latencies, wall time for records.
+//! Monotonic clock for schedules and latencies, wall clock for records.
 //!
-//! Invariant: nothing else in the project asks the system for the time; code that needs it takes a [`Clock`].
+//! Invariant: only this module reads the system time; other code receives a [`Clock`].
 
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// A source of time, given to whatever needs one, so that tests can turn the hands themselves.
+/// Source of time, injected so that tests can control it.
 pub trait Clock: Send + Sync {
-    /// Monotonic time in ns since an arbitrary moment; never runs backwards.
+    /// Monotonic time in ns since an arbitrary moment; never decreases.
     fn now_ns(&self) -> u64;
     /// Wall time in ns since 1970-01-01 UTC; may jump.
     fn unix_ns(&self) -> u64;
@@ -33,14 +33,14 @@ impl Clock for SystemClock {
     fn sleep_until_ns(&self, deadline_ns: u64) {
         let seconds = i64::try_from(deadline_ns / NS_PER_S).unwrap_or(i64::MAX);
         let request = Timespec { tv_sec: seconds, tv_nsec: (deadline_ns % NS_PER_S) as i64 };
-        // An absolute sleep that a signal cut short is simply asked for again: the deadline does not move.
+        // An interrupted absolute sleep is resumed with the same deadline.
         while self.now_ns() < deadline_ns {
             let _ = clock_nanosleep_absolute(ClockId::Monotonic, &request);
         }
     }
 }
 
-/// The reading of a clock that always exists, in ns; a time before the epoch reads as 0.
+/// Reads a clock that always exists, in ns; a time before the epoch reads as 0.
 pub(crate) fn read_ns(id: ClockId) -> u64 {
     let time = clock_gettime(id);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

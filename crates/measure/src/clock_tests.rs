@@ -1,4 +1,4 @@
-//! The system clock keeps the promises of the trait.
+//! The system clock fulfils the trait's guarantees.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,8 +1,8 @@
-//! The processor clocks count work, and count other threads' work only where they should.
+//! CPU clocks count own work, and other threads' work only where they should.
 
 use super::*;
 
-/// Burns processor time of the calling thread, measured by the very clock of that thread.
+/// Uses CPU time on the calling thread, measured by that thread's clock.
 fn burn_ns(work_ns: u64) -> u64 {
     let start_ns = thread_cpu_ns();
     while thread_cpu_ns() - start_ns < work_ns {}

@@ -1,4 +1,4 @@
-//! Disks: which block device holds a path, and what it has been doing (/proc/diskstats).
+//! Block devices: the device of a path, and its activity (/proc/diskstats).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,23 +12,22 @@ use crate::mounts::Mount;
 use crate::raid::Raid;
 use crate::text;
 
-/// /proc/diskstats and sysfs count in sectors of this size, whatever the disk's own is.
+/// Sector size of /proc/diskstats and sysfs, independent of the disk's.
 pub(crate) const SECTOR_BYTES: u64 = 512;
-/// Device mapper and md may be stacked; a loop in a made-up tree must end.
+/// Maximum stacking depth of device mapper and md; stops at loops in simulated trees.
 const STACK_DEPTH_MAX: u32 = 8;
 
-/// A block device that holds a path.
+/// The block device of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// The kernel's name: a partition (`sda1`), a whole disk, or one put together from others (`dm-0`,
-    /// `md0`).
+    /// Kernel name: a partition (`sda1`), a whole disk, or a stacked device (`dm-0`, `md0`).
     pub name: String,
-    /// The whole disks below it, sorted; itself if it is one.
+    /// The underlying whole disks, sorted; the device itself if it is one.
     pub disks: Vec<String>,
 }
 
-/// What a block device has done since boot.
+/// Counters of a block device since boot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskCounters {
@@ -36,25 +35,25 @@ pub struct DiskCounters {
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Time reads took, summed, in ms.
+    /// Total time of reads, ms.
     pub read_ms: u64,
     /// Writes completed.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Time writes took, summed, in ms.
+    /// Total time of writes, ms.
     pub write_ms: u64,
-    /// Requests under way now (not a sum).
+    /// Requests in flight now (not cumulative).
     pub in_flight: u64,
-    /// Time with at least one request under way, in ms.
+    /// Time with at least one request in flight, ms.
     pub busy_ms: u64,
     /// Flushes completed; 0 on kernels before 5.5.
     pub flushes: u64,
-    /// Time flushes took, summed, in ms; 0 on kernels before 5.5.
+    /// Total time of flushes, ms; 0 on kernels before 5.5.
     pub flush_ms: u64,
 }
 
-/// What a block device did between two readings.
+/// Activity of a block device between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskUsage {
@@ -62,26 +61,26 @@ pub struct DiskUsage {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Requests under way at the later reading.
+    /// Requests in flight at the later reading.
     pub in_flight: u64,
-    /// Time with at least one request under way, in per cent. A device that serves many requests at once
-    /// can be at 100 % and still have room.
+    /// Time with at least one request in flight, percent. A device that serves requests in parallel
+    /// can be at 100 % without being saturated.
     pub busy_percent: f64,
-    /// Mean time a completed write took, in ms; unknown if there was none.
+    /// Mean time of a completed write, ms; unknown without one.
     pub write_ms_mean: Option<f64>,
-    /// Mean time a completed flush took, in ms; unknown if there was none.
+    /// Mean time of a completed flush, ms; unknown without one.
     pub flush_ms_mean: Option<f64>,
 }
 
 impl Device {
-    /// The device that holds `path`, by the path's device number; for file systems that hide it (btrfs) by
-    /// the source of the mount. `root` is `/` in earnest. Fails when `path` does not exist or lies on no
-    /// block device.
+    /// The device of `path`, by the path's device number, or by the mount source for file systems
+    /// that hide it (btrfs). `root` is `/` outside tests. Fails if `path` does not exist or is not
+    /// on a block device.
     pub fn under(root: &Path, path: &Path) -> Result<Self, MeasureError> {
         let read_error = |why| MeasureError::Read { path: path.to_owned(), why };
         let dev = fs::metadata(path).map_err(read_error)?.dev();
         let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
-        // Major 0 marks devices that do not exist as such.
+        // Major number 0 marks virtual devices.
         let name = if major == 0 {
             mounted_device(root, path)?
         } else {
@@ -89,7 +88,7 @@ impl Device {
             text::link_name(link).map_err(|why| no_device(path, why.to_string()))?
         };
         let mut disks = Vec::new();
-        // A file system may lie on several devices, of which the mount names one.
+        // A file system may span several devices; the mount names one of them.
         for device in std::iter::once(name.clone()).chain(Raid::on(root, &name).devices) {
             collect_disks(root, &device, STACK_DEPTH_MAX, &mut disks);
         }
@@ -100,7 +99,7 @@ impl Device {
 }
 
 impl DiskCounters {
-    /// The counters of the device called `name` now. `root` is `/` in earnest.
+    /// The counters of the device called `name` now. `root` is `/` outside tests.
     /// Fails when /proc/diskstats cannot be read or does not list it.
     pub fn read(root: &Path, name: &str) -> Result<Self, MeasureError> {
         let file = "proc/diskstats";
@@ -108,7 +107,7 @@ impl DiskCounters {
         all.get(name).copied().ok_or_else(|| text::malformed(root, file, "it does not list the device"))
     }
 
-    /// What was done since `earlier`, `elapsed_ns` ago.
+    /// Activity since `earlier`, `elapsed_ns` ago.
     pub fn since(&self, earlier: &Self, elapsed_ns: u64) -> DiskUsage {
         let busy_ms = self.busy_ms.saturating_sub(earlier.busy_ms);
         let busy_percent = if elapsed_ns == 0 { 0.0 } else { busy_ms as f64 * 1e8 / elapsed_ns as f64 };
@@ -120,8 +119,7 @@ impl DiskCounters {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
             written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
             in_flight: self.in_flight,
-            // The kernel counts in steps of a tick, which may put a little more into the interval than it
-            // holds.
+            // The kernel counts in ticks, which may slightly exceed the interval.
             busy_percent: busy_percent.min(100.0),
             write_ms_mean: mean(self.write_ms, earlier.write_ms, self.writes, earlier.writes),
             flush_ms_mean: mean(self.flush_ms, earlier.flush_ms, self.flushes, earlier.flushes),
@@ -129,15 +127,15 @@ impl DiskCounters {
     }
 }
 
-/// The text of /proc/diskstats (Documentation/admin-guide/iostats), by the name sysfs uses for a device;
-/// lines of another form are skipped.
-pub fn parse_diskstats(text: &str) -> BTreeMap<String, DiskCounters> {
+/// Parses /proc/diskstats (Documentation/admin-guide/iostats) by sysfs device name; malformed lines
+/// are skipped.
+pub(crate) fn parse_diskstats(text: &str) -> BTreeMap<String, DiskCounters> {
     text.lines().filter_map(parse_disk).collect()
 }
 
 fn parse_disk(line: &str) -> Option<(String, DiskCounters)> {
     let mut fields = line.split_ascii_whitespace().skip(2);
-    // Where a device's name has a slash, sysfs has an exclamation mark.
+    // Slashes in device names are exclamation marks in sysfs.
     let name = fields.next()?.replace('/', "!");
     let counts: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
     let [reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, in_flight, busy_ms, ..] =
@@ -169,7 +167,7 @@ fn mounted_device(root: &Path, path: &Path) -> Result<String, MeasureError> {
     let none =
         || no_device(path, format!("its file system ({}, {}) is on none", mount.fs_type, mount.source));
     let node = mount.source.strip_prefix("/dev/").ok_or_else(none)?;
-    // Device mapper names are links to the kernel's names.
+    // Device mapper names are links to kernel names.
     let name = text::link_name(root.join("dev").join(node)).map_err(|_| none())?;
     if class_directory(root, &name).exists() { Ok(name) } else { Err(none()) }
 }
@@ -178,7 +176,7 @@ fn class_directory(root: &Path, name: &str) -> PathBuf {
     root.join("sys/class/block").join(name)
 }
 
-/// Adds the whole disks below the device called `name`.
+/// Adds the whole disks below device `name`.
 fn collect_disks(root: &Path, name: &str, depth: u32, disks: &mut Vec<String>) {
     let directory = class_directory(root, name);
     let parts = text::names(&directory, "slaves").unwrap_or_default();
@@ -189,7 +187,7 @@ fn collect_disks(root: &Path, name: &str, depth: u32, disks: &mut Vec<String>) {
     } else if directory.join("partition").exists()
         && let Ok(disk) = text::link_name(directory.join(".."))
     {
-        // A partition's directory lies inside its disk's.
+        // A partition's directory is inside its disk's.
         disks.push(disk);
     } else {
         disks.push(name.to_owned());

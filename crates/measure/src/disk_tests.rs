@@ -1,8 +1,9 @@
-//! Disk counters from the kernel's text; devices found in made-up trees.
+//! Disk counters from kernel text; devices in simulated trees.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use keepup_error::Cause;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -56,8 +57,7 @@ fn usage_between_two_readings() {
     assert_eq!(after.since(&before, 1_000_000).busy_percent, 100.0);
 }
 
-/// A tree in which the directory `under` of the tree itself lies on `device`, whatever it is called on this
-/// machine.
+/// A tree in which the directory `under` is on `device`, independent of this machine.
 fn tree(device: &str) -> TempDir {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path();
@@ -83,7 +83,7 @@ fn tree(device: &str) -> TempDir {
     let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
     let class = root.join("sys/class/block").join(device);
     symlink(class, root.join(format!("sys/dev/block/{major}:{minor}"))).unwrap();
-    // Where temporary files lie on tmpfs the number says nothing, and the mount's source has to.
+    // If temporary files are on tmpfs, the mount source must be used instead of the device number.
     fs::write(root.join("dev").join(device), "").unwrap();
     symlink(root.join("dev").join(device), root.join("dev/mapper/under")).unwrap();
     let mounts = format!("27 1 {major}:{minor} / / rw - btrfs /dev/mapper/under rw\n");
@@ -126,7 +126,7 @@ fn a_mount_names_its_device_through_the_mapper() {
 fn a_file_system_without_a_device_is_refused_with_a_hint() {
     let tree = tree("sda");
     fs::write(tree.path().join("proc/self/mountinfo"), "27 1 0:9 / / rw - nfs4 host:/share rw\n").unwrap();
-    let error = mounted_device(tree.path(), &tree.path().join("under")).unwrap_err().to_string();
+    let error = Cause::of(&mounted_device(tree.path(), &tree.path().join("under")).unwrap_err()).to_text();
     assert!(error.contains("(nfs4, host:/share)") && error.contains("\nhint: "), "{error}");
 }
 

@@ -1,7 +1,7 @@
-//! The environment record: everything about the machine that a measured rate may hang on.
+//! Environment record: everything about the machine that may affect a measured rate.
 //!
-//! Invariants: collecting never fails, what cannot be read says why; [`Environment::fingerprint`] covers what
-//! lasts and nothing that changes from minute to minute; a record differs from itself in nothing.
+//! Invariants: collecting never fails, unreadable items carry the reason;
+//! [`Environment::fingerprint`] covers lasting items only; a record has no difference to itself.
 
 mod compare;
 mod machine;
@@ -23,19 +23,19 @@ use crate::memory::Memory;
 use crate::pressure::Pressure;
 use crate::text;
 
-/// One item of the record: what was read, or why it was not.
-/// In JSON `{"value": …}` or `{"not_readable": "…"}`.
+/// One item of the record, or the reason why it is not readable. In JSON `{"value": …}` or
+/// `{"not_readable": "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading<T> {
-    /// What was read.
+    /// Value.
     Value(T),
-    /// Why nothing was read.
+    /// Reason.
     NotReadable(String),
 }
 
 impl<T> Reading<T> {
-    /// What was read, if anything.
+    /// The value, if readable.
     pub fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
@@ -43,7 +43,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// The same of a part of the value or of something made from it.
+    /// Converts the value.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Reading<U> {
         match self {
             Self::Value(value) => Reading::Value(convert(value)),
@@ -51,7 +51,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// What `convert` makes of the value, or why it can make nothing of it.
+    /// Converts the value, which may fail with a reason.
     pub(crate) fn and_then<U>(self, convert: impl FnOnce(T) -> Result<U, String>) -> Reading<U> {
         match self {
             Self::Value(value) => convert(value).map_or_else(Reading::NotReadable, Reading::Value),
@@ -59,7 +59,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// A value, or the reason why there is none.
+    /// A value, or the reason for its absence.
     fn or_because(value: Option<T>, why: impl Display) -> Self {
         value.map_or_else(|| Self::NotReadable(why.to_string()), Self::Value)
     }
@@ -69,35 +69,34 @@ impl<T> From<Result<T, MeasureError>> for Reading<T> {
     fn from(result: Result<T, MeasureError>) -> Self {
         match result {
             Ok(value) => Self::Value(value),
-            // The hint of an error is for one who can act on it; a record only says what was.
-            Err(why) => Self::NotReadable(why.to_string().lines().next().unwrap_or_default().to_owned()),
+            Err(why) => Self::NotReadable(why.to_string()),
         }
     }
 }
 
-/// The record of a machine at one moment.
+/// Record of a machine at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
-    /// The box itself.
+    /// Hardware.
     pub machine: Machine,
-    /// Its processors.
+    /// CPUs.
     pub cpu: Cpu,
-    /// Its main memory.
+    /// Main memory.
     pub memory: MemorySettings,
-    /// The operating system.
+    /// Operating system.
     pub kernel: Kernel,
-    /// The volumes asked for, in the order given.
+    /// The requested volumes, in the given order.
     pub volumes: Vec<Volume>,
-    /// The network.
+    /// Network.
     pub network: Network,
-    /// The tool that measures.
+    /// Version of keepup.
     pub tool: Tool,
-    /// What changes from minute to minute.
+    /// Short-term state.
     pub moment: Moment,
 }
 
-/// The tool that measures.
+/// The measuring tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
@@ -107,24 +106,24 @@ pub struct Tool {
     pub debug_build: bool,
 }
 
-/// What changes from minute to minute; not in the fingerprint.
+/// Short-term state; not part of the fingerprint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moment {
-    /// Tasks running or waiting, averaged over 1, 5 and 15 minutes.
+    /// Mean number of runnable tasks over 1, 5 and 15 minutes.
     pub load_average: Reading<[f64; 3]>,
     /// Pressure stall information.
     pub pressure: Pressure,
-    /// Main memory that can be had without swapping, in bytes.
+    /// Memory available without swapping, bytes.
     pub available_bytes: Reading<u64>,
-    /// File data not yet on its way to a disk, in bytes.
+    /// Dirty file data, bytes.
     pub dirty_bytes: Reading<u64>,
-    /// Huge pages free.
+    /// Free huge pages.
     pub huge_pages_free: Reading<u64>,
 }
 
 impl Environment {
-    /// Reads all there is to know about this machine and the volumes. `root` is `/` in earnest.
+    /// Collects the record of this machine and the volumes. `root` is `/` outside tests.
     pub fn collect(volumes: &[PathBuf], root: &Path) -> Self {
         Self {
             machine: Machine::collect(root),
@@ -167,7 +166,7 @@ fn memory(root: &Path) -> Reading<Memory> {
     Memory::read(root).into()
 }
 
-/// A file's text with each run of white space made one blank.
+/// Text of a file with runs of white space collapsed.
 fn words(root: &Path, relative: impl AsRef<Path>) -> Reading<String> {
     let text = text::read_trimmed(root, relative);
     text.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).into()
@@ -181,8 +180,8 @@ pub(crate) fn flag(root: &Path, relative: impl AsRef<Path>) -> Reading<bool> {
     text::read_flag(root, relative).into()
 }
 
-/// The choice that is in force, which the kernel puts into brackets: `always [madvise] never`.
-/// A text without brackets is the choice itself.
+/// The selected choice, which the kernel marks by brackets: `always [madvise] never`. A text
+/// without brackets is the choice itself.
 pub(crate) fn chosen(root: &Path, relative: impl AsRef<Path>) -> Reading<String> {
     words(root, relative).map(|text| {
         let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));

@@ -1,4 +1,4 @@
-//! The record of a made-up machine, item by item; what moves the fingerprint and what does not.
+//! Record of a simulated machine, and what changes the fingerprint.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Files of a machine with two sockets of two cores each, one of them offline.
+/// Files of a machine with two sockets of two cores each, one core offline.
 const FILES: &[(&str, &str)] = &[
     ("sys/class/dmi/id/sys_vendor", "Maker Inc.\n"),
     ("sys/class/dmi/id/product_name", "Box  9000\n"),
@@ -135,7 +135,7 @@ fn volumes_and_network() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn unreadable_items_carry_the_reason() {
     let Environment { kernel, network, cpu, .. } = record(&machine());
     let Reading::NotReadable(why) = &kernel.io_uring_disabled else { panic!("there is no such file") };
     assert!(why.contains("io_uring_disabled: No such file"), "{why}");
@@ -157,11 +157,11 @@ fn an_empty_machine_is_recorded_too() {
 #[test]
 fn json_keeps_the_record() {
     let mut record = record(&machine());
-    // The room of the disk that holds the temporary directory is a number that text may round.
+    // Free space of the real temporary directory is a float that may be rounded in text.
     record.volumes[0].free = value(VolumeFree { bytes: 5, inodes: None, fill_percent: 12.5 });
     let json = serde_json::to_string(&record).unwrap();
     assert!(json.contains(r#""smt":{"value":true}"#), "{json}");
-    assert!(json.contains(r#""io_uring_disabled":{"not_readable":"read "#), "{json}");
+    assert!(json.contains(r#""io_uring_disabled":{"not_readable":"cannot read "#), "{json}");
     assert_eq!(serde_json::from_str::<Environment>(&json).unwrap(), record);
 }
 

@@ -1,13 +1,16 @@
 //! What can go wrong while measuring: one error type for the crate.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
+
+use keepup_error::{Diagnostic, ErrorClass};
 
 /// A measurement that could not be taken. The message says what was tried, on what, and why it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// A file of the kernel, or a directory asked about, could not be read.
-    #[error("read {}: {why}", path.display())]
+    #[error("cannot read {}: {why}", path.display())]
     Read {
         /// What was read.
         path: PathBuf,
@@ -15,7 +18,7 @@ pub enum MeasureError {
         why: io::Error,
     },
     /// A file was read but does not hold what it should.
-    #[error("read {}: {why}", path.display())]
+    #[error("cannot read {}: {why}", path.display())]
     Malformed {
         /// What was read.
         path: PathBuf,
@@ -23,11 +26,7 @@ pub enum MeasureError {
         why: &'static str,
     },
     /// No block device of this machine holds the path.
-    #[error(
-        "find the block device under {}: {why}\n\
-         hint: name a directory on a local disk; `findmnt -T {}` shows what holds it",
-        path.display(), path.display()
-    )]
+    #[error("cannot find the block device under {}: {why}", path.display())]
     NoDevice {
         /// The path asked about.
         path: PathBuf,
@@ -35,15 +34,33 @@ pub enum MeasureError {
         why: String,
     },
     /// The background thread could not be started.
-    #[error("start the sampler's thread: {why}\nhint: raise the limit on processes (`ulimit -u`)")]
+    #[error("cannot start the sampler's thread: {why}")]
     Thread {
         /// The system's reason.
         why: io::Error,
     },
-    /// A histogram could not be written as text.
-    #[error("encode a latency histogram: {why}")]
-    Encode {
-        /// The encoder's reason.
-        why: String,
-    },
+}
+
+impl Diagnostic for MeasureError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Read { .. } | Self::Malformed { .. } | Self::NoDevice { .. } | Self::Thread { .. } => {
+                ErrorClass::Environment
+            }
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::NoDevice { path, .. } => Some(
+                format!(
+                    "name a directory on a local disk; `findmnt -T {}` shows what holds it",
+                    path.display()
+                )
+                .into(),
+            ),
+            Self::Thread { .. } => Some("raise the limit on processes (`ulimit -u`)".into()),
+            Self::Read { .. } | Self::Malformed { .. } => None,
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! Counters of errors that the kernel and the disks keep: devices, file systems, memory, and what `smartctl`
-//! prints of a disk's own account.
+//! Error counters of the kernel and the disks: devices, file systems, memory, and SMART data from
+//! `smartctl`.
 //!
-//! Invariant: what cannot be read has no value, never 0.
+//! Invariant: an unreadable counter has no value, never 0.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::disk::Device;
 use crate::text;
 
-/// A counter of errors; it rises, and the kernel's own begin anew with the machine.
+/// An error counter; kernel counters restart at boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorCounter {
-    /// Whose it is and what it counts.
+    /// Device and counter name.
     pub name: String,
-    /// What it stands at; `None` where it cannot be read.
+    /// Value; `None` if unreadable.
     pub value: Option<u64>,
 }
 
@@ -27,21 +27,20 @@ impl ErrorCounter {
     }
 }
 
-/// Attributes of an ATA disk that count errors (ids of `smartctl -A`; names differ between makers).
+/// ATA attributes that count errors (ids of `smartctl -A`; names differ between vendors).
 const ATA_ERRORS: [u64; 9] = [5, 10, 184, 187, 188, 196, 197, 198, 199];
-/// Fields of an NVMe disk's health log that count errors.
+/// Error fields of the NVMe health log.
 const NVME_ERRORS: [&str; 3] = ["critical_warning", "media_errors", "num_err_log_entries"];
-/// What a SCSI disk counts for reading, writing and verifying each.
+/// SCSI error counters, each for read, write and verify.
 const SCSI_ERRORS: [&str; 2] = ["total_errors_corrected", "total_uncorrected_errors"];
 
-/// The whole disks below `volume`, by the kernel's names; none where it lies on no block device. `root` is
-/// `/` in earnest.
+/// The whole disks below `volume`, by kernel name; none if it is not on a block device. `root` is
+/// `/` outside tests.
 pub fn disks_below(root: &Path, volume: &Path) -> Vec<String> {
     Device::under(root, volume).map(|device| device.disks).unwrap_or_default()
 }
 
-/// The kernel's counters that concern `volume`: of its disks, of an array they form, of its file system.
-/// `root` is `/` in earnest.
+/// Kernel error counters of `volume`: disks, md array, file system. `root` is `/` outside tests.
 pub fn volume_errors(root: &Path, volume: &Path) -> Vec<ErrorCounter> {
     let Ok(device) = Device::under(root, volume) else {
         return vec![ErrorCounter::new(format!("{}: block device", volume.display()), None)];
@@ -73,7 +72,7 @@ pub fn volume_errors(root: &Path, volume: &Path) -> Vec<ErrorCounter> {
     counters
 }
 
-/// All devices of the btrfs that `device` belongs to.
+/// Error counters of all devices of `device`'s btrfs.
 fn btrfs_errors(root: &Path, device: &str) -> Vec<ErrorCounter> {
     let all = Path::new("sys/fs/btrfs");
     let systems = text::names(root, all).unwrap_or_default();
@@ -99,8 +98,8 @@ fn btrfs_errors(root: &Path, device: &str) -> Vec<ErrorCounter> {
     counters
 }
 
-/// Errors of the memory, corrected (ce) and not (ue), as far as a driver counts them. `root` is `/` in
-/// earnest.
+/// Memory errors, corrected (ce) and uncorrected (ue), if an EDAC driver counts them. `root` is `/`
+/// outside tests.
 pub fn memory_errors(root: &Path) -> Vec<ErrorCounter> {
     let all = Path::new("sys/devices/system/edac/mc");
     let names = text::names(root, all).unwrap_or_default();
@@ -117,8 +116,8 @@ pub fn memory_errors(root: &Path) -> Vec<ErrorCounter> {
     counters
 }
 
-/// What a disk counts itself, from the text of `smartctl -j -A`; without a text, or one that has no counter
-/// known here, one counter without a value.
+/// Error counters of a disk from the output of `smartctl -j -A`; one counter without a value if
+/// there are none.
 pub fn smart_errors(disk: &str, json: Option<&str>) -> Vec<ErrorCounter> {
     let found = json.map(parse_smart).unwrap_or_default();
     if found.is_empty() {
@@ -127,8 +126,8 @@ pub fn smart_errors(disk: &str, json: Option<&str>) -> Vec<ErrorCounter> {
     found.into_iter().map(|(what, n)| ErrorCounter::new(format!("{disk}: SMART {what}"), Some(n))).collect()
 }
 
-/// Counters of errors in the text of `smartctl -j -A`, for ATA, NVMe and SCSI disks; none in other text.
-pub fn parse_smart(json: &str) -> Vec<(String, u64)> {
+/// Parses error counters of ATA, NVMe and SCSI disks from `smartctl -j -A`; none in other text.
+pub(crate) fn parse_smart(json: &str) -> Vec<(String, u64)> {
     let Ok(all) = serde_json::from_str::<Value>(json) else { return Vec::new() };
     let mut found = Vec::new();
     for row in all["ata_smart_attributes"]["table"].as_array().into_iter().flatten() {
@@ -155,8 +154,8 @@ pub fn parse_smart(json: &str) -> Vec<(String, u64)> {
     found
 }
 
-/// The text of btrfs's `error_stats`: a name and a number on each line; lines of another form are skipped.
-pub fn parse_error_stats(text: &str) -> Vec<(String, u64)> {
+/// Parses btrfs's `error_stats`: a name and a number per line; malformed lines are skipped.
+pub(crate) fn parse_error_stats(text: &str) -> Vec<(String, u64)> {
     let pair = |line: &str| {
         let (name, number) = line.trim().split_once(char::is_whitespace)?;
         Some((name.to_owned(), number.trim().parse().ok()?))
@@ -164,8 +163,8 @@ pub fn parse_error_stats(text: &str) -> Vec<(String, u64)> {
     text.lines().filter_map(pair).collect()
 }
 
-/// A number as SCSI devices write it in sysfs, `0x1f`.
-pub fn parse_hexadecimal(text: &str) -> Option<u64> {
+/// Parses a hexadecimal number of SCSI devices in sysfs, `0x1f`.
+pub(crate) fn parse_hexadecimal(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
 }
 

@@ -1,4 +1,4 @@
-//! Counters of errors on made-up machines, and in what `smartctl` prints.
+//! Error counters of simulated machines and of `smartctl` output.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -14,7 +14,7 @@ fn write(root: &Path, file: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A tree in which the directory `data` of the tree itself lies on `device`.
+/// A tree in which the directory `data` is on `device`.
 fn tree(device: &str) -> TempDir {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path();
@@ -30,7 +30,7 @@ fn tree(device: &str) -> TempDir {
     let dev = fs::metadata(root.join("data")).unwrap().dev();
     let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
     match major {
-        // A file system without a device number: found by its mount.
+        // A file system without a device number, found by its mount.
         0 => {
             let point = root.canonicalize().unwrap();
             let line = format!("1 1 0:1 / {} rw - btrfs /dev/{device} rw\n", point.display());
@@ -97,7 +97,7 @@ fn btrfs_counts_device_by_device() {
 }
 
 #[test]
-fn what_is_not_there_has_no_value() {
+fn missing_counters_have_no_value() {
     let tree = tempfile::tempdir().unwrap();
     let found = volume_errors(tree.path(), &tree.path().join("gone"));
     assert_eq!((found.len(), found[0].value), (1, None));
@@ -122,15 +122,15 @@ fn smart_accounts_of_every_bus_are_read() {
     assert_eq!(pairs(&found), expected);
     let nvme = r#"{"nvme_smart_health_information_log":
         {"critical_warning": 0, "temperature": 40, "media_errors": 2, "num_err_log_entries": 17}}"#;
-    let told = |name: &str, value| (name.to_owned(), value);
-    let expected = [told("critical_warning", 0), told("media_errors", 2), told("num_err_log_entries", 17)];
+    let entry = |name: &str, value| (name.to_owned(), value);
+    let expected = [entry("critical_warning", 0), entry("media_errors", 2), entry("num_err_log_entries", 17)];
     assert_eq!(parse_smart(nvme), expected);
     let scsi = r#"{"scsi_grown_defect_list": 5, "scsi_error_counter_log":
         {"read": {"total_errors_corrected": 6, "total_uncorrected_errors": 1}}}"#;
     let expected = [
-        told("read total_errors_corrected", 6),
-        told("read total_uncorrected_errors", 1),
-        told("scsi_grown_defect_list", 5),
+        entry("read total_errors_corrected", 6),
+        entry("read total_uncorrected_errors", 1),
+        entry("scsi_grown_defect_list", 5),
     ];
     assert_eq!(parse_smart(scsi), expected);
 }

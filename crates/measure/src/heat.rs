@@ -1,5 +1,5 @@
-//! What makes a machine slow down by itself: temperatures of drives, frequency of the processors, and how
-//! often they were throttled. All from sysfs; a virtual machine usually has none of it.
+//! Causes of throttling: drive temperatures, CPU frequency and throttling counts, from sysfs.
+//! Usually absent in virtual machines.
 
 use std::path::Path;
 
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// The sensors of drives, by the names that their drivers give them.
+/// Driver names of drive temperature sensors.
 const DRIVERS: [&str; 2] = ["nvme", "drivetemp"];
 const CORES: &str = "sys/devices/system/cpu";
 
-/// Heat and what comes of it; nothing where the machine does not tell.
+/// Temperatures and throttling, where available.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heat {
-    /// Temperature of the hottest of the drives, in degrees Celsius.
+    /// Temperature of the hottest drive, degrees Celsius.
     pub drive_celsius: Option<f64>,
-    /// From where on that drive calls itself too hot, in degrees Celsius.
+    /// Temperature limit of that drive, degrees Celsius.
     pub drive_celsius_max: Option<f64>,
-    /// Frequency of the processors by the highest that they know, on average.
+    /// Mean CPU frequency relative to the maximum.
     pub frequency_share: Option<f64>,
-    /// How often they were throttled for heat since boot, by core and by package, summed.
+    /// Thermal throttling events since boot, summed over cores and packages.
     pub throttled: Option<u64>,
 }
 
 impl Heat {
-    /// The state now, with the sensors of the whole disks called `disks`. `root` is `/` in earnest.
+    /// Current state, with the sensors of `disks`. `root` is `/` outside tests.
     pub fn read(root: &Path, disks: &[String]) -> Self {
         let drive = hottest(root, disks);
         let cores = text::names(root, CORES).unwrap_or_default();
@@ -54,7 +54,7 @@ impl Heat {
     }
 }
 
-/// Temperature and limit of the hottest of the drives.
+/// Temperature and limit of the hottest drive.
 fn hottest(root: &Path, disks: &[String]) -> Option<(f64, Option<f64>)> {
     let class = Path::new("sys/class/hwmon");
     let devices: Vec<_> = disks
@@ -69,7 +69,7 @@ fn hottest(root: &Path, disks: &[String]) -> Option<(f64, Option<f64>)> {
         if !DRIVERS.contains(&driver.as_str()) || !device.is_ok_and(|device| devices.contains(&device)) {
             continue;
         }
-        // In thousandths of a degree (Documentation/hwmon/sysfs-interface); below zero does not matter here.
+        // Unit: 0.001 degrees Celsius (Documentation/hwmon/sysfs-interface).
         let celsius = |file: &str| Some(text::read_number(root, sensor.join(file)).ok()? as f64 / 1e3);
         let Some(now) = celsius("temp1_input") else { continue };
         if found.is_none_or(|(hottest, _)| now > hottest) {

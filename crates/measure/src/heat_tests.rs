@@ -1,4 +1,4 @@
-//! A made-up machine with two drives and two cores, and one that tells nothing.
+//! Simulated machines: with two drives and two cores, and without sensors.
 use std::fs;
 use std::os::unix::fs::symlink;
 

@@ -1,7 +1,8 @@
 //! Clocks, histograms, samplers of CPU, disks and network, the environment record, statistics.
 //!
-//! Invariants: no unsafe code; every parser is a pure function of the kernel's text and never panics;
-//! every reader takes the root of the file tree (`/` in earnest), so that tests can feed a made-up machine.
+//! Invariants: no unsafe code; every parser is a pure function of the kernel's text and never
+//! panics; every reader takes the root of the file tree (`/` outside tests) so that tests can
+//! simulate a machine.
 
 pub mod clock;
 pub mod cpu;

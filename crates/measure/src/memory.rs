@@ -1,4 +1,4 @@
-//! Main memory from /proc/meminfo: what is there, what is free, and what still waits to be written.
+//! Main memory from /proc/meminfo: total, available and dirty.
 
 use std::path::Path;
 
@@ -7,32 +7,33 @@ use serde::{Deserialize, Serialize};
 use crate::error::MeasureError;
 use crate::text;
 
-/// The state of main memory, in bytes unless the name says otherwise.
+/// State of main memory, bytes unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Usable by the kernel.
+    /// Memory usable by the kernel.
     pub total_bytes: u64,
-    /// Can be had without swapping.
+    /// Available without swapping.
     pub available_bytes: u64,
-    /// File data in memory.
+    /// Page cache.
     pub cached_bytes: u64,
-    /// File data changed in memory and not yet on its way to a disk.
+    /// Dirty file data not yet under write-back.
     pub dirty_bytes: u64,
-    /// File data on its way to a disk.
+    /// File data under write-back.
     pub writeback_bytes: u64,
     /// Swap space.
     pub swap_bytes: u64,
-    /// Size of one huge page of the default size; 0 without huge pages.
+    /// Default huge page size; 0 without huge pages.
     pub huge_page_bytes: u64,
-    /// Huge pages of that size set aside.
+    /// Reserved huge pages of that size.
     pub huge_pages: u64,
-    /// How many of them are free.
+    /// Free huge pages.
     pub huge_pages_free: u64,
 }
 
 impl Memory {
-    /// The state now. `root` is `/` in earnest. Fails when /proc/meminfo cannot be read or lacks the total.
+    /// Current state. `root` is `/` outside tests. Fails if /proc/meminfo cannot be read or lacks
+    /// the total.
     pub fn read(root: &Path) -> Result<Self, MeasureError> {
         let file = "proc/meminfo";
         parse_memory(&text::read(root, file)?)
@@ -40,8 +41,8 @@ impl Memory {
     }
 }
 
-/// The text of /proc/meminfo (proc_meminfo(5)); what a kernel does not list counts as 0, except the total.
-pub fn parse_memory(text: &str) -> Option<Memory> {
+/// Parses /proc/meminfo (proc_meminfo(5)); missing values count as 0, except the total.
+pub(crate) fn parse_memory(text: &str) -> Option<Memory> {
     let field = |name: &str| {
         let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         let mut words = rest.split_ascii_whitespace();

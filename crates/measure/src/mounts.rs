@@ -1,4 +1,4 @@
-//! Mounted file systems, from /proc/self/mountinfo: which one holds a path.
+//! Mounted file systems from /proc/self/mountinfo, and the one of a path.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use crate::text;
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// Mount point.
     pub point: PathBuf,
-    /// Its type, as in `ext4`.
+    /// Type, as in `ext4`.
     pub fs_type: String,
-    /// What is mounted: a device's path, or a name without meaning.
+    /// Source: a device path, or an arbitrary name.
     pub source: String,
-    /// Options of the mount and of the file system, each once, separated by commas.
+    /// Mount and file system options without duplicates, comma-separated.
     pub options: String,
 }
 
 impl Mount {
-    /// The file system that holds `path`. `root` is `/` in earnest.
-    /// Fails when `path` does not exist, or when the kernel lists no mount above it.
+    /// The file system of `path`. `root` is `/` outside tests. Fails if `path` does not exist, or
+    /// no mount contains it.
     pub fn of(root: &Path, path: &Path) -> Result<Self, MeasureError> {
         let absolute =
             fs::canonicalize(path).map_err(|why| MeasureError::Read { path: path.to_owned(), why })?;
@@ -31,20 +31,20 @@ impl Mount {
     }
 }
 
-/// The mount whose point is the longest beginning of `path`; of several on one point the last, which hides
+/// The mount with the longest matching mount point; of several at one point the last, which hides
 /// the others.
 fn holding(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
     let above = mounts.into_iter().filter(|mount| path.starts_with(&mount.point));
     above.max_by_key(|mount| mount.point.components().count())
 }
 
-/// The text of /proc/self/mountinfo (proc_pid_mountinfo(5)), in its order; lines of another form are skipped.
+/// Parses /proc/self/mountinfo (proc_pid_mountinfo(5)), in order; malformed lines are skipped.
 pub fn parse_mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_mount).collect()
 }
 
 fn parse_mount(line: &str) -> Option<Mount> {
-    // Any number of optional fields stands before the lone hyphen.
+    // Any number of optional fields precede the lone hyphen.
     let (mount, file_system) = line.split_once(" - ")?;
     let mut mount = mount.split(' ').skip(4);
     let (point, options) = (mount.next()?, mount.next()?);
@@ -64,7 +64,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// Turns back the octal escapes that the kernel writes for blanks, tabs, line ends, `#` and backslashes.
+/// Decodes the kernel's octal escapes of blanks, tabs, newlines, `#` and backslashes.
 fn unescape(field: &str) -> String {
     let mut parts = field.split('\\');
     let mut plain = parts.next().unwrap_or("").to_owned();

@@ -1,4 +1,4 @@
-//! Mounts from the kernel's text: escapes, optional fields, hidden mounts.
+//! Mounts from kernel text: escapes, optional fields, hidden mounts.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn the_longest_mount_point_wins_and_the_last_one_of_equals() {
     assert_eq!(at("/home/x").source, "/dev/vda");
     assert_eq!(at("/data/run").fs_type, "tmpfs");
     assert_eq!(at("/data/a b/run").source, "/dev/sdb1");
-    // A beginning of the name is not a beginning of the path.
+    // A prefix of the name is not a prefix of the path.
     assert_eq!(at("/database").source, "/dev/vda");
 }
 
@@ -37,7 +37,7 @@ fn escapes_are_turned_back_and_anything_else_is_kept() {
 #[test]
 fn a_path_that_does_not_exist_is_named() {
     let error = Mount::of(Path::new("/"), Path::new("/no/such/place")).unwrap_err().to_string();
-    assert!(error.starts_with("read /no/such/place: "), "{error}");
+    assert!(error.starts_with("cannot read /no/such/place: "), "{error}");
 }
 
 #[test]

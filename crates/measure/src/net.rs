@@ -1,10 +1,11 @@
-//! The network as the kernel counts it: what was received, and above all what was dropped and where.
+//! Kernel network counters, in particular where packets were dropped.
 //!
-//! A datagram that the kernel threw away shows here and nowhere else; the ledger needs it.
+//! Input of the loss ledger: datagrams dropped by the kernel appear only here.
 
 mod parse;
 
-pub use parse::{parse_interfaces, parse_snmp, parse_snmp6, parse_softnet};
+pub(crate) use parse::parse_softnet;
+use parse::{parse_interfaces, parse_snmp, parse_snmp6};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,19 +15,19 @@ use serde::{Deserialize, Serialize};
 use crate::error::MeasureError;
 use crate::text;
 
-/// All counters of the network since boot, or what they grew by between two readings.
+/// All network counters since boot, or their growth between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetCounters {
     /// TCP and UDP, IPv4 and IPv6 together.
     pub protocols: ProtocolCounters,
-    /// Each interface by name.
+    /// Interfaces by name.
     pub interfaces: BTreeMap<String, InterfaceCounters>,
-    /// The receive queues of all cores together.
+    /// Receive queues of all cores together.
     pub softnet: SoftnetCounters,
 }
 
-/// TCP segments and UDP datagrams of the network name space.
+/// TCP segments and UDP datagrams of the network namespace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProtocolCounters {
@@ -34,25 +35,25 @@ pub struct ProtocolCounters {
     pub tcp_received: u64,
     /// TCP segments sent.
     pub tcp_sent: u64,
-    /// TCP segments sent again: the network lost them, or took too long.
+    /// TCP segments retransmitted.
     pub tcp_retransmitted: u64,
     /// UDP datagrams delivered.
     pub udp_received: u64,
     /// UDP datagrams sent.
     pub udp_sent: u64,
-    /// UDP datagrams that could not be delivered, whatever the reason but a missing listener.
+    /// UDP datagrams that could not be delivered, except for a missing listener.
     pub udp_receive_errors: u64,
-    /// Of these, the ones thrown away because the socket's receive buffer was full.
+    /// Of these, dropped because the socket's receive buffer was full.
     pub udp_receive_buffer_errors: u64,
     /// UDP datagrams that were not sent because a buffer was full.
     pub udp_send_buffer_errors: u64,
-    /// UDP datagrams to a port on which nobody listened.
+    /// UDP datagrams to a port without a listener.
     pub udp_no_port: u64,
-    /// Packets thrown away because not all of their fragments came.
+    /// Packets dropped because fragments were missing.
     pub ip_reassembly_failed: u64,
 }
 
-/// One interface.
+/// Counters of one interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceCounters {
@@ -60,11 +61,11 @@ pub struct InterfaceCounters {
     pub received_bytes: u64,
     /// Packets received.
     pub received_packets: u64,
-    /// Broken packets received.
+    /// Corrupt packets received.
     pub receive_errors: u64,
-    /// Packets received and thrown away by the kernel.
+    /// Received packets dropped by the kernel.
     pub receive_dropped: u64,
-    /// Packets that found the card's ring full.
+    /// Packets dropped because the card's ring was full.
     pub receive_overruns: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
@@ -72,24 +73,24 @@ pub struct InterfaceCounters {
     pub sent_packets: u64,
     /// Packets that could not be sent.
     pub send_errors: u64,
-    /// Packets thrown away instead of being sent.
+    /// Packets dropped instead of being sent.
     pub send_dropped: u64,
 }
 
-/// The kernel's receive work, summed over the cores.
+/// Receive counters of the kernel, summed over the cores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoftnetCounters {
-    /// Packets worked on.
+    /// Packets processed.
     pub processed: u64,
-    /// Packets thrown away because a core's queue was full (`net.core.netdev_max_backlog`).
+    /// Packets dropped because a core's queue was full (`net.core.netdev_max_backlog`).
     pub dropped: u64,
-    /// Times a core stopped with work left (`net.core.netdev_budget`).
+    /// Receive turns that ended with packets left (`net.core.netdev_budget`).
     pub squeezed: u64,
 }
 
 impl NetCounters {
-    /// All counters now. `root` is `/` in earnest. Fails when one of the files cannot be read; only that of
+    /// Current counters. `root` is `/` outside tests. Fails if a file cannot be read; only that of
     /// IPv6 may be missing.
     pub fn read(root: &Path) -> Result<Self, MeasureError> {
         let mut protocols = parse_snmp(&text::read(root, "proc/net/snmp")?);
@@ -103,7 +104,7 @@ impl NetCounters {
         })
     }
 
-    /// What the counters grew by since `earlier`; an interface that is new counts from zero.
+    /// Growth since `earlier`; a new interface counts from zero.
     pub fn since(&self, earlier: &Self) -> Self {
         let grown = |(name, now): (&String, &InterfaceCounters)| {
             let before = earlier.interfaces.get(name).copied().unwrap_or_default();
@@ -118,7 +119,7 @@ impl NetCounters {
 }
 
 impl ProtocolCounters {
-    /// Counter by counter with a function of two, so that no counter is forgotten in one of the operations.
+    /// Combines all counters pairwise, so that no operation omits one.
     fn zip(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             tcp_received: combine(self.tcp_received, other.tcp_received),

@@ -1,7 +1,7 @@
-//! Pressure stall information: how long tasks waited for processor, memory or disks
+//! Pressure stall information: time that tasks waited for CPU, memory or disks
 //! (Documentation/accounting/psi).
 //!
-//! A kernel without it, or one booted without `psi=1`, has none: that is no error but an absent value.
+//! Absent, not an error, on kernels without it or booted without `psi=1`.
 
 use std::path::Path;
 
@@ -9,44 +9,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// The pressure on each resource now.
+/// Current pressure on each resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pressure {
     /// Waiting for a core.
     pub cpu: Option<ResourcePressure>,
-    /// Waiting for memory to be reclaimed or read back.
+    /// Waiting for memory reclaim or swap-in.
     pub memory: Option<ResourcePressure>,
     /// Waiting for disks.
     pub io: Option<ResourcePressure>,
 }
 
-/// The pressure on one resource.
+/// Pressure on one resource.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourcePressure {
     /// At least one task waited.
     pub some: Stall,
-    /// All tasks that were not idle waited; absent for the processor on kernels before 5.13.
+    /// All non-idle tasks waited; absent for the CPU on kernels before 5.13.
     pub full: Option<Stall>,
 }
 
-/// How much time was lost.
+/// Stall time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
-    /// Share of the last 10 s, in per cent.
+    /// Share of the last 10 s, percent.
     pub avg10_percent: f64,
-    /// Share of the last 60 s, in per cent.
+    /// Share of the last 60 s, percent.
     pub avg60_percent: f64,
-    /// Share of the last 300 s, in per cent.
+    /// Share of the last 300 s, percent.
     pub avg300_percent: f64,
-    /// Time lost since boot, in us.
+    /// Total stall time since boot, us.
     pub total_us: u64,
 }
 
 impl Pressure {
-    /// The pressure now; what the kernel does not tell is absent. `root` is `/` in earnest.
+    /// Current pressure; unsupported values are absent. `root` is `/` outside tests.
     pub fn read(root: &Path) -> Self {
         let read = |resource| {
             let text = text::read(root, Path::new("proc/pressure").join(resource)).ok()?;
@@ -57,7 +57,8 @@ impl Pressure {
 }
 
 impl Stall {
-    /// Share of the `elapsed_ns` since `earlier` that was lost, in per cent; 0 when no time has passed.
+    /// Share of the `elapsed_ns` since `earlier` that was stalled, percent; 0 when no time has
+    /// passed.
     pub fn percent_since(&self, earlier: &Self, elapsed_ns: u64) -> f64 {
         if elapsed_ns == 0 {
             return 0.0;
@@ -67,8 +68,8 @@ impl Stall {
     }
 }
 
-/// One file of /proc/pressure; `None` when it has no `some` line.
-pub fn parse_pressure(text: &str) -> Option<ResourcePressure> {
+/// Parses a file of /proc/pressure; `None` without a `some` line.
+pub(crate) fn parse_pressure(text: &str) -> Option<ResourcePressure> {
     let line = |kind: &str| text.lines().find_map(|line| parse_stall(line.strip_prefix(kind)?));
     Some(ResourcePressure { some: line("some ")?, full: line("full ") })
 }

@@ -1,19 +1,20 @@
-//! How a volume's data is spread over devices, where the kernel does the spreading: md and btrfs.
+//! Software RAID of a volume: md and btrfs.
 use std::path::Path;
 
 use crate::text;
 
-/// What is known of it.
+/// Description of a software RAID.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Raid {
-    /// In words: "md raid5 over 4 devices, chunks of 524288 bytes", "btrfs raid0 over 2 devices".
-    pub(crate) told: Option<String>,
-    /// All block devices of a file system that has several.
+    /// Text such as "md raid5 over 4 devices, chunks of 524288 bytes" or "btrfs raid0 over 2
+    /// devices".
+    pub(crate) description: Option<String>,
+    /// All block devices of a multi-device file system.
     pub(crate) devices: Vec<String>,
 }
 
 impl Raid {
-    /// Of the file system on the block device `name`.
+    /// RAID of the file system on block device `name`.
     pub(crate) fn on(root: &Path, name: &str) -> Self {
         md(root, name).or_else(|| btrfs(root, name)).unwrap_or_default()
     }
@@ -25,7 +26,7 @@ fn md(root: &Path, name: &str) -> Option<Raid> {
     let devices = text::read_number(root, directory.join("raid_disks")).ok()?;
     let chunk = text::read_number(root, directory.join("chunk_size")).ok().filter(|bytes| *bytes > 0);
     let chunk = chunk.map(|bytes| format!(", chunks of {bytes} bytes")).unwrap_or_default();
-    Some(Raid { told: Some(format!("md {level} over {devices} devices{chunk}")), devices: Vec::new() })
+    Some(Raid { description: Some(format!("md {level} over {devices} devices{chunk}")), devices: Vec::new() })
 }
 
 fn btrfs(root: &Path, name: &str) -> Option<Raid> {
@@ -34,14 +35,13 @@ fn btrfs(root: &Path, name: &str) -> Option<Raid> {
     let ids = text::names(root, all).ok()?;
     let id = ids.into_iter().find(|id| devices_of(id).iter().any(|device| device == name))?;
     let devices = devices_of(&id);
-    // Besides figures there is a directory for each way in which data is spread; more than one while it is
-    // being converted.
+    // There is one directory per RAID profile; more than one during a conversion.
     let data = all.join(id).join("allocation/data");
     let mut profiles = text::names(root, &data).unwrap_or_default();
     profiles.retain(|profile| root.join(&data).join(profile).is_dir());
     let plural = if devices.len() == 1 { "" } else { "s" };
-    let told = format!("btrfs {} over {} device{plural}", profiles.join(" and "), devices.len());
-    Some(Raid { told: (!profiles.is_empty()).then_some(told), devices })
+    let description = format!("btrfs {} over {} device{plural}", profiles.join(" and "), devices.len());
+    Some(Raid { description: (!profiles.is_empty()).then_some(description), devices })
 }
 
 #[cfg(test)]

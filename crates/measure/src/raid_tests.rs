@@ -1,4 +1,4 @@
-//! RAID as the kernel describes it.
+//! RAID as described by the kernel.
 use std::fs;
 
 use super::*;
@@ -21,7 +21,7 @@ fn md_is_described_by_its_device() {
         ("sys/class/block/md0/md/chunk_size", "524288\n"),
     ]);
     let found = Raid::on(root.path(), "md0");
-    assert_eq!(found.told.as_deref(), Some("md raid5 over 4 devices, chunks of 524288 bytes"));
+    assert_eq!(found.description.as_deref(), Some("md raid5 over 4 devices, chunks of 524288 bytes"));
     assert!(found.devices.is_empty(), "the kernel's stack of devices names them");
 }
 
@@ -37,9 +37,9 @@ fn btrfs_is_described_by_any_of_its_devices() {
         ("sys/fs/btrfs/0002/allocation/data/raid0/used_bytes", "1"),
     ]);
     let found = Raid::on(root.path(), "sdc");
-    assert_eq!(found.told.as_deref(), Some("btrfs raid0 over 2 devices"));
+    assert_eq!(found.description.as_deref(), Some("btrfs raid0 over 2 devices"));
     assert_eq!(found.devices, ["sdb", "sdc"]);
     let one = Raid::on(root.path(), "sda");
-    assert_eq!(one.told.as_deref(), Some("btrfs single over 1 device"));
+    assert_eq!(one.description.as_deref(), Some("btrfs single over 1 device"));
     assert_eq!(Raid::on(root.path(), "sdz"), Raid::default());
 }

@@ -1,7 +1,7 @@
-//! A background thread that takes a sample every period, on an absolute schedule.
+//! Background thread that samples periodically on an absolute schedule.
 //!
-//! Invariants: the schedule does not drift; a tick that was missed is skipped, never made up for in a burst;
-//! the first sample is taken at the start and the last one at the stop, so together they span the run.
+//! Invariants: the schedule does not drift; missed ticks are skipped, never caught up in a burst;
+//! the first sample is taken at the start and the last at the stop, so together they span the run.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use crate::clock::{Clock, SystemClock};
 use crate::error::MeasureError;
 
-/// The shortest period, so that a period of zero does not eat a core.
+/// Minimum period, so that a period of zero does not occupy a core.
 const PERIOD_NS_MIN: u64 = 1_000_000;
 
-/// A running sampler; dropping it stops the thread and throws the samples away.
+/// A running sampler; dropping it stops the thread and discards the samples.
 #[derive(Debug)]
 pub struct Sampler<T> {
     stopping: Arc<AtomicBool>,
@@ -23,8 +23,8 @@ pub struct Sampler<T> {
 }
 
 impl<T: Send + 'static> Sampler<T> {
-    /// Calls `sample` with the monotonic time in ns, now and then every `period` (at least 1 ms), in a thread
-    /// named `ku-sampler`. Fails when no thread can be had.
+    /// Calls `sample` with the monotonic time in ns, immediately and then every `period` (at least
+    /// 1 ms), in a thread named `ku-sampler`. Fails if no thread can be created.
     pub fn start(
         period: Duration,
         mut sample: impl FnMut(u64) -> T + Send + 'static,
@@ -36,7 +36,7 @@ impl<T: Send + 'static> Sampler<T> {
             let mut samples = Vec::new();
             let mut due_ns = SystemClock.now_ns();
             loop {
-                // Asked before the time is read, so that the last sample lies after the stop.
+                // Checked before the time is read, so that the last sample is after the stop.
                 let last = stop_seen.load(Ordering::Acquire);
                 samples.push(sample(SystemClock.now_ns()));
                 if last {
@@ -53,8 +53,8 @@ impl<T: Send + 'static> Sampler<T> {
         Ok(Self { stopping, thread: Some(thread) })
     }
 
-    /// Takes a last sample and hands over all of them, oldest first.
-    /// A panic inside the closure goes on in the caller.
+    /// Takes a last sample and returns all samples, oldest first. A panic of the closure is
+    /// propagated.
     pub fn stop(mut self) -> Vec<T> {
         match self.finish() {
             Some(Ok(samples)) => samples,
@@ -75,18 +75,18 @@ impl<T> Sampler<T> {
 
 impl<T> Drop for Sampler<T> {
     fn drop(&mut self) {
-        // A panic of the closure is of no interest to one who throws the samples away.
+        // The samples are discarded, and so is a panic of the closure.
         let _ = self.finish();
     }
 }
 
-/// The first moment of the schedule (`due_ns` plus whole periods) that lies after `now_ns`.
+/// The first scheduled time (`due_ns` plus whole periods) after `now_ns`.
 fn next_due_ns(due_ns: u64, now_ns: u64, period_ns: u64) -> u64 {
     let periods = now_ns.saturating_sub(due_ns) / period_ns + 1;
     due_ns.saturating_add(periods.saturating_mul(period_ns))
 }
 
-/// Waits for the moment or for the stop, whichever comes first.
+/// Waits until the given time or the stop.
 fn wait_until_ns(due_ns: u64, stopping: &AtomicBool) {
     while !stopping.load(Ordering::Acquire) {
         let left_ns = due_ns.saturating_sub(SystemClock.now_ns());

@@ -1,4 +1,4 @@
-//! The schedule as arithmetic, and the thread's life from start to stop.
+//! Schedule arithmetic, and the thread's life cycle.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::channel;
@@ -9,10 +9,10 @@ use super::*;
 fn the_schedule_neither_drifts_nor_bunches() {
     assert_eq!(next_due_ns(1_000, 1_000, 100), 1_100);
     assert_eq!(next_due_ns(1_000, 1_099, 100), 1_100);
-    // Exactly on the next tick: that tick is the one being served late, so the one after it is next.
+    // Exactly at the next tick: that tick is served late, so the following one is next.
     assert_eq!(next_due_ns(1_000, 1_100, 100), 1_200);
     assert_eq!(next_due_ns(1_000, 1_450, 100), 1_500);
-    // A clock before the due time (cannot happen with a monotonic one) still moves on.
+    // A clock before the due time (impossible if monotonic) still advances.
     assert_eq!(next_due_ns(1_000, 900, 100), 1_100);
     assert_eq!(next_due_ns(u64::MAX - 5, u64::MAX, 10), u64::MAX);
 }

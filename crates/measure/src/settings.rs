@@ -1,6 +1,6 @@
-//! The settings of a host that decide whether a stream is lost: network, processors, memory, volumes.
+//! Host settings that affect losses: network, CPUs, memory, volumes.
 //!
-//! Invariants: reads and changes nothing; what cannot be read says why and is never 0; nothing is judged.
+//! Invariants: read-only; unreadable settings carry the reason and are never 0; no judgement.
 
 mod limits;
 mod memory;
@@ -9,9 +9,9 @@ mod processors;
 mod route;
 mod volume;
 
-pub use limits::{Limit, Limits, Process, parse_limits};
-pub use memory::{Memory, parse_swaps};
-pub use network::{Interface, Interrupt, Link, Sockets, interface_names, parse_interrupts};
+pub use limits::{Limit, Limits, Process};
+pub use memory::Memory;
+pub use network::{Interface, Interrupt, Link, Sockets, interface_names};
 pub use processors::{CoreList, IdleState, Node, Processors};
 pub use route::{route_v4, route_v6};
 pub use volume::{Md, Queue, Volume};
@@ -24,23 +24,23 @@ use crate::environment::Reading;
 use crate::error::MeasureError;
 use crate::text;
 
-/// Settings of this host, without those of its interfaces.
+/// Settings of this host, except those of its interfaces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Settings {
-    /// Limits on sockets and on the receive work.
+    /// Socket and receive limits.
     pub sockets: Sockets,
-    /// How the processors run and how they are spread.
+    /// CPU settings and topology.
     pub processors: Processors,
-    /// How memory is handed out.
+    /// Memory settings.
     pub memory: Memory,
-    /// What this process may take.
+    /// Limits of this process.
     pub process: Process,
-    /// The volumes asked for, in the order given.
+    /// The requested volumes, in the given order.
     pub volumes: Vec<Volume>,
 }
 
 impl Settings {
-    /// Reads them all. `root` is `/` in earnest.
+    /// Reads all settings. `root` is `/` outside tests.
     pub fn collect(root: &Path, volumes: &[PathBuf]) -> Self {
         Self {
             sockets: Sockets::collect(root),
@@ -52,12 +52,12 @@ impl Settings {
     }
 }
 
-/// The text of a file without the white space around it; it may be empty.
+/// Trimmed text of a file, possibly empty.
 fn line(root: &Path, relative: impl AsRef<Path>) -> Reading<String> {
     text::read(root, relative).map(|text| text.trim().to_owned()).into()
 }
 
-/// What `parse` makes of a file.
+/// A file parsed by `parse`.
 fn parsed<T>(
     root: &Path,
     relative: impl AsRef<Path>,
@@ -71,8 +71,8 @@ fn parsed<T>(
     made.into()
 }
 
-/// The file called `name` of the nearest device at or above `device` that has one: a disk's and a virtual
-/// card's node and link are those of the slot that they are in.
+/// File `name` of the nearest device at or above `device` that has one: node and link of a disk or
+/// virtual card are those of its slot.
 fn upwards(root: &Path, device: &Path, name: &str) -> Reading<String> {
     let start = root.join(device);
     let place = match std::fs::canonicalize(&start) {

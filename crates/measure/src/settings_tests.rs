@@ -1,4 +1,4 @@
-//! The settings of a made-up machine, and of this one.
+//! Settings of a simulated machine, and of this one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,6 +6,9 @@ use std::os::unix::fs::symlink;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::limits::parse_limits;
+use super::memory::parse_swaps;
+use super::network::parse_interrupts;
 use super::*;
 
 const CARD: &str = "sys/devices/pci0000:00/0000:00:03.0";
@@ -134,7 +137,7 @@ fn an_interface_without_a_card() {
     let interface = Interface::collect(tree.path(), "eth1");
     assert!(!interface.is_card);
     assert_eq!(interface.node.value(), None);
-    // Old drivers give their interrupts the name of the interface.
+    // Old drivers name interrupts after the interface.
     assert_eq!(interface.interrupts.iter().map(|i| i.number).collect::<Vec<_>>(), [50]);
 }
 

@@ -1,4 +1,4 @@
-//! Room on the file system that holds a directory, and whether that file system is memory in disguise.
+//! Free space of a directory's file system, and whether it is memory-backed.
 
 use std::path::{Path, PathBuf};
 
@@ -9,27 +9,27 @@ use crate::disk::Device;
 use crate::error::MeasureError;
 use crate::text;
 
-/// Loop devices may lie on files on loop devices; nobody stacks them deeper than this.
+/// Maximum depth of loop devices on files on loop devices.
 const LOOP_DEPTH_MAX: u32 = 4;
 
-/// Room on a file system.
+/// Space of a file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Space {
-    /// Type of the file system, as in `ext4`; one not known here by its magic number in hexadecimal.
+    /// Type, as in `ext4`; the magic number in hexadecimal if unknown.
     pub fs_type: String,
-    /// Size of the file system in bytes.
+    /// Size, bytes.
     pub total_bytes: u64,
-    /// Taken, in bytes.
+    /// Used, bytes.
     pub used_bytes: u64,
-    /// What this process may still write, in bytes (blocks reserved for root are not counted).
+    /// Free for this process, bytes (without blocks reserved for root).
     pub free_bytes: u64,
-    /// How many more files may be made; unknown where the file system does not limit them.
+    /// Free inodes; unknown where the file system does not limit them.
     pub free_inodes: Option<u64>,
 }
 
 impl Space {
-    /// The room on the file system that holds `path`. Fails when `path` cannot be reached.
+    /// Space of the file system of `path`. Fails if `path` is not accessible.
     pub fn of(path: &Path) -> Result<Self, MeasureError> {
         let stat = statvfs(path).map_err(|why| unreadable(path, why))?;
         Ok(Self {
@@ -41,17 +41,17 @@ impl Space {
         })
     }
 
-    /// How full the file system is, in per cent of what may be filled (as `df` has it: the reserve for root
-    /// is neither taken nor free); 0 for one without a size.
+    /// Fill level in percent as shown by `df` (the reserve for root counts neither as used nor as
+    /// free); 0 for a file system without a size.
     pub fn fill_percent(&self) -> f64 {
         let fillable_bytes = self.used_bytes.saturating_add(self.free_bytes);
         if fillable_bytes == 0 { 0.0 } else { 100.0 * self.used_bytes as f64 / fillable_bytes as f64 }
     }
 }
 
-/// Whether what is written to `path` stays in main memory: a file system in memory (tmpfs, ramfs, hugetlbfs),
-/// or one on a memory disk (ram, zram), or on a loop device whose file is in memory. `root` is `/` in
-/// earnest. Fails when `path` cannot be reached; a path on no block device (a network file system) is not in
+/// Whether data written to `path` stays in main memory: on tmpfs, ramfs or hugetlbfs, on a memory
+/// disk (ram, zram), or on a loop device with a file in memory. `root` is `/` outside tests. Fails
+/// if `path` is not accessible; a path without a block device (network file system) is not in
 /// memory.
 pub fn is_memory_backed(root: &Path, path: &Path) -> Result<bool, MeasureError> {
     memory_backed(root, path, LOOP_DEPTH_MAX)
@@ -70,13 +70,13 @@ fn memory_backed(root: &Path, path: &Path, depth: u32) -> Result<bool, MeasureEr
     }))
 }
 
-/// `ram0`, `zram1`: block devices that keep their data in main memory.
+/// `ram0`, `zram1`: block devices in main memory.
 fn is_memory_disk(disk: &str) -> bool {
     let number = disk.strip_prefix("zram").or_else(|| disk.strip_prefix("ram"));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The file behind a loop device.
+/// Backing file of a loop device.
 fn loop_file(root: &Path, disk: &str) -> Option<PathBuf> {
     let file = text::read_trimmed(root, Path::new("sys/block").join(disk).join("loop/backing_file")).ok()?;
     Some(PathBuf::from(file))
@@ -84,7 +84,7 @@ fn loop_file(root: &Path, disk: &str) -> Option<PathBuf> {
 
 fn fs_type_of(path: &Path) -> Result<String, MeasureError> {
     let stat = statfs(path).map_err(|why| unreadable(path, why))?;
-    // The field is signed or not, long or not, depending on the processor; the numbers are 32 bits.
+    // The field's type depends on the CPU; the numbers have 32 bits.
     Ok(fs_type_name(stat.f_type as u32))
 }
 
@@ -92,7 +92,7 @@ fn unreadable(path: &Path, why: rustix::io::Errno) -> MeasureError {
     MeasureError::Read { path: path.to_owned(), why: why.into() }
 }
 
-/// The type behind a magic number (statfs(2), linux/magic.h and the file systems' own sources).
+/// Type of a magic number (statfs(2), linux/magic.h and the file systems' sources).
 fn fs_type_name(magic: u32) -> String {
     let name = match magic {
         0xef53 => "ext4",

@@ -1,4 +1,4 @@
-//! Room of real directories, and memory disks found in made-up trees.
+//! Space of real directories, and memory disks in simulated trees.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -16,7 +16,7 @@ fn a_temporary_directory_has_room() {
 #[test]
 fn a_path_that_does_not_exist_is_named() {
     let error = Space::of(Path::new("/no/such/place")).unwrap_err().to_string();
-    assert!(error.starts_with("read /no/such/place: "), "{error}");
+    assert!(error.starts_with("cannot read /no/such/place: "), "{error}");
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn shared_memory_is_memory() {
     }
 }
 
-/// What a made-up machine says of a directory of its own, were it on `disk`. `None` where temporary files are
-/// in memory in earnest, so that the answer is known before.
+/// Result for a simulated directory on `disk`. `None` if real temporary files are in memory, where
+/// the answer would be known already.
 fn on_disk(disk: &str, loop_file: Option<&str>) -> Option<bool> {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path();

@@ -1,7 +1,7 @@
-//! Statistics of few measurements: robust summaries, intervals, trends.
+//! Statistics of small samples: robust summaries, intervals, trends.
 //!
-//! Invariants: pure and deterministic (chance comes from a seed that is passed in); where the values given do
-//! not allow an answer (too few, not finite) the answer is `None`, never a number that means nothing.
+//! Invariants: pure and deterministic (random numbers use a given seed); `None` if the values do
+//! not allow an answer (too few, not finite).
 
 mod bootstrap;
 mod change;
@@ -17,7 +17,7 @@ pub use compare::{CHANCE_MAX, Comparison, Pairing, VALUES_MIN, compare};
 pub use cost::{BreakEven, Cost, KNEE_SHARE, LENGTHS_MAX, Timed, break_even, fit_cost, knee, pays_from};
 pub use poisson::poisson_interval;
 pub use steady::{DRIFT_SHARE_MAX, RANGE_SHARE_MAX, STEADY_ROUNDS, SteadyWindow, steady_window};
-pub use trend::{TREND_POINTS_MAX, Trend, least_squares_slope, trend};
+pub use trend::least_squares_slope;
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -28,9 +28,9 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub struct Interval {
     /// The estimate.
     pub value: f64,
-    /// Lower end.
+    /// Lower bound.
     pub lower: f64,
-    /// Upper end.
+    /// Upper bound.
     pub upper: f64,
 }
 
@@ -40,16 +40,15 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value below which the part `q` (0 to 1) of the values lies, interpolated linearly between neighbours
-/// (type 7 of Hyndman and Fan, 1996: what numpy and R do unless told otherwise).
-/// `None` without values, with one that is not finite, or with `q` outside 0 to 1.
+/// Quantile `q` (0 to 1) with linear interpolation (type 7 of Hyndman and Fan, 1996: the default of
+/// numpy and R). `None` without values, with one that is not finite, or with `q` outside 0 to 1.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_sorted(&sorted(values)?, q)
 }
 
 /// Median absolute deviation from the median, not scaled (times 1.4826 it estimates the standard deviation of
 /// a normal distribution). `None` without values or with one that is not finite.
-pub fn mad(values: &[f64]) -> Option<f64> {
+pub(crate) fn mad(values: &[f64]) -> Option<f64> {
     let centre = median(values)?;
     let deviations: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
     median(&deviations)
@@ -69,13 +68,7 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { value: mean, lower: mean - half, upper: mean + half })
 }
 
-/// Upper 95 % bound on the rate, per second, of events of which none was seen in `seconds`: the rule of
-/// three, 3/T (-ln 0.05 = 2.996 for a Poisson process). Without any observation the bound is infinite.
-pub fn upper_bound_no_events(seconds: f64) -> f64 {
-    if seconds > 0.0 { 3.0 / seconds } else { f64::INFINITY }
-}
-
-/// The values in order; `None` when there are none or one is not finite.
+/// The values; `None` when empty or one is not finite.
 fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -85,7 +78,7 @@ fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// [`quantile`] of values that are in order already.
+/// [`quantile`] of sorted values.
 fn quantile_sorted(values: &[f64], q: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&q) {
         return None;
@@ -96,7 +89,7 @@ fn quantile_sorted(values: &[f64], q: f64) -> Option<f64> {
     Some(lower + (upper - lower) * position.fract()).filter(|value| value.is_finite())
 }
 
-/// The 97.5 % quantile of Student's t. No degree of freedom: nothing is known, the quantile is infinite.
+/// 97.5 % quantile of Student's t; infinite for 0 degrees of freedom.
 fn student_t_975(degrees: usize) -> f64 {
     StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))
 }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::error::MeasureError;
 
-/// No file read here comes near this size; a tree with an endless one must not fill the memory.
+/// Maximum file size, far above any file read here; protects against endless files.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The whole text of `root`/`relative`; bytes that are not UTF-8 are replaced, never an error.
+/// Text of `root`/`relative`; invalid UTF-8 is replaced, never an error.
 pub(crate) fn read(root: &Path, relative: impl AsRef<Path>) -> Result<String, MeasureError> {
     let path = root.join(relative);
-    // These files say that they are empty, so asking for their size first (as `fs::read` does) only costs
-    // time, and samplers read dozens of them ten times a second.
+    // These files report size 0, so asking for the size first (as `fs::read` does) only costs time;
+    // samplers read dozens of them ten times per second.
     let mut bytes = Vec::with_capacity(4096);
     match File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)) {
         Ok(_) => Ok(String::from_utf8(bytes)
@@ -22,7 +22,7 @@ pub(crate) fn read(root: &Path, relative: impl AsRef<Path>) -> Result<String, Me
     }
 }
 
-/// The same without the white space (and the NUL of device trees) around it; an empty file is malformed.
+/// The same, trimmed (also of the NUL in device trees); an empty file is malformed.
 pub(crate) fn read_trimmed(root: &Path, relative: impl AsRef<Path>) -> Result<String, MeasureError> {
     let relative = relative.as_ref();
     let text = read(root, relative)?;
@@ -30,19 +30,19 @@ pub(crate) fn read_trimmed(root: &Path, relative: impl AsRef<Path>) -> Result<St
     if trimmed.is_empty() { Err(malformed(root, relative, "it is empty")) } else { Ok(trimmed.to_owned()) }
 }
 
-/// A file that holds one whole number and nothing else.
+/// Reads a file with a single whole number.
 pub(crate) fn read_number(root: &Path, relative: impl AsRef<Path>) -> Result<u64, MeasureError> {
     let relative = relative.as_ref();
     let text = read_trimmed(root, relative)?;
     text.parse().map_err(|_| malformed(root, relative, "it holds no whole number"))
 }
 
-/// A file that holds 0 or 1.
+/// Reads a file with 0 or 1.
 pub(crate) fn read_flag(root: &Path, relative: impl AsRef<Path>) -> Result<bool, MeasureError> {
     Ok(read_number(root, relative)? != 0)
 }
 
-/// The error for a file that was read but does not hold what it should.
+/// Error for a file with unexpected content.
 pub(crate) fn malformed(root: &Path, relative: impl AsRef<Path>, why: &'static str) -> MeasureError {
     MeasureError::Malformed { path: root.join(relative), why }
 }
@@ -60,7 +60,7 @@ pub(crate) fn names(root: &Path, relative: impl AsRef<Path>) -> Result<Vec<Strin
     Ok(names)
 }
 
-/// The last component of where a link points, with all links on the way resolved.
+/// Last component of a link's fully resolved target.
 pub(crate) fn link_name(path: PathBuf) -> Result<String, MeasureError> {
     let target = fs::canonicalize(&path).map_err(|why| MeasureError::Read { path: path.clone(), why })?;
     match target.file_name() {

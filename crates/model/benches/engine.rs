@@ -1,4 +1,4 @@
-//! What the engine costs: a sweep over ranges, a network of queues, a simulation.
+//! Benchmarks of the engine: a sweep over ranges, a queueing network, a simulation.
 //!
 //! `cargo bench -p keepup-model --bench engine`
 #![expect(clippy::unwrap_used, clippy::missing_docs_in_private_items, reason = "a benchmark")]
@@ -30,7 +30,7 @@ fn machine(resources: usize) -> System {
     }
 }
 
-/// A thousand points, 200 draws at each, a machine of ten resources each of which is a range.
+/// A thousand points with 200 draws each, for a machine of ten ranged resources.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn sweep_of_a_thousand_points(bencher: Bencher) {
     let mut machine = machine(10);
@@ -49,7 +49,7 @@ fn sweep_of_a_thousand_points(bencher: Bencher) {
     });
 }
 
-/// Ten stations with so many servers each, and so many operations under way.
+/// Ten stations with this many servers each and this many concurrent operations.
 #[divan::bench(args = [(1, 1024), (8, 64), (8, 1024), (8, 100_000)])]
 fn network_of_ten(bencher: Bencher, (servers, population): (u32, u32)) {
     let station = |number: u32| Station {
@@ -62,7 +62,7 @@ fn network_of_ten(bencher: Bencher, (servers, population): (u32, u32)) {
     bencher.bench_local(|| network(&stations, population).unwrap());
 }
 
-/// Events through a chain of so many stages, each of which stalls.
+/// Events through a chain of stages, each of which stalls.
 #[divan::bench(args = [1, 5])]
 fn simulated_events(bencher: Bencher, stages: usize) {
     let stage = Stage {

@@ -1,10 +1,12 @@
-//! A machine out of what was measured on one: the ceilings of its components, and what the recorder cost.
+//! Calibration of a machine from a qualification: ceilings of the components, and cost of the
+//! recorder.
 //!
-//! What limits a calibrated machine was measured apart from the whole path; that the whole path does no less
-//! is what the model claims.
+//! The limits of a calibrated machine were measured separately from the whole path; the model
+//! claims that the whole path achieves them.
 
 use std::collections::BTreeMap;
 
+use keepup_error::Cause;
 use keepup_results::{Kind, ResultSummary, ThreadCpu, Verdict};
 
 use crate::error::ModelError;
@@ -15,36 +17,36 @@ use crate::predict::PROCESSORS;
 use crate::ranged::{Ranged, Source};
 use crate::unit::Quantity;
 
-/// Ceilings of components differ by so much from run to run: the repeatability of the disk tests on quiet
-/// machines, as a share.
+/// Run-to-run variation of component ceilings: the repeatability of disk tests on quiet machines,
+/// as a share.
 const SCATTER: f64 = 0.05;
-/// Threads that do all the work of one stage of a recording.
+/// Threads that do all the work of one recording stage.
 const INTAKE: &str = "ku-intake";
 
-/// The machine that was measured. `name` is what it is to be called, `from` where its figures are from.
+/// The measured machine. `name` is its new name, `from` the source of its figures.
 ///
 /// # Errors
-/// The measurement is no qualification, was cut off, is inconclusive, or lacks a ceiling.
+/// The measurement is not a qualification, was interrupted, is inconclusive, or lacks a ceiling.
 pub fn calibrate(result: &ResultSummary, name: &str, from: &str) -> Result<Machine, ModelError> {
-    let refused = |why: &str| ModelError::Unsolvable { machine: from.to_owned(), reason: why.to_owned() };
+    let refused = |why: &str, hint: &str| unsolvable(from, Cause::new(why).with_hint(hint));
     if result.kind != Kind::Qualify {
-        return Err(refused("it is no qualification\nhint: keepup qualify"));
+        return Err(refused("it is not a qualification", "keepup qualify"));
     }
     if result.interrupted {
-        return Err(refused("the measurement was interrupted\nhint: let keepup qualify come to its end"));
+        return Err(refused("the measurement was interrupted", "let keepup qualify run to its end"));
     }
     if result.verdict == Verdict::Inconclusive {
         let why = result.verdict_reasons.first().cloned().unwrap_or_default();
-        return Err(refused(&format!("the measurement is inconclusive: {why}")));
+        return Err(refused(&format!("the measurement is inconclusive: {why}"), ""));
     }
     let network = result.ceilings.network_bytes_per_second;
-    let network = network.ok_or_else(|| refused("the network alone was not measured"))?;
+    let network = network.ok_or_else(|| refused("the network alone was not measured", ""))?;
     let volumes: Vec<f64> = result.ceilings.volumes.iter().filter_map(|one| one.bytes_per_second).collect();
     if volumes.is_empty() || volumes.len() != result.ceilings.volumes.len() {
-        return Err(refused("not every volume was measured alone\nhint: keepup qualify with --volume"));
+        return Err(refused("not every volume was measured alone", "keepup qualify with --volume"));
     }
     let recorder = result.cpu.seconds_per_gb;
-    let recorder = recorder.ok_or_else(|| refused("what the recorder costs was not measured"))?;
+    let recorder = recorder.ok_or_else(|| refused("what the recorder costs was not measured", ""))?;
     let calibration = Calibration { result, from, network, volumes, recorder };
     let machine = calibration.machine(name)?;
     machine.check()?;
@@ -63,7 +65,7 @@ impl Calibration<'_> {
     fn machine(&self, name: &str) -> Result<Machine, ModelError> {
         let mut resource = BTreeMap::new();
         resource.insert("network".to_owned(), rated(1, self.measured(self.network, "B/s", SCATTER)?));
-        // Streams are spread evenly, so the slowest volume sets the rate of all.
+        // Streams are distributed evenly, so the slowest volume limits all.
         let slowest = self.volumes.iter().copied().fold(f64::INFINITY, f64::min);
         let count = u32::try_from(self.volumes.len()).unwrap_or(u32::MAX);
         let mut volumes = rated(count, self.measured(slowest, "B/s", SCATTER)?);
@@ -110,7 +112,7 @@ impl Calibration<'_> {
         cores.and_then(|cores| u32::try_from(cores).ok()).unwrap_or(busy as u32).max(1)
     }
 
-    /// Seconds that a thread works for a GB.
+    /// CPU seconds of a thread per GB.
     fn thread(&self, name: &str) -> Option<f64> {
         let seconds = |threads: &[ThreadCpu]| -> f64 {
             threads.iter().filter(|thread| thread.name == name).map(|thread| thread.seconds).sum()
@@ -120,20 +122,24 @@ impl Calibration<'_> {
         (seconds > 0.0 && bytes > 0.0).then(|| seconds / bytes * 1e9)
     }
 
-    /// A stage that costs so many seconds for a GB.
+    /// A stage with this cost in seconds per GB.
     fn costing(&self, name: &str, seconds_per_gb: f64) -> Result<StageSpec, ModelError> {
         let per_byte = Some(self.measured(seconds_per_gb / 1e9, "s/GB", 0.0)?);
         Ok(StageSpec { per_byte, ..on(name) })
     }
 
-    /// A measured figure in base units, with a range of so much each way.
+    /// A measured figure in base units, with a symmetric relative range.
     fn measured(&self, value: f64, unit: &str, scatter: f64) -> Result<Ranged, ModelError> {
-        let refused = |why: String| ModelError::Unsolvable { machine: self.from.to_owned(), reason: why };
+        let refused = |why: Cause| unsolvable(self.from, why);
         let one: Quantity = format!("1 {unit}").parse().map_err(refused)?;
         let at = |value: f64| Quantity { value, unit: one.unit };
         let range = (scatter > 0.0).then(|| [at(value * (1.0 - scatter)), at(value * (1.0 + scatter))]);
         Ranged::new(at(value), range, Source::Measured, self.from).map_err(refused)
     }
+}
+
+fn unsolvable(from: &str, reason: Cause) -> ModelError {
+    ModelError::Unsolvable { machine: from.to_owned(), reason }
 }
 
 fn rated(count: u32, rate: Ranged) -> ResourceSpec {

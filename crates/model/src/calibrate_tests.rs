@@ -1,4 +1,4 @@
-//! Machines out of stored qualifications, and qualifications that are none to go by.
+//! Calibration from stored qualifications, and rejection of unsuitable ones.
 use super::*;
 use crate::predict::{Ask, predict};
 
@@ -6,7 +6,7 @@ fn measured() -> ResultSummary {
     serde_json::from_str(include_str!("../../results/samples/qualify-v2.json")).unwrap()
 }
 
-/// A result with all that is needed, whatever the stored one lacks.
+/// A result with all required figures.
 fn whole() -> ResultSummary {
     let mut result = measured();
     result.kind = Kind::Qualify;
@@ -74,5 +74,5 @@ fn what_says_nothing_of_a_machine_is_refused() {
     assert!(refused(&|result| result.ceilings.network_bytes_per_second = None).contains("network"));
     assert!(refused(&|result| result.ceilings.volumes.clear()).contains("volume"));
     assert!(refused(&|result| result.cpu.seconds_per_gb = None).contains("recorder"));
-    assert!(refused(&|result| result.kind = Kind::Record).contains("no qualification"));
+    assert!(refused(&|result| result.kind = Kind::Record).contains("not a qualification"));
 }

@@ -1,6 +1,6 @@
-//! The catalogue of parts: the folder `parts/` of this crate, compiled in.
+//! The catalog of parts: the folder `parts/` of this crate, compiled in.
 //!
-//! Invariants: every part in it is checked when it is read; names are unique over all files.
+//! Invariants: every part is checked when it is read; names are unique over all files.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,15 +13,8 @@ use crate::part::{Formula, Part};
 use crate::ranged::{Ranged, Source};
 use crate::unit::Unit;
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of each file, sorted by name.
-        const EMBEDDED: &[(&str, &str)] =
-            &[$((concat!("parts/", $name, ".toml"), include_str!(concat!("../parts/", $name, ".toml")))),*];
-    };
-}
-
-embedded![
+keepup_plan::embedded! {
+    "../parts/":
     "controllers",
     "disks",
     "ethernet",
@@ -31,12 +24,12 @@ embedded![
     "processors",
     "storage-links",
     "vme",
-];
+}
 
-/// Longest chain of parts that are like others.
+/// Longest chain of `like` references.
 const CHAIN_MAX: usize = 8;
 
-/// A family of parts, as a file has it.
+/// A family of parts, as in a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Family {
@@ -44,7 +37,7 @@ struct Family {
     part: BTreeMap<String, Entry>,
 }
 
-/// One part of a file. What it is `like` gives whatever it does not say itself.
+/// One part of a file. Missing values are taken from the part it is `like`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -57,24 +50,24 @@ struct Entry {
 
 static CATALOGUE: LazyLock<Result<Vec<Part>, ModelError>> = LazyLock::new(|| {
     let mut parts = Vec::new();
-    for (file, text) in EMBEDDED {
-        parts.extend(parse_parts(text, file)?);
+    for (name, text) in EMBEDDED {
+        parts.extend(parse_parts(text, &format!("parts/{name}.toml"))?);
     }
     Ok(parts)
 });
 
-/// All parts, family by family.
+/// All parts by family.
 ///
 /// # Errors
-/// None that is not a fault of the built-in files, which tests read.
+/// Only for faults of the built-in files, which tests read.
 pub fn catalogue() -> Result<&'static [Part], ModelError> {
     CATALOGUE.as_ref().map(Vec::as_slice).map_err(Clone::clone)
 }
 
-/// The part of that name. A PCI Express link may have its width in its name: `pcie3x8`.
+/// The part with this name. The name of a PCI Express link may include its width: `pcie3x8`.
 ///
 /// # Errors
-/// There is none; the error names those that are close.
+/// Unknown name; the error suggests similar names.
 pub fn part(name: &str) -> Result<Part, ModelError> {
     let parts = catalogue()?;
     if let Some(found) = parts.iter().find(|part| part.name == name) {
@@ -99,11 +92,11 @@ fn with_lanes(parts: &[Part], name: &str) -> Option<Part> {
     Some(part)
 }
 
-/// Reads a family of parts. `file` is told in errors.
+/// Parses a family of parts. `file` is used in errors.
 ///
 /// # Errors
-/// What is no TOML, has unknown keys, lacks figures, or contradicts itself; with its place.
-pub fn parse_parts(text: &str, file: &str) -> Result<Vec<Part>, ModelError> {
+/// Invalid TOML, unknown keys, missing figures, or contradictions; with location.
+pub(crate) fn parse_parts(text: &str, file: &str) -> Result<Vec<Part>, ModelError> {
     let family: Family = read(text, file)?;
     let entries = family.part.keys();
     let parts = entries.map(|name| {
@@ -119,7 +112,7 @@ pub fn parse_parts(text: &str, file: &str) -> Result<Vec<Part>, ModelError> {
     parts.collect()
 }
 
-/// A part with what it takes over from those that it is like.
+/// A part with the values inherited through `like`.
 fn resolve(family: &Family, name: &str) -> Result<Part, Fault> {
     let key = format!("part.{name}");
     let own = &family.part[name];

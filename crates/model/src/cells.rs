@@ -1,8 +1,8 @@
-//! What the model says of figures that papers published: which machine and path each of them is, which
-//! constants were fitted to it, and what it says nothing of.
+//! Published figures that the model predicts: machine, path and fitted constants of each, and the
+//! figures that it does not predict.
 //!
-//! Invariants: a published value comes from the paper's file alone, a predicted one from machines and
-//! formulas alone; a figure is a cell, or is open with its reason.
+//! Invariants: a published value comes only from the paper's file, a predicted one only from
+//! machines and formulas; a figure is either a cell, or open with a reason.
 
 mod evaluate;
 mod skill;
@@ -13,15 +13,7 @@ use serde::Deserialize;
 use crate::error::{ModelError, read};
 use crate::papers::{Paper, PublishedFigure, paper};
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of the cells of each paper.
-        const EMBEDDED: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../cells/", $name, ".toml")))),*];
-    };
-}
-
-embedded!["cern-vme", "cdf-csl", "esrf-2007", "romanis", "tweakers-pci"];
+keepup_plan::embedded!("../cells/": "cern-vme", "cdf-csl", "esrf-2007", "romanis", "tweakers-pci");
 
 /// The cells of one paper.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -29,17 +21,17 @@ embedded!["cern-vme", "cdf-csl", "esrf-2007", "romanis", "tweakers-pci"];
 struct Cells {
     /// Name of the paper.
     paper: String,
-    /// How many constants were fitted for its machines.
+    /// Number of constants fitted for its machines.
     fitted_constants: u32,
-    /// What the model says something of.
+    /// Predicted figures.
     #[serde(rename = "cell", default)]
     cells: Vec<CellSpec>,
-    /// What it says nothing of.
+    /// Figures that are not predicted.
     #[serde(default)]
     open: Vec<OpenSpec>,
 }
 
-/// Which published figures are meant: those of this id whose other fields are these, where they are named.
+/// Selects published figures: those with this id and the given values of other fields.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Which {
@@ -59,27 +51,27 @@ impl Which {
     }
 }
 
-/// A figure, and how the model comes to it.
+/// A figure and its derivation from the model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CellSpec {
     /// The published figure: exactly one.
     of: Which,
-    /// How the value came about.
+    /// Origin of the value.
     origin: Origin,
-    /// Error up to which it counts as met, as a share.
+    /// Maximum relative error for the cell to count as met.
     target: f64,
-    /// The figure that "nothing changes" would put there.
+    /// Figure that the "no change" baseline would predict.
     unchanged: Option<Which>,
-    /// The value that "nothing changes" would put there, in the figure's unit.
+    /// Value that the "no change" baseline would predict, in the figure's unit.
     unchanged_value: Option<f64>,
-    /// How it is worked out.
+    /// Method of evaluation.
     by: By,
-    /// Why it comes to that, for a reader.
+    /// Explanation for the reader.
     because: String,
 }
 
-/// A machine, one of its paths, and what is changed of it.
+/// A machine, one of its paths, and changed settings.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Setup {
@@ -89,27 +81,27 @@ struct Setup {
     with: Vec<String>,
 }
 
-/// Ways to come to a value.
+/// Methods of evaluation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 enum By {
-    /// The rate of a path.
+    /// Rate of a path.
     Rate { on: Setup },
-    /// The time of one word of a path.
+    /// Time per word of a path.
     WordTime { on: Setup, word_bytes: f64 },
-    /// What one setup loses of the other's rate, per cent.
+    /// Relative loss of one setup compared with another, percent.
     Loss { on: Setup, over: Setup },
-    /// The rate of one over that of the other.
+    /// Ratio of two rates.
     Gain { on: Setup, over: Setup },
-    /// Machines that take a rate together.
+    /// Machines needed for a rate.
     Machines { on: Setup, target_mb_per_s: f64 },
-    /// Share of a resource in use at the path's rate, per cent.
+    /// Utilization of a resource at the path's rate, percent.
     Use { on: Setup, resource: String },
-    /// What follows from the paper's own numbers, by one of its claims.
+    /// Derived from the paper's own numbers by one of its claims.
     Claim { claim: String },
 }
 
-/// A figure, or several, of which nothing is said.
+/// Figures that are not predicted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OpenSpec {
@@ -118,11 +110,11 @@ struct OpenSpec {
     why: String,
 }
 
-/// Every published figure beside the model's, of all papers or of those named. `samples` draws from the
-/// ranges give each interval.
+/// Comparison of published and predicted figures for all or the named papers. Intervals use
+/// `samples` draws from the ranges.
 ///
 /// # Errors
-/// A paper that there is none of. Cells that do not fit their paper are a fault of keepup.
+/// Unknown paper. Cells inconsistent with their paper are an internal fault.
 pub fn predicted_papers(names: &[String], samples: u32, seed: u64) -> Result<PredictedPapers, ModelError> {
     for name in names {
         paper(name)?;

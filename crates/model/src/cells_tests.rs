@@ -1,4 +1,4 @@
-//! Published figures against the model: all are spoken of, and it comes as near as was aimed at.
+//! Coverage and accuracy of published figures.
 use super::*;
 use crate::papers::{Published, paper_names};
 
@@ -63,7 +63,7 @@ fn the_network_beside_the_disks_is_told_better_than_by_nothing_changes() {
         let cells = found.cells.iter().filter(|cell| cell.id == id && cell.condition.contains("incoming"));
         cells.map(|cell| (cell.predicted, cell.unchanged.unwrap())).collect::<Vec<_>>()
     };
-    // Only where they share a bus do writes lose; nobody else loses anything.
+    // Writes are slowed down only where they share a bus.
     assert!(loaded("E2")[..3].iter().all(|(with, without)| with < &(0.8 * without)), "{:?}", loaded("E2"));
     for id in ["E1", "E3", "E4", "E5", "E6", "E7"] {
         assert!(loaded(id).iter().all(|(with, without)| with > &(0.97 * without)), "{id}: {:?}", loaded(id));
@@ -71,14 +71,14 @@ fn the_network_beside_the_disks_is_told_better_than_by_nothing_changes() {
 }
 
 #[test]
-fn claims_that_do_not_follow_are_told_with_the_arithmetic() {
-    let told: Vec<String> = all().contradicted.into_iter().map(|claim| claim.arithmetic).collect();
-    assert!(told.iter().any(|text| text.contains("966 words, not 1800")), "{told:#?}");
-    assert!(told.iter().any(|text| text.contains("not 8") || text.contains("lanes, not 4")), "{told:#?}");
+fn contradicted_claims_come_with_the_arithmetic() {
+    let claims: Vec<String> = all().contradicted.into_iter().map(|claim| claim.arithmetic).collect();
+    assert!(claims.iter().any(|text| text.contains("966 words, not 1800")), "{claims:#?}");
+    assert!(claims.iter().any(|text| text.contains("not 8") || text.contains("lanes, not 4")), "{claims:#?}");
 }
 
 #[test]
-fn one_paper_can_be_asked_for_and_a_wrong_name_is_told() {
+fn one_paper_can_be_selected_and_unknown_names_are_refused() {
     let found = predicted_papers(&["romanis".to_owned()], 100, 7).unwrap();
     assert!(found.cells.iter().all(|cell| cell.paper == "romanis"));
     let why = predicted_papers(&["romanes".to_owned()], 100, 7).unwrap_err().to_string();

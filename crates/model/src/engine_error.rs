@@ -1,71 +1,96 @@
-//! What the engine refuses: networks of queues, simulations and ranges that mean nothing, or would take too
-//! long.
+//! Errors of the engine: invalid or too expensive networks, simulations and ranges.
 
+use std::borrow::Cow;
+
+use keepup_error::{Diagnostic, ErrorClass};
 use thiserror::Error;
 
-/// Why a network, a simulation or a range was not worked out.
+/// Error of the engine.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum EngineError {
-    /// A figure that cannot be: below zero, not a number, none where one is needed.
-    #[error("work out {what} of {name:?}: {value} is no {wanted}")]
+    /// Invalid figure: negative, NaN, or missing.
+    #[error("cannot work out {what} of {name:?}: {value} is no {wanted}")]
     BadFigure {
-        /// What was to be worked out.
+        /// Computation.
         what: &'static str,
-        /// Whose figure it is.
+        /// Name of the figure's owner.
         name: String,
-        /// The figure.
+        /// Value.
         value: f64,
-        /// What it must be.
+        /// Expected value.
         wanted: &'static str,
     },
-    /// More than can be worked out in reasonable time.
-    #[error("work out {what}: {number} {of} are more than {most}\nhint: {hint}")]
+    /// Too expensive.
+    #[error("cannot work out {what}: {number} {of} are more than {most}")]
     TooMany {
-        /// What was to be worked out.
+        /// Computation.
         what: &'static str,
-        /// How many there are.
+        /// Number.
         number: u64,
-        /// Of what.
+        /// Counted objects.
         of: &'static str,
-        /// The limit.
+        /// Limit.
         most: u64,
-        /// What helps.
+        /// Hint.
         hint: &'static str,
     },
-    /// There is nothing that takes time.
-    #[error("work out {what}: nothing in it takes any time")]
+    /// All service times are zero.
+    #[error("cannot work out {what}: nothing in it takes any time")]
     Nothing {
-        /// What was to be worked out.
+        /// Computation.
         what: &'static str,
     },
-    /// The answer contradicts what holds for any network: a mistake in the arithmetic.
+    /// The result violates bounds that hold for any network: an arithmetic error.
     #[error(
-        "work out a network of {stations} stations with {population} operations: {found} operations/s are \
-         outside of {lower} to {upper}\nhint: the arithmetic lost its precision there; try another number of \
-         operations, and report it"
+        "cannot work out a network of {stations} stations with {population} operations: {found} operations/s \
+         are outside of {lower} to {upper}"
     )]
     OutsideBounds {
         /// Stations of the network.
         stations: usize,
-        /// Operations under way.
+        /// Concurrent operations.
         population: u32,
-        /// The answer, operations per second.
+        /// Result, operations per second.
         found: f64,
         /// The lower bound.
         lower: f64,
         /// The upper bound.
         upper: f64,
     },
-    /// A source that is too fast in the long run.
+    /// A source faster than the stages in the long run.
     #[error(
-        "work out a buffer: the source sends {:.3} MB/s and the slowest stage takes {:.3} MB/s in the long \
-         run, stalls counted, so no buffer suffices\nhint: a slower source or a faster stage",
+        "cannot work out a buffer: the source sends {:.3} MB/s and the slowest stage takes {:.3} MB/s in the \
+         long run, stalls counted, so no buffer suffices",
         rate_in / 1e6, rate_out / 1e6
     )]
     NoBufferSuffices {
-        /// What the source sends, bytes per second.
+        /// Source rate, bytes per second.
         rate_in: f64,
-        /// What the slowest stage takes, bytes per second.
+        /// Rate of the slowest stage, bytes per second.
         rate_out: f64,
     },
+}
+
+impl Diagnostic for EngineError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::BadFigure { .. }
+            | Self::TooMany { .. }
+            | Self::Nothing { .. }
+            | Self::OutsideBounds { .. }
+            | Self::NoBufferSuffices { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::TooMany { hint, .. } => *hint,
+            Self::OutsideBounds { .. } => {
+                "the arithmetic lost its precision there; try another number of operations, and report it"
+            }
+            Self::NoBufferSuffices { .. } => "a slower source or a faster stage",
+            Self::BadFigure { .. } | Self::Nothing { .. } => return None,
+        };
+        Some(hint.into())
+    }
 }

@@ -1,13 +1,16 @@
 //! What can be wrong with parts, machines and settings.
 
+use std::borrow::Cow;
+
 use crate::engine_error::EngineError;
-use keepup_plan::{Place, close_names, line_of_key};
+use keepup_error::{Cause, Diagnostic, ErrorClass};
+use keepup_plan::{SourceLocation, close_names, line_of_key};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
     /// Nothing of that kind has this name.
-    #[error("no {what} is called {name:?}{}{}", suggestion(.close), hint(.what))]
+    #[error("cannot find {what} {name:?}: no {what} is called that{}", suggestion(.close))]
     Unknown {
         /// Part, machine, path and so on.
         what: &'static str,
@@ -20,11 +23,11 @@ pub enum ModelError {
     #[error("{place}: {}{reason}", prefix(.key))]
     Invalid {
         /// File and line.
-        place: Place,
+        place: SourceLocation,
         /// Dotted key; empty where the text as a whole is no TOML.
         key: String,
-        /// What is wrong, possibly with a hint on a second line.
-        reason: String,
+        /// What is wrong.
+        reason: Cause,
     },
     /// A setting that a machine cannot have.
     #[error("cannot set {setting:?} of {machine}: {reason}")]
@@ -34,15 +37,15 @@ pub enum ModelError {
         /// The machine's name.
         machine: String,
         /// What is wrong.
-        reason: String,
+        reason: Cause,
     },
     /// A machine that cannot be put into numbers.
-    #[error("cannot reckon with {machine}: {reason}")]
+    #[error("cannot evaluate {machine}: {reason}")]
     Unsolvable {
         /// The machine's name.
         machine: String,
         /// What is wrong.
-        reason: String,
+        reason: Cause,
     },
     /// Numbers that the engine refuses.
     #[error(transparent)]
@@ -53,17 +56,37 @@ fn suggestion(close: &[String]) -> String {
     if close.is_empty() { String::new() } else { format!("; close to it: {}", close.join(", ")) }
 }
 
-fn hint(what: &str) -> &'static str {
-    match what {
-        "paper" => "\nhint: cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci",
-        "part" => "\nhint: keepup predict parts",
-        "machine" => "\nhint: keepup predict machines, or a path with '/' and '.toml' for a file of your own",
-        _ => "",
-    }
-}
-
 fn prefix(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}: ") }
+}
+
+impl Diagnostic for ModelError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unknown { .. }
+            | Self::Invalid { .. }
+            | Self::Setting { .. }
+            | Self::Unsolvable { .. }
+            | Self::Engine(_) => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Unknown { what, .. } => match *what {
+                "paper" => Some("cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci".into()),
+                "part" => Some("keepup predict parts".into()),
+                "machine" => Some(
+                    "keepup predict machines, or a path with '/' and '.toml' for a file of your own".into(),
+                ),
+                _ => None,
+            },
+            Self::Invalid { reason, .. } | Self::Setting { reason, .. } | Self::Unsolvable { reason, .. } => {
+                reason.hint()
+            }
+            Self::Engine(e) => e.hint(),
+        }
+    }
 }
 
 impl ModelError {
@@ -77,12 +100,18 @@ impl ModelError {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) key: String,
-    pub(crate) reason: String,
+    pub(crate) reason: Cause,
 }
 
 impl Fault {
-    pub(crate) fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(key: impl Into<String>, reason: impl Into<Cause>) -> Self {
         Self { key: key.into(), reason: reason.into() }
+    }
+
+    /// Key and reason in one text.
+    pub(crate) fn in_words(self) -> Cause {
+        let Self { key, reason } = self;
+        reason.map(|reason| format!("{key}: {reason}"))
     }
 
     /// With its line: that of its key, or of the closest table around it.
@@ -94,7 +123,7 @@ impl Fault {
             around = outer;
             line = line_of_key(text, around);
         }
-        ModelError::Invalid { place: Place { origin: file.to_owned(), line }, key, reason }
+        ModelError::Invalid { place: SourceLocation { origin: file.to_owned(), line }, key, reason }
     }
 }
 
@@ -103,11 +132,11 @@ pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str, file: &str) -> Re
     toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or_default();
         let line = Some(keepup_plan::line_of_offset(text, span.start));
-        let place = Place { origin: file.to_owned(), line };
+        let place = SourceLocation { origin: file.to_owned(), line };
         ModelError::Invalid {
             place,
             key: keepup_plan::key_at(text, &span),
-            reason: error.message().to_owned(),
+            reason: Cause::from_text(error.message()),
         }
     })
 }

@@ -15,7 +15,8 @@ fn a_fault_points_to_its_key_or_to_the_table_around_it() {
 fn an_unknown_name_comes_with_close_ones() {
     let error = ModelError::unknown("part", "pci-33", ["pci-32-33", "fc-1g"].into_iter());
     assert_eq!(
-        error.to_string(),
-        "no part is called \"pci-33\"; close to it: pci-32-33\nhint: keepup predict parts"
+        Cause::of(&error).to_text(),
+        "cannot find part \"pci-33\": no part is called that; close to it: pci-32-33\n\
+         hint: keepup predict parts"
     );
 }

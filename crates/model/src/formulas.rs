@@ -1,7 +1,7 @@
-//! What standards and arithmetic say about buses, links, disks, registers and processors.
+//! Formulas for buses, links, disks, registers and CPUs from standards and arithmetic.
 //!
-//! Invariants: pure functions of numbers in base units (bytes, seconds, hertz, shares from 0 to 1); each says
-//! where it is from. A machine's constants are not here but in the catalogue.
+//! Invariants: pure functions of numbers in base units (bytes, seconds, hertz, shares from 0 to 1),
+//! each with its source. Constants of machines are in the catalog.
 
 pub mod bus;
 pub mod link;

@@ -1,7 +1,6 @@
-//! What a machine would do that is not there to be measured: parts, machines made of them, and how fast data
-//! goes through.
+//! Capacity model: predicts the throughput of machines, built from parts, that cannot be measured.
 //!
-//! Invariants: pure, no I/O, no clock, and randomness from a seed that is passed in; every number that is not
+//! Invariants: pure, no I/O, no clock, randomness only from a given seed; every number that is not
 //! computed has a source.
 
 mod calibrate;
@@ -24,7 +23,7 @@ mod unit;
 pub mod vary;
 
 pub use calibrate::calibrate;
-pub use catalogue::{catalogue, parse_parts, part};
+pub use catalogue::{catalogue, part};
 pub use cells::predicted_papers;
 pub use engine_error::EngineError;
 pub use error::ModelError;

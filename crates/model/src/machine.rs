@@ -1,7 +1,7 @@
-//! A machine: resources made of parts, and the paths of data through them.
+//! A machine: resources made of parts, and data paths through them.
 //!
-//! Invariants: a machine that comes out of [`Machine::parse`], [`machine`] or [`Machine::with`] is checked:
-//! its parts are there, units fit, and no path includes itself. Whoever makes one otherwise calls
+//! Invariants: a machine from [`Machine::parse`], [`machine`] or [`Machine::with`] is checked:
+//! parts exist, units are compatible, and no path includes itself. Machines made otherwise need
 //! [`Machine::check`].
 
 mod assembly;
@@ -11,6 +11,7 @@ mod setting;
 
 use std::collections::BTreeMap;
 
+use keepup_error::Cause;
 use serde::{Deserialize, Serialize};
 
 pub use assembly::Assembly;
@@ -23,132 +24,133 @@ use crate::part::{Formula, Part};
 use crate::ranged::Ranged;
 use crate::system::System;
 
-/// A machine as its file has it.
+/// A machine in the form of its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Its name; a built-in one's is where its file lies.
+    /// Name; for a built-in machine the path of its file.
     pub name: String,
-    /// What it is.
+    /// Title.
     pub title: String,
-    /// What a reader should know: what is fitted, and to what.
+    /// Notes, such as fitted constants and their targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The path that is meant when none is named.
+    /// Default path.
     pub main: String,
-    /// How many of them there are, at least 1.
+    /// Number of hosts, at least 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub hosts: u32,
-    /// What it has.
+    /// Resources.
     pub resource: BTreeMap<String, ResourceSpec>,
-    /// Ways of data through it.
+    /// Data paths.
     pub path: BTreeMap<String, PathSpec>,
-    /// What may run beside a path.
+    /// Optional background traffic.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub beside: BTreeMap<String, BesideSpec>,
 }
 
-/// Something that a machine has: a part of the catalogue, or a formula with figures of its own.
+/// A resource: a part of the catalog, or a formula with its own figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceSpec {
-    /// Name in the catalogue.
+    /// Name in the catalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// Formula of a part that the catalogue does not have.
+    /// Formula of a part that is not in the catalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formula: Option<Formula>,
-    /// How many of it each host has.
+    /// Count per host.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u32,
-    /// How they are joined, where they are disks.
+    /// RAID layout, for disks.
     #[serde(default, skip_serializing_if = "is_each")]
     pub layout: Layout,
-    /// Whether all hosts together have these, such as one network.
+    /// Whether it is shared by all hosts, such as one network.
     #[serde(default, skip_serializing_if = "is_false")]
     pub shared: bool,
-    /// The longest time for which it does nothing now and then: what memory has to bridge.
+    /// Longest stall, which memory must bridge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Ranged>,
-    /// Figures in the place of the part's.
+    /// Figures that replace the part's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, Ranged>,
 }
 
-/// A way of data through a machine.
+/// A data path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathSpec {
-    /// What it is.
+    /// Description.
     pub about: String,
-    /// Which way data go, seen from the host's memory.
+    /// Direction of data, as seen from the host's memory.
     pub direction: Direction,
-    /// Payload of one operation; one that is included without its own has that of the path around it.
+    /// Payload per operation; an included path without one uses that of the enclosing path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Ranged>,
-    /// Other paths that data go through too.
+    /// Included paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub includes: Vec<String>,
-    /// What data go through.
+    /// Stages.
     #[serde(rename = "stage", default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageSpec>,
 }
 
-/// What a path asks of one resource.
+/// Demand of a path on one resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageSpec {
-    /// The resource.
+    /// Resource.
     pub on: String,
-    /// How often the payload crosses it.
+    /// Number of times the payload crosses it.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: f64,
-    /// Disks whose layout says how often a byte crosses this resource: twice for mirrored writes.
+    /// Disks with a layout that determines how often a byte crosses this resource: twice for
+    /// mirrored writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crosses: Option<String>,
-    /// Whether each operation goes to a random place, and pays the access.
+    /// Whether each operation has a random position and thus an access time.
     #[serde(default, skip_serializing_if = "is_false")]
     pub random: bool,
-    /// Multiplies what a byte costs: what the part's own figures do not say.
+    /// Factor on the cost per byte, beyond the part's own figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<Ranged>,
-    /// Cost of a byte in the place of the part's: `cycles/B` or `s/GB`.
+    /// Cost per byte, replacing the part's: `cycles/B` or `s/GB`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_byte: Option<Ranged>,
-    /// The rate at which this alone keeps the resource busy, in the place of `per_byte`.
+    /// Rate at which this alone saturates the resource, instead of `per_byte`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Ranged>,
-    /// Cost of an operation: cycles, seconds or bytes.
+    /// Cost per operation: cycles, seconds or bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_operation: Option<Ranged>,
-    /// Set where a master of a bus waits for answers.
+    /// Set where a bus master waits for answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowSpec>,
 }
 
-/// A master of a bus that waits for answers; see [`crate::Window`].
+/// A bus master that waits for answers; see [`crate::Window`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowSpec {
-    /// Requests under way.
+    /// Outstanding requests.
     pub outstanding: Ranged,
-    /// Bytes of each.
+    /// Bytes per request.
     pub request: Ranged,
-    /// From a request to its last byte on a quiet bus.
+    /// Time from a request to its last byte on an idle bus.
     pub round_trip: Ranged,
-    /// What another master moves before the bus comes back, bytes.
+    /// Bytes transferred by another master before the bus is available again.
     pub behind: Ranged,
 }
 
-/// Traffic beside a path.
+/// Background traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BesideSpec {
-    /// The path that it takes.
+    /// Path of the traffic.
     pub path: String,
-    /// Its payload.
+    /// Payload rate.
     pub rate: Ranged,
-    /// Whether it runs.
+    /// Whether it is active.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub on: bool,
 }
@@ -185,27 +187,27 @@ fn is_each(layout: &Layout) -> bool {
     *layout == Layout::Each
 }
 
-/// A resource with its part as it is in this machine.
+/// A resource with its part's figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitting {
-    /// What the machine calls it.
+    /// Name in the machine.
     pub name: String,
-    /// The part, with the machine's figures in it.
+    /// Part, with the machine's figures.
     pub part: Part,
-    /// How many of it each host has.
+    /// Count per host.
     pub count: u32,
-    /// How they are joined.
+    /// RAID layout.
     pub layout: Layout,
-    /// Whether all hosts together have these.
+    /// Whether it is shared by all hosts.
     pub shared: bool,
 }
 
 impl ResourceSpec {
-    /// The part with the machine's figures in it.
+    /// The part with the machine's figures.
     fn part(&self, name: &str) -> Result<Part, Fault> {
         let mut part = match (&self.part, self.formula) {
             (Some(part), None) => {
-                catalogue::part(part).map_err(|error| Fault::new("part", error.to_string()))?
+                catalogue::part(part).map_err(|error| Fault::new("part", Cause::of(&error)))?
             }
             (None, Some(formula)) => Part {
                 name: name.to_owned(),
@@ -218,7 +220,8 @@ impl ResourceSpec {
                 return Err(Fault::new("formula", "it has a part already: name one of the two"));
             }
             (None, None) => {
-                return Err(Fault::new("", "it has neither part nor formula\nhint: part = \"pci-32-33\""));
+                let reason = Cause::new("it has neither part nor formula");
+                return Err(Fault::new("", reason.with_hint("part = \"pci-32-33\"")));
             }
         };
         for (figure, value) in &self.set {
@@ -231,57 +234,58 @@ impl ResourceSpec {
 }
 
 impl Machine {
-    /// Reads a machine. `file` is told in errors.
+    /// Parses a machine. `file` is used in errors.
     ///
     /// # Errors
-    /// What is no TOML, has unknown keys, or contradicts itself; with its place.
+    /// Invalid TOML, unknown keys, or contradictions; with location.
     pub fn parse(text: &str, file: &str) -> Result<Self, ModelError> {
         let machine: Self = read(text, file)?;
         machine.fault().map_err(|fault| fault.placed(text, file))?;
         Ok(machine)
     }
 
-    /// Its text, which reads back as the same machine.
+    /// Text that parses back to the same machine.
     ///
     /// # Errors
-    /// None that is known; a machine has nothing that TOML cannot write.
+    /// None in practice; all values can be written as TOML.
     pub fn to_toml(&self) -> Result<String, ModelError> {
         toml::to_string(self).map_err(|error| self.unsolvable(error.to_string()))
     }
 
-    /// Checks a machine that was not read.
+    /// Checks a machine.
     ///
     /// # Errors
-    /// It contradicts itself.
+    /// It is inconsistent.
     pub fn check(&self) -> Result<(), ModelError> {
-        self.fault().map_err(|Fault { key, reason }| self.unsolvable(format!("{key}: {reason}")))
+        self.fault().map_err(|fault| self.unsolvable(fault.in_words()))
     }
 
-    /// What it has, with parts from the catalogue and the machine's own figures in them.
+    /// Resources with their parts and the machine's own figures.
     ///
     /// # Errors
-    /// A part that there is none of.
+    /// Unknown part.
     pub fn resources(&self) -> Result<Vec<Fitting>, ModelError> {
         let fitting = |(name, spec): (&String, &ResourceSpec)| {
-            let part =
-                spec.part(name).map_err(|fault| self.unsolvable(format!("{name}: {}", fault.reason)))?;
+            let part = spec
+                .part(name)
+                .map_err(|fault| self.unsolvable(fault.reason.map(|why| format!("{name}: {why}"))))?;
             let ResourceSpec { count, layout, shared, .. } = *spec;
             Ok(Fitting { name: name.clone(), part, count, layout, shared })
         };
         self.resource.iter().map(fitting).collect()
     }
 
-    /// The stalls of all that it has, seconds.
+    /// Stalls of all resources, seconds.
     #[must_use]
     pub fn stall_seconds(&self) -> Vec<f64> {
         self.resource.values().filter_map(|spec| Some(spec.stall.as_ref()?.value)).collect()
     }
 
-    /// One path in plain numbers: every figure is drawn once. `operation_bytes` is in the place of the path's
-    /// own.
+    /// One path in plain numbers, with every figure drawn once. `operation_bytes` replaces the
+    /// path's own.
     ///
     /// # Errors
-    /// No such path; no size of an operation; figures as drawn contradict each other.
+    /// Unknown path, no operation size, or drawn figures that contradict each other.
     pub fn system(
         &self,
         path: &str,
@@ -291,16 +295,16 @@ impl Machine {
         self.assembly(path, operation_bytes)?.system(draw)
     }
 
-    /// One path made ready for many draws.
+    /// One path prepared for many draws.
     ///
     /// # Errors
-    /// No such path; no size of an operation.
+    /// Unknown path, or no operation size.
     pub fn assembly(&self, path: &str, operation_bytes: Option<f64>) -> Result<Assembly, ModelError> {
         Assembly::of(self, path, operation_bytes)
     }
 
-    fn unsolvable(&self, reason: String) -> ModelError {
-        ModelError::Unsolvable { machine: self.name.clone(), reason }
+    fn unsolvable(&self, reason: impl Into<Cause>) -> ModelError {
+        ModelError::Unsolvable { machine: self.name.clone(), reason: reason.into() }
     }
 }
 

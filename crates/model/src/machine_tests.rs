@@ -1,4 +1,5 @@
-//! Machines of the papers against what was published, bad files, and settings.
+//! Machines of the papers compared with published figures, invalid files, and settings.
+use keepup_error::Cause;
 use proptest::prelude::*;
 
 use super::*;
@@ -11,7 +12,7 @@ fn rate(name: &str, path: &str, settings: &[&str]) -> f64 {
     solve(&machine.system(path, None, &mut |figure| figure.value).unwrap()).bytes_per_second / 1e6
 }
 
-/// What limits a path.
+/// Bottleneck of a path.
 fn bottleneck(name: &str, path: &str, settings: &[&str]) -> String {
     let mut machine = machine(name).unwrap();
     settings.iter().for_each(|setting| machine.with(setting).unwrap());
@@ -113,7 +114,7 @@ fn esrf_without_load_is_as_fitted_and_with_load_within_a_tenth() {
             }
         }
     }
-    // Better than to say that load changes nothing; what is outside a tenth is no matter of the load.
+    // Better than the "no change" baseline; errors above 10 % are not caused by the load.
     assert!(ours_off < 0.6 * null_off, "{ours_off} {null_off}");
     assert_eq!(outside, [("papers/esrf-e1", "write-many"), ("papers/esrf-e3", "read-block")]);
 }
@@ -122,7 +123,7 @@ fn esrf_without_load_is_as_fitted_and_with_load_within_a_tenth() {
 fn esrf_on_the_shared_bus_waits_for_its_turn_and_pci_express_frees_it() {
     let name = "papers/esrf-e2";
     assert_eq!(bottleneck(name, "write-block", &["network=on"]), "bus");
-    // Reads of a disk are posted writes on the bus: nothing waits.
+    // Disk reads are posted writes on the bus: nothing waits.
     assert_eq!(rate(name, "read-block", &[]), rate(name, "read-block", &["network=on"]));
     assert_eq!(bottleneck(name, "write-block", &["network=on", "bus=pcie1x8"]), "disks");
     // A bus of the same kind still has masters that wait.
@@ -161,7 +162,7 @@ fn cdf_mirrors_write_at_half_of_what_they_read() {
     assert!((write / 60.0 - 1.0).abs() < 0.1 && (read / 120.0 - 1.0).abs() < 0.1);
     let receive = rate(name, "receive", &[]) * 1e6 / 1_048_576.0;
     assert!((receive / 112.0 - 1.0).abs() < 0.02, "{receive}");
-    // A reader beside throttled writers keeps more than 20, and loses what they take.
+    // A reader with throttled writers keeps more than 20, and loses what they use.
     let beside = |rate_each: &str| rate(name, "read", &[rate_each]);
     assert!((beside("writers.rate=20MB/s") - 86.0).abs() < 1e-9);
     assert!(beside("writers.rate=60MB/s") > 20.0);
@@ -178,7 +179,7 @@ fn cdf_logger_lies_between_one_thread_and_two() {
 
 #[test]
 fn cern_reads_arrays_as_published() {
-    // Microseconds for a word of 4 bytes; the last column: how far off it may be.
+    // Microseconds per 4-byte word; the last column is the allowed relative error.
     for (name, path, published, share) in [
         ("papers/cern-l865", "word", 3.1, 0.01),
         ("papers/cern-l865", "small-array", 2.33, 0.01),
@@ -191,7 +192,7 @@ fn cern_reads_arrays_as_published() {
         let word_us = 4.0 / rate(name, path, &[]);
         assert!((word_us / published - 1.0).abs() < share, "{name} {path}: {word_us}");
     }
-    // Transfers with set-up pay for short arrays: below the break-even single accesses win.
+    // Below the break-even length single accesses are faster.
     let machine = machine("papers/cern-l865").unwrap();
     let at = |path: &str, words: f64| {
         let system = machine.system(path, Some(4.0 * words), &mut |figure| figure.value).unwrap();
@@ -205,7 +206,7 @@ fn machines_of_today_have_a_bottleneck_that_another_part_moves() {
     let name = "today/camera-pc";
     assert_eq!(bottleneck(name, "record", &[]), "net");
     assert_eq!(bottleneck(name, "record", &["disks=1", "disks.write=1GB/s"]), "disks");
-    // A recorder has one thread that takes data in; several recorders have several.
+    // A recorder has one intake thread; several recorders have several.
     assert_eq!(bottleneck(name, "record", &["net=ethernet-400g"]), "intake");
     let slot = ["net=ethernet-400g", "intake=4"];
     assert_eq!(bottleneck(name, "record", &slot), "net-slot");
@@ -252,12 +253,12 @@ direction = "write"
 includes = ["write"]
 "#;
 
-/// What stands in the small machine, what in its place, and what is said of it.
+/// Replacements in the small machine and the expected errors.
 const BAD: &[(&str, &str, &str)] = &[
     (
         "part = \"pci-32-33\"",
         "part = \"pci-33-33\"",
-        "m.toml:10: resource.bus.part: no part is called \"pci-33-33\"",
+        "m.toml:10: resource.bus.part: cannot find part \"pci-33-33\"",
     ),
     ("part = \"pci-32-33\"", "", "resource.bus: it has neither part nor formula"),
     (
@@ -326,7 +327,7 @@ fn a_bad_machine_says_where_and_why() {
     for (from, to, why) in BAD {
         let text = SMALL.replacen(*from, to, 1);
         assert_ne!(text, SMALL, "{from}");
-        let error = Machine::parse(&text, "m.toml").unwrap_err().to_string();
+        let error = Cause::of(&Machine::parse(&text, "m.toml").unwrap_err()).to_text();
         assert!(error.contains(*why), "{to}\n{error}");
         assert!(error.starts_with("m.toml"), "{error}");
     }
@@ -371,7 +372,7 @@ fn paths_within_each_other_have_an_end() {
             "[path.p{number}]\nabout = \"\"\ndirection = \"read\"\nincludes = [\"{next}\", \"{next}\"]\n"
         );
     }
-    let error = Machine::parse(&text, "m.toml").unwrap_err().to_string();
+    let error = Cause::of(&Machine::parse(&text, "m.toml").unwrap_err()).to_text();
     assert!(error.contains("includes more than") || error.contains("within each other"), "{error}");
 }
 
@@ -393,7 +394,7 @@ fn settings_change_one_thing_or_nothing() {
     for (setting, why) in [
         ("disks", "it has no '='"),
         ("disk=4", "nothing that is called \"disk\"\nhint: it has disks"),
-        ("disks=many", "no part is called \"many\""),
+        ("disks=many", "cannot find part \"many\""),
         ("disks=st39103f", "close to it: st39103fc"),
         ("disks=0", "0 is not from 1"),
         ("disks.rate=5 us", "wants B/s, got us"),
@@ -404,7 +405,7 @@ fn settings_change_one_thing_or_nothing() {
         ("bus=99999999999", "no number of things"),
     ] {
         let mut machine = small.clone();
-        let error = machine.with(setting).unwrap_err().to_string();
+        let error = Cause::of(&machine.with(setting).unwrap_err()).to_text();
         assert!(error.contains(why), "{setting}: {error}");
         assert!(error.starts_with("cannot set"), "{error}");
         assert_eq!(machine, small, "{setting} left a trace");

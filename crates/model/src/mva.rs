@@ -1,104 +1,103 @@
-//! Loads whose operations wait for each other: a given number is under way, and each goes from station to
-//! station.
+//! Closed queueing networks: a fixed number of operations circulates between stations.
 //!
-//! A stream is no such load: its stages work at the same time, and [`crate::solve`] has its rate. Sources:
-//! Reiser and Lavenberg, "Mean-value analysis of closed multichain queuing networks", 1980; Lazowska,
-//! Zahorjan, Graham and Sevcik, "Quantitative System Performance", 1984, chapters 5, 6 and 8. Invariant:
-//! every answer lies within the bounds of [`bounds`], or is an error.
+//! A stream is different: its stages work concurrently, see [`crate::solve`]. Sources: Reiser and
+//! Lavenberg, "Mean-value analysis of closed multichain queuing networks", 1980; Lazowska,
+//! Zahorjan, Graham and Sevcik, "Quantitative System Performance", 1984, chapters 5, 6 and 8.
+//! Invariant: every answer lies within the bounds of [`bounds`], or is an error.
 
 mod approximate;
 mod exact;
 mod path;
 
-pub use approximate::approximate;
+use approximate::approximate;
 pub use exact::exact;
 pub use path::{ClosedPath, closed};
 
 use crate::engine_error::EngineError;
 
-/// Most operations under way that are worked out exactly; beyond it the approximation is.
+/// Maximum number of operations for the exact solution; above it the approximation is used.
 pub const EXACT_POPULATION_MAX: u32 = 1024;
-/// Most operations under way at all.
+/// Maximum number of operations.
 pub const POPULATION_MAX: u32 = 1_000_000;
-/// Most stations of a network.
+/// Maximum number of stations.
 pub const STATIONS_MAX: usize = 64;
-/// What rounding may add to a bound, as a share.
+/// Rounding tolerance of a bound, as a share.
 const ROUNDING: f64 = 1e-9;
 const WHAT: &str = "a closed network";
 
-/// Whether operations wait for each other at a station.
+/// Kind of station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StationKind {
-    /// They wait for a free server.
+    /// Queue: operations wait for a free server.
     Queueing,
-    /// Each takes its time there, however many there are: what lies between an answer and the next request.
+    /// Delay: no queueing, for example the time between an answer and the next request.
     Delay,
 }
 
-/// One place that operations go to.
+/// A station of a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Station {
-    /// What it is.
+    /// Name.
     pub name: String,
-    /// Time of one server for one operation, over all its visits, seconds.
+    /// Service time of one server per operation over all visits, seconds.
     pub service_seconds: f64,
-    /// Servers with one queue before them, at least 1; a delay has no use for it.
+    /// Servers with a common queue, at least 1; unused for a delay.
     pub servers: u32,
-    /// Whether operations wait there.
+    /// Kind of station.
     pub kind: StationKind,
 }
 
-/// How an answer came about.
+/// Method of solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Exact for stations that fit the theory.
+    /// Exact for product-form stations.
     Exact,
-    /// By Bard and Schweitzer, see [`approximate`] for its error.
+    /// Bard and Schweitzer, see `mva/approximate.rs` for its error.
     Approximate,
 }
 
-/// What goes on at one station.
+/// Result for one station.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StationLoad {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Share of its servers that are busy, 0 to 1; none for a delay.
+    /// Utilization of its servers, 0 to 1; `None` for a delay.
     pub utilisation: Option<f64>,
-    /// Mean number of operations there, waiting or served.
+    /// Mean number of operations, waiting or in service.
     pub queue: f64,
-    /// Mean time that an operation spends there, seconds.
+    /// Mean residence time of an operation, seconds.
     pub residence_seconds: f64,
 }
 
-/// A network with so many operations under way.
+/// Solution of a network for a number of operations.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Load {
-    /// Operations under way.
+pub struct NetworkSolution {
+    /// Concurrent operations.
     pub population: u32,
     /// Operations per second.
     pub operations_per_second: f64,
-    /// Mean time of an operation, without delays, seconds.
+    /// Mean response time of an operation without delays, seconds.
     pub response_seconds: f64,
-    /// The stations, in their order.
+    /// Stations in order.
     pub stations: Vec<StationLoad>,
-    /// How this was worked out.
+    /// Method of solution.
     pub method: Method,
 }
 
-/// Between which rates any network with these demands lies, operations per second.
+/// Bounds of the rate of any network with these demands, operations per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Not less than this.
+    /// Lower bound.
     pub lower: f64,
-    /// Not more than this.
+    /// Upper bound.
     pub upper: f64,
 }
 
-/// A network with so many operations under way: exact up to [`EXACT_POPULATION_MAX`], approximate beyond.
+/// Solves a network: exactly up to [`EXACT_POPULATION_MAX`] operations, approximately beyond.
 ///
 /// # Errors
-/// Stations that cannot be, or too many of them; no operations, or too many.
-pub fn network(stations: &[Station], population: u32) -> Result<Load, EngineError> {
+/// Invalid stations or too many; no operations, or too many.
+pub fn network(stations: &[Station], population: u32) -> Result<NetworkSolution, EngineError> {
     if population > EXACT_POPULATION_MAX {
         return approximate(stations, population);
     }
@@ -108,12 +107,12 @@ pub fn network(stations: &[Station], population: u32) -> Result<Load, EngineErro
 
 /// Asymptotic and balanced-job bounds (Lazowska and others, tables 5.1 and 5.2).
 ///
-/// With several servers in a station, the lower bound follows from the same argument: who arrives finds what
-/// is there, and waits at most `service / servers` for each. The upper bound is that of the network in which
-/// each station has one server as fast as all of them.
+/// For stations with several servers, the lower bound uses the same argument: an arriving operation
+/// waits at most `service / servers` for each one present. The upper bound is that of a network
+/// with a single, equally fast server per station.
 ///
 /// # Errors
-/// Stations that cannot be, or too many of them; no operations, or too many.
+/// Invalid stations or too many; no operations, or too many.
 pub fn bounds(stations: &[Station], population: u32) -> Result<Bounds, EngineError> {
     check(stations, population)?;
     let number = f64::from(population);
@@ -179,8 +178,13 @@ fn check_population(population: u32, most: u32, hint: &'static str) -> Result<()
     Err(EngineError::TooMany { what: WHAT, number, of: "operations under way", most, hint })
 }
 
-/// An answer of times at the stations, if it lies within the bounds.
-fn load(stations: &[Station], population: u32, seconds: &[f64], method: Method) -> Result<Load, EngineError> {
+/// Result from the station times, if it is within the bounds.
+fn load(
+    stations: &[Station],
+    population: u32,
+    seconds: &[f64],
+    method: Method,
+) -> Result<NetworkSolution, EngineError> {
     let rate = f64::from(population) / seconds.iter().sum::<f64>();
     let Bounds { lower, upper } = bounds(stations, population)?;
     if !(rate >= lower * (1.0 - ROUNDING) && rate <= upper * (1.0 + ROUNDING)) {
@@ -200,7 +204,7 @@ fn load(stations: &[Station], population: u32, seconds: &[f64], method: Method) 
         residence_seconds: *residence_seconds,
     });
     let waited = stations.iter().zip(seconds).filter(|(station, _)| !station.is_delay());
-    Ok(Load {
+    Ok(NetworkSolution {
         population,
         operations_per_second: rate,
         response_seconds: waited.map(|(_, seconds)| seconds).sum(),

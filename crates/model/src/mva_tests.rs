@@ -1,4 +1,5 @@
-//! Textbook networks, closed forms, and what must hold for any network.
+//! Textbook networks, closed forms, and properties of any network.
+use keepup_error::Diagnostic as _;
 use proptest::prelude::*;
 
 use super::*;
@@ -35,7 +36,7 @@ fn a_timesharing_system_as_in_the_textbook() {
     assert_near(loads[1].stations[1].queue, 0.684_210_5, 1e-6);
     assert_near(loads[1].stations[0].utilisation.unwrap(), 0.350_877_2, 1e-6);
     assert_eq!(loads[1].stations[3].utilisation, None);
-    // With twenty, disk A hardly ever rests.
+    // With twenty, disk A is nearly saturated.
     assert_near(loads[19].operations_per_second, 1.0 / 3.0, 1e-3);
 }
 
@@ -81,7 +82,7 @@ fn several_servers_as_the_markov_chain_has_it() {
 
 #[test]
 fn the_approximation_is_close_where_it_is_used() {
-    // The number of operations at which the servers are just full is the worst.
+    // The error is largest where the operations just fill the servers.
     for (servers, share) in [(1, 0.011), (8, 0.012), (64, 0.013), (512, 0.02)] {
         let mut worst = 0.0f64;
         for percent in 50..150 {
@@ -137,7 +138,7 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused(&[queue(1.0, 1)], POPULATION_MAX + 1).contains("more than 1000000"));
     assert!(refused(&[queue(0.0, 1)], 1).contains("nothing in it takes any time"));
     assert!(refused(&vec![queue(1.0, 1); 65], 1).contains("65 stations"));
-    assert!(exact(&[queue(1.0, 1)], 1025).unwrap_err().to_string().contains("hint: take the approximation"));
+    assert!(exact(&[queue(1.0, 1)], 1025).unwrap_err().hint().unwrap().contains("take the approximation"));
 }
 
 fn resource(name: &str, capacity: f64, count: u32) -> Resource {

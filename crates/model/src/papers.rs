@@ -19,15 +19,7 @@ pub use self::formula::{Formula, Worked};
 pub use self::unit::PaperUnit;
 use crate::error::{Fault, ModelError, read};
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of each paper, sorted by name.
-        const EMBEDDED: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../papers/", $name, ".toml")))),*];
-    };
-}
-
-embedded!["cdf-csl", "cern-vme", "esrf-2007", "romanis", "tweakers-pci"];
+keepup_plan::embedded!("../../../papers/": "cdf-csl", "cern-vme", "esrf-2007", "romanis", "tweakers-pci");
 
 /// A paper and what it published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,21 +48,21 @@ pub struct Paper {
 }
 
 /// Names of the papers, sorted.
-pub fn paper_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn paper_names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
 /// The built-in paper of that name.
 ///
 /// # Errors
-/// There is none; the error names those that are close.
+/// Unknown name; the error suggests similar names.
 pub fn paper(name: &str) -> Result<Paper, ModelError> {
     let found = EMBEDDED.iter().find(|(known, _)| *known == name);
     let (_, text) = found.ok_or_else(|| ModelError::unknown("paper", name, paper_names()))?;
     parse(text, &format!("papers/{name}.toml"))
 }
 
-/// Reads a paper. `file` is told in errors.
+/// Parses a paper. `file` is used in errors.
 ///
 /// # Errors
 /// What is no TOML, has unknown keys, or contradicts itself; with its place.
@@ -83,11 +75,6 @@ pub fn parse(text: &str, file: &str) -> Result<Paper, ModelError> {
 }
 
 impl Paper {
-    /// The figures of one id, as the list of published numbers calls them.
-    pub fn figures_of<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a PublishedFigure> {
-        self.figures.iter().filter(move |figure| figure.id == id)
-    }
-
     /// The claim of that id.
     #[must_use]
     pub fn claim(&self, id: &str) -> Option<&Claim> {

@@ -1,9 +1,11 @@
 //! Every published number is there, in its unit; what follows from a paper's numbers is what it should be.
+use keepup_error::Cause;
+
 use super::*;
 use crate::error::ModelError;
 
 /// Published numbers of a paper by the id of their rows, in the order of the file; a range has both ends,
-/// what is told in words only has none.
+/// a textual one has none.
 type Numbers<'a> = &'a [(&'a str, &'a [f64])];
 
 const PUBLISHED: [(&str, Numbers<'_>); 5] = [
@@ -116,6 +118,11 @@ const FOLLOWS: [(&str, &str, f64, bool); 43] = [
     ("romanis", "F6-disks", 18.0, true),
 ];
 
+/// The figures of one id.
+fn figures_of<'a>(paper: &'a Paper, id: &'a str) -> impl Iterator<Item = &'a PublishedFigure> {
+    paper.figures.iter().filter(move |figure| figure.id == id)
+}
+
 #[test]
 fn every_published_number_is_there() {
     assert_eq!(PUBLISHED.len(), paper_names().count());
@@ -124,7 +131,7 @@ fn every_published_number_is_there() {
         assert_eq!(paper.name, name);
         for (id, wanted) in rows {
             let mut found = Vec::new();
-            for figure in paper.figures_of(id) {
+            for figure in figures_of(&paper, id) {
                 match figure.published().unwrap() {
                     Published::Value(number) | Published::AtLeast(number) => found.push(number),
                     Published::Range(low, high) => found.extend([low, high]),
@@ -132,7 +139,7 @@ fn every_published_number_is_there() {
                 }
             }
             assert_eq!(&found, wanted, "{name} {id}");
-            assert!(paper.figures_of(id).next().is_some(), "{name} {id}");
+            assert!(figures_of(&paper, id).next().is_some(), "{name} {id}");
         }
     }
 }
@@ -178,7 +185,7 @@ fn the_arithmetic_can_be_read() {
 #[test]
 fn units_become_those_that_are_measured_in() {
     let paper = paper("esrf-2007").unwrap();
-    let first = paper.figures_of("E1").next().unwrap();
+    let first = figures_of(&paper, "E1").next().unwrap();
     assert_eq!((first.value, first.printed.as_str(), first.unit.text()), (Some(102.0), "MB/s", "MiB/s"));
     assert_eq!(first.in_base(), Some(102.0 * 1_048_576.0));
     let mb = PaperUnit::MebibytesPerSecond.convert(102.0, PaperUnit::MegabytesPerSecond).unwrap();
@@ -241,8 +248,8 @@ fn a_paper_that_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_told() {
+fn similar_names_are_suggested() {
     let error = paper("cern-vm").unwrap_err();
     assert!(matches!(&error, ModelError::Unknown { close, .. } if close == &["cern-vme"]), "{error}");
-    assert!(paper("nature").unwrap_err().to_string().contains("esrf-2007, romanis"));
+    assert!(Cause::of(&paper("nature").unwrap_err()).to_text().contains("esrf-2007, romanis"));
 }

@@ -1,13 +1,14 @@
-//! A part: a formula, and the figures that go into it.
+//! A part: a formula and its figures.
 //!
-//! Invariants: a part that passed [`Part::check`] has every figure that its formula wants and no other, in
-//! the right unit, and comes to a capability with the values and at the ends of every range.
+//! Invariants: a part that passed [`Part::check`] has exactly the figures of its formula, in the
+//! right units, and a valid capability for the values and for the ends of every range.
 
 mod capability;
 mod wants;
 
 use std::collections::BTreeMap;
 
+use keepup_error::Cause;
 use keepup_plan::close_names;
 use serde::{Deserialize, Serialize};
 
@@ -19,94 +20,94 @@ use crate::formulas::store::Direction;
 use crate::ranged::Ranged;
 use crate::unit::Dimension;
 
-/// How the figures of a part come to what it can do.
+/// Formula of a part's capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Formula {
-    /// Bytes per second, less what `efficiency` leaves out.
+    /// Bytes per second, times `efficiency`.
     Rate,
     /// Operations per second.
     Operations,
-    /// A bus that all masters share, such as PCI.
+    /// A bus shared by all masters, such as PCI.
     ParallelBus,
-    /// A bus with a handshake for each word, such as VME.
+    /// A bus with a handshake per word, such as VME.
     Handshake,
-    /// A PCI Express link; with `request` and `command` what an NVMe request costs on it.
+    /// A PCI Express link; with `request` and `command` the cost of an NVMe request on it.
     Pcie,
     /// A Fibre Channel link, or a loop with its nodes.
     FibreChannel,
     /// An Ethernet link.
     Ethernet,
-    /// The link of a disk, such as SATA and SAS.
+    /// A disk link, such as SATA and SAS.
     SerialLink,
-    /// A way of reading registers: one after another.
+    /// A register access method: sequential words.
     Register,
-    /// A disk by its rate.
+    /// A disk, by its rate.
     Disk,
-    /// A disk by its geometry.
+    /// A disk, by its geometry.
     DiskGeometry,
-    /// A solid-state disk, which reads and writes at different rates.
+    /// A solid-state disk with different read and write rates.
     Flash,
-    /// A core of a processor.
+    /// A CPU core.
     Processor,
-    /// Memory by its channels.
+    /// Memory, by its channels.
     Memory,
-    /// One thread, or anything that does one thing after another.
+    /// One thread, or anything sequential.
     Thread,
 }
 
-/// A part of the catalogue, or one that a machine's file describes.
+/// A part of the catalog or of a machine's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is.
+    /// Title.
     pub title: String,
-    /// The kind of part, as its file says; empty for one of a machine's own.
+    /// Family in the catalog; empty for a machine's own part.
     pub family: String,
-    /// How its figures come to what it can do.
+    /// Formula.
     pub formula: Formula,
-    /// Those figures.
+    /// Figures.
     pub figures: BTreeMap<String, Ranged>,
 }
 
 impl Part {
-    /// What one of it can do, each figure as `draw` has it.
+    /// Capability of one part, with each figure as given by `draw`.
     ///
     /// # Errors
-    /// The figures contradict each other; in words.
+    /// The figures contradict each other; with explanation.
     pub fn capability(&self, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<Capability, String> {
         let drawn: Vec<(&str, f64)> = self.drawn().map(|(name, figure)| (name, draw(figure))).collect();
         capability::of(self.formula, &drawn)
     }
 
-    /// Its figures, in the order in which they are drawn.
+    /// Figures in the order of draws.
     pub(crate) fn drawn(&self) -> impl Iterator<Item = (&'static str, &Ranged)> {
         let wants = self.formula.wants().iter();
         wants.filter_map(|want| Some((want.name, self.figures.get(want.name)?)))
     }
 
-    /// Bytes per second of payload in one direction, with the values as they are; none when it is not counted
+    /// Payload rate in one direction at the nominal values, bytes per second; `None` if not counted
     /// in bytes.
     ///
     /// # Errors
-    /// The figures contradict each other; in words.
+    /// The figures contradict each other; with explanation.
     pub fn payload_rate(&self, direction: Direction) -> Result<Option<f64>, String> {
         let capability = self.capability(&mut |figure| figure.value)?;
         let counts_bytes = capability.currency == crate::system::Currency::Bytes;
         Ok(counts_bytes.then(|| capability.capacity / capability.per_byte(direction)))
     }
 
-    /// Checks one figure: its name and its unit.
-    pub(crate) fn check_figure(&self, name: &str, figure: &Ranged) -> Result<(), String> {
+    /// Checks name and unit of one figure.
+    pub(crate) fn check_figure(&self, name: &str, figure: &Ranged) -> Result<(), Cause> {
         let wants = self.formula.wants();
         let Some(want) = wants.iter().find(|want| want.name == name) else {
             let known = wants.iter().map(|want| want.name);
             let close = close_names(name, known.clone());
             let known: Vec<&str> = known.collect();
             let hint = if close.is_empty() { known.join(", ") } else { close.join(", ") };
-            let hint = if hint.is_empty() { String::new() } else { format!("\nhint: it has {hint}") };
-            return Err(format!("{} has no figure {name:?}{hint}", self.name));
+            let hint = if hint.is_empty() { hint } else { format!("it has {hint}") };
+            return Err(Cause::new(format!("{} has no figure {name:?}", self.name)).with_hint(hint));
         };
         if figure.unit.dimension() != want.dimension {
             let got = match figure.unit.name() {
@@ -117,18 +118,20 @@ impl Part {
                 "{name} of part {} wants {}, got {got}",
                 self.name,
                 want.dimension.example()
-            ));
+            )
+            .into());
         }
         if figure.low == 0.0 && !want.zero {
-            return Err(format!("{name} of part {} cannot be zero", self.name));
+            return Err(format!("{name} of part {} cannot be zero", self.name).into());
         }
         if want.dimension == Dimension::Share && figure.high > 1.0 {
-            return Err(format!("{name} of part {} cannot be more than the whole, 100 %", self.name));
+            let why = format!("{name} of part {} cannot be more than the whole, 100 %", self.name);
+            return Err(why.into());
         }
         Ok(())
     }
 
-    /// Checks that it has what its formula wants, and comes to something.
+    /// Checks that all required figures are present and the capability is valid.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         for (name, figure) in &self.figures {
             self.check_figure(name, figure).map_err(|why| Fault::new(name.as_str(), why))?;

@@ -1,4 +1,4 @@
-//! Parts that can and that cannot be, and what formulas make of figures.
+//! Valid and invalid parts, and their capabilities.
 use super::*;
 use crate::catalogue::part;
 use crate::system::Currency;
@@ -51,7 +51,7 @@ fn what_a_part_lacks_or_has_too_much_is_named() {
         (Formula::Rate, vec![("rate", "1 B/s"), ("efficiency", "101 %")], "cannot be more than the whole"),
     ] {
         let fault = own(formula, &figures).check().unwrap_err();
-        assert!(fault.reason.contains(why), "{:?}", fault.reason);
+        assert!(fault.reason.to_text().contains(why), "{:?}", fault.reason);
     }
 }
 
@@ -78,7 +78,7 @@ fn formulas_come_to_capabilities() {
 fn a_read_of_memory_costs_a_shared_bus_more_than_a_posted_write() {
     let bus = can(&part("pci-32-33").unwrap());
     assert!(bus.per_byte_write > bus.per_byte_read && bus.per_byte_read > 1.0);
-    // The lanes of PCI Express are the other way round: a completion's header is shorter.
+    // For PCI Express it is reversed: a completion's header is shorter.
     let link = can(&part("pcie3x8").unwrap());
     assert!(link.per_byte_write < link.per_byte_read && link.per_byte_write > 1.0);
 }

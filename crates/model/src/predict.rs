@@ -1,5 +1,5 @@
-//! What a machine does for a detector: rate, bottleneck and runner-up, processors, what would be enough, and
-//! the memory that its stalls ask for.
+//! Prediction for a machine and a detector: rate, bottleneck and runner-up, CPU usage, sufficient
+//! resources, and memory for stalls.
 
 mod assumptions;
 mod enough;
@@ -18,57 +18,57 @@ use crate::scatter;
 use crate::solve::{LimitKind, gains, solve};
 use crate::system::{Currency, System, demand};
 
-/// What is asked of a machine.
+/// Question to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
-    /// The path; the machine's main one without a name.
+    /// Path; default: the machine's main path.
     pub path: Option<String>,
-    /// Payload of one operation or event, bytes; the path's own without one.
+    /// Payload per operation or event, bytes; default: the path's own.
     pub operation_bytes: Option<f64>,
-    /// Mean rate that is required, bytes per second.
+    /// Required mean rate, bytes per second.
     pub required_bytes_per_second: Option<f64>,
-    /// Rate over required rate that is wanted.
+    /// Required head-room.
     pub headroom: f64,
-    /// Operations under way at a time, of a load whose operations wait for each other; none for a stream.
+    /// Concurrent operations of a closed load; `None` for a stream.
     pub outstanding: Option<u32>,
-    /// Stalls that were seen or are to be survived, seconds each.
+    /// Observed stalls, or stalls to survive, seconds each.
     pub stall_seconds: Vec<f64>,
-    /// From the end of one stall to the next, seconds; none when they are far apart.
+    /// Time from the end of one stall to the next, seconds; `None` if far apart.
     pub stall_every_seconds: Option<f64>,
-    /// Memory that there is for them, bytes.
+    /// Available memory, bytes.
     pub buffer_bytes: Option<f64>,
-    /// Draws from the ranges of all figures.
+    /// Number of draws from the ranges.
     pub samples: u32,
-    /// Where draws come from.
+    /// Random seed.
     pub seed: u64,
 }
 
-/// Draws for an interval of 95 % whose ends are steady to about a tenth of its width.
+/// Draws for a 95 % interval with bounds stable to about a tenth of its width.
 pub const SAMPLES: u32 = 400;
 
-/// With more operations under way the exact network of each draw would take too long.
+/// Above this number of operations the exact solution of each draw would take too long.
 const DRAWN_OUTSTANDING_MAX: u32 = 64;
 
 impl Ask {
-    /// The path of `machine` that is meant.
+    /// The selected path of `machine`.
     #[must_use]
     pub fn path_of<'a>(&'a self, machine: &'a Machine) -> &'a str {
         self.path.as_deref().unwrap_or(&machine.main)
     }
 
-    /// The machine as plain numbers, every figure at its best known value.
+    /// The machine as plain numbers at the best known values.
     ///
     /// # Errors
-    /// No such path; figures that contradict each other.
+    /// Unknown path, or figures that contradict each other.
     pub fn system(&self, machine: &Machine) -> Result<System, ModelError> {
         machine.system(self.path_of(machine), self.operation_bytes, &mut |figure| figure.value)
     }
 }
 
-/// What a machine does. `label` tells the point of a sweep.
+/// Prediction for a machine. `label` is the point of a sweep.
 ///
 /// # Errors
-/// No such path; figures that contradict each other.
+/// Unknown path, or figures that contradict each other.
 pub fn predict(machine: &Machine, ask: &Ask, label: &str) -> Result<Prediction, ModelError> {
     let system = ask.system(machine)?;
     let rate = reached(&system, ask)?;
@@ -95,7 +95,7 @@ pub fn predict(machine: &Machine, ask: &Ask, label: &str) -> Result<Prediction, 
     })
 }
 
-/// The interval of 95 % of the rate; none where no figure has a range.
+/// 95 % interval of the rate; `None` if no figure has a range.
 fn bounds(machine: &Machine, ask: &Ask) -> Result<Option<(f64, f64)>, ModelError> {
     if ask.samples == 0 || ask.outstanding.is_some_and(|outstanding| outstanding > DRAWN_OUTSTANDING_MAX) {
         return Ok(None);
@@ -104,8 +104,8 @@ fn bounds(machine: &Machine, ask: &Ask) -> Result<Option<(f64, f64)>, ModelError
     scatter::bounds(ask.samples, ask.seed, |draw| reached(&assembly.system(draw)?, ask))
 }
 
-/// Cores of one host that a rate of all hosts keeps busy, with what runs beside it; none where no processor
-/// is on the path.
+/// Busy cores of one host at a rate of all hosts, with background traffic; `None` without a CPU on
+/// the path.
 fn cores(system: &System, rate: f64, hosts: f64) -> Option<f64> {
     let busy = system.resources.iter().enumerate().filter_map(|(number, resource)| {
         let own = demand(&system.uses, number, system.operation_bytes);
@@ -125,10 +125,10 @@ fn cores(system: &System, rate: f64, hosts: f64) -> Option<f64> {
     (!busy.is_empty()).then(|| busy.iter().sum())
 }
 
-/// Name of the resource that stands for all cores of a machine that was measured: it is counted in seconds.
+/// Name of the resource for all cores of a measured machine, counted in seconds.
 pub(crate) const PROCESSORS: &str = "cores";
 
-/// What limits a path, with what is in use at `rate`.
+/// Limits of a path, with utilization at `rate`.
 fn parts(machine: &Machine, system: &System, rate: f64) -> Result<Vec<PredictedPart>, ModelError> {
     let fittings = machine.resources()?;
     let title = |name: &str| {
@@ -137,16 +137,16 @@ fn parts(machine: &Machine, system: &System, rate: f64) -> Result<Vec<PredictedP
     };
     let stream = solve(system).bytes_per_second;
     let gains = gains(system);
-    let mut told = vec![false; system.resources.len()];
+    let mut seen = vec![false; system.resources.len()];
     let part = |limit: crate::solve::Limit| {
-        let is_first = !std::mem::replace(&mut told[limit.resource], true);
+        let is_first = !std::mem::replace(&mut seen[limit.resource], true);
         let gain = gains.iter().find(|gain| gain.resource == limit.resource).map(|gain| gain.gain);
         PredictedPart {
             part: title(&limit.name),
             count: system.resources[limit.resource].count,
             is_waiting: limit.kind == LimitKind::RoundTrip,
             bytes_per_second: limit.bytes_per_second,
-            // Of a stream the first one is full; operations that wait for each other fill none.
+            // In a stream the first resource is saturated; waiting operations saturate none.
             utilisation: limit.utilisation * rate / stream,
             gain_of_a_tenth: gain.filter(|_| is_first),
             name: limit.name,
@@ -155,7 +155,7 @@ fn parts(machine: &Machine, system: &System, rate: f64) -> Result<Vec<PredictedP
     Ok(solve(system).limits.into_iter().map(part).collect())
 }
 
-/// The rate of a stream, or of so many operations under way.
+/// Rate of a stream, or of concurrent operations.
 fn reached(system: &System, ask: &Ask) -> Result<f64, ModelError> {
     match ask.outstanding {
         None => Ok(solve(system).bytes_per_second),

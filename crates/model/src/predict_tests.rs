@@ -1,4 +1,5 @@
-//! Predictions of machines made by hand: what limits, what is enough, what stalls ask for.
+//! Predictions for small machines: limits, sufficient resources, memory for stalls.
+use keepup_error::Diagnostic as _;
 use proptest::prelude::*;
 
 use super::*;
@@ -19,7 +20,7 @@ fn ask() -> Ask {
     }
 }
 
-/// Four disks of 20 MB/s behind a link of 100 MB/s, and a core that is busy for 2 s for a GB.
+/// Four disks of 20 MB/s on a link of 100 MB/s, and a core with a cost of 2 s per GB.
 const SMALL: &str = r#"
 name = "small"
 title = "a small machine"
@@ -76,7 +77,7 @@ fn a_small_machine_is_told_with_its_limits_and_cores() {
 }
 
 #[test]
-fn what_is_enough_is_counted() {
+fn sufficient_counts_are_found() {
     let wanted = |rate: f64| {
         let asked = Ask { required_bytes_per_second: Some(rate), ..ask() };
         predict(&small(), &asked, "").unwrap()
@@ -93,7 +94,7 @@ fn what_is_enough_is_counted() {
     assert_eq!(enough.more.iter().find(|more| more.name == "link").unwrap().needed, Some(2));
     let found = wanted(40e6);
     assert_eq!(found.enough.unwrap().hosts, Some(1));
-    // 2 s of 40 MB/s, which the other 40 MB/s take away in 2 s.
+    // 2 s of 40 MB/s, drained by the other 40 MB/s in 2 s.
     assert_eq!((found.buffers[0].bytes, found.buffers[0].recovery_seconds), (80e6, Some(2.0)));
 }
 
@@ -121,10 +122,10 @@ fn stalls_that_come_again_are_simulated() {
         };
         predict(&small(), &asked, "").unwrap().buffers[0].clone()
     };
-    // What comes in 2 s is gone after 2 s more: the next stall finds the memory empty.
+    // Data of 2 s is drained after 2 s more: the next stall finds the memory empty.
     let found = with(3.0, 40e6);
     assert!((found.repeated_bytes.unwrap() / 80e6 - 1.0).abs() < 0.02, "{found:#?}");
-    // Half of what comes during a stall finds no room: 40 of 200 MB.
+    // Half of the data during a stall is lost: 40 of 200 MB.
     assert!((found.lost_share.unwrap() - 0.2).abs() < 0.01, "{found:#?}");
     assert_eq!(with(3.0, 90e6).lost_share, Some(0.0));
     // Two thirds of the time in stalls leave 27 MB/s.
@@ -133,11 +134,11 @@ fn stalls_that_come_again_are_simulated() {
 
 #[test]
 fn every_number_has_its_source_and_its_part_of_the_scatter() {
-    let told = assumptions(&small(), &ask()).unwrap();
-    let disks = told.iter().find(|one| one.name == "disks.rate").unwrap();
+    let inputs = assumptions(&small(), &ask()).unwrap();
+    let disks = inputs.iter().find(|one| one.name == "disks.rate").unwrap();
     assert_eq!((disks.source.as_str(), disks.from.as_str()), ("guessed", "a test"));
     assert!((disks.share.unwrap() - 1.0).abs() < 1e-9);
-    let cores = told.iter().find(|one| one.name == "record on cores: per_byte").unwrap();
+    let cores = inputs.iter().find(|one| one.name == "record on cores: per_byte").unwrap();
     assert_eq!((cores.source.as_str(), cores.share), ("measured", None));
 }
 
@@ -152,8 +153,8 @@ fn sweeps_are_read() {
         ("disks.rate", &["10MB/s".into(), "20MB/s".into()][..])
     );
     for bad in ["disks", "=1..2", "disks=3..1", "disks=a..b", "disks=1,,2", "disks=", "disks=0..99999"] {
-        let why = read(bad).unwrap_err().to_string();
-        assert!(why.contains("hint: such as"), "{bad}: {why}");
+        let why = read(bad).unwrap_err();
+        assert!(why.hint().unwrap().starts_with("such as"), "{bad}: {why}");
     }
 }
 

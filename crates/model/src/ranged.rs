@@ -1,49 +1,51 @@
-//! A figure of a part or a machine: its value, the range in which it may lie, and where it is from.
+//! A figure of a part or machine: value, range and source.
 //!
-//! Invariants: `low <= value <= high`, all in base units of one dimension; every figure has a source.
+//! Invariants: `low <= value <= high`, all in base units of one dimension; every figure has a
+//! source.
 
 use std::fmt;
 
+use keepup_error::Cause;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::unit::{Quantity, Unit};
 
-/// How much a figure is worth.
+/// Kind of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The maker's figure.
+    /// Datasheet of the vendor.
     Datasheet,
-    /// One of the five papers, or another publication, measured or told there.
+    /// One of the five papers, or another publication.
     Paper,
-    /// Chosen so that a published or measured result comes out.
+    /// Fitted to a published or measured result.
     Fitted,
     /// Measured on the machine itself.
     Measured,
-    /// A guess; its range says how good.
+    /// A guess, with a range.
     Guessed,
-    /// A standard prescribes it.
+    /// Prescribed by a standard.
     Standard,
-    /// Set by whoever asks: a number of nodes, a frame's size.
+    /// Set by the user, such as a number of nodes or a frame size.
     Given,
 }
 
-/// A figure with its range and source.
+/// A figure with range and source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranged {
-    /// In base units.
+    /// Value in base units.
     pub value: f64,
-    /// The least that it may be, in base units.
+    /// Minimum in base units.
     pub low: f64,
-    /// The most that it may be, in base units.
+    /// Maximum in base units.
     pub high: f64,
-    /// The unit in which it was written.
+    /// Unit as written.
     pub unit: Unit,
-    /// How much it is worth.
+    /// Kind of source.
     pub source: Source,
-    /// Where it is from, in words; empty when it was set by whoever asks.
+    /// Source, in words; empty if set by the user.
     pub from: String,
 }
 
@@ -60,7 +62,7 @@ struct Form {
 }
 
 impl Ranged {
-    /// A figure that whoever asks has set, without a range.
+    /// A figure set by the user, without a range.
     #[must_use]
     pub fn given(quantity: Quantity) -> Self {
         let Quantity { value, unit } = quantity;
@@ -70,26 +72,26 @@ impl Ranged {
     /// A figure with a range.
     ///
     /// # Errors
-    /// The range is upside down, not around the value, or its units are not the value's.
+    /// The range is inverted, does not contain the value, or has other units.
     pub fn new(
         value: Quantity,
         range: Option<[Quantity; 2]>,
         source: Source,
         from: &str,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Cause> {
         let [low, high] = range.unwrap_or([value, value]);
         let dimension = value.unit.dimension();
         if low.unit.dimension() != dimension || high.unit.dimension() != dimension {
-            return Err(format!("the range {low} to {high} is not in the unit of its value {value}"));
+            return Err(format!("the range {low} to {high} is not in the unit of its value {value}").into());
         }
         if low.value > high.value {
-            return Err(format!("the range {low} to {high} is upside down"));
+            return Err(format!("the range {low} to {high} is upside down").into());
         }
         if value.value < low.value || value.value > high.value {
-            return Err(format!("the range {low} to {high} is not around its value {value}"));
+            return Err(format!("the range {low} to {high} is not around its value {value}").into());
         }
         if source != Source::Given && from.is_empty() {
-            return Err("it does not say where it is from\nhint: from = \"...\"".to_owned());
+            return Err(Cause::new("it does not say where it is from").with_hint("from = \"...\""));
         }
         let from = from.to_owned();
         Ok(Self { value: value.value, low: low.value, high: high.value, unit: value.unit, source, from })
@@ -101,15 +103,15 @@ impl Ranged {
         Quantity { value: self.value, unit: self.unit }
     }
 
-    /// Whether it may be anything else than its value.
+    /// Whether it has a range.
     #[must_use]
-    pub fn has_range(&self) -> bool {
+    pub(crate) fn has_range(&self) -> bool {
         self.low < self.high
     }
 }
 
 impl fmt::Display for Ranged {
-    /// For a reader: "136 MB/s (130 MB/s to 140 MB/s)".
+    /// Text such as "136 MB/s (130 MB/s to 140 MB/s)".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |value| self.unit.rounded(value);
         f.write_str(&text(self.value))?;
@@ -118,9 +120,9 @@ impl fmt::Display for Ranged {
 }
 
 impl TryFrom<Form> for Ranged {
-    type Error = String;
+    type Error = Cause;
 
-    fn try_from(form: Form) -> Result<Self, String> {
+    fn try_from(form: Form) -> Result<Self, Cause> {
         let range = match &form.range {
             Some([low, high]) => Some([low.parse()?, high.parse()?]),
             None => None,
@@ -156,12 +158,12 @@ impl<'de> Visitor<'de> for RangedVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Ranged, E> {
-        text.parse().map(Ranged::given).map_err(E::custom)
+        text.parse().map(Ranged::given).map_err(|why: Cause| E::custom(why.to_text()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Ranged, A::Error> {
         let form = Form::deserialize(MapAccessDeserializer::new(map))?;
-        Ranged::try_from(form).map_err(de::Error::custom)
+        Ranged::try_from(form).map_err(|why| de::Error::custom(why.to_text()))
     }
 }
 

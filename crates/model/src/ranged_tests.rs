@@ -1,4 +1,4 @@
-//! Figures with ranges and sources, read and written.
+//! Parsing and formatting of figures with ranges and sources.
 use super::*;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
-//! The scatter of a result whose figures are ranges, where working it out may fail.
+//! Scatter of a result with ranged figures, where the evaluation may fail.
 
 use crate::error::ModelError;
 use crate::ranged::Ranged;
 use crate::vary::{interval, sensitivity};
 
-/// Takes each figure as it is drawn.
+/// Callback that receives each figure's range and returns the drawn value.
 pub(crate) type Draw<'a> = dyn FnMut(&Ranged) -> f64 + 'a;
 
-/// The interval of 95 % of a result; none where no figure has a range.
+/// 95 % interval of a result; `None` if no figure has a range.
 pub(crate) fn bounds(
     samples: u32,
     seed: u64,
@@ -26,7 +26,7 @@ pub(crate) fn bounds(
     }
 }
 
-/// The part of each figure in the variance, by the place of its draw.
+/// Share of each figure in the variance, by index of its draw.
 pub(crate) fn shares(
     mut evaluate: impl FnMut(&mut Draw<'_>) -> Result<f64, ModelError>,
 ) -> Result<Vec<f64>, ModelError> {
@@ -48,7 +48,7 @@ pub(crate) fn shares(
     Ok(shares)
 }
 
-/// Keeps the first reason; what is no number ends the draws.
+/// Keeps the first error; a NaN result ends the draws.
 fn refuse(refused: &mut Option<ModelError>, why: ModelError) -> f64 {
     refused.get_or_insert(why);
     f64::NAN

@@ -1,11 +1,11 @@
-//! What averages cannot say: buffers against stalls, loss, dead time, bursts. A small simulation of single
-//! events.
+//! Discrete-event simulation for questions beyond averages: buffers against stalls, loss, dead
+//! time, bursts.
 //!
-//! A source sends events of one size into a chain of stages; each has a buffer and servers, and may stall. An
-//! event takes its place in a stage's buffer from when it comes until it has left the stage, as a block of
-//! the pool does. Between stages nothing is lost: a server keeps its event until the next buffer has room.
-//! Invariants: the same [`Simulation`] gives the same [`Outcome`]; time is counted in whole picoseconds;
-//! events, steps and time are bounded.
+//! A source sends events of one size through a chain of stages; each has a buffer and servers, and
+//! may stall. An event occupies a stage's buffer from its arrival until it has left the stage, like
+//! a block of the pool. Nothing is lost between stages: a server keeps its event until the next
+//! buffer has space. Invariants: the same [`Simulation`] gives the same [`Outcome`]; time is
+//! counted in integer picoseconds; events, steps and time are bounded.
 
 mod chain;
 mod draw;
@@ -16,164 +16,163 @@ pub use need::{BufferNeeded, buffer_needed, stall_bytes};
 
 use crate::engine_error::EngineError;
 
-/// Most events of one simulation.
+/// Maximum number of events.
 pub const EVENTS_MAX: u64 = 4_000_000;
-/// Most stages of one chain.
+/// Maximum number of stages.
 pub const STAGES_MAX: usize = 32;
-/// Most servers of one stage.
+/// Maximum number of servers per stage.
 pub const SERVERS_MAX: u32 = 4096;
-/// Longest gap, stall or service time, or its mean, seconds.
+/// Maximum gap, stall or service time, or its mean, seconds.
 pub const SECONDS_MAX: f64 = 1e4;
 const WHAT: &str = "a simulation";
 
-/// When events are sent.
+/// Schedule of events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pattern {
-    /// One each period.
+    /// Periodic.
     Regular,
-    /// One each period until a burst is complete, then nothing.
+    /// Periodic within bursts, followed by pauses.
     Bursts {
-        /// Events of a burst, at least 1.
+        /// Events per burst, at least 1.
         events: u32,
         /// From the last event of a burst to the first of the next, seconds.
         pause_seconds: f64,
     },
-    /// By chance, on average one each period.
+    /// Poisson process with this mean period.
     Poisson,
 }
 
-/// What happens to an event that finds the first buffer full.
+/// Behaviour when the first buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It is lost.
+    /// The event is lost.
     Lose,
-    /// It waits in the source, which sends nothing meanwhile: its next event is due one gap after this one
-    /// was taken.
+    /// The source waits; its next event is due one gap after this one was accepted.
     Wait,
 }
 
-/// What sends.
+/// Source of events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// Size of an event, bytes.
+    /// Event size, bytes.
     pub event_bytes: f64,
-    /// From one event to the next, seconds.
+    /// Period, seconds.
     pub period_seconds: f64,
-    /// When within that.
+    /// Schedule.
     pub pattern: Pattern,
-    /// What happens when there is no room.
+    /// Behaviour when the first buffer is full.
     pub when_full: WhenFull,
 }
 
-/// How long a server takes.
+/// Distribution of the service time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
-    /// Always the same.
+    /// Constant.
     Fixed,
-    /// By chance with an exponential distribution, the given time on average.
+    /// Exponential with the given mean.
     Exponential,
 }
 
-/// Times in which a stage does nothing; what it has begun goes on afterwards.
+/// Repeated stalls of a stage; work in progress continues afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stalls {
-    /// From the end of a stall, or the beginning of all, to the next, seconds.
+    /// Time from the end of a stall, or the start, to the next one, seconds.
     pub gap: Draw,
-    /// How long each is, seconds.
+    /// Length of each stall, seconds.
     pub length: Draw,
 }
 
-/// A buffer with servers behind it.
+/// A buffer with servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
-    /// What it is.
+    /// Name.
     pub name: String,
-    /// Room for events that wait or are served, bytes; may be infinite.
+    /// Buffer size for waiting and served events, bytes; may be infinite.
     pub buffer_bytes: f64,
-    /// What each server passes on, bytes per second; may be infinite.
+    /// Rate per server, bytes per second; may be infinite.
     pub bytes_per_second: f64,
-    /// What each event costs besides, seconds.
+    /// Additional time per event, seconds.
     pub event_seconds: f64,
-    /// How much chance is in that.
+    /// Distribution of the service time.
     pub service: Service,
     /// Servers, at least 1.
     pub servers: u32,
-    /// When it stands still.
+    /// Stalls.
     pub stalls: Option<Stalls>,
 }
 
-/// All that a simulation needs.
+/// Input of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Simulation {
-    /// What sends.
+    /// Source.
     pub source: Source,
-    /// What the events go through, in this order.
+    /// Stages in order.
     pub stages: Vec<Stage>,
-    /// Events that the source has due; the simulation ends when the last one has left.
+    /// Number of events; the simulation ends when the last one has left.
     pub events: u64,
-    /// Chance: the same seed, the same outcome.
+    /// Random seed.
     pub seed: u64,
 }
 
-/// What went on in one stage.
+/// Result of one stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageOutcome {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Share of the time that a server worked, mean over servers, 0 to 1.
+    /// Mean utilization of its servers, 0 to 1.
     pub utilisation: f64,
-    /// Mean time of an event between coming and the beginning of its service, seconds.
+    /// Mean waiting time of an event before service, seconds.
     pub wait_seconds_mean: f64,
-    /// Most that was in the buffer, bytes.
+    /// Maximum buffer usage, bytes.
     pub fill_bytes_max: f64,
-    /// Time without room for another event, seconds.
+    /// Time with a full buffer, seconds.
     pub full_seconds: f64,
-    /// Stalls that began.
+    /// Number of stalls.
     pub stalls: u64,
-    /// Time in stalls, seconds.
+    /// Total stall time, seconds.
     pub stalled_seconds: f64,
-    /// The longest stall, seconds.
+    /// Longest stall, seconds.
     pub stall_seconds_max: f64,
 }
 
-/// What became of the events.
+/// Result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// From the beginning until the last event had left, seconds.
+    /// Time until the last event had left, seconds.
     pub seconds: f64,
-    /// What the source had to send, lost or not, while it sent, bytes per second.
+    /// Offered rate while the source was active, lost events included, bytes per second.
     pub bytes_per_second_in: f64,
-    /// What left the last stage, over all of the time, bytes per second.
+    /// Output rate of the last stage over the whole time, bytes per second.
     pub bytes_per_second_out: f64,
-    /// Events that left the last stage.
+    /// Delivered events.
     pub events_out: u64,
-    /// Events that found no room.
+    /// Lost events.
     pub events_lost: u64,
     /// Their size, bytes.
     pub bytes_lost: f64,
-    /// Time in which the source could not send: held back, or without room in the first buffer; seconds.
+    /// Dead time of the source, blocked or with a full first buffer, seconds.
     pub dead_seconds: f64,
-    /// Mean time from when an event was due until it had left the last stage, seconds.
+    /// Mean latency from due time to leaving the last stage, seconds.
     pub latency_seconds_mean: f64,
-    /// What 99 % of them were not above, seconds.
+    /// 99th percentile of the latency, seconds.
     pub latency_seconds_p99: f64,
-    /// The longest, seconds.
+    /// Maximum latency, seconds.
     pub latency_seconds_max: f64,
-    /// The stages, in their order.
+    /// Stages in order.
     pub stages: Vec<StageOutcome>,
 }
 
-/// Sends all events of a simulation through its stages.
+/// Runs a simulation.
 ///
 /// # Errors
-/// Figures that cannot be; more events, stages, servers, steps or seconds than are simulated.
+/// Invalid figures, or too many events, stages, servers, steps or seconds.
 pub fn simulate(simulation: &Simulation) -> Result<Outcome, EngineError> {
     check(simulation)?;
     chain::run(simulation)
 }
 
 impl Source {
-    /// Mean time from one event to the next, seconds.
+    /// Mean period, seconds.
     fn gap_seconds_mean(&self) -> f64 {
         match self.pattern {
             Pattern::Regular | Pattern::Poisson => self.period_seconds,
@@ -186,18 +185,18 @@ impl Source {
 }
 
 impl Stage {
-    /// Mean time of one server for an event, seconds.
+    /// Mean service time of one server per event, seconds.
     fn service_seconds(&self, event_bytes: f64) -> f64 {
         event_bytes / self.bytes_per_second + self.event_seconds
     }
 
-    /// Events that have room.
+    /// Buffer capacity in events.
     fn slots(&self, event_bytes: f64) -> f64 {
-        // Sizes that are multiples but for rounding count as such.
+        // Sizes that are multiples except for rounding count as multiples.
         (self.buffer_bytes / event_bytes * (1.0 + 1e-12)).floor()
     }
 
-    /// Share of the time that it does not stall, 0 to 1.
+    /// Share of time without stalls, 0 to 1.
     fn working(&self) -> f64 {
         let Some(stalls) = &self.stalls else { return 1.0 };
         let (gap, length) = (stalls.gap.mean(), stalls.length.mean());

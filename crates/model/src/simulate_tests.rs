@@ -1,11 +1,11 @@
-//! Against cases worked out by hand, formulas of queueing theory, and the rate of `solve`.
+//! Comparison with hand calculations, queueing theory, and `solve`.
 use proptest::prelude::*;
 
 use super::*;
 use crate::solve::solve;
 use crate::system::{Currency, Resource, System, Use};
 
-/// A stage that takes so many seconds for an event, with room for all.
+/// A stage with this service time and an unlimited buffer.
 fn stage(event_seconds: f64) -> Stage {
     Stage {
         name: "disk".to_owned(),
@@ -18,7 +18,7 @@ fn stage(event_seconds: f64) -> Stage {
     }
 }
 
-/// Events of 1000 bytes, one each period.
+/// Periodic events of 1000 bytes.
 fn simulation(period_seconds: f64, stages: Vec<Stage>, events: u64) -> Simulation {
     let (pattern, when_full) = (Pattern::Regular, WhenFull::Lose);
     let source = Source { event_bytes: 1000.0, period_seconds, pattern, when_full };
@@ -29,7 +29,7 @@ fn assert_near(found: f64, wanted: f64, share: f64) {
     assert!((found - wanted).abs() <= share * wanted.abs(), "{found} is not {wanted}");
 }
 
-/// The mean of a figure over so many seeds, and its standard error.
+/// Mean of a figure over several seeds, and its standard error.
 fn over_seeds(simulation: &Simulation, seeds: u32, figure: impl Fn(&Outcome) -> f64) -> (f64, f64) {
     let one = |seed| figure(&simulate(&Simulation { seed, ..simulation.clone() }).unwrap());
     let figures: Vec<f64> = (0..u64::from(seeds)).map(one).collect();
@@ -38,8 +38,8 @@ fn over_seeds(simulation: &Simulation, seeds: u32, figure: impl Fn(&Outcome) -> 
     (mean, (squares / f64::from(seeds - 1) / f64::from(seeds)).sqrt())
 }
 
-/// Within four standard errors, and these below 2 %: a right answer fails once in 16,000 times, and seeds are
-/// fixed.
+/// Within four standard errors of less than 2 %: a correct answer fails once in 16,000 times, and
+/// seeds are fixed.
 fn assert_by_chance((mean, error): (f64, f64), wanted: f64) {
     assert!((mean - wanted).abs() < 4.0 * error, "{mean} +- {error} is not {wanted}");
     assert!(error < 0.02 * wanted, "{mean} +- {error} says little");
@@ -139,7 +139,7 @@ fn a_full_buffer_loses_what_the_formula_says() {
         queue.source.pattern = Pattern::Poisson;
         let lost = over_seeds(&queue, 20, |outcome| outcome.events_lost as f64 / 100_000.0);
         assert_by_chance(lost, (1.0 - load) * load.powi(slots) / (1.0 - load.powi(slots + 1)));
-        // By chance, an event finds the buffer full as often as it is.
+        // With random arrivals, an event finds the buffer full as often as it is full.
         let full = over_seeds(&queue, 20, |outcome| outcome.dead_seconds / outcome.seconds);
         assert_by_chance(full, lost.0);
     }
@@ -200,7 +200,7 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(simulate(&bad).unwrap_err().to_string().contains("length of stalls"));
     stalls(&mut bad, Draw::Fixed(0.0), Draw::Fixed(1.0));
     assert!(simulate(&bad).unwrap_err().to_string().contains("between stalls"));
-    // Ten thousand stalls for each event, and each of them ten thousand seconds long.
+    // Ten thousand stalls per event, each ten thousand seconds long.
     stalls(&mut bad, Draw::Fixed(1e-7), Draw::Fixed(1e4));
     assert!(simulate(&bad).unwrap_err().to_string().contains("seconds are more than 10000000"));
 }

@@ -1,54 +1,53 @@
-//! The highest rate of a path: what its scarcest resource leaves it.
+//! Maximum rate of a path, determined by its scarcest resource.
 //!
-//! Stages of a stream work at the same time, so the slowest one sets the rate. A resource that others use too
-//! is shared by max-min fairness: who asks for less than an equal share gets that, the rest is divided.
+//! Stages of a stream work concurrently, so the slowest one sets the rate. Shared resources use
+//! max-min fairness: demands below an equal share are met, the rest is divided.
 
 use crate::system::{Flow, Resource, System, Use, demand};
 
-/// What sets a limit.
+/// Cause of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
-    /// There is no more of the resource.
+    /// The capacity of the resource.
     Capacity,
     /// A master waits for answers: more of the resource would not help.
     RoundTrip,
 }
 
-/// The rate to which one resource alone would hold the path.
+/// Limit of the path by one resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// Place in [`System::resources`].
+    /// Index in [`System::resources`].
     pub resource: usize,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What about it.
+    /// Cause.
     pub kind: LimitKind,
     /// Payload, bytes per second.
     pub bytes_per_second: f64,
-    /// Share of it in use at the path's rate, with what runs beside it, 0 to 1.
+    /// Utilization at the path's rate including background traffic, 0 to 1.
     pub utilisation: f64,
 }
 
-/// What a path reaches.
+/// Solution for a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
     /// Payload, bytes per second.
     pub bytes_per_second: f64,
-    /// The limits, lowest first: the bottleneck, the runner-up and so on.
+    /// Limits, lowest first: the bottleneck, the runner-up and so on.
     pub limits: Vec<Limit>,
 }
 
-/// What it would bring to have a tenth more of one resource.
+/// Effect of 10 % more of one resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gain {
-    /// Place in [`System::resources`].
+    /// Index in [`System::resources`].
     pub resource: usize,
-    /// Growth of the rate as a share, 0 to 0.1.
+    /// Relative growth of the rate, 0 to 0.1.
     pub gain: f64,
 }
 
-/// The rate that a path reaches, and what limits it. A path that asks for nothing has no limit: its rate is
-/// infinite.
+/// Solves a path. A path without demand has no limit: its rate is infinite.
 #[must_use]
 pub fn solve(system: &System) -> Solution {
     let mut limits: Vec<Limit> = Vec::new();
@@ -85,18 +84,17 @@ fn limit(number: usize, resource: &Resource, kind: LimitKind, rate: f64) -> Limi
     Limit { resource: number, name: resource.name.clone(), kind, bytes_per_second: rate, utilisation: 0.0 }
 }
 
-/// What a flow asks of a resource each second.
+/// Demand of a flow on a resource per second.
 fn wanted(flow: &Flow, resource: usize) -> f64 {
     flow.bytes_per_second * demand(&flow.uses, resource, flow.operation_bytes)
 }
 
-/// Whether any flow beside the path uses a resource.
+/// Whether background traffic uses a resource.
 pub(crate) fn is_shared(system: &System, resource: usize) -> bool {
     system.beside.iter().any(|flow| wanted(flow, resource) > 0.0)
 }
 
-/// What is left for one who takes all he gets, beside others who want so much: the fair level above which
-/// nobody who asks for more is served.
+/// Max-min fair share of a greedy flow beside others with these demands.
 fn left(capacity: f64, wanted: &[f64]) -> f64 {
     let mut wanted: Vec<f64> = wanted.iter().copied().filter(|wanted| *wanted > 0.0).collect();
     wanted.sort_by(f64::total_cmp);
@@ -112,7 +110,7 @@ fn left(capacity: f64, wanted: &[f64]) -> f64 {
     left / sharing
 }
 
-/// Rate of a master that waits, in payload of the path.
+/// Rate of a waiting master, in payload of the path.
 pub(crate) fn window_rate(one: &Use, resource: &Resource, is_shared: bool) -> Option<f64> {
     let window = one.window.filter(|_| one.per_byte > 0.0)?;
     let wait = if is_shared { window.behind_bytes / resource.capacity } else { 0.0 };
@@ -120,8 +118,7 @@ pub(crate) fn window_rate(one: &Use, resource: &Resource, is_shared: bool) -> Op
     Some(moved / one.per_byte)
 }
 
-/// What a tenth more of each resource would bring, most first; resources that the path does not use are left
-/// out.
+/// Effect of 10 % more of each resource, largest first, without unused resources.
 #[must_use]
 pub fn gains(system: &System) -> Vec<Gain> {
     let rate = solve(system).bytes_per_second;

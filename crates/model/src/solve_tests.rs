@@ -1,4 +1,4 @@
-//! Rates worked out by hand, and what must hold for any machine.
+//! Hand calculations, and properties of any machine.
 use proptest::prelude::*;
 
 use super::*;
@@ -22,7 +22,7 @@ fn beside(rate: f64, uses: Vec<Use>) -> Flow {
 
 #[test]
 fn the_slowest_stage_sets_the_rate_and_the_next_is_the_runner_up() {
-    // Data cross the bus twice: 133 MB/s are 66.5.
+    // Data cross the bus twice: 133 MB/s give 66.5.
     let machine = system(
         vec![resource("disk", 80e6), resource("bus", 133e6), resource("link", 118e6)],
         vec![plain(0, 1.0), plain(1, 1.0), plain(1, 1.0), plain(2, 1.0)],
@@ -54,7 +54,7 @@ fn a_flow_beside_takes_its_part_up_to_an_equal_share() {
 
 #[test]
 fn what_is_done_one_after_another_takes_the_sum_of_the_times() {
-    // 40 MB/s and then 60 MB/s in one thread are 24.
+    // 40 MB/s followed by 60 MB/s in one thread give 24.
     let thread = Resource { name: "thread".into(), currency: Currency::Seconds, capacity: 1.0, count: 1 };
     let machine = system(vec![thread], vec![plain(0, 1.0 / 40e6), plain(0, 1.0 / 60e6)]);
     assert!((solve(&machine).bytes_per_second / 24e6 - 1.0).abs() < 1e-12);

@@ -1,97 +1,97 @@
-//! A machine in plain numbers: what each of its resources can do, what one path asks of them for a byte and
-//! for an operation, and what else runs beside it.
+//! A machine in plain numbers: capacities of its resources, demands of one path per byte and
+//! operation, and background traffic.
 
-/// What a resource has so much of in a second.
+/// Currency of a resource's capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Currency {
-    /// Bytes that it passes on.
+    /// Bytes.
     Bytes,
-    /// Operations that it does.
+    /// Operations.
     Operations,
-    /// Cycles of a processor.
+    /// CPU cycles.
     Cycles,
-    /// Seconds in which it is busy: a thread, or anything that does one thing after another.
+    /// Busy seconds: a thread, or anything sequential.
     Seconds,
 }
 
-/// Something that a path takes up: a bus, a link, disks, cores.
+/// A resource: a bus, a link, disks, cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
-    /// What the machine calls it.
+    /// Name in the machine.
     pub name: String,
-    /// Of what it has so much a second.
+    /// Currency.
     pub currency: Currency,
-    /// That of all of its kind together, each second.
+    /// Total capacity per second.
     pub capacity: f64,
-    /// How many of them there are, at least 1.
+    /// Count, at least 1.
     pub count: u32,
 }
 
-/// A master of a bus that has few requests under way, and waits for each answer.
+/// A bus master with few outstanding requests that waits for each answer.
 ///
-/// Its rate is `outstanding * request_bytes / (round_trip_seconds + wait)`. The wait is what another master
-/// moves before the bus comes back: `behind_bytes` over the bus's capacity; none when no other flow is on the
-/// bus. See `shared bus` in the book.
+/// Its rate is `outstanding * request_bytes / (round_trip_seconds + wait)`. The wait is another
+/// master's transfer before the bus is available again: `behind_bytes` over the bus's capacity;
+/// zero without other flows on the bus. See `shared bus` in the book.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// Requests under way.
+    /// Outstanding requests.
     pub outstanding: f64,
-    /// Bytes of each.
+    /// Bytes per request.
     pub request_bytes: f64,
-    /// From a request to its last byte on a quiet bus, seconds.
+    /// Time from a request to its last byte on an idle bus, seconds.
     pub round_trip_seconds: f64,
-    /// What another master moves in its turn, bytes.
+    /// Bytes of another master's turn.
     pub behind_bytes: f64,
 }
 
-/// What a path asks of one resource.
+/// Demand of a path on one resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Use {
-    /// Place in [`System::resources`].
+    /// Index in [`System::resources`].
     pub resource: usize,
-    /// Of the resource's currency, for each byte of payload.
+    /// Per payload byte, in the resource's currency.
     pub per_byte: f64,
-    /// Of the resource's currency, for each operation.
+    /// Per operation, in the resource's currency.
     pub per_operation: f64,
-    /// Set where the path's master waits for answers there.
+    /// Set where the path's master waits for answers.
     pub window: Option<Window>,
 }
 
-/// Traffic beside the path that comes at its own rate.
+/// Background traffic at a fixed rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
-    /// What it is.
+    /// Name.
     pub name: String,
-    /// Its payload, bytes per second.
+    /// Payload, bytes per second.
     pub bytes_per_second: f64,
-    /// Bytes of each of its operations.
+    /// Bytes per operation.
     pub operation_bytes: f64,
-    /// What it asks for.
+    /// Demands.
     pub uses: Vec<Use>,
 }
 
 /// One path through one machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct System {
-    /// What there is.
+    /// Resources.
     pub resources: Vec<Resource>,
-    /// What the path asks for; one resource may stand there more than once.
+    /// Demands of the path; a resource may occur more than once.
     pub uses: Vec<Use>,
-    /// Payload of one operation, bytes.
+    /// Payload per operation, bytes.
     pub operation_bytes: f64,
-    /// What runs beside it.
+    /// Background traffic.
     pub beside: Vec<Flow>,
 }
 
 impl Use {
-    /// Of the resource's currency for a byte of payload, with operations of so many bytes.
+    /// Demand per payload byte with operations of this size, in the resource's currency.
     #[must_use]
-    pub fn demand(&self, operation_bytes: f64) -> f64 {
+    pub(crate) fn demand(&self, operation_bytes: f64) -> f64 {
         self.per_byte + self.per_operation / operation_bytes
     }
 }
 
-/// What all uses of one resource ask for a byte of payload.
+/// Total demand on one resource per payload byte.
 pub(crate) fn demand(uses: &[Use], resource: usize, operation_bytes: f64) -> f64 {
     uses.iter().filter(|one| one.resource == resource).map(|one| one.demand(operation_bytes)).sum()
 }

@@ -1,15 +1,17 @@
-//! Units of the model: a number with its unit, read from text and written so that it reads back the same.
+//! Quantities of the model: numbers with units, with an exact text form.
 //!
-//! Invariants: MB is 10^6 bytes, MiB is 2^20; a value is kept in the base unit of its dimension, and is
-//! neither negative, infinite nor not a number.
+//! Invariants: MB is 10^6 bytes, MiB is 2^20; a value is stored in the base unit of its dimension,
+//! and is never negative, infinite or NaN.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What is counted, and in which base unit.
+use keepup_error::Cause;
+
+/// Dimension and its base unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
-    /// Bytes; also the width of a bus, in bits.
+    /// Bytes; also the width of a bus, written in bits.
     Bytes,
     /// Bytes per second.
     BytesPerSecond,
@@ -19,22 +21,22 @@ pub enum Dimension {
     Seconds,
     /// Metres.
     Metres,
-    /// Cycles for a byte.
+    /// Cycles per byte.
     CyclesPerByte,
     /// Cycles.
     Cycles,
-    /// Busy seconds for a byte; written for 10^9 bytes.
+    /// Busy seconds per byte; written per 10^9 bytes.
     SecondsPerByte,
-    /// A part of a whole, from 0; written in per cent.
+    /// A share from 0; written in percent.
     Share,
-    /// Words of whatever size the part says.
+    /// Words of a size given by the part.
     Words,
     /// A plain number.
     Count,
 }
 
 impl Dimension {
-    /// The unit in which its values are kept, or the one to write.
+    /// Base unit, or the one preferred for output.
     #[must_use]
     pub fn example(self) -> &'static str {
         match self {
@@ -115,30 +117,30 @@ const UNITS: &[Unit] = &[
     unit("", Dimension::Count, 1.0),
 ];
 
-/// Most characters of a text that a message repeats.
+/// Maximum length of quoted input, characters.
 const WRITTEN_MAX: usize = 40;
 
 impl Unit {
-    /// The unit of that name.
+    /// Unit with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         UNITS.iter().find(|unit| unit.name == name).copied()
     }
 
-    /// As it is written; empty for a plain number.
+    /// Text form; empty for a plain number.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// What it counts.
+    /// Dimension.
     #[must_use]
     pub fn dimension(self) -> Dimension {
         self.dimension
     }
 
-    /// A text that reads back as exactly `value`, which is in base units: in this unit where that is
-    /// possible, else in another of its dimension.
+    /// Text that parses back to exactly `value` in base units: in this unit if possible, else in
+    /// another of its dimension.
     #[must_use]
     pub fn exact(self, value: f64) -> String {
         let others = UNITS.iter().filter(|unit| unit.dimension == self.dimension).copied();
@@ -147,7 +149,7 @@ impl Unit {
         std::iter::once(self).chain(others).map(written).find(faithful).unwrap_or_else(|| written(self))
     }
 
-    /// `value`, which is in base units, rounded to four figures for a reader.
+    /// `value` in base units, rounded to four figures.
     #[must_use]
     pub fn rounded(self, value: f64) -> String {
         let value = value / self.scale;
@@ -162,20 +164,20 @@ impl Unit {
 /// A number with its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity {
-    /// In base units of its dimension.
+    /// Value in base units.
     pub value: f64,
-    /// The unit in which it was written.
+    /// Unit as written.
     pub unit: Unit,
 }
 
 impl FromStr for Quantity {
-    type Err = String;
+    type Err = Cause;
 
-    /// Reads "136 MB/s", "5.5ms" or "9".
-    fn from_str(written: &str) -> Result<Self, String> {
+    /// Parses "136 MB/s", "5.5ms" or "9".
+    fn from_str(written: &str) -> Result<Self, Cause> {
         let text = written.trim();
         let short: String = written.chars().take(WRITTEN_MAX).collect();
-        let refuse = |why: &str| format!("cannot read {short:?} as a figure: {why}");
+        let refuse = |why: &str| Cause::new(format!("cannot read {short:?} as a figure: {why}"));
         if text.starts_with('-') {
             return Err(refuse("it is negative"));
         }
@@ -183,26 +185,24 @@ impl FromStr for Quantity {
         let (number, name) = (&text[..end], text[end..].trim());
         let number: f64 = number.parse().map_err(|_| refuse("it does not begin with a number"))?;
         let Some(unit) = Unit::named(name) else {
-            return Err(refuse(&format!("there is no such unit{}", unit_hint(name))));
+            return Err(refuse("there is no such unit").with_hint(unit_hint(name)));
         };
         let value = number * unit.scale;
         if value.is_finite() { Ok(Self { value, unit }) } else { Err(refuse("the number is too large")) }
     }
 }
 
-/// What to write in the place of an unknown unit.
+/// Suggestion for an unknown unit.
 fn unit_hint(name: &str) -> String {
     let meant = name.replace("ps", "/s");
     match UNITS.iter().find(|unit| unit.name.eq_ignore_ascii_case(&meant)) {
-        Some(unit) => format!("\nhint: write {:?}", unit.name),
-        None => {
-            "\nhint: such as 8 MiB, 136 MB/s, 1 Gbit/s, 33 MHz, 5.5 ms, 2.1 cycles/B, 0.2 s/GB, 32 %".into()
-        }
+        Some(unit) => format!("write {:?}", unit.name),
+        None => "such as 8 MiB, 136 MB/s, 1 Gbit/s, 33 MHz, 5.5 ms, 2.1 cycles/B, 0.2 s/GB, 32 %".into(),
     }
 }
 
 impl fmt::Display for Quantity {
-    /// Exact: it reads back as the same.
+    /// Exact: parses back to the same.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.unit.exact(self.value))
     }

@@ -1,4 +1,4 @@
-//! Figures read, written and refused.
+//! Parsing, formatting and rejection of figures.
 use proptest::prelude::*;
 
 use super::*;
@@ -41,7 +41,7 @@ fn what_is_no_figure_is_refused_with_what_to_write() {
         ("5 furlongs", "no such unit"),
         (&format!("{} TB", "9".repeat(400)), "too large"),
     ] {
-        let error = text.parse::<Quantity>().unwrap_err();
+        let error = text.parse::<Quantity>().unwrap_err().to_text();
         assert!(error.contains(why), "{text}: {error}");
         assert!(error.len() < 250, "{error}");
     }

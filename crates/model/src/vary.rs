@@ -1,60 +1,57 @@
-//! What a result comes to when the figures behind it are only known as ranges: an interval, and which of the
-//! ranges matters.
+//! Uncertainty of a result with ranged figures: an interval, and the influence of each range.
 //!
-//! A figure is drawn from the triangular distribution between its lowest and its highest value with the peak
-//! at the value itself: all that a range says is where the figure cannot be and where it most likely is, and
-//! this is the plainest distribution that says the same. Figures are drawn independently of each other.
-//! Invariant: the same seed and the same figures give the same draws, so that points of a sweep differ by the
-//! sweep alone.
+//! A figure is drawn from the triangular distribution over its range with the mode at its value,
+//! the simplest distribution with this information. Figures are independent. Invariant: the same
+//! seed and figures give the same draws, so that points of a sweep differ by the sweep alone.
 
 use fastrand::Rng;
 use keepup_measure::stats::quantile;
 
 use crate::engine_error::EngineError;
 
-/// Fewest draws of which an interval of 95 % means anything.
+/// Minimum number of draws for a 95 % interval.
 pub const SAMPLES_MIN: u32 = 40;
-/// Most draws.
+/// Maximum number of draws.
 pub const SAMPLES_MAX: u32 = 1_000_000;
-/// Points on the range of a figure whose influence is looked at.
+/// Sample points on the range of a figure for its influence.
 const POINTS: u32 = 32;
 const WHAT: &str = "a range";
 
-/// What a result comes to over all draws.
+/// Distribution of a result over all draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Half of the draws are not above this.
+    /// Median.
     pub median: f64,
-    /// 2.5 % are not above this.
+    /// 2.5 % quantile.
     pub low: f64,
-    /// 97.5 % are not above this.
+    /// 97.5 % quantile.
     pub high: f64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
     /// Number of draws.
     pub samples: u32,
 }
 
-/// What the range of one figure does to the result, all others at their value.
+/// Influence of one figure's range, with all others at their values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Influence {
-    /// Which figure: the place of its draw in an evaluation, from 0.
+    /// Figure, by index of its draw in an evaluation, from 0.
     pub figure: usize,
-    /// Its part of the variance of all figures, each varied alone, 0 to 1.
+    /// Share of the total variance when figures are varied alone, 0 to 1.
     pub share: f64,
-    /// The result with the figure at its lowest value.
+    /// Result at the figure's minimum.
     pub at_low: f64,
-    /// The result with the figure at its highest value.
+    /// Result at the figure's maximum.
     pub at_high: f64,
 }
 
-/// The interval of a result whose figures are ranges.
+/// Interval of a result with ranged figures.
 ///
-/// `evaluate` asks the function that it is given for each figure, with its lowest, most likely and highest
-/// value, and returns the result for these. It asks for the same figures in the same order each time.
+/// `evaluate` calls the given function for each figure with its minimum, most likely and maximum
+/// value, and returns the result. It must use the same figures in the same order each time.
 ///
 /// # Errors
-/// A range upside down or without an end, a result that is no number, too few or too many draws.
+/// An inverted or infinite range, a NaN result, too few or too many draws.
 pub fn interval(
     samples: u32,
     seed: u64,
@@ -67,7 +64,7 @@ pub fn interval(
     let mut results: Vec<f64> = (0..samples)
         .map(|_| evaluate_with(&mut evaluate, |_| Some(random.f64())))
         .collect::<Result<_, _>>()?;
-    // Three times sorted is quick when it is sorted already.
+    // The third sort is fast because the data is already sorted.
     results.sort_unstable_by(f64::total_cmp);
     let at = |share| quantile(&results, share).ok_or(EngineError::Nothing { what: WHAT });
     Ok(Spread {
@@ -79,12 +76,12 @@ pub fn interval(
     })
 }
 
-/// Which figure's range matters most: each is varied alone, over points evenly spread by its distribution.
-/// Most first; a figure without a range has no share. What two figures do only together is not seen.
+/// Influence of each range: figures are varied alone, at evenly spaced quantiles. Largest first; a
+/// figure without a range has no share. Interactions are not covered.
 ///
 /// # Errors
-/// A range upside down or without an end, a result that is no number.
-pub fn sensitivity(
+/// An inverted or infinite range, or a NaN result.
+pub(crate) fn sensitivity(
     mut evaluate: impl FnMut(&mut dyn FnMut(f64, f64, f64) -> f64) -> f64,
 ) -> Result<Vec<Influence>, EngineError> {
     let mut figures = 0;
@@ -109,8 +106,7 @@ pub fn sensitivity(
     Ok(influences)
 }
 
-/// One result. `chance` says for each figure at which share of its distribution it is taken; at its value for
-/// none.
+/// One result. `chance` gives the quantile of each figure; `None` uses its value.
 fn evaluate_with(
     evaluate: &mut impl FnMut(&mut dyn FnMut(f64, f64, f64) -> f64) -> f64,
     mut chance: impl FnMut(usize) -> Option<f64>,
@@ -118,8 +114,8 @@ fn evaluate_with(
     let mut upside_down = None;
     let mut figure = 0;
     let result = evaluate(&mut |low, value, high| {
-        // Drawn for each figure, so that a range that becomes a single value leaves the others' draws as they
-        // are.
+        // A number is drawn for every figure, so that a range reduced to a single value leaves the
+        // others' draws unchanged.
         let share = chance(figure);
         figure += 1;
         if !(low.is_finite() && high.is_finite() && low <= value && value <= high) {
@@ -135,7 +131,7 @@ fn evaluate_with(
     if result.is_finite() { Ok(result) } else { Err(bad("the result", result, "number")) }
 }
 
-/// What the given share of a triangular distribution is not above.
+/// Quantile of a triangular distribution.
 fn triangular(low: f64, value: f64, high: f64, share: f64) -> f64 {
     let range = high - low;
     if range <= 0.0 {

@@ -1,4 +1,4 @@
-//! The distribution's own figures, and what must hold for any ranges.
+//! Properties of the distribution and of any ranges.
 use proptest::prelude::*;
 
 use super::*;
@@ -40,7 +40,7 @@ fn the_figure_that_matters_comes_first() {
     assert!((influences[0].share - 0.8).abs() < 1e-9, "{influences:?}");
     assert!((influences[1].share - 0.2).abs() < 1e-9, "{influences:?}");
     assert_eq!((influences[0].at_low, influences[0].at_high), (7.0, 3.0));
-    // What never is the slowest has no share.
+    // A resource that is never the slowest has no share.
     let influences = sensitivity(|figure: &mut Figures| figure(1.0, 2.0, 3.0).min(figure(4.0, 5.0, 6.0)));
     assert_eq!(influences.unwrap()[0].share, 1.0);
 }
@@ -68,7 +68,8 @@ fn what_cannot_be_is_refused_in_words() {
     };
     assert_eq!(
         refused(3.0, 2.0, 1.0),
-        "work out a range of \"figure 2\": 2 is no value between the lowest and the highest of its range"
+        "cannot work out a range of \"figure 2\": 2 is no value between the lowest and the highest of its \
+         range"
     );
     assert!(refused(1.0, 4.0, 3.0).contains("4 is no value"));
     assert!(refused(1.0, f64::NAN, 3.0).contains("NaN"));

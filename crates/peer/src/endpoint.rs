@@ -1,12 +1,16 @@
-//! One end of a connection, as a user named it, and the addresses that the name stands for.
+//! Network endpoint as a user names it, and the addresses of the name.
 //!
-//! Invariants: an endpoint has at least one address; its name is resolved once, so what is judged to be
-//! loopback is what is bound or connected to.
+//! Invariants: an endpoint has at least one address; its name is resolved once, so the address
+//! that is checked for loopback is the one that is bound or connected to.
+use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// One end of a connection: `daq1:7611`, `10.0.0.2:7611` or `[::1]:7611`, with all addresses of that name.
+use keepup_error::{Diagnostic, ErrorClass};
+
+/// Network endpoint: `daq1:7611`, `10.0.0.2:7611` or `[::1]:7611`, with all addresses of the
+/// name.
 ///
 /// Binding with the standard library takes the first address that works.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,35 +20,52 @@ pub struct Endpoint {
     others: Vec<SocketAddr>,
 }
 
-/// Why a text names no endpoint.
+/// A text is not a valid endpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// The text is no host with a port.
-    #[error("{text:?} is not HOST:PORT\nhint: such as daq1:{port}, 192.168.1.2:{port} or [::1]:{port}")]
+    /// The text is not a host with a port.
+    #[error("cannot use {text:?} as an address: it is not HOST:PORT")]
     Syntax {
         /// The text.
         text: String,
-        /// A port for the examples.
+        /// Port for the examples.
         port: u16,
     },
     /// The name has no address.
-    #[error(
-        "cannot resolve {host}: {source}\n\
-         hint: `getent hosts {host}` asks as keepup does; an address such as 192.168.1.2 always works"
-    )]
+    #[error("cannot resolve {host}: {source}")]
     Resolve {
         /// The name.
         host: String,
-        /// The system's answer.
+        /// Cause.
         source: std::io::Error,
     },
 }
 
+impl Diagnostic for EndpointError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Syntax { .. } | Self::Resolve { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Syntax { port, .. } => {
+                format!("such as daq1:{port}, 192.168.1.2:{port} or [::1]:{port}").into()
+            }
+            Self::Resolve { host, .. } => format!(
+                "`getent hosts {host}` asks as keepup does; an address such as 192.168.1.2 always works"
+            )
+            .into(),
+        })
+    }
+}
+
 impl Endpoint {
-    /// The endpoint that `text` names; `HOST` alone has the port `default_port`.
+    /// Parses and resolves `text`; `HOST` alone gets the port `default_port`.
     ///
     /// # Errors
-    /// A text that is no host, and a name without an address.
+    /// The text is not a host, or the name has no address.
     pub fn with_default_port(text: &str, default_port: u16) -> Result<Self, EndpointError> {
         Self::resolve(text, Some(default_port))
     }
@@ -72,13 +93,13 @@ impl Endpoint {
         Ok(Self { host: host.to_owned(), first, others: addresses.collect() })
     }
 
-    /// The host's name, or its address without brackets.
+    /// Host name, or address without brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The first address.
+    /// First address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.first
@@ -89,13 +110,13 @@ impl Endpoint {
         std::iter::once(self.first).chain(self.others.iter().copied())
     }
 
-    /// Whether every address can be reached from this machine alone.
+    /// Whether every address is reachable only from this machine.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.addresses().all(|address| address.ip().to_canonical().is_loopback())
     }
 
-    /// Calls `attempt` with one address after the other until it succeeds.
+    /// Calls `attempt` with each address in turn until it succeeds.
     ///
     /// # Errors
     /// The error of the last address.
@@ -114,19 +135,19 @@ impl Endpoint {
 /// Port of the examples in error messages.
 const EXAMPLE_PORT: u16 = 7611;
 
-/// Host and port of a text; none when it is no host.
+/// Host and port of a text; `None` if it is not a host.
 fn parts(text: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
         Some(None) => return None,
         Some(Some((host, ""))) => (host, None),
         Some(Some((host, rest))) => (host, Some(rest.strip_prefix(':')?)),
-        // Several colons without brackets are an IPv6 address alone.
+        // Several colons without brackets are an IPv6 address without a port.
         None if text.matches(':').count() > 1 => (text, None),
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/?#@[]".contains(c));
     let port = match port {
-        // The standard library takes `+80` for a number.
+        // The standard library parses `+80` as a number.
         Some(port) if !port.bytes().all(|byte| byte.is_ascii_digit()) => return None,
         Some(port) => Some(port.parse().ok()?),
         None => None,

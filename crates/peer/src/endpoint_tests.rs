@@ -1,12 +1,14 @@
-//! What users write is resolved; addresses are tried in order.
+//! Endpoints are parsed and resolved; addresses are tried in order.
 use std::net::{TcpListener, TcpStream};
+
+use keepup_error::Cause;
 
 use super::*;
 
 fn text(endpoint: &Result<Endpoint, EndpointError>) -> String {
     match endpoint {
         Ok(endpoint) => endpoint.to_string(),
-        Err(why) => why.to_string(),
+        Err(why) => Cause::of(why).to_text(),
     }
 }
 
@@ -31,7 +33,7 @@ fn addresses_and_names_with_and_without_a_port() {
 }
 
 #[test]
-fn what_is_no_endpoint_is_refused_with_an_example() {
+fn an_invalid_endpoint_is_refused_with_an_example() {
     for bad in [
         "",
         ":80",
@@ -52,7 +54,9 @@ fn what_is_no_endpoint_is_refused_with_an_example() {
     ] {
         let found = bad.parse::<Endpoint>();
         assert!(matches!(found, Err(EndpointError::Syntax { .. })), "{bad:?}: {found:?}");
-        assert!(text(&found).contains("is not HOST:PORT\nhint: such as daq1:7611"), "{bad:?}: {found:?}");
+        assert!(
+            text(&found).ends_with("not HOST:PORT\nhint: such as daq1:7611, 192.168.1.2:7611 or [::1]:7611")
+        );
     }
     let unknown = "keepup.invalid:7611".parse::<Endpoint>();
     assert!(text(&unknown).starts_with("cannot resolve keepup.invalid: "), "{unknown:?}");
@@ -60,7 +64,7 @@ fn what_is_no_endpoint_is_refused_with_an_example() {
 }
 
 #[test]
-fn loopback_is_every_address_or_none() {
+fn loopback_means_every_address() {
     let endpoint = |addresses: &[&str]| {
         let mut addresses = addresses.iter().map(|address| address.parse::<SocketAddr>().unwrap());
         Endpoint { host: "a".into(), first: addresses.next().unwrap(), others: addresses.collect() }
@@ -87,7 +91,7 @@ fn every_address_is_tried_in_order() {
         });
         assert_eq!((stream.unwrap().peer_addr().unwrap(), count), (alive, tried));
     }
-    // The port of `alive` is taken: the first address that can be bound is.
+    // The port of `alive` is in use, so the first free address is bound.
     let endpoint = Endpoint { host: "a".into(), first: alive, others: vec![gone] };
     assert_eq!(TcpListener::bind(&endpoint).unwrap().local_addr().unwrap(), gone);
     let failed = endpoint.try_each(Err::<(), _>);

@@ -1,10 +1,12 @@
-//! The other end of a connection: how it is named, where it may come from, and the secret that lets it in.
+//! Network peers: endpoints, address ranges, and the token for access.
 //!
 //! Invariants: a name is resolved once; a token reaches no log and is compared in constant time.
 mod endpoint;
+mod listen;
 mod prefix;
 mod token;
 
 pub use endpoint::{Endpoint, EndpointError};
+pub use listen::listen_hint;
 pub use prefix::{Prefix, PrefixError};
 pub use token::{Token, TokenError};

@@ -1,22 +1,35 @@
-//! Ranges of addresses, as in `10.0.0.0/8`.
+//! Address ranges such as `10.0.0.0/8`.
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// All addresses whose first bits are the same.
+use keepup_error::{Diagnostic, ErrorClass};
+
+/// All addresses with the same first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
     bits: u32,
 }
 
-/// A text is no prefix.
+/// A text is not a valid prefix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a prefix of addresses\nhint: such as 10.0.0.0/8, fd00::/8 or a single address")]
+#[error("cannot read {0:?} as an address prefix")]
 pub struct PrefixError(String);
 
+impl Diagnostic for PrefixError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("such as 10.0.0.0/8, fd00::/8 or a single address".into())
+    }
+}
+
 impl Prefix {
-    /// Whether `ip` is one of them. An IPv4 address that is written as IPv6 counts as IPv4.
+    /// Whether the range contains `ip`. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
         match (self.address, ip.to_canonical()) {
@@ -41,7 +54,7 @@ impl FromStr for Prefix {
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
             None => most,
-            // The standard library takes `+8` for a number.
+            // The standard library parses `+8` as a number.
             Some(bits) if bits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 bits.parse().map_err(|_| refused())?
             }

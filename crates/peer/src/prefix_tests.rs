@@ -1,4 +1,6 @@
 //! Which addresses a prefix contains.
+use keepup_error::Cause;
+
 use super::*;
 
 fn contains(prefix: &str, ip: &str) -> bool {
@@ -6,7 +8,7 @@ fn contains(prefix: &str, ip: &str) -> bool {
 }
 
 #[test]
-fn the_first_bits_decide() {
+fn a_prefix_contains_addresses_with_its_first_bits() {
     for (prefix, inside, outside) in [
         ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
         ("10.1.2.3/8", "10.0.0.1", "9.255.255.255"),
@@ -24,11 +26,11 @@ fn the_first_bits_decide() {
 }
 
 #[test]
-fn what_is_no_prefix_is_refused() {
+fn an_invalid_prefix_is_refused() {
     for bad in
         ["", "10", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "::/129", "host/8", "[::1]"]
     {
-        let why = bad.parse::<Prefix>().unwrap_err().to_string();
+        let why = Cause::of(&bad.parse::<Prefix>().unwrap_err()).to_text();
         assert!(why.contains("hint: such as 10.0.0.0/8"), "{bad}: {why}");
     }
 }

@@ -1,4 +1,7 @@
-//! The secret that a client must know.
+//! Shared secret of a server and its clients.
+use std::borrow::Cow;
+
+use keepup_error::{Diagnostic, ErrorClass};
 use subtle::ConstantTimeEq as _;
 
 /// Fewest characters of a token.
@@ -6,25 +9,32 @@ const CHARACTERS_MIN: usize = 16;
 /// Most characters of a token.
 const CHARACTERS_MAX: usize = 512;
 
-/// Secret that a client must know: 16 to 512 visible ASCII characters.
+/// Secret that gives a client access: 16 to 512 visible ASCII characters.
 #[derive(Clone)]
 pub struct Token(String);
 
-/// A text is no token.
+/// A text is not a valid token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the token {what}\n\
-     hint: at least 16 visible characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)"
-)]
+#[error("cannot use the token: it {what}")]
 pub struct TokenError {
     what: &'static str,
 }
 
+impl Diagnostic for TokenError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("at least 16 visible characters: (umask 077; head -c 24 /dev/urandom | base64 > FILE)".into())
+    }
+}
+
 impl Token {
-    /// The token in `text`, without the white space around it.
+    /// Parses `text`, ignoring white space around it.
     ///
     /// # Errors
-    /// Other characters than visible ASCII, fewer than 16 or more than 512.
+    /// Characters other than visible ASCII, fewer than 16 or more than 512 of them.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         let refuse = |what| Err(TokenError { what });
@@ -44,7 +54,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether `other` is the secret. The time taken does not depend on where they differ.
+    /// Compares in time that does not depend on the position of a difference.
     #[must_use]
     pub fn is(&self, other: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(other).into()

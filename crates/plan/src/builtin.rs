@@ -1,17 +1,10 @@
-//! The profiles that keepup brings along, one TOML file each in the folder `profiles/` of the repository.
+//! Built-in profiles, one TOML file each in the repository's folder `profiles/`.
 
 use crate::load::{ProfileError, parse, unknown};
 use crate::profile::Profile;
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of each profile, sorted by name.
-        const EMBEDDED: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../profiles/", $name, ".toml")))),*];
-    };
-}
-
-embedded![
+crate::embedded! {
+    "../../../profiles/":
     "agipd-1m",
     "alice-flp",
     "atlas-phase2",
@@ -48,19 +41,19 @@ embedded![
     "sarnoff-512",
     "vlbi-flexbuff",
     "vlbi-mark6",
-];
+}
 
 /// Names of the built-in profiles, sorted.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// The built-in profile of that name.
+/// Built-in profile of this name.
 pub fn builtin(name: &str) -> Result<Profile, ProfileError> {
     parse(&text(name)?, &format!("profiles/{name}.toml"), &text)
 }
 
-/// Text of the built-in profile of that name.
+/// Text of the built-in profile of this name.
 pub(crate) fn text(name: &str) -> Result<String, ProfileError> {
     let found = EMBEDDED.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| unknown(name, builtin_names()))

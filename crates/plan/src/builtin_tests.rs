@@ -1,4 +1,4 @@
-//! The built-in profiles against their folder and against the rates that their sources state.
+//! Built-in profiles compared with their folder and with the rates in their sources.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::units::ByteRate;
 #[test]
 fn every_file_is_embedded_and_the_list_is_sorted() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
-    // Folders hold profiles of other things.
+    // Subfolders contain other kinds of profiles.
     let files = fs::read_dir(folder).unwrap().map(Result::unwrap).filter(|at| at.path().is_file());
     let files: BTreeSet<String> = files.map(|file| file.file_name().into_string().unwrap()).collect();
     let names: Vec<String> = builtin_names().map(|name| format!("{name}.toml")).collect();
@@ -67,7 +67,7 @@ fn the_page_lists_every_profile_as_it_is() {
     assert_eq!(listed, rows, "the table should be:\n{}", rows.join("\n"));
 }
 
-/// Decimal megabytes per second as papers, slides and pages have them, within their rounding.
+/// Rates in decimal MB/s as stated in papers, slides and pages, within rounding.
 #[test]
 fn rates_are_those_of_the_sources() {
     let stated = [

@@ -1,10 +1,11 @@
-//! What to run: units, detector profiles, reductions, background loads, and plans checked before anything
-//! is touched.
+//! Inputs of a run: units, detector profiles, reductions and background loads, validated before
+//! use.
 //!
-//! Pure but for [`load`], which reads the profile files it is pointed at. A [`Profile`] that comes out of
-//! [`load`], [`builtin`] or [`parse`] is valid; whoever changes its fields calls [`Profile::validate`] again.
+//! Pure except for [`load`], which reads profile files. A [`Profile`] from [`load`], [`builtin`] or
+//! [`parse`] is valid; after changing its fields, call [`Profile::validate`] again.
 
 mod builtin;
+mod embedded;
 mod load;
 mod load_spec;
 mod place;
@@ -16,5 +17,5 @@ pub mod units;
 pub use builtin::{builtin, builtin_names};
 pub use load::{ProfileError, close_names, load, parse};
 pub use load_spec::{DiskWay, LoadSpec, LoadSpecError};
-pub use place::{Place, key_at, line_of_key, line_of_offset};
+pub use place::{SourceLocation, key_at, line_of_key, line_of_offset};
 pub use profile::{Burst, Element, EventSize, Invalid, Placement, Profile, Reference, Transport};

@@ -1,59 +1,75 @@
-//! From a name or a path to a validated profile: reading, following `extends`, and errors that name the line.
+//! Loading of profiles by name or path, with `extends` and error messages that name the line.
 
 mod close;
 
 pub use close::close_names;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 use toml::{Table, Value};
 
 use crate::builtin;
-use crate::place::{Place, key_at, line_of_key, line_of_offset};
+use crate::place::{SourceLocation, key_at, line_of_key, line_of_offset};
 use crate::profile::{Invalid, Profile};
 use crate::toml_form::ProfileFile;
 
-/// Most profiles in a chain of `extends`, the first included.
+/// Maximum length of a chain of `extends`, including the first profile.
 const CHAIN_MAX: usize = 8;
-/// Largest profile file in bytes; a hand-written one has a few kilobytes.
+/// Maximum size of a profile file, bytes; a hand-written one has a few kilobytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Why there is no such profile.
+/// Error of loading a profile.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// No built-in profile has this name.
-    #[error(
-        "cannot find profile {name:?}: no built-in profile has this name\n\
-         hint: {}`keepup profile list` shows all of them", close::suggestion(.close)
-    )]
+    /// Unknown built-in profile.
+    #[error("cannot find profile {name:?}: no built-in profile has this name")]
     Unknown {
-        /// The name that was asked for.
+        /// Requested name.
         name: String,
-        /// Names that differ in a few letters.
+        /// Similar names.
         close: Vec<String>,
     },
-    /// The file cannot be read.
-    #[error(
-        "cannot read profile {path}: {source}\nhint: a name without '/' and '.toml' means a built-in profile"
-    )]
+    /// Unreadable file.
+    #[error("cannot read profile {path}: {source}")]
     Unreadable {
-        /// The file as it was named.
+        /// Path as given.
         path: String,
-        /// What the system said.
+        /// System error.
         source: io::Error,
     },
-    /// A file says something that cannot be.
+    /// Invalid content.
     #[error("{place}: {}{reason}", prefix(.key))]
     Invalid {
         /// File and line.
-        place: Place,
-        /// Dotted key; empty where the text as a whole is no TOML.
+        place: SourceLocation,
+        /// Dotted key; empty if the text is not valid TOML.
         key: String,
-        /// What is wrong, possibly with a hint on a second line.
-        reason: String,
+        /// What is wrong.
+        reason: Cause,
     },
+}
+
+impl Diagnostic for ProfileError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unknown { .. } | Self::Unreadable { .. } | Self::Invalid { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Unknown { close, .. } => {
+                let close = close::suggestion(close);
+                Some(format!("{close}`keepup profile list` shows all of them").into())
+            }
+            Self::Unreadable { .. } => Some("a name without '/' and '.toml' means a built-in profile".into()),
+            Self::Invalid { reason, .. } => reason.hint(),
+        }
+    }
 }
 
 fn prefix(key: &str) -> String {
@@ -67,29 +83,29 @@ struct Link {
 }
 
 impl Link {
-    fn invalid(&self, key: &str, reason: impl Into<String>) -> ProfileError {
-        let place = Place { origin: self.origin.clone(), line: line_of_key(&self.text, key) };
+    fn invalid(&self, key: &str, reason: impl Into<Cause>) -> ProfileError {
+        let place = SourceLocation { origin: self.origin.clone(), line: line_of_key(&self.text, key) };
         ProfileError::Invalid { place, key: key.to_owned(), reason: reason.into() }
     }
 
-    /// Checks every key by itself, so that a mistake is reported where it stands.
+    /// Checks each key individually, so that errors are reported for the right line.
     fn read(&self) -> Result<(ProfileFile, Table), ProfileError> {
         let refuse = |error: toml::de::Error| {
             let span = error.span().unwrap_or_default();
             let line = Some(line_of_offset(&self.text, span.start));
-            let place = Place { origin: self.origin.clone(), line };
+            let place = SourceLocation { origin: self.origin.clone(), line };
             ProfileError::Invalid {
                 place,
                 key: key_at(&self.text, &span),
-                reason: error.message().to_owned(),
+                reason: Cause::from_text(error.message()),
             }
         };
         Ok((toml::from_str(&self.text).map_err(refuse)?, toml::from_str(&self.text).map_err(refuse)?))
     }
 }
 
-/// A built-in profile by name, or a file when the text contains '/' or ends in ".toml". What a file extends
-/// is found the same way, paths relative to the folder of that first file.
+/// Loads a built-in profile by name, or a file if the text contains '/' or ends in ".toml".
+/// Extended profiles are resolved in the same way, relative to the folder of the first file.
 pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
     if !is_path(name_or_path) {
         return builtin::builtin(name_or_path);
@@ -108,7 +124,7 @@ fn is_path(name: &str) -> bool {
 fn read_file(path: &str) -> Result<String, ProfileError> {
     let read = || {
         let mut text = String::new();
-        // One byte more than allowed tells a file that is too long, and ends one that has no end.
+        // One byte more than allowed detects a file that is too long, and bounds endless files.
         File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
         if text.len() as u64 > FILE_BYTES_MAX {
             let reason = format!("more than {FILE_BYTES_MAX} bytes are no profile");
@@ -119,13 +135,13 @@ fn read_file(path: &str) -> Result<String, ProfileError> {
     read().map_err(|source| ProfileError::Unreadable { path: path.to_owned(), source })
 }
 
-/// The error for a name that none of the known ones is.
+/// Error for an unknown name.
 pub(crate) fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> ProfileError {
     ProfileError::Unknown { name: name.to_owned(), close: close::close_names(name, known) }
 }
 
-/// Reads the text of a profile, with all that it extends, and validates it. `origin` stands in messages; when
-/// it is a file, the profile must be named like it. `resolve` gives the text of a profile that is extended.
+/// Parses and validates a profile with everything it extends. `origin` is used in messages; a file
+/// must have the profile's name. `resolve` returns the text of an extended profile.
 pub fn parse(
     text: &str,
     origin: &str,
@@ -143,7 +159,7 @@ pub fn parse(
         if chain.len() == CHAIN_MAX {
             return Err(child.invalid("extends", format!("more than {CHAIN_MAX} profiles in a chain")));
         }
-        let text = resolve(&base).map_err(|error| child.invalid("extends", error.to_string()))?;
+        let text = resolve(&base).map_err(|error| child.invalid("extends", Cause::of(&error)))?;
         let link = Link { origin: base, text };
         let (file, table) = link.read()?;
         merged = extend(table, merged);
@@ -153,7 +169,7 @@ pub fn parse(
     complete(&chain, merged)
 }
 
-/// A profile must have a name, and a file is named like the profile in it.
+/// A profile must have a name, which must match its file name.
 fn check_name(link: &Link, name: Option<&str>) -> Result<(), ProfileError> {
     let stem = link.origin.strip_suffix(".toml").map(|path| path.rsplit('/').next().unwrap_or(path));
     match (name, stem) {
@@ -165,9 +181,9 @@ fn check_name(link: &Link, name: Option<&str>) -> Result<(), ProfileError> {
     }
 }
 
-/// `base` with what `child` says in its place, key by key. `[event]` is taken whole: half of one description
-/// of a size with half of another makes no sense. Name and description are each file's own. A reference
-/// replaces the one about the same figure.
+/// Merges `child` over `base`, key by key. `[event]` is replaced as a whole, because two partial
+/// size descriptions cannot be combined. Name and description are not inherited. A reference
+/// replaces the one about the same value.
 fn extend(mut base: Table, mut child: Table) -> Table {
     base.remove("name");
     base.remove("description");
@@ -187,7 +203,7 @@ fn extend(mut base: Table, mut child: Table) -> Table {
     merge(base, child)
 }
 
-/// Takes over all keys of `child`, tables key by key.
+/// Copies all keys of `child`, recursively for tables.
 fn merge(mut base: Table, child: Table) -> Table {
     for (key, value) in child {
         let merged = match (base.remove(&key), value) {
@@ -206,14 +222,16 @@ fn complete(chain: &[Link], merged: Table) -> Result<Profile, ProfileError> {
         match (says(key), says(table)) {
             (Some(link), _) => link.invalid(key, reason),
             (None, Some(link)) => {
-                let place = Place { origin: link.origin.clone(), line: line_of_key(&link.text, table) };
+                let place =
+                    SourceLocation { origin: link.origin.clone(), line: line_of_key(&link.text, table) };
                 ProfileError::Invalid { place, key: key.to_owned(), reason }
             }
             (None, None) => chain[0].invalid(key, reason),
         }
     };
-    // Every link was read by itself before, so that here no key can be of a wrong type.
-    let file: ProfileFile = merged.try_into().map_err(|error| chain[0].invalid("", error.to_string()))?;
+    // Every link was validated individually, so that all types are correct here.
+    let file: ProfileFile =
+        merged.try_into().map_err(|error| chain[0].invalid("", Cause::from_text(&error.to_string())))?;
     let profile = file.into_profile().map_err(locate)?;
     profile.validate().map_err(locate)?;
     Ok(profile)

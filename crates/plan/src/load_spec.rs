@@ -1,70 +1,73 @@
-//! What keeps a part of the machine busy beside what is measured, as people write it: `net=50MB/s`,
-//! `disk=25MB/s@/data/a,read`, `memory=2GB/s`, `cpu=0.5`.
+//! Specification of a background load: `net=50MB/s`, `disk=25MB/s@/data/a,read`, `memory=2GB/s`,
+//! `cpu=0.5`.
 //!
-//! Invariants: a rate is more than nothing; what is written reads back as exactly the same load.
+//! Invariants: rates are positive; the text form parses back to the same value.
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use keepup_error::{Cause, Diagnostic, ErrorClass};
+
 use crate::units::{ByteRate, Bytes, UnitError};
 
-/// Size of the file of a disk load unless told otherwise.
+/// Default file size of a disk load.
 const FILE_BYTES: u64 = 1 << 30;
-/// Smallest file of a disk load: a few requests of it must fit.
+/// Minimum file size of a disk load: it must hold a few requests.
 const FILE_BYTES_MIN: u64 = 16 << 20;
-/// Most cores that may be asked for.
+/// Maximum number of cores.
 const CORES_MAX: f64 = 4096.0;
 const ACCEPTED: &str = "accepted is net=RATE, net=RATE@HOST:PORT, disk=RATE@DIR[,read|write][,size=SIZE], \
                         memory=RATE or cpu=CORES";
 
-/// A background load at a stated rate.
+/// A background load with its rate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadSpec {
-    /// Bytes through the network, counted where they arrive.
+    /// Network traffic, counted at the receiver.
     Net {
-        /// How many each second.
+        /// Bytes per second.
         rate: ByteRate,
-        /// Who sends them, `HOST:PORT`; without one, this machine over loopback.
+        /// Sender, `HOST:PORT`; default: this machine over loopback.
         from: Option<String>,
     },
-    /// Bytes to or from a file.
+    /// File reads or writes.
     Disk {
-        /// How many each second.
+        /// Bytes per second.
         rate: ByteRate,
-        /// Where the file lies.
+        /// Directory of the file.
         directory: PathBuf,
-        /// Which way they go.
+        /// Direction.
         way: DiskWay,
-        /// Size of the file.
+        /// File size.
         size: Bytes,
     },
-    /// Bytes read and bytes written in main memory, together.
+    /// Memory reads plus writes.
     Memory {
-        /// How many each second.
+        /// Bytes per second.
         rate: ByteRate,
     },
-    /// Time on processors.
+    /// CPU time.
     Cpu {
-        /// How many of them at a time.
+        /// Number of busy CPUs.
         cores: f64,
     },
 }
 
-/// Which way the bytes of a disk load go.
+/// Direction of a disk load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DiskWay {
-    /// From the disk, as the background load of the magazine's test.
+    /// Read from the disk, like the background load of the magazine's test.
     #[default]
     Read,
-    /// To it.
+    /// Write to the disk.
     Write,
 }
 
-/// A load that cannot be read.
+/// Error of parsing a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadSpecError {
     written: String,
-    why: String,
+    why: Cause,
 }
 
 impl fmt::Display for LoadSpecError {
@@ -75,8 +78,18 @@ impl fmt::Display for LoadSpecError {
 
 impl std::error::Error for LoadSpecError {}
 
+impl Diagnostic for LoadSpecError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.why.hint()
+    }
+}
+
 impl LoadSpec {
-    /// What is asked for each second: bytes, or seconds on processors.
+    /// Requested rate: bytes per second, or CPU seconds per second.
     pub fn asked(&self) -> f64 {
         match self {
             Self::Net { rate, .. } | Self::Disk { rate, .. } | Self::Memory { rate } => {
@@ -91,30 +104,30 @@ impl FromStr for LoadSpec {
     type Err = LoadSpecError;
 
     fn from_str(written: &str) -> Result<Self, LoadSpecError> {
-        let refuse = |why: String| LoadSpecError { written: written.to_owned(), why };
+        let refuse = |why: Cause| LoadSpecError { written: written.to_owned(), why };
         let Some((kind, rest)) = written.split_once('=') else {
-            return Err(refuse(format!("it has no \"=\"; {ACCEPTED}")));
+            return Err(refuse(format!("it has no \"=\"; {ACCEPTED}").into()));
         };
         match kind.trim() {
             "net" => net(rest),
             "disk" => disk(rest),
             "memory" => rate(rest).map(|rate| Self::Memory { rate }),
             "cpu" => cpu(rest),
-            other => Err(format!("{other:?} is no kind of load; {ACCEPTED}")),
+            other => Err(format!("{other:?} is no kind of load; {ACCEPTED}").into()),
         }
         .map_err(refuse)
     }
 }
 
-fn rate(written: &str) -> Result<ByteRate, String> {
-    let rate: ByteRate = written.parse().map_err(|e: UnitError| e.to_string())?;
+fn rate(written: &str) -> Result<ByteRate, Cause> {
+    let rate: ByteRate = written.parse().map_err(|e: UnitError| Cause::of(&e))?;
     if rate.bytes_per_second() < 1.0 {
-        return Err("less than one byte each second is no load".to_owned());
+        return Err("less than one byte each second is no load".into());
     }
     Ok(rate)
 }
 
-fn net(rest: &str) -> Result<LoadSpec, String> {
+fn net(rest: &str) -> Result<LoadSpec, Cause> {
     let (number, from) = match rest.split_once('@') {
         Some((number, from)) => (number, Some(address(from.trim())?)),
         None => (rest, None),
@@ -122,7 +135,7 @@ fn net(rest: &str) -> Result<LoadSpec, String> {
     Ok(LoadSpec::Net { rate: rate(number)?, from })
 }
 
-/// `HOST:PORT`, with brackets around an address of IPv6.
+/// Parses `HOST:PORT`, with brackets around an IPv6 address.
 fn address(written: &str) -> Result<String, String> {
     let wrong = |why: &str| Err(format!("{written:?} is not HOST:PORT: {why}"));
     let Some((host, port)) = written.rsplit_once(':') else { return wrong("the port is missing") };
@@ -138,18 +151,19 @@ fn address(written: &str) -> Result<String, String> {
     }
 }
 
-fn disk(rest: &str) -> Result<LoadSpec, String> {
+fn disk(rest: &str) -> Result<LoadSpec, Cause> {
     let Some((number, place)) = rest.split_once('@') else {
-        return Err("it does not say where, as in disk=25MB/s@/data/a".to_owned());
+        return Err("it does not say where, as in disk=25MB/s@/data/a".into());
     };
     let (mut directory, mut way, mut size) = (place, None, None);
-    // Settings stand last, each once; what is before them is the directory, commas included.
+    // Settings are last, each at most once; everything before them is the directory, including
+    // commas.
     while let Some((before, setting)) = directory.rsplit_once(',') {
         match setting.trim() {
             "read" if way.is_none() => way = Some(DiskWay::Read),
             "write" if way.is_none() => way = Some(DiskWay::Write),
             other => match other.strip_prefix("size=").filter(|_| size.is_none()) {
-                Some(text) => size = Some(text.parse::<Bytes>().map_err(|e| e.to_string())?),
+                Some(text) => size = Some(text.parse::<Bytes>().map_err(|e| Cause::of(&e))?),
                 None => break,
             },
         }
@@ -157,10 +171,11 @@ fn disk(rest: &str) -> Result<LoadSpec, String> {
     }
     let size = size.unwrap_or(Bytes(FILE_BYTES));
     if size.0 < FILE_BYTES_MIN {
-        return Err(format!("a file of {size} is too small; {} or more will do", Bytes(FILE_BYTES_MIN)));
+        let why = format!("a file of {size} is too small; {} or more will do", Bytes(FILE_BYTES_MIN));
+        return Err(why.into());
     }
     if directory.is_empty() {
-        return Err("it does not say where, as in disk=25MB/s@/data/a".to_owned());
+        return Err("it does not say where, as in disk=25MB/s@/data/a".into());
     }
     Ok(LoadSpec::Disk {
         rate: rate(number)?,
@@ -170,7 +185,7 @@ fn disk(rest: &str) -> Result<LoadSpec, String> {
     })
 }
 
-fn cpu(rest: &str) -> Result<LoadSpec, String> {
+fn cpu(rest: &str) -> Result<LoadSpec, Cause> {
     let text = rest.trim();
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let cores = text.parse::<f64>().ok().filter(|cores| plain && (0.001..=CORES_MAX).contains(cores));
@@ -190,16 +205,17 @@ impl fmt::Display for DiskWay {
 }
 
 impl fmt::Display for LoadSpec {
-    /// Exact: reads back as the same load.
+    /// Exact: parses back to the same load.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Net { rate, from: None } => write!(f, "net={}", rate.exact()),
             Self::Net { rate, from: Some(from) } => write!(f, "net={}@{from}", rate.exact()),
-            // The way is always told, so that a directory whose name ends like a setting stays whole.
+            // The direction is always written, so that a directory name that ends like a setting is
+            // preserved.
             Self::Disk { rate, directory, way, size } => {
                 write!(f, "disk={}@{},{way}", rate.exact(), directory.display())?;
-                let told = directory.to_string_lossy().contains(",size=") || size.0 != FILE_BYTES;
-                if told { write!(f, ",size={}", size.exact()) } else { Ok(()) }
+                let is_explicit = directory.to_string_lossy().contains(",size=") || size.0 != FILE_BYTES;
+                if is_explicit { write!(f, ",size={}", size.exact()) } else { Ok(()) }
             }
             Self::Memory { rate } => write!(f, "memory={}", rate.exact()),
             Self::Cpu { cores } => write!(f, "cpu={cores}"),

@@ -1,4 +1,5 @@
-//! Loads read as people write them, and read back as they are written.
+//! Parsing and formatting of load specifications.
+use keepup_error::Cause;
 use proptest::prelude::*;
 
 use super::*;
@@ -12,7 +13,7 @@ fn mb(rate: f64) -> ByteRate {
 }
 
 #[test]
-fn what_people_write_is_read() {
+fn user_input_is_parsed() {
     assert_eq!(parsed("net=50MB/s"), LoadSpec::Net { rate: mb(50.0), from: None });
     let from = Some("daq1:7620".to_owned());
     assert_eq!(parsed("net = 50 MB/s@daq1:7620"), LoadSpec::Net { rate: mb(50.0), from });
@@ -31,7 +32,7 @@ fn what_people_write_is_read() {
 }
 
 #[test]
-fn what_is_no_load_is_refused_with_what_is_accepted() {
+fn invalid_loads_are_refused_with_the_accepted_form() {
     for (text, why) in [
         ("net", "no \"=\""),
         ("gpu=1", "no kind of load"),
@@ -51,8 +52,8 @@ fn what_is_no_load_is_refused_with_what_is_accepted() {
         ("cpu=inf", "number of cores"),
         ("memory=fast", "begin with a number"),
     ] {
-        let told = text.parse::<LoadSpec>().unwrap_err().to_string();
-        assert!(told.contains(why), "{text}: {told}");
+        let error = Cause::of(&text.parse::<LoadSpec>().unwrap_err()).to_text();
+        assert!(error.contains(why), "{text}: {error}");
     }
 }
 

@@ -17,7 +17,7 @@ fn alone(name: &str) -> Result<String, ProfileError> {
 fn complaint(text: &str) -> String {
     match parse(text, "profiles/x.toml", &alone) {
         Ok(profile) => panic!("accepted: {profile:?}"),
-        Err(error) => error.to_string(),
+        Err(error) => Cause::of(&error).to_text(),
     }
 }
 
@@ -139,11 +139,11 @@ fn a_file_may_bear_the_name_of_what_it_extends() {
 
 #[test]
 fn unknown_names_are_answered_with_close_ones() {
-    let error = load("romnis").unwrap_err().to_string();
+    let error = Cause::of(&load("romnis").unwrap_err()).to_text();
     let start =
         "cannot find profile \"romnis\": no built-in profile has this name\nhint: did you mean romanis? ";
     assert_eq!(error, format!("{start}`keepup profile list` shows all of them"));
-    let error = load("spectrometer").unwrap_err().to_string();
+    let error = Cause::of(&load("spectrometer").unwrap_err()).to_text();
     assert!(error.ends_with("\nhint: `keepup profile list` shows all of them"), "{error}");
     let text = complaint("name = \"x\"\nextends = \"cls\"\n");
     assert!(text.starts_with("profiles/x.toml:2: extends: cannot find profile \"cls\""), "{text}");
@@ -169,7 +169,7 @@ fn files_are_loaded_with_what_they_extend() {
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(mine.unwrap().space_needed(), Bytes(100_000_000));
     assert_eq!(fast.unwrap().required_bytes_per_second(), 262_144_000.0);
-    let error = absent.unwrap_err().to_string();
+    let error = Cause::of(&absent.unwrap_err()).to_text();
     assert!(error.contains("absent.toml: No such file") && error.contains("\nhint: "), "{error}");
 }
 
@@ -183,7 +183,7 @@ fn an_endless_file_is_refused_by_its_size() {
 }
 
 proptest! {
-    /// Whatever stands in a file: an error or a profile that is valid and reads back, never a panic.
+    /// Any input gives an error or a valid profile that round-trips, never a panic.
     #[test]
     fn mutilated_profiles_never_panic(
         name in 0..builtin::builtin_names().count(), at in 0..2000usize, length in 0..30usize,

@@ -1,20 +1,20 @@
-//! Places in a TOML text: from a key to its line, and from a span to the key it belongs to.
+//! Locations in a TOML text: key to line, and span to key.
 
 use std::fmt;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-/// Where in which file something is wrong.
+/// Location of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// File or name of the profile.
+pub struct SourceLocation {
+    /// File or profile name.
     pub origin: String,
-    /// Line from 1, where it is known.
+    /// Line from 1, if known.
     pub line: Option<usize>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.origin)?;
         self.line.iter().try_for_each(|line| write!(f, ":{line}"))
@@ -26,7 +26,7 @@ pub fn line_of_offset(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// Line of a dotted key; none when the text does not have it.
+/// Line of a dotted key; `None` if the key does not occur.
 pub fn line_of_key(text: &str, key: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let mut table = document.get_ref();
@@ -41,7 +41,8 @@ pub fn line_of_key(text: &str, key: &str) -> Option<usize> {
     None
 }
 
-/// Dotted key whose name or value covers the span; empty when none does or the text is no TOML.
+/// Dotted key whose name or value contains the span; empty if there is none or the text is not
+/// valid TOML.
 pub fn key_at(text: &str, span: &Range<usize>) -> String {
     let Ok(document) = DeTable::parse(text) else { return String::new() };
     let mut names = Vec::new();
@@ -49,8 +50,8 @@ pub fn key_at(text: &str, span: &Range<usize>) -> String {
     names.join(".")
 }
 
-/// Collects the names that lead to the span. The span of a `[table]` is its header alone, so that every
-/// table is searched, whatever its own span.
+/// Collects the keys that contain the span. The span of a `[table]` is its header alone, so every
+/// table is searched.
 fn name_path(table: &DeTable<'_>, span: &Range<usize>, names: &mut Vec<String>) -> bool {
     let covers = |range: Range<usize>| range.start <= span.start && span.end <= range.end;
     for (name, value) in table {

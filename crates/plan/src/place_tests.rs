@@ -45,7 +45,7 @@ fn spans_have_keys() {
 
 #[test]
 fn places_read_like_those_of_a_compiler() {
-    let place = |line| Place { origin: "profiles/x.toml".to_owned(), line }.to_string();
+    let place = |line| SourceLocation { origin: "profiles/x.toml".to_owned(), line }.to_string();
     assert_eq!(place(Some(7)), "profiles/x.toml:7");
     assert_eq!(place(None), "profiles/x.toml");
 }

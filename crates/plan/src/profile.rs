@@ -1,7 +1,7 @@
-//! A detector as the machine must take it: what it sends, how fast, for how long, and what is required.
+//! Description of a detector: data, rates, run length and requirements.
 //!
-//! All fields are plain and public, so that flags may override them; [`Profile::validate`] is the one judge
-//! of whether they make sense together.
+//! All fields are public so that flags can override them; [`Profile::validate`] checks their
+//! consistency.
 
 mod check;
 
@@ -11,72 +11,72 @@ use crate::reduction::Reduction;
 use crate::units::{ByteRate, Bytes, EventRate, Share, Span};
 pub use check::Invalid;
 
-/// Description of a detector and what it requires.
+/// A detector and its requirements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Lower-case letters, digits and hyphens; also the stem of its file.
     pub name: String,
-    /// One line for lists.
+    /// One-line title.
     pub title: String,
-    /// What one should know about this detector; may be empty.
+    /// Description; may be empty.
     pub description: String,
-    /// How large one event is.
+    /// Size of an event.
     pub event: EventSize,
-    /// Type of one element, where the event is an array.
+    /// Element type, if the event is an array.
     pub element: Option<Element>,
-    /// Elements of one event along each dimension; empty for opaque bytes.
+    /// Elements per event along each dimension; empty for opaque bytes.
     pub shape: Vec<u64>,
-    /// Events per second of all streams together; while a burst is on, if there are bursts.
+    /// Events per second of all streams together; with bursts, the rate within a burst.
     pub rate: EventRate,
     /// Number of streams.
     pub streams: u32,
-    /// Network connections over which the streams are dealt.
+    /// Number of network connections shared by the streams.
     pub connections: u32,
-    /// How the detector hands over its data: a fact about it, not about how it is simulated.
+    /// Transport of the detector, independent of the simulation.
     pub transport: Transport,
-    /// Front-end memory of the detector, in which events wait when the link is held back.
+    /// Front-end buffer of the detector, for events while the link is blocked.
     pub buffer: Bytes,
-    /// Pattern of bursts, where it does not send evenly.
+    /// Burst pattern; `None` for an even rate.
     pub burst: Option<Burst>,
-    /// Length of one data-taking run.
+    /// Length of a run.
     pub duration: Span,
-    /// Volumes that its own recorder spreads the data over.
+    /// Number of volumes of the detector's own recorder.
     pub volumes: u32,
-    /// How streams come to volumes.
+    /// Placement of streams on volumes.
     pub placement: Placement,
-    /// What is written at once.
+    /// Write size.
     pub block: Bytes,
-    /// Size of one file of blocks.
+    /// Segment size.
     pub segment: Bytes,
-    /// What is done to events before they are written.
+    /// Reductions before writing.
     pub reductions: Vec<Reduction>,
-    /// Rate at which durable data is read out while recording goes on.
+    /// Read-out rate during recording.
     pub drain: Option<ByteRate>,
-    /// Highest rate without loss over required rate, at least.
+    /// Required head-room: highest rate without loss over required rate.
     pub headroom: f64,
-    /// Part of all processors that recording must leave to others.
+    /// Share of all CPUs that must stay free.
     pub cpu_free: Share,
-    /// Events that may be lost in one run.
+    /// Tolerated event losses per run.
     pub loss_allowed: u64,
-    /// Where the figures come from.
+    /// Sources of the values.
     pub references: Vec<Reference>,
 }
 
-/// Distribution of the size of events.
+/// Distribution of event sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EventSize {
-    /// All alike.
+    /// Constant.
     Fixed(Bytes),
-    /// Each size from `min` to `max` equally likely.
+    /// Uniform from `min` to `max`.
     Uniform {
         /// Smallest size.
         min: Bytes,
         /// Largest size.
         max: Bytes,
     },
-    /// Logarithm of the size normally distributed; what would be larger than `max` is `max`.
+    /// Log-normal, truncated at `max`.
     LogNormal {
-        /// Half of the events are smaller, before the cut.
+        /// Median before truncation.
         median: Bytes,
         /// Standard deviation of the natural logarithm of the size.
         sigma: f64,
@@ -85,7 +85,7 @@ pub enum EventSize {
     },
 }
 
-/// Type of one element of an event that is an array.
+/// Element type of an array event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -102,61 +102,61 @@ pub enum Element {
     F64,
 }
 
-/// How the detector hands over its data.
+/// Transport of a detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// A byte stream that can be held back.
+    /// Byte stream with flow control.
     Tcp,
-    /// Datagrams, lost when nobody takes them in time.
+    /// Datagrams, lost if not received in time.
     Udp,
     /// ZeroMQ messages.
     Zeromq,
-    /// Files that the detector's own computer writes.
+    /// Files written by the detector's own computer.
     File,
     /// Memory of the same machine, filled by a frame grabber or another process.
     SharedMemory,
 }
 
-/// How streams come to volumes.
+/// Placement of streams on volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
-    /// A block goes to the next volume with room.
+    /// Each block to the next volume with free capacity.
     Free,
-    /// Each stream has its volume.
+    /// Each stream pinned to a volume.
     Pinned,
 }
 
-/// Bursts: the rate holds for `on`, then nothing is sent for `off`.
+/// Bursts of `on` at the full rate, followed by pauses of `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
-    /// Time in which events are sent.
+    /// Length of a burst.
     pub on: Span,
-    /// Silence that follows.
+    /// Length of a pause.
     pub off: Span,
 }
 
-/// Where a figure of a profile comes from.
+/// Source of a profile's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// The figure that is meant: "event size".
+    /// Name of the value: "event size".
     pub what: String,
-    /// The figure as the source has it: "256 KB".
+    /// Value as in the source: "256 KB".
     pub value: String,
-    /// Paper, page or manual, with section where there is one.
+    /// Paper, page or manual, with section if applicable.
     pub from: String,
-    /// Whether the source says so itself; otherwise the figure is derived, common knowledge or a choice.
+    /// Whether the source states the value; otherwise it is derived, common knowledge or a choice.
     pub verified: bool,
-    /// How it was derived, or what to beware of.
+    /// Derivation, or a caveat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl Profile {
-    /// Bytes per second, mean over bursts and the silence between them: what disks must take in the long run.
+    /// Mean bytes per second including pauses: long-term load of the disks.
     pub fn required_bytes_per_second(&self) -> f64 {
         let duty = self.burst.map_or(1.0, |Burst { on, off }| {
             let on = on.0.as_secs_f64();
@@ -165,25 +165,25 @@ impl Profile {
         self.peak_bytes_per_second() * duty
     }
 
-    /// Bytes per second while a burst is on: what the link must take.
+    /// Bytes per second within a burst: load of the link.
     pub fn peak_bytes_per_second(&self) -> f64 {
         self.rate.events_per_second() * self.event.mean_bytes()
     }
 
-    /// The same detector with events of `size`, opaque bytes, at the same rate of events; what must hold an
-    /// event grows with it. Opaque bytes cannot be reduced.
+    /// The same detector with opaque events of `size` at the same event rate; buffers for an event grow with
+    /// it. Opaque bytes cannot be reduced.
     #[must_use]
     pub fn with_events_of(mut self, size: Bytes) -> Self {
         self.event = EventSize::Fixed(size);
         (self.element, self.shape) = (None, Vec::new());
         self.reductions.clear();
-        // Of the simulated source, an event takes a little more than its payload.
+        // The simulated source needs slightly more than the payload per event.
         self.buffer = self.buffer.max(Bytes(size.0.saturating_mul(2)));
         self.segment = self.segment.max(size);
         self
     }
 
-    /// The same detector with so many streams, over as many connections as it has, or as there are streams.
+    /// The same detector with this many streams, over at most its number of connections.
     #[must_use]
     pub fn with_streams(mut self, streams: u32) -> Self {
         self.streams = streams;
@@ -191,7 +191,7 @@ impl Profile {
         self
     }
 
-    /// The same detector recorded to so many volumes; pinned only where each volume has a stream.
+    /// The same detector on this many volumes; pinned only if each volume has a stream.
     #[must_use]
     pub fn on_volumes(mut self, volumes: u32) -> Self {
         self.volumes = volumes;
@@ -201,13 +201,13 @@ impl Profile {
         self
     }
 
-    /// Payload of one whole run, to which a recording adds a few per mille of its own.
+    /// Payload of one run; a recording adds a few per mille.
     pub fn space_needed(&self) -> Bytes {
-        // A float above the range of u64 becomes its maximum, which `validate` refuses.
+        // A float above the range of u64 saturates and is refused by `validate`.
         Bytes((self.peak_bytes_per_second() * self.sending_seconds()).ceil() as u64)
     }
 
-    /// Seconds within one run in which events are sent.
+    /// Seconds of one run in which events are sent.
     fn sending_seconds(&self) -> f64 {
         let run = self.duration.0.as_secs_f64();
         let Some(Burst { on, off }) = self.burst else { return run };
@@ -229,7 +229,7 @@ impl EventSize {
         }
     }
 
-    /// Size of the largest event that can come.
+    /// Size of the largest possible event.
     pub fn max(&self) -> Bytes {
         match *self {
             Self::Fixed(size) => size,
@@ -267,8 +267,8 @@ impl std::fmt::Display for Element {
     }
 }
 
-/// Mean of a log-normal variable of which all that exceeds `max` is counted as `max`:
-/// E[min(X, M)] = e^(mu + sigma^2/2) Phi((ln M - mu)/sigma - sigma) + M (1 - Phi((ln M - mu)/sigma)).
+/// Mean of a log-normal variable truncated at `max`: E[min(X, M)] = e^(mu + sigma^2/2) Phi((ln M -
+/// mu)/sigma - sigma) + M (1 - Phi((ln M - mu)/sigma)).
 fn cut_lognormal_mean(median: f64, sigma: f64, max: f64) -> f64 {
     let reach = (max / median).ln() / sigma;
     median * (sigma * sigma / 2.0).exp() * normal_cdf(reach - sigma) + max * normal_cdf(-reach)

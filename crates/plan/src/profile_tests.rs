@@ -1,4 +1,4 @@
-//! Rates, space and the limits of a profile.
+//! Rates, space and limits of a profile.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn mean_of_distributions() {
     assert!((far.mean_bytes() / uncut - 1.0).abs() < 1e-6, "{}", far.mean_bytes());
 }
 
-/// The closed form against the mean of the quantiles, which knows nothing of the formula.
+/// Compares the closed form with the mean of the quantiles, which does not use the formula.
 #[test]
 fn mean_of_a_cut_lognormal_agrees_with_its_quantiles() {
     let (median, sigma, max) = (1000.0, 0.8, 2500.0);
@@ -74,7 +74,7 @@ fn normal_distribution_has_the_known_values() {
     }
 }
 
-/// Changes one profile so that it is impossible, and expects to hear about `key`.
+/// Makes one profile invalid and expects an error for `key`.
 fn refused(key: &str, change: impl FnOnce(&mut Profile)) {
     let mut profile = csl();
     profile.validate().unwrap();
@@ -161,7 +161,8 @@ fn the_message_has_key_and_figures() {
 }
 
 proptest! {
-    /// A mean over bursts never exceeds the peak, and space never what would come at peak rate throughout.
+    /// A mean over bursts never exceeds the peak, and space never exceeds the peak rate over the
+    /// whole run.
     #[test]
     fn bursts_only_lower_the_mean(
         on_ms in 1..100_000u64, off_ms in 1..100_000u64, run_ms in 1..10_000_000u64,
@@ -214,7 +215,7 @@ fn reductions_are_checked_against_the_events() {
         (array, "[[reduce]]\nsteps = [\"lz4\"]\n[[reduce]]\nsteps = [\"lz4\"]", "two reductions"),
         (array, "[[reduce]]\nsteps = [\"lz4\"]\nkeep = \"raw\"", "raw"),
     ] {
-        let told = reduced(event, reduce).unwrap_err().to_string();
-        assert!(told.contains(why), "{reduce}: {told}");
+        let error = reduced(event, reduce).unwrap_err().to_string();
+        assert!(error.contains(why), "{reduce}: {error}");
     }
 }

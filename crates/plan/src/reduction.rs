@@ -1,58 +1,59 @@
-//! What is done to the events of a stream before they are written, as people write it:
-//! `streams=0-507 keep=both: spectrum window=hann | lz4`.
+//! Specification of the reduction of a stream's events before writing: `streams=0-507 keep=both:
+//! spectrum window=hann | lz4`.
 //!
-//! Pure: text in, steps out, and for each step what elements and shape come out of it. Invariants: a
-//! [`Reduction`] has at least one step and compresses last if at all; what is written reads back as exactly
-//! the same reduction.
+//! Pure: parses text to steps and computes element type and shape after each step. Invariants: a
+//! [`Reduction`] has at least one step and compresses only in the last; the text form parses back
+//! to the same value.
 mod step;
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use keepup_error::Cause;
 use serde::{Deserialize, Serialize};
 
 pub use self::step::{Samples, Step, StepError, Window};
 
-/// Most steps of one reduction.
+/// Maximum number of steps.
 const STEPS_MAX: usize = 8;
 /// Largest stream id.
 const STREAM_ID_MAX: u32 = 65_535;
 const EXAMPLE: &str = "as in \"streams=0-507 keep=both: spectrum window=hann | lz4\"";
 
-/// Which streams are reduced.
+/// Reduced streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Streams {
-    /// All of them.
+    /// All streams.
     #[default]
     All,
-    /// Those with an id in one of the ranges.
+    /// Streams with an id in one of the ranges.
     Listed(Vec<RangeInclusive<u32>>),
 }
 
-/// What is written.
+/// Written data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
-    /// What came out of the steps, in place of what was received.
+    /// The reduced events only.
     #[default]
     Reduced,
-    /// What was received, and what came out beside it as a stream of its own.
+    /// The received events, and the reduced ones as a separate stream.
     Both,
 }
 
-/// Steps that the events of some streams go through before they are written.
+/// Reduction of some streams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
-    /// Whose events.
+    /// Selected streams.
     pub streams: Streams,
-    /// What is kept.
+    /// Written data.
     pub keep: Keep,
-    /// What is done, in order.
+    /// Steps in order.
     pub steps: Vec<Step>,
 }
 
-/// A reduction that cannot be.
+/// Error of parsing a reduction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("reading the reduction {written:?}: {why}")]
 pub struct ReductionError {
@@ -60,7 +61,7 @@ pub struct ReductionError {
     why: String,
 }
 
-/// A reduction as a profile has it.
+/// Reduction in the form of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReduceTable {
@@ -76,7 +77,7 @@ fn all() -> String {
 }
 
 impl Streams {
-    /// Whether the stream with this id is one of them.
+    /// Whether the stream with this id is selected.
     pub fn contains(&self, id: u32) -> bool {
         match self {
             Self::All => true,
@@ -84,7 +85,7 @@ impl Streams {
         }
     }
 
-    /// Some stream that is in both, if there is one.
+    /// A stream selected by both, if any.
     fn common(&self, other: &Self) -> Option<u32> {
         let all = [0..=STREAM_ID_MAX];
         let ranges = |streams: &Self| match streams {
@@ -102,10 +103,10 @@ impl Streams {
 }
 
 impl Reduction {
-    /// What `input` is after all steps.
+    /// Samples after all steps.
     ///
     /// # Errors
-    /// The first step that cannot take what comes to it, and why.
+    /// The first step that does not accept its input, with the reason.
     pub fn output(&self, input: &Samples) -> Result<Samples, StepError> {
         self.steps.iter().try_fold(input.clone(), |samples, step| step.output(&samples))
     }
@@ -138,23 +139,23 @@ impl Reduction {
     }
 }
 
-/// The reduction of the stream `id`, if there is one.
+/// Reduction of stream `id`, if any.
 pub fn reduction_of(reductions: &[Reduction], id: u32) -> Option<&Reduction> {
     reductions.iter().find(|reduction| reduction.streams.contains(id))
 }
 
-/// Refuses reductions of which two mean the same stream.
+/// Rejects reductions that select a stream twice.
 ///
 /// # Errors
-/// Which stream and which two.
-pub fn check_apart(reductions: &[Reduction]) -> Result<(), String> {
+/// The stream and its two reductions.
+pub fn check_apart(reductions: &[Reduction]) -> Result<(), Cause> {
     for (index, one) in reductions.iter().enumerate() {
         for other in &reductions[index + 1..] {
             if let Some(id) = one.streams.common(&other.streams) {
-                return Err(format!(
-                    "stream {id} has two reductions, \"{one}\" and \"{other}\"\n\
-                     hint: streams=LIST says which streams a reduction is for, as in streams=0-3,8"
-                ));
+                let what =
+                    format!("cannot reduce stream {id}: it has two reductions, \"{one}\" and \"{other}\"");
+                return Err(Cause::new(what)
+                    .with_hint("streams=LIST says which streams a reduction is for, as in streams=0-3,8"));
             }
         }
     }
@@ -231,7 +232,7 @@ impl fmt::Display for Keep {
 }
 
 impl fmt::Display for Reduction {
-    /// Exact: reads back as the same reduction.
+    /// Exact: parses back to the same reduction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "streams={} keep={}:", self.streams, self.keep)?;
         for (index, step) in self.steps.iter().enumerate() {

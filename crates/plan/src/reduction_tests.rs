@@ -1,4 +1,4 @@
-//! Reductions read as people write them, and read back as they are written.
+//! Parsing and formatting of reductions.
 use proptest::prelude::*;
 
 use super::*;
@@ -8,7 +8,7 @@ fn parsed(text: &str) -> Reduction {
 }
 
 #[test]
-fn what_people_write_is_read() {
+fn user_input_is_parsed() {
     let spectrum = Step::Spectrum { window: Window::Hann, size: None };
     let both = parsed("streams=0-507,600 keep=both: spectrum window=hann | lz4");
     assert_eq!(both.streams, Streams::Listed(vec![0..=507, 600..=600]));
@@ -21,7 +21,7 @@ fn what_people_write_is_read() {
 }
 
 #[test]
-fn what_is_no_reduction_is_refused_with_the_reason() {
+fn invalid_reductions_are_refused_with_the_reason() {
     for (text, why) in [
         ("", "no step"),
         ("streams=0:", "no step"),
@@ -44,8 +44,8 @@ fn what_is_no_reduction_is_refused_with_the_reason() {
         ("lz4 level=9", "not known"),
         ("bin by=2 |bin by=2 |bin by=2 |bin by=2 |bin by=2 |bin by=2 |bin by=2 |bin by=2 |lz4", "at most 8"),
     ] {
-        let told = text.parse::<Reduction>().unwrap_err().to_string();
-        assert!(told.contains(why), "{text}: {told}");
+        let error = text.parse::<Reduction>().unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
     }
 }
 
@@ -53,8 +53,9 @@ fn what_is_no_reduction_is_refused_with_the_reason() {
 fn two_reductions_of_one_stream_are_refused() {
     let list = |texts: &[&str]| texts.iter().map(|text| parsed(text)).collect::<Vec<_>>();
     assert_eq!(check_apart(&list(&["streams=0-3: lz4", "streams=4-7: bin by=2"])), Ok(()));
-    let told = check_apart(&list(&["streams=0-3: lz4", "streams=8,2-5: bin by=2"])).unwrap_err();
-    assert!(told.starts_with("stream 2 has two reductions"), "{told}");
+    let error = check_apart(&list(&["streams=0-3: lz4", "streams=8,2-5: bin by=2"])).unwrap_err();
+    assert!(error.to_string().starts_with("cannot reduce stream 2: it has two reductions"), "{error}");
+    assert!(error.hint().unwrap().starts_with("streams=LIST"));
     assert!(check_apart(&list(&["lz4", "streams=9: lz4"])).is_err());
 }
 

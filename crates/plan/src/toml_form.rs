@@ -1,4 +1,4 @@
-//! A profile as a file has it: every key optional, since a profile may extend another.
+//! TOML form of a profile: every key is optional, because a profile may extend another.
 
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ struct RequireTable {
     loss: Option<u64>,
 }
 
-/// Fields that a profile takes when no file of its chain gives them.
+/// Default values.
 mod default {
     use std::time::Duration;
 
@@ -102,20 +102,21 @@ mod default {
     pub(super) const BLOCK: Bytes = Bytes(1 << 20);
     pub(super) const SEGMENT: Bytes = Bytes(1 << 30);
     pub(super) const DURATION: Span = Span(Duration::from_secs(3600));
-    /// A machine fits when it holds this much more than the required rate.
+    /// Default head-room over the required rate.
     pub(super) const HEADROOM: f64 = 1.3;
 }
 
 fn missing(key: &'static str) -> Invalid {
-    Invalid { key, reason: "it is missing".to_owned() }
+    Invalid { key, reason: "it is missing".into() }
 }
 
 impl ProfileFile {
-    /// Fills in the defaults. The result is complete, not yet validated.
+    /// Applies the defaults. The result is complete but not validated.
     pub(crate) fn into_profile(self) -> Result<Profile, Invalid> {
         let Self { event, source, record, require, .. } = self;
         let reductions = self.reduce.iter().map(Reduction::from_table).collect::<Result<_, _>>();
-        let reductions = reductions.map_err(|reason| Invalid { key: "reduce", reason })?;
+        let reductions =
+            reductions.map_err(|reason: String| Invalid { key: "reduce", reason: reason.into() })?;
         Ok(Profile {
             name: self.name.ok_or_else(|| missing("name"))?,
             title: self.title.ok_or_else(|| missing("title"))?,
@@ -145,7 +146,7 @@ impl ProfileFile {
 }
 
 impl EventTable {
-    /// The size that the given keys describe; keys that do not belong together are refused.
+    /// Size distribution from the given keys; rejects incompatible keys.
     fn size(&self) -> Result<EventSize, Invalid> {
         let given = [
             ("event.size", self.size.is_some()),
@@ -164,7 +165,7 @@ impl EventTable {
             }
         };
         if let Some((key, _)) = given.iter().find(|(key, given)| *given && !belonging.contains(key)) {
-            return Err(Invalid { key, reason: format!("it {with}") });
+            return Err(Invalid { key, reason: format!("it {with}").into() });
         }
         Ok(match self.distribution {
             None => {
@@ -182,7 +183,7 @@ impl EventTable {
         })
     }
 
-    /// Size of the array, where one is described.
+    /// Size of the array, if described.
     fn array(&self) -> Option<Bytes> {
         let element = self.element.filter(|_| !self.shape.is_empty())?;
         self.shape.iter().try_fold(element.bytes(), |product, n| product.checked_mul(*n)).map(Bytes)
@@ -190,9 +191,9 @@ impl EventTable {
 }
 
 impl Profile {
-    /// The profile as a file that stands alone: all defaults and all that it extends written out.
+    /// Standalone profile file with all defaults and inherited values.
     pub fn to_toml(&self) -> String {
-        // Serialising strings, numbers and tables of them cannot fail.
+        // Serializing strings, numbers and tables of them cannot fail.
         toml::to_string(&ProfileFile::from(self)).unwrap_or_default()
     }
 }

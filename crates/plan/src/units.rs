@@ -1,8 +1,8 @@
-//! Quantities that carry their unit in their type: sizes, data rates, event rates, durations, shares.
+//! Quantities with units: sizes, data rates, event rates, durations, shares.
 //!
-//! Each parses from what people write ("2.1 GB/s", "8 MiB", "30 Hz", "2 h", "20 %"), is written to files as a
-//! string that reads back as exactly the same value, and displays rounded, in decimal units. MB = 10^6 bytes,
-//! MiB = 2^20. No value is ever negative, infinite or not a number, and none overflows silently.
+//! Each parses user input ("2.1 GB/s", "8 MiB", "30 Hz", "2 h", "20 %"), serializes to a string
+//! that parses back to the same value, and displays rounded, in decimal units. MB = 10^6 bytes, MiB
+//! = 2^20. Values are never negative, infinite or NaN, and none overflows silently.
 
 mod error;
 mod number;
@@ -13,9 +13,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub use error::UnitError;
-use number::{Kind, Number};
+use number::{Number, QuantityKind};
 
-const SIZE: Kind = Kind {
+const SIZE: QuantityKind = QuantityKind {
     what: "a size",
     example: "8 MiB",
     accepted: "a number and B, kB, MB, GB, TB, PB (powers of 1000) or KiB, MiB, GiB, TiB, PiB \
@@ -39,7 +39,7 @@ const SIZE: Kind = Kind {
     aliases: &[],
 };
 
-const BYTE_RATE: Kind = Kind {
+const BYTE_RATE: QuantityKind = QuantityKind {
     what: "a data rate",
     example: "80 MB/s",
     accepted: "a number and B/s, kB/s, MB/s, GB/s, TB/s (powers of 1000) or KiB/s, MiB/s, GiB/s, TiB/s \
@@ -55,7 +55,7 @@ const BYTE_RATE: Kind = Kind {
     aliases: &[],
 };
 
-const EVENT_RATE: Kind = Kind {
+const EVENT_RATE: QuantityKind = QuantityKind {
     what: "an event rate",
     example: "305 /s",
     accepted: "a number and /s, Hz, kHz or MHz",
@@ -64,7 +64,7 @@ const EVENT_RATE: Kind = Kind {
     aliases: &[("/s", 1)],
 };
 
-const SHARE: Kind = Kind {
+const SHARE: QuantityKind = QuantityKind {
     what: "a share",
     example: "20 %",
     accepted: "a number from 0 to 100 and %",
@@ -78,7 +78,7 @@ const SHARE: Kind = Kind {
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// The shortest text that reads back as exactly this size.
+    /// Shortest text that parses back to exactly this size.
     pub fn exact(self) -> String {
         SIZE.exact_whole(self.0)
     }
@@ -118,7 +118,7 @@ impl fmt::Display for Bytes {
 pub struct ByteRate(f64);
 
 impl ByteRate {
-    /// Refuses what is negative, infinite or not a number.
+    /// Rejects negative, infinite and NaN values.
     pub fn new(bytes_per_second: f64) -> Result<Self, UnitError> {
         BYTE_RATE.finite(bytes_per_second).map(Self)
     }
@@ -128,7 +128,7 @@ impl ByteRate {
         self.0
     }
 
-    /// The shortest text that reads back as exactly this rate.
+    /// Shortest text that parses back to exactly this rate.
     pub fn exact(self) -> String {
         BYTE_RATE.exact(self.0)
     }
@@ -159,7 +159,7 @@ impl fmt::Display for ByteRate {
 pub struct EventRate(f64);
 
 impl EventRate {
-    /// Refuses what is negative, infinite or not a number.
+    /// Rejects negative, infinite and NaN values.
     pub fn new(events_per_second: f64) -> Result<Self, UnitError> {
         EVENT_RATE.finite(events_per_second).map(Self)
     }
@@ -185,7 +185,7 @@ impl fmt::Display for EventRate {
     }
 }
 
-/// A part of a whole, in per cent from 0 to 100.
+/// A share in percent from 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Share(f64);
 
@@ -208,18 +208,18 @@ impl FromStr for Share {
 }
 
 impl fmt::Display for Share {
-    /// In per cent, rounded to three figures: "20 %".
+    /// In percent, rounded to three figures: "20 %".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&number::rounded(self.0, SHARE.decimal))
     }
 }
 
-/// A length of time.
+/// A duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(pub Duration);
 
-/// Longest text and longest number (in digits) read as a length of time. Within these no sum of parts comes
-/// near the end of [`Duration`], where its arithmetic would panic.
+/// Maximum length of the text and of a number (in digits) of a duration. Within these no sum of
+/// parts comes near the end of [`Duration`], where its arithmetic would panic.
 const SPAN_TEXT_MAX: usize = 64;
 const SPAN_DIGITS_MAX: usize = 10;
 

@@ -1,7 +1,8 @@
-//! Reading, rounding and writing of quantities.
+//! Parsing, rounding and formatting of quantities.
 
 use std::time::Duration;
 
+use keepup_error::Cause;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ fn byte_rate(written: &str) -> f64 {
 fn complaint<T: FromStr<Err = UnitError>>(written: &str) -> String {
     match written.parse::<T>() {
         Ok(_) => panic!("{written:?} was accepted"),
-        Err(error) => error.to_string(),
+        Err(error) => Cause::of(&error).to_text(),
     }
 }
 
@@ -152,7 +153,7 @@ fn a_bare_number_in_a_file_is_refused() {
     assert!(error.message().contains("expected a string with a unit, such as \"8 MiB\""), "{error}");
 }
 
-/// What is displayed may differ by half a unit of the third figure.
+/// The displayed value may differ by half a unit of the third figure.
 fn close(shown: f64, value: f64) -> bool {
     (shown - value).abs() <= value * 0.00501 + 0.5
 }

@@ -1,38 +1,38 @@
-//! What limited a trial, read from how busy every stage was, and what would limit next. Pure.
+//! Bottleneck of a trial from the occupancy of each stage, and the next limit. Pure.
 use keepup_results::{Bottleneck, Ceilings, NextLimit};
 use keepup_workload::record::TrialMeasured;
 
-/// A volume is at its limit when this share of the time as many writes as allowed were under way.
+/// A volume is saturated above this share of time with the maximum number of writes in flight.
 const FULL: f64 = 0.5;
-/// The pool is what holds the source back when it was empty for this share of the time.
+/// The pool throttles the source above this share of time without a free block.
 const POOL_EMPTY: f64 = 0.3;
-/// A thread is starved when it was ready and had no processor for this share of the time.
+/// A thread is starved above this share of time in which it was runnable but had no CPU.
 const STARVED: f64 = 0.25;
-/// A thread is saturated when it had something to do for this share of the time.
+/// A thread is saturated above this busy share.
 const SATURATED: f64 = 0.85;
-/// A source is held back when it waited for the network for this share of the time.
+/// A source is throttled above this share of time blocked on the network.
 const HELD_BACK: f64 = 0.2;
-/// Below this share of its mark a stage is not named even when nothing else is.
+/// Below this fraction of its threshold a stage is never named.
 const SUSPICIOUS: f64 = 0.2;
-/// What the null target is called.
+/// Name of the null target.
 const NULL: &str = "null";
 
-/// Where the limit lies.
+/// Stage that limits the rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The generator, not the machine that is to record.
+    /// The generator, not the tested machine.
     Source,
     /// The path between source and recorder.
     Network,
-    /// The recorder's own thread is busy all the time.
+    /// The recorder's intake thread is saturated.
     Recorder,
-    /// The recorder's threads wait for a processor.
+    /// The recorder's threads lack CPU time.
     Processor,
-    /// A thread that reduces is busy all the time.
+    /// A reducer thread is saturated.
     Reduction,
     /// A volume.
     Volume(String),
-    /// The concurrent read-out.
+    /// The concurrent drain.
     Drain,
 }
 
@@ -50,60 +50,60 @@ impl std::fmt::Display for Stage {
     }
 }
 
-/// How busy one volume was; shares of the time.
+/// Occupancy of one volume; shares of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VolumeEvidence {
     /// The volume.
     pub path: String,
-    /// As many writes as allowed were under way.
+    /// The maximum number of writes was in flight.
     pub full: f64,
-    /// Blocks waited for the next segment to be prepared.
+    /// Blocks waited for the next segment.
     pub segment_wait: f64,
-    /// Its writer was ready and had no processor.
+    /// Its writer was runnable but had no CPU.
     pub writer_starved: f64,
-    /// Longest write, in milliseconds.
+    /// Longest write, ms.
     pub write_ms_max: f64,
 }
 
-/// How busy one thread that reduces was; shares of the time.
+/// Occupancy of one reducer thread; shares of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReducerEvidence {
-    /// It had something to do.
+    /// It had work.
     pub busy: f64,
-    /// It was on a processor.
+    /// It was on a CPU.
     pub cpu: f64,
-    /// It was ready and had no processor.
+    /// It was runnable but had no CPU.
     pub starved: f64,
 }
 
-/// How busy every stage was in one trial; shares of the time, 0 to 1.
+/// Occupancy of every stage in one trial; shares of time, 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// What came through, in bytes per second.
+    /// Throughput, bytes per second.
     pub rate: f64,
-    /// The source waited for room in its connections.
+    /// The source was blocked on its connections.
     pub source_blocked: f64,
-    /// The intake had something to do.
+    /// The intake had work.
     pub intake_busy: f64,
-    /// The intake was ready and had no processor.
+    /// The intake was runnable but had no CPU.
     pub intake_starved: f64,
-    /// The intake was on a processor.
+    /// The intake was on a CPU.
     pub intake_cpu: f64,
-    /// Some connection waited for a free block.
+    /// A connection waited for a free block.
     pub pool_empty: f64,
-    /// Every thread that reduces.
+    /// Each reducer thread.
     pub reducers: Vec<ReducerEvidence>,
     /// Every volume.
     pub volumes: Vec<VolumeEvidence>,
-    /// What the drain failed at, if it did.
+    /// Failed condition of the drain, if any.
     pub drain_behind: Option<String>,
-    /// The source kept its schedule and the trial failed all the same.
+    /// The source kept its schedule, but the trial failed.
     pub failed: bool,
 }
 
 impl Evidence {
-    /// Reads the evidence of a trial; `drain_behind` is the condition that failed, if it was that; `failed`
-    /// says that the trial failed and the source is not to blame.
+    /// Evidence of a trial. `drain_behind`: failed condition of the drain; `failed`: the trial
+    /// failed and not because of the source.
     pub fn of(measured: &TrialMeasured, drain_behind: Option<String>, failed: bool) -> Self {
         let elapsed_ns = measured.elapsed_ns.max(1) as f64;
         let share = |ns: u64| (ns as f64 / elapsed_ns).min(1.0);
@@ -145,17 +145,14 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Names the stage that limited the trial, with the figures that show it.
+/// Names the limiting stage, with the figures that show it.
 ///
-/// Each stage has the share of the time that speaks against it, over the share from which on it is the
-/// limit. Stages are asked from the far end of the path: what is full there fills everything before it.
-/// When none is over its mark and the trial failed all the same, the highest is named.
+/// Each stage's measured share is divided by its threshold. Stages are tested from the end of the
+/// path, because a full stage fills all stages before it. If none exceeds its threshold but the
+/// trial failed, the stage with the highest ratio is named.
 pub fn limiting(evidence: &Evidence) -> (Stage, String) {
     if let Some(behind) = &evidence.drain_behind {
-        return (
-            Stage::Drain,
-            format!("{behind}; recording itself went on at {:.0} MB/s", evidence.rate / 1e6),
-        );
+        return (Stage::Drain, format!("{behind}; recording continued at {:.0} MB/s", evidence.rate / 1e6));
     }
     let suspects = suspects(evidence);
     let over = suspects.iter().find(|suspect| suspect.score >= 1.0);
@@ -167,7 +164,7 @@ pub fn limiting(evidence: &Evidence) -> (Stage, String) {
         return (suspect.stage.clone(), suspect.text.clone());
     }
     let text = format!(
-        "the source was held back only {} of the time; every stage after it had room",
+        "the source was throttled only {} of the time, and no later stage was saturated",
         percent(evidence.source_blocked)
     );
     (Stage::Source, text)
@@ -179,7 +176,7 @@ struct Suspect {
     text: String,
 }
 
-/// Stages with what speaks against them, from the far end of the path on.
+/// Stages with their evidence, from the end of the path.
 fn suspects(evidence: &Evidence) -> Vec<Suspect> {
     let last = [processor(evidence), reduction(evidence), recorder(evidence), network(evidence)];
     volume(evidence).into_iter().chain(last.into_iter().flatten()).collect()
@@ -196,7 +193,7 @@ fn volume(evidence: &Evidence) -> Option<Suspect> {
     if volume.path == NULL || volume.writer_starved >= STARVED || evidence.intake_starved >= 2.0 * STARVED {
         return None;
     }
-    // What waits for a thread that reduces empties the pool as well.
+    // Waiting for a reducer thread also empties the pool.
     let pool_empty = if is_reduction_saturated(evidence) { 0.0 } else { evidence.pool_empty / POOL_EMPTY };
     let score = (volume.full / FULL).max(volume.segment_wait / FULL).max(pool_empty);
     let text = format!(
@@ -210,10 +207,7 @@ fn volume(evidence: &Evidence) -> Option<Suspect> {
 
 fn processor(evidence: &Evidence) -> Option<Suspect> {
     let starved = starved(evidence);
-    let text = format!(
-        "the recorder's threads were ready and waited for a processor {} of the time",
-        percent(starved)
-    );
+    let text = format!("the recorder's threads were runnable without a CPU {} of the time", percent(starved));
     Some(Suspect { stage: Stage::Processor, score: starved / STARVED, text })
 }
 
@@ -240,7 +234,7 @@ fn reduction(evidence: &Evidence) -> Option<Suspect> {
 
 fn recorder(evidence: &Evidence) -> Option<Suspect> {
     let text = format!(
-        "the intake thread was busy {} of the time, {} on its processor, with the volumes' queues not full",
+        "the intake thread was busy {} of the time, {} on a CPU, and the volumes' queues were not full",
         percent(evidence.intake_busy),
         percent(evidence.intake_cpu)
     );
@@ -249,14 +243,14 @@ fn recorder(evidence: &Evidence) -> Option<Suspect> {
 
 fn network(evidence: &Evidence) -> Option<Suspect> {
     let text = format!(
-        "the source was held back {} of the time while the intake was idle {}",
+        "the source was throttled {} of the time while the intake was idle {}",
         percent(evidence.source_blocked),
         percent(1.0 - evidence.intake_busy)
     );
     Some(Suspect { stage: Stage::Network, score: evidence.source_blocked / HELD_BACK, text })
 }
 
-/// The limit after `stage`: from the trial that relieved it, or from the ceilings of the others.
+/// Limit after `stage`: from the trial without it, or from the ceilings of the others.
 pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> Option<NextLimit> {
     if let (Stage::Volume(_), Some(relieved)) = (stage, relieved) {
         let (stage, evidence) = limiting(relieved);
@@ -264,7 +258,7 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
             stage: stage.to_string(),
             bytes_per_second: Some(relieved.rate),
             evidence: format!(
-                "with blocks dropped instead of written the same path ran at {:.0} MB/s; there {evidence}",
+                "with blocks discarded instead of written the same path reached {:.0} MB/s, where {evidence}",
                 relieved.rate / 1e6
             ),
         });
@@ -286,22 +280,22 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
         other => other.to_string(),
     };
     Some(NextLimit {
-        evidence: format!("measured alone, {name} did {:.0} MB/s", lowest.1 / 1e6),
+        evidence: format!("measured alone, {name} reached {:.0} MB/s", lowest.1 / 1e6),
         stage: name,
         bytes_per_second: Some(lowest.1),
     })
 }
 
-/// The verdict's bottleneck, from the first trial that shows one clearly; when none does, from the first.
+/// Bottleneck of the verdict: from the first trial with clear evidence, else from the first trial.
 ///
-/// Just above the knee buffers hide who is slow; further up nothing does.
+/// Just above the knee, buffers hide the slow stage; at higher rates they do not.
 pub fn bottleneck(trials: &[Evidence], ceilings: &Ceilings, relieved: Option<&Evidence>) -> Bottleneck {
     let clear = trials.iter().find(|evidence| is_clear(evidence));
     let (stage, text) = clear.or(trials.first()).map_or_else(|| limiting(&Evidence::default()), limiting);
     Bottleneck { next: next(&stage, ceilings, relieved), stage: stage.to_string(), evidence: text }
 }
 
-/// Whether some stage is over its mark.
+/// Whether a stage exceeds its threshold.
 fn is_clear(evidence: &Evidence) -> bool {
     evidence.drain_behind.is_some() || suspects(evidence).iter().any(|suspect| suspect.score >= 1.0)
 }

@@ -1,4 +1,4 @@
-//! Every stage is named when, and only when, its figures say so.
+//! Each stage is named exactly when its figures show it.
 use super::*;
 
 fn quiet() -> Evidence {
@@ -84,7 +84,7 @@ fn reduction_is_named_when_its_busiest_thread_is_saturated() {
     assert_eq!(stage(|e| e.reducers = vec![reducer(0.7, 0.0)]), Stage::Source);
     assert_eq!(stage(|e| e.reducers = vec![reducer(0.95, 0.6)]), Stage::Processor);
     let held = |e: &mut Evidence| {
-        // The memory that waits for it is not missing because of the volume.
+        // Blocks waiting for reduction are not attributed to the volume.
         (e.pool_empty, e.source_blocked, e.intake_busy) = (0.9, 0.9, 0.9);
         e.reducers = vec![reducer(0.98, 0.05)];
     };

@@ -1,4 +1,4 @@
-//! What each component alone can do, measured before any trial is judged.
+//! Ceilings of the single components, measured before the search.
 use std::time::Duration;
 
 use keepup_results::{Ceilings, VolumeCeiling as VolumeFigure};
@@ -11,11 +11,11 @@ use crate::QualifyError;
 use crate::progress::Progress;
 use crate::session::Session;
 
-/// Share of a volume's usable space that its ceiling may fill.
+/// Share of a volume's usable space for its ceiling measurement.
 const SPACE_SHARE: f64 = 0.25;
 
 impl Session<'_> {
-    /// Memory, network, source and every volume, each alone.
+    /// Measures memory, network, source and each volume alone.
     pub(crate) fn measure_ceilings(&mut self, volumes: &[Checked]) -> Result<Ceilings, QualifyError> {
         let time = self.settings.lengths().ceiling;
         let mut ceilings = Ceilings::default();
@@ -52,6 +52,6 @@ impl Session<'_> {
     }
 
     fn ceiling_done(&mut self, what: &str, bytes_per_second: f64) {
-        self.tell(Progress::Ceiling { what: what.to_owned(), bytes_per_second });
+        self.report(Progress::Ceiling { what: what.to_owned(), bytes_per_second });
     }
 }

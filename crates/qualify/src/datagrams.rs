@@ -1,8 +1,9 @@
-//! The highest rate at which no datagram is lost: trials of `keepup net udp` under the same search as a
-//! recording's.
+//! Highest datagram rate without loss: trials of `keepup net udp` with the search used for
+//! recording.
 //!
-//! Lost is what did not arrive, whichever layer lost it, and what a full queue of the sending machine
-//! refused. What the generator did not send for want of time says nothing about the network.
+//! Losses include datagrams that did not arrive, whichever layer lost them, and those refused by a
+//! full local send queue. Datagrams that the generator did not send in time are no evidence about
+//! the network.
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,37 +14,36 @@ use keepup_workload::{Context, WorkloadError};
 use crate::QualifyError;
 use crate::search::{End, Outcome, Phase, Search, SearchPlan, Step, TrialOutcome};
 
-/// The generator did not keep its schedule when it left out more than this share of what was due.
+/// Maximum share of overdue datagrams for the generator to have kept its schedule.
 const LATE_SHARE: f64 = 0.005;
-/// Trials at a rate until the generator is taken to be unable to offer it.
+/// Trials at one rate before the generator counts as too slow for it.
 const ATTEMPTS: u32 = 3;
-/// Rates from the highest down to this share of it are searched.
+/// Lowest searched rate, as a share of the highest.
 const RANGE: f64 = 1e-3;
-/// Before a trial counts.
+/// Warm-up of a trial.
 const RAMP: Duration = Duration::from_millis(200);
-/// How long the generator runs alone at full speed.
+/// Length of the generator's unthrottled run.
 const CEILING: Duration = Duration::from_secs(1);
 
-/// What is searched.
+/// Parameters of the search.
 #[derive(Clone, Debug)]
 pub struct DatagramSearch {
-    /// The flows; their rate, ramp and run are the search's.
+    /// Flows; rate, warm-up and time are set by the search.
     pub spec: NetSpec,
-    /// Where they go.
+    /// Servers.
     pub servers: Vec<NetServer>,
-    /// A first look instead of the thorough search.
+    /// Short search.
     pub is_quick: bool,
-    /// Length of a soak, if it is to be another than the search's own.
+    /// Soak time, if not the default.
     pub soak: Option<Duration>,
-    /// Highest rate tried, of all flows together, bytes per second; what the generator can do without.
+    /// Maximum total rate, bytes per second; default: the generator's limit.
     pub rate_max: Option<f64>,
 }
 
-/// Searches; every trial goes to `ended`.
+/// Runs the search; every trial is passed to `ended`.
 ///
 /// # Errors
-/// Trials that cannot be made, and a plan that does not work. What was found until then is lost but for the
-/// trials.
+/// A trial that cannot run, or an invalid plan. Only the trials so far are kept.
 pub fn safe_rate(
     what: &DatagramSearch,
     context: &mut Context,
@@ -97,7 +97,7 @@ pub fn safe_rate(
     Ok(finding(&outcome, ceiling, worst.as_ref()))
 }
 
-/// One trial with all flows at `rate` together.
+/// One trial with total rate `rate`.
 fn trial(
     what: &DatagramSearch,
     name: String,
@@ -117,14 +117,14 @@ fn trial(
     }
 }
 
-/// What a trial says to the search.
+/// Outcome of a trial for the search.
 fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
     let ledger = run.ledger.as_ref();
     let of = |part: fn(&NetLedger) -> u64| ledger.map_or(0, part);
     let (due, unsent, refused) = (of(|l| l.due), of(|l| l.unsent), of(|l| l.refused));
     let late = unsent.saturating_sub(refused) as f64 / due.max(1) as f64;
     let sent = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second()).sum::<f64>();
-    // What a queue refused was offered too.
+    // Datagrams refused by a queue count as offered.
     let offered = of(|l| l.sent) + refused;
     TrialOutcome {
         duration_s: duration.as_secs_f64(),
@@ -136,20 +136,20 @@ fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
         buffer: None,
         achieved_rate: run.goodput(None).unwrap_or(0.0),
         offered_rate: sent * offered as f64 / of(|l| l.sent).max(1) as f64,
-        failed: ledger.is_none().then(|| "no account of both ends".to_owned()),
+        failed: ledger.is_none().then(|| "no report from both ends".to_owned()),
         generator_limited: late > LATE_SHARE,
     }
 }
 
 fn finding(outcome: &Outcome, ceiling: f64, worst: Option<&NetLedger>) -> NetRateFinding {
     let why = match &outcome.end {
-        End::Converged => "the knee is known to the width asked for",
-        End::MaxRateHolds => "the highest rate tried holds: the network's limit was not found",
-        End::MinRateFails => "not even the lowest rate tried was without loss",
-        End::TimeCap => "the time for the search was over",
-        End::SoakFails => "no rate held for a whole soak",
-        End::StallsExceedBuffer { .. } => "pauses are longer than the buffer bridges",
-        End::GeneratorLimited { .. } => "this machine cannot offer more: the network's limit was not found",
+        End::Converged => "the knee is known to the requested width",
+        End::MaxRateHolds => "no loss at the highest rate tried: the network's limit is higher",
+        End::MinRateFails => "loss even at the lowest rate tried",
+        End::TimeCap => "search time limit reached",
+        End::SoakFails => "no rate passed a whole soak",
+        End::StallsExceedBuffer { .. } => "stalls exceed the buffer",
+        End::GeneratorLimited { .. } => "the sender is at its limit: the network's limit was not found",
         End::Interrupted => "interrupted",
     };
     NetRateFinding {

@@ -1,4 +1,4 @@
-//! What a trial of datagrams says to the search.
+//! Outcomes of datagram trials.
 use keepup_results::{NetFlow, NetMoved};
 
 use super::*;
@@ -47,24 +47,24 @@ fn run(due: u64, refused: u64, late: u64, lost: u64) -> NetRun {
 fn refused_by_a_full_queue_is_lost_and_late_is_the_generators() {
     let second = Duration::from_secs(2);
     let judge = |due, refused, late, lost| {
-        let told = judged(&run(due, refused, late, lost), second);
-        (told.lost_events, told.generator_limited)
+        let outcome = judged(&run(due, refused, late, lost), second);
+        (outcome.lost_events, outcome.generator_limited)
     };
     assert_eq!(judge(1000, 0, 0, 0), (0, false));
     assert_eq!(judge(1000, 0, 4, 0), (0, false));
     assert_eq!(judge(1000, 0, 6, 0), (0, true));
     assert_eq!(judge(1000, 300, 0, 0), (300, false));
     assert_eq!(judge(1000, 300, 0, 5), (305, false));
-    // A generator whose every second datagram is refused offers twice what it sends.
+    // A generator with every second datagram refused offers twice what it sends.
     assert_eq!(judged(&run(1000, 500, 0, 0), second).offered_rate, 500e3);
-    let told = judged(&run(1000, 0, 0, 100), second);
-    assert_eq!((told.offered_rate, told.achieved_rate, told.loss_ratio()), (500e3, 450e3, 0.1));
+    let outcome = judged(&run(1000, 0, 0, 100), second);
+    assert_eq!((outcome.offered_rate, outcome.achieved_rate, outcome.loss_ratio()), (500e3, 450e3, 0.1));
 }
 
 #[test]
 fn a_run_without_an_account_fails() {
     let mut silent = run(1000, 0, 0, 0);
     silent.ledger = None;
-    let told = judged(&silent, Duration::from_secs(1));
-    assert!(told.failed.is_some() && told.loss_ratio() == 1.0);
+    let outcome = judged(&silent, Duration::from_secs(1));
+    assert!(outcome.failed.is_some() && outcome.loss_ratio() == 1.0);
 }

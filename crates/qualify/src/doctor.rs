@@ -1,7 +1,7 @@
-//! Which settings of a host are harmful for a stream. Pure: readings and needs in, findings out.
+//! Judges the host settings for a stream. Pure: readings and needs in, findings out.
 //!
-//! Invariants: each rule is one function of [`RULES`] and names its source; what does not matter for the
-//! stream gives no finding; what could not be read is never called fine.
+//! Invariants: each rule is a function in [`RULES`] and names its source; settings irrelevant to
+//! the stream give no finding; unreadable settings are never reported as fine.
 mod card;
 mod memory;
 mod needs;
@@ -17,23 +17,23 @@ use keepup_workload::doctor::{Port, Readings};
 
 pub use needs::{Needs, STALL};
 
-/// From this rate on the cost of a packet or a page shows. A choice: half of what one core receives by TCP
-/// without any care.
+/// Rate above which the cost per packet or page matters: half of what one core receives over TCP
+/// untuned (our choice).
 const FAST: f64 = 500e6;
-/// Below this rate (a link of 1 Gbit/s) hardly any setting matters but buffers.
+/// Rate (1 Gbit/s link) below which hardly any setting but buffers matters.
 const SLOW: f64 = 125e6;
 const MIB: u64 = 1 << 20;
 
-/// What a rule is given.
+/// Input of a rule.
 struct Case<'a> {
     readings: &'a Readings,
     needs: &'a Needs,
 }
 
-/// A rule: what it finds, which may be nothing, or something for each interface or disk.
+/// A rule: returns any number of findings, for example one per interface or disk.
 type Rule = fn(&Case<'_>) -> Vec<DoctorFinding>;
 
-/// All rules, in the order in which equally bad findings are told.
+/// All rules, in the order of findings of equal severity.
 const RULES: [Rule; 37] = [
     sockets::udp_buffer,
     sockets::udp_memory,
@@ -74,7 +74,7 @@ const RULES: [Rule; 37] = [
     volumes::raid,
 ];
 
-/// Judges all settings that matter for `needs`, the worst first.
+/// Findings for all settings relevant to `needs`, worst first.
 pub fn judge(readings: &Readings, needs: &Needs) -> Vec<DoctorFinding> {
     let case = Case { readings, needs };
     let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(&case)).collect();
@@ -87,42 +87,42 @@ impl<'a> Case<'a> {
         &self.readings.settings
     }
 
-    /// Whether the stream is fast enough for the cost of single packets to matter.
+    /// Whether the cost per packet matters at the stream's rate.
     fn is_fast(&self) -> bool {
         self.needs.peak >= FAST
     }
 
-    /// The interfaces that data comes through; none for a detector that sends nothing.
+    /// Interfaces that receive the data; none for a detector without a network.
     fn ports(&self) -> impl Iterator<Item = (&'a String, &'a Port)> {
         let is_networked = self.needs.is_networked();
         self.readings.interfaces.iter().filter(move |_| is_networked)
     }
 
-    /// Those of them with a card.
+    /// Those of them with a network card.
     fn cards(&self) -> impl Iterator<Item = (&'a String, &'a Port)> {
         self.ports().filter(|(_, port)| port.interface.is_card)
     }
 
-    /// Bytes per second through each interface: shared evenly when several were named on purpose.
+    /// Bytes per second per interface: shared evenly if several were named explicitly.
     fn rate_of_port(&self) -> f64 {
         let shared = if self.readings.chosen.is_none() { self.readings.interfaces.len().max(1) } else { 1 };
         self.needs.peak / shared as f64
     }
 
-    /// Payload of a packet through `port`, and packets per second.
+    /// Payload per packet through `port`, and packets per second.
     fn packets(&self, port: &Port) -> Option<(f64, f64)> {
         let mtu = *port.interface.basics.mtu.value()? as f64;
         let payload = self.needs.payload_of_packet(mtu);
         Some((payload, self.rate_of_port() / payload))
     }
 
-    /// Nodes of memory; 1 where that cannot be read.
+    /// Number of NUMA nodes; 1 if unknown.
     fn node_count(&self) -> usize {
         self.settings().processors.nodes.len().max(1)
     }
 }
 
-/// What a finding says whatever comes of it: the setting, and where the rule is from.
+/// Setting and rule source of a finding.
 struct Subject {
     setting: String,
     source: &'static str,
@@ -167,13 +167,13 @@ impl Subject {
     }
 }
 
-/// The rest of a finding, said after the figures.
-trait Told {
+/// Adds explanation and command to a finding.
+trait FindingExt {
     fn because(self, why: impl Into<String>) -> Self;
     fn command(self, command: impl Into<String>) -> Self;
 }
 
-impl Told for DoctorFinding {
+impl FindingExt for DoctorFinding {
     fn because(self, why: impl Into<String>) -> Self {
         Self { why: why.into(), ..self }
     }
@@ -183,7 +183,7 @@ impl Told for DoctorFinding {
     }
 }
 
-/// The value of a reading, or the finding that it could not be judged.
+/// Value of a reading, or the finding that it could not be judged.
 fn read<'r, T>(reading: &'r Reading<T>, subject: &Subject) -> Result<&'r T, Box<DoctorFinding>> {
     match reading {
         Reading::Value(value) => Ok(value),
@@ -194,7 +194,7 @@ fn read<'r, T>(reading: &'r Reading<T>, subject: &Subject) -> Result<&'r T, Box<
     }
 }
 
-/// The finding of a rule that stops where something cannot be read.
+/// Finding of a rule, also when it stopped at an unreadable setting.
 fn either(judged: Result<DoctorFinding, Box<DoctorFinding>>) -> DoctorFinding {
     judged.unwrap_or_else(|finding| *finding)
 }
@@ -207,7 +207,7 @@ fn rate(bytes_per_second: f64) -> String {
     ByteRate::new(bytes_per_second).map_or_else(|e| e.to_string(), |rate| rate.to_string())
 }
 
-/// A number of bytes as a whole number of MiB, rounded up, so that figures can be remembered.
+/// Bytes rounded up to whole MiB, for readable values.
 fn whole_mib(bytes: f64) -> u64 {
     ((bytes / MIB as f64).ceil().max(1.0) as u64).saturating_mul(MIB)
 }

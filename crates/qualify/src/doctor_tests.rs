@@ -1,4 +1,4 @@
-//! Every rule fires where it should, and holds its tongue where the setting does not matter.
+//! Each rule fires exactly where its setting matters.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use keepup_workload::doctor::{Card, Route};
 
 use super::*;
 
-/// A machine of which nothing can be read, with a card and a volume.
+/// A machine with a card and a volume and no readable settings.
 fn unreadable() -> Readings {
     let nowhere = Path::new("/no/such/tree");
     let card = Card {
@@ -46,7 +46,7 @@ fn cores(text: &str) -> CoreList {
     CoreList::parse(text).unwrap()
 }
 
-/// A machine of two nodes on which everything is as a fast UDP detector wants it.
+/// A two-node machine tuned for a fast UDP detector.
 fn tuned() -> Readings {
     let mut readings = unreadable();
     let settings = &mut readings.settings;
@@ -163,12 +163,12 @@ fn tcp() -> Needs {
     Needs { transport: Transport::Tcp, ..udp() }
 }
 
-/// 20 MB/s in one connection: hardly anything matters.
+/// 20 MB/s over one connection: hardly any setting matters.
 fn slow() -> Needs {
     Needs { rate: 20e6, peak: 20e6, ..tcp() }
 }
 
-/// What is not fine after a change of the tuned machine: severity and finding by setting.
+/// Findings that are not fine after a change of the tuned machine, by setting.
 fn found(needs: &Needs, change: impl FnOnce(&mut Readings)) -> BTreeMap<String, DoctorFinding> {
     let mut readings = tuned();
     change(&mut readings);
@@ -176,7 +176,7 @@ fn found(needs: &Needs, change: impl FnOnce(&mut Readings)) -> BTreeMap<String, 
     findings.map(|finding| (finding.setting.clone(), finding)).collect()
 }
 
-/// The one finding that a change makes.
+/// The only finding caused by a change.
 fn only(needs: &Needs, setting: &str, change: impl FnOnce(&mut Readings)) -> DoctorFinding {
     let mut found = found(needs, change);
     let finding = found.remove(setting).unwrap_or_else(|| panic!("no {setting} in {found:#?}"));
@@ -295,7 +295,7 @@ fn the_queue_of_a_core_counts_only_where_it_is_used() {
 }
 
 #[test]
-fn turns_that_were_cut_short_are_told() {
+fn exhausted_receive_budgets_are_reported() {
     let counted = |squeezed| {
         move |r: &mut Readings| {
             let counters = keepup_measure::net::SoftnetCounters { processed: 10_000, dropped: 0, squeezed };
@@ -316,7 +316,7 @@ fn a_route_that_takes_less_than_the_interface() {
             r.route = Some(Route { peer, local: peer, interface, mtu: value(mtu) });
         }
     };
-    let finding = look(&slow(), "MTU on the way to 10.0.0.7", route(1500));
+    let finding = look(&slow(), "MTU on the route to 10.0.0.7", route(1500));
     assert!(finding.why.contains("ip route get 10.0.0.7"), "{finding:?}");
     quiet(&slow(), route(9000));
     quiet(&slow(), |r| {
@@ -327,7 +327,7 @@ fn a_route_that_takes_less_than_the_interface() {
         route(9000)(r);
         r.route.as_mut().unwrap().interface = value("eth9".into());
     };
-    look(&slow(), "interface on the way to 10.0.0.7", other);
+    look(&slow(), "interface on the route to 10.0.0.7", other);
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_link_that_is_down_or_too_slow() {
     let gigabit = |r: &mut Readings| port(r).interface.basics.speed_mbit = value(1000);
     assert_eq!(harmful(&tcp(), "eth0: speed", gigabit).command, None);
     quiet(&slow(), gigabit);
-    // 125 MB/s of payload do not fit into 1 Gbit/s, headers take some of it.
+    // 125 MB/s of payload plus headers exceed 1 Gbit/s.
     let edge = Needs { rate: 124.9e6, peak: 124.9e6, ..tcp() };
     harmful(&edge, "eth0: speed", gigabit);
 }
@@ -346,7 +346,7 @@ fn a_link_that_is_down_or_too_slow() {
 fn a_card_in_a_narrow_slot() {
     harmful(&tcp(), "eth0: PCI Express link", |r| port(r).interface.link = link(2.5, 4, 8));
     look(&tcp(), "eth0: PCI Express link", |r| port(r).interface.link = link(5.0, 4, 8));
-    // A card that may do more than is asked of it is no fault.
+    // A card faster than required is fine.
     quiet(&tcp(), |r| port(r).interface.link = link(8.0, 8, 16));
     harmful(&tcp(), "nvme0n1: PCI Express link", |r| disk(r).link = link(5.0, 1, 4));
 }
@@ -364,7 +364,7 @@ fn many_small_packets_want_jumbo_frames() {
         standard(r);
         port(r).card.ring = value(8192);
     });
-    // Events that fit into a standard packet are no fewer in a larger one.
+    // Events that fit in a standard packet do not benefit from larger ones.
     let small = Needs { event_bytes: 500.0, ..udp() };
     let finding = found(&small, |_| {}).remove("eth0: MTU").unwrap();
     assert_eq!((finding.severity, finding.command), (DoctorSeverity::WorthALook, None));
@@ -375,7 +375,7 @@ fn a_ring_lasts_until_the_core_comes() {
     let ring = |now, most| {
         move |r: &mut Readings| (port(r).card.ring, port(r).card.ring_max) = (value(now), value(most))
     };
-    // 111 packets come in a millisecond.
+    // 111 packets per millisecond.
     let finding = harmful(&udp(), "eth0: receive ring", ring(64, 8192));
     assert_eq!(command(&finding), "ethtool -G eth0 rx 2048");
     let finding = look(&udp(), "eth0: receive ring", ring(512, 1024));
@@ -651,6 +651,6 @@ fn every_built_in_detector_can_be_judged() {
                 assert!(!said.contains("NaN") && !said.contains("inf "), "{name}: {said}");
             }
         }
-        assert_eq!(needs.told().profile.as_deref(), Some(name));
+        assert_eq!(needs.summary().profile.as_deref(), Some(name));
     }
 }

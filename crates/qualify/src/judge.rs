@@ -1,5 +1,5 @@
-//! Did a trial hold? Schedule, loss, backlog, durable in time, drained in time: the first that fails is
-//! named. Pure.
+//! Judges a trial: schedule, loss, backlog, durability, drain. The first failed condition is named.
+//! Pure.
 use std::time::Duration;
 
 use keepup_results::TrialResult;
@@ -7,36 +7,35 @@ use keepup_workload::record::{Sample, TrialMeasured, longest_stall};
 
 use crate::search::{Phase, TrialOutcome, backlog_grows};
 
-/// The source is called too slow below this share of the rate asked for.
+/// Minimum share of the requested rate for a source that kept up.
 const SCHEDULE_SHARE: f64 = 0.98;
-/// A source that waited longer than this share of the time was held back; it did not fail by itself.
+/// Share of time blocked above which the source counts as throttled, not as slow.
 const BLOCKED_SHARE: f64 = 0.1;
-/// A wait for the network that lasts this share of the time its buffer bridges may have made the source
-/// lose events.
+/// A network wait of this share of the time bridged by the source's buffer may explain its losses.
 const OVERFLOW_SHARE: f64 = 0.5;
-/// Everything must be durable this long after the source ended.
+/// Deadline for durability after the end of the source.
 const DURABLE_WITHIN: Duration = Duration::from_secs(5);
-/// A drain must reach this share of its rate.
+/// Minimum share of the drain's rate.
 const DRAIN_SHARE: f64 = 0.9;
-/// A few blocks that may be under way, in bytes.
+/// Tolerance for blocks in flight, bytes.
 const DRAIN_SLACK_BYTES: f64 = 4e6;
-/// The first of a trial in which a drain cannot have anything yet, in seconds: a flush and a look at the
-/// journal.
+/// Time at the start of a trial in which a drain cannot have data yet, seconds: one flush and one
+/// journal poll.
 const DRAIN_START_S: f64 = 1.0;
 
-/// What a trial was asked.
+/// Requested parameters of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asked {
-    /// Rate in bytes per second; nothing for as fast as it goes.
+pub struct TrialRequest {
+    /// Rate in bytes per second; none: unthrottled.
     pub rate: Option<f64>,
-    /// Length.
+    /// Duration.
     pub duration: Duration,
-    /// Rate asked of the drain.
+    /// Requested drain rate.
     pub drain_rate: Option<f64>,
 }
 
-/// Turns what was measured into what the search wants to know.
-pub fn outcome(asked: &Asked, measured: &TrialMeasured, elapsed_s: f64) -> TrialOutcome {
+/// Outcome of a trial for the search.
+pub fn outcome(asked: &TrialRequest, measured: &TrialMeasured, elapsed_s: f64) -> TrialOutcome {
     let duration_s = measured.source.elapsed_ns as f64 / 1e9;
     let due = measured.source.total(|s| s.due);
     let sent = measured.source.total(|s| s.sent);
@@ -59,26 +58,26 @@ pub fn outcome(asked: &Asked, measured: &TrialMeasured, elapsed_s: f64) -> Trial
     }
 }
 
-/// Events lost at the source or after it.
+/// Events lost at the source or later.
 pub fn lost_events(measured: &TrialMeasured) -> u64 {
     let total = measured.record.ledger.total();
     let due = measured.source.total(|s| s.due);
     due.events.saturating_sub(total.durable.events)
 }
 
-fn grows(asked: &Asked, measured: &TrialMeasured) -> bool {
+fn grows(asked: &TrialRequest, measured: &TrialMeasured) -> bool {
     let end_s = asked.duration.as_secs_f64();
     let offered: Vec<(f64, f64)> = measured.backlog().into_iter().filter(|(t, _)| *t <= end_s).collect();
     backlog_grows(&offered, asked.rate.unwrap_or(0.0))
 }
 
-/// Bytes that a stall can fill: the source's own buffer is known to the source, the pool to the recorder.
+/// Bytes of a stall that buffers can absorb: the source's own buffer plus the recorder's pool.
 fn buffer_bytes(measured: &TrialMeasured) -> f64 {
     measured.record.pool_bytes as f64 + measured.source_buffer_bytes as f64
 }
 
-/// Whether the source itself was too slow: it fell short, or its buffer ran over, though nothing held it
-/// back for as long as that takes.
+/// Whether the source itself was too slow: it missed its rate or its buffer overflowed without
+/// being blocked long enough to explain that.
 fn generator_limited(rate: f64, duration_s: f64, grows: bool, measured: &TrialMeasured) -> bool {
     if !rate.is_finite() {
         return false;
@@ -94,7 +93,7 @@ fn generator_limited(rate: f64, duration_s: f64, grows: bool, measured: &TrialMe
     !held_back && (short || (fell_behind && !held_long))
 }
 
-/// Whether most of what waits at the end waits in the source, not behind it.
+/// Whether most of the final backlog is in the source.
 fn waits_at_source(samples: &[Sample]) -> bool {
     samples.last().is_some_and(|last| {
         let at_source = last.due_bytes.saturating_sub(last.lost_bytes + last.sent_bytes);
@@ -108,14 +107,14 @@ fn late(measured: &TrialMeasured) -> Option<String> {
         .then(|| format!("durable only {:.1} s after the last event", after_ns as f64 / 1e9))
 }
 
-/// What the concurrent read-out failed at, if it did.
-pub fn drain_behind(asked: &Asked, measured: &TrialMeasured) -> Option<String> {
+/// Failed condition of the concurrent drain, if any.
+pub fn drain_behind(asked: &TrialRequest, measured: &TrialMeasured) -> Option<String> {
     let rate = asked.drain_rate?;
     let last = measured.samples.last()?;
     let time_s = last.t_s - DRAIN_START_S;
     let available = measured.samples.iter().rev().find(|s| s.t_s <= time_s).map_or(0, |s| s.stored_bytes);
     let owed = (rate * time_s).min(available as f64);
-    // What a few blocks more or less make proves nothing.
+    // A difference of a few blocks is no evidence.
     (last.drained_bytes as f64 <= DRAIN_SHARE * owed - DRAIN_SLACK_BYTES).then(|| {
         format!(
             "the drain fell behind: {:.1} MB/s of {:.1} MB/s",
@@ -129,12 +128,17 @@ fn damaged(measured: &TrialMeasured) -> Option<String> {
     let report = measured.verify.as_ref()?;
     (!report.is_intact()).then(|| {
         let first = report.faults.first().map_or_else(String::new, |f| format!(", first: {}", f.what));
-        format!("{} faults on reading back{first}", report.fault_count)
+        format!("{} faults found by verification{first}", report.fault_count)
     })
 }
 
-/// The trial as the result keeps it.
-pub fn result(phase: Phase, asked: &Asked, measured: &TrialMeasured, outcome: &TrialOutcome) -> TrialResult {
+/// The trial as stored in the result.
+pub fn result(
+    phase: Phase,
+    asked: &TrialRequest,
+    measured: &TrialMeasured,
+    outcome: &TrialOutcome,
+) -> TrialResult {
     let failed = first_failed(outcome);
     let gb = measured.record.ledger.total().received.bytes as f64 / 1e9;
     TrialResult {
@@ -155,7 +159,7 @@ pub fn result(phase: Phase, asked: &Asked, measured: &TrialMeasured, outcome: &T
     }
 }
 
-/// The first condition that failed, in words.
+/// First failed condition, in words.
 pub fn first_failed(outcome: &TrialOutcome) -> Option<String> {
     if outcome.generator_limited {
         return Some("the source did not keep its schedule".into());

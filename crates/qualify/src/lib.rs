@@ -1,8 +1,9 @@
-//! Can this machine keep up with this detector? Trials, rate search, ceilings, bottleneck and verdict.
+//! Qualification of a machine for a detector: trials, rate search, ceilings, bottleneck and
+//! verdict.
 //!
-//! `session` runs it all; what it decides with is pure and beside it: `search` (which rate next), `judge`
-//! (did a trial hold), `bottleneck` (what limits, and what would next), `verdict` (what that means for the
-//! requirement). `doctor` judges the settings of a host, by rules that are pure too.
+//! `session` drives the qualification; decisions are pure functions: `search` (next rate), `judge`
+//! (outcome of a trial), `bottleneck` (limiting stage and next limit), `verdict` (answer for the
+//! requirement). `doctor` judges host settings, also with pure rules.
 pub mod bottleneck;
 mod ceilings;
 pub mod datagrams;

@@ -1,48 +1,48 @@
-//! What a running qualification tells whoever watches.
+//! Progress reports of a running qualification.
 
 use keepup_results::TrialResult;
 
-/// One piece of news.
+/// One progress report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
-    /// A phase begins; `estimate_s` is how long the whole rest may take.
+    /// A phase starts; `estimate_s` is the maximum remaining time.
     Phase {
-        /// Its name, in words.
+        /// Name of the phase.
         name: String,
-        /// Seconds until the end of the run, at most.
+        /// Maximum remaining time, seconds.
         estimate_s: f64,
     },
-    /// A trial or soak begins.
+    /// A trial or soak starts.
     Trial {
-        /// What for.
+        /// Purpose.
         phase: String,
-        /// Rate, in bytes per second; nothing for as fast as it goes.
+        /// Rate, bytes per second; none: unthrottled.
         rate: Option<f64>,
-        /// Its length, in seconds.
+        /// Duration, seconds.
         seconds: f64,
     },
     /// A trial or soak ended.
     Tried {
-        /// What it showed.
+        /// Result.
         trial: Box<TrialResult>,
-        /// The same in one line.
+        /// One-line summary.
         text: String,
     },
-    /// A component was measured alone.
+    /// A ceiling was measured.
     Ceiling {
-        /// Which.
+        /// Component.
         what: String,
-        /// What it did, in bytes per second.
+        /// Throughput, bytes per second.
         bytes_per_second: f64,
     },
-    /// Something was found out.
+    /// An intermediate finding.
     Done {
-        /// What, in one line.
+        /// One-line text.
         text: String,
     },
-    /// Something the user should know.
+    /// A note for the user.
     Warning {
-        /// The words.
+        /// Text.
         text: String,
     },
 }

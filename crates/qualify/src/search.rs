@@ -1,12 +1,12 @@
 //! Search for the highest rate that a machine sustains: events in, actions out.
 //!
-//! The controller asks for a trial, is told what it saw, and asks for the next. It first narrows down the
-//! *knee*, the highest rate with no loss and no growing backlog, in the manner of MLRsearch
-//! (draft-ietf-bmwg-mlrsearch-15); then it soaks just below the knee with no tolerance, and steps down
-//! until a rate holds: the *qualified rate*. Every trial stays on record.
+//! The controller requests a trial, receives its outcome, and requests the next. It first brackets
+//! the *knee*, the highest rate with no loss and no growing backlog, following MLRsearch
+//! (draft-ietf-bmwg-mlrsearch-15); then it soaks just below the knee with no tolerance, and steps
+//! down until a rate holds: the *qualified rate*. All trials stay on record.
 //!
-//! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; every
-//! trial costs at least its length against the budget and soaks are counted, so it always ends, after at
+//! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; each
+//! trial costs at least its length of the budget and soaks are counted, so the search ends after at
 //! most `budget / initial_trial + soak_attempts_max` steps.
 
 mod backlog;
@@ -26,32 +26,32 @@ pub use plan::{PlanError, SearchPlan};
 use goal::{Goal, Nomination};
 use grid::Grid;
 use loads::{Finding, Loads};
-use soak::{COMPLETE_SHARE, Soaked, Soaks};
+use soak::{COMPLETE_SHARE, SoakStep, Soaks};
 
-/// Chance, as events per soak time, that the rule of three leaves open: no event in T seconds bounds the
+/// Upper bound of events per soak time from the rule of three: no event in T seconds bounds the
 /// rate at 3/T with 95 % confidence, since exp(-3) is 0.05.
 const RULE_OF_THREE: f64 = 3.0;
 
-/// What to do next.
+/// Next action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Run a trial and record what it saw.
+    /// Run a trial and record its outcome.
     Trial {
         /// Rate to offer, bytes/s.
         rate: f64,
-        /// For how long, also when events are lost: the second goal weighs how many.
+        /// Duration, not shortened when events are lost: the second goal counts them.
         duration: Duration,
-        /// Why.
+        /// Purpose.
         phase: Phase,
     },
-    /// Run a soak and record what it saw; it may be cut off once an event is lost.
+    /// Run a soak and record its outcome; it may be cut off once an event is lost.
     Soak {
         /// Rate to offer, bytes/s.
         rate: f64,
-        /// For how long.
+        /// Duration.
         duration: Duration,
     },
-    /// Nothing: the search is over.
+    /// None: the search is over.
     Done(Outcome),
 }
 
@@ -60,7 +60,7 @@ pub enum Step {
 pub struct Search {
     plan: SearchPlan,
     grid: Grid,
-    /// The lossless goal first, then the second one if there is one.
+    /// The lossless goal, then the optional second one.
     goals: Vec<Goal>,
     loads: Loads,
     /// Highest load that the generator can offer, as far as known; none if it cannot offer the lowest.
@@ -72,13 +72,13 @@ pub struct Search {
     /// Time spent on trials before the soak, seconds.
     spent_s: f64,
     trials: Vec<TrialRecord>,
-    /// How the search before the soak ended, once it has.
+    /// Reason for the end of the search before the soak.
     search_end: Option<End>,
     soaks: Option<Soaks>,
     pending: Pending,
 }
 
-/// The step that is due.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Pending {
     Trial { load: usize, duration: Duration, phase: Phase },
@@ -90,7 +90,7 @@ impl Search {
     /// Starts a search.
     ///
     /// # Errors
-    /// A plan whose settings do not work.
+    /// A plan with invalid settings.
     pub fn new(plan: SearchPlan) -> Result<Self, PlanError> {
         plan.validate()?;
         let grid = Grid::new(plan.min_rate, plan.max_rate, plan.width);
@@ -124,7 +124,7 @@ impl Search {
         Ok(search)
     }
 
-    /// What to do next; the same until something is recorded.
+    /// Next action; unchanged until an outcome is recorded.
     pub fn next(&self) -> Step {
         match self.pending {
             Pending::Trial { load, duration, phase } => {
@@ -135,8 +135,8 @@ impl Search {
         }
     }
 
-    /// Takes what the trial or soak of [`next`](Self::next) saw. Once the search is over, nothing more is
-    /// taken.
+    /// Records the outcome of the trial or soak of [`next`](Self::next); ignored once the search is
+    /// over.
     pub fn record(&mut self, outcome: TrialOutcome) {
         match self.pending {
             Pending::Trial { load, duration, phase } => {
@@ -148,13 +148,13 @@ impl Search {
                 self.note_generator(rate, &outcome);
                 let soaked = self.soaks.as_mut().map(|soaks| soaks.count(&self.plan, &outcome));
                 self.keep(Phase::Soak, rate, self.plan.soak, outcome);
-                self.pending = self.after_soak(soaked.unwrap_or(Soaked::GaveUp));
+                self.pending = self.after_soak(soaked.unwrap_or(SoakStep::GaveUp));
             }
             Pending::End(_) => {}
         }
     }
 
-    /// Ends the search with what is known so far.
+    /// Ends the search early.
     pub fn finish_now(self) -> Outcome {
         match self.pending {
             Pending::End(end) => self.outcome(end),
@@ -166,10 +166,10 @@ impl Search {
         self.trials.push(TrialRecord { phase, rate, duration, failed: outcome.first_failed(), outcome });
     }
 
-    /// Adds a trial to what is known of its load, and its time to what was spent.
+    /// Adds a trial to the findings for its load, and its time to the time spent.
     fn weigh(&mut self, load: usize, asked: Duration, outcome: &TrialOutcome) {
         let asked_s = asked.as_secs_f64();
-        // `max` drops a cost that is not a number.
+        // `max` drops a NaN cost.
         self.spent_s += outcome.elapsed_s.max(asked_s);
         if outcome.generator_limited {
             self.note_generator(self.grid.rate(load), outcome);
@@ -180,7 +180,7 @@ impl Search {
         }
         let bad_anyway = outcome.backlog_growing || outcome.failed.is_some();
         let mut finding = Finding { duration_s: asked_s, loss_ratio: outcome.loss_ratio(), bad_anyway };
-        // A bad trial may be cut off and counts in full; a good one counts for as long as it ran.
+        // A bad trial may be cut off and counts in full; a good one counts for its actual length.
         if !finding.is_bad(0.0) && outcome.duration_s.max(0.0) < COMPLETE_SHARE * asked_s {
             finding.duration_s = outcome.duration_s.max(0.0);
         }
@@ -199,8 +199,8 @@ impl Search {
         }
     }
 
-    /// Next trial of the search, or what follows it. Across goals the lowest load goes first, at one load
-    /// the longest trial.
+    /// Next trial of the search, or what follows it: the lowest load of all goals first, at one
+    /// load the longest trial.
     fn next_trial(&mut self) -> Pending {
         let nominated: Vec<Option<Nomination>> = match self.ceiling {
             Some(ceiling) => {
@@ -224,13 +224,14 @@ impl Search {
         }
     }
 
-    /// Why the lossless goal has nothing more to measure.
+    /// Reason why the lossless goal is settled.
     fn settled_end(&self) -> End {
         let bounds = self.goals.first().map(|goal| goal.final_bounds(&self.loads)).unwrap_or_default();
         match (bounds.lower, bounds.upper) {
             (_, Some(0)) => End::MinRateFails,
             (Some(lower), Some(upper)) if upper - lower <= 1 => End::Converged,
-            // What is left: the highest load that could be offered holds, or none could be.
+            // Remaining cases: the highest load that could be offered holds, or none could be
+            // offered.
             _ => match self.generator_limit {
                 Some(rate) => End::GeneratorLimited { rate },
                 None => End::MaxRateHolds,
@@ -238,7 +239,7 @@ impl Search {
         }
     }
 
-    /// Goes from the search to the soak, if there is a knee to soak below.
+    /// Proceeds from the search to the soak if there is a knee.
     fn first_soak(&mut self, end: End) -> Pending {
         self.search_end = Some(end);
         match self.knee() {
@@ -256,9 +257,9 @@ impl Search {
         }
     }
 
-    fn after_soak(&mut self, soaked: Soaked) -> Pending {
+    fn after_soak(&mut self, soaked: SoakStep) -> Pending {
         let search_end = self.search_end.unwrap_or(End::Interrupted);
-        if soaked == Soaked::Held {
+        if soaked == SoakStep::Held {
             return Pending::End(search_end);
         }
         let last = self.trials.last();
@@ -266,7 +267,7 @@ impl Search {
         let stalls = self.knee().and_then(|knee| soak::stalls_exceed_buffer(&self.trials, knee.lower));
         if let (Some(end), true) = (stalls, by_stall) {
             return match (soaked, self.target_that_outlasts(&end), &mut self.soaks) {
-                (Soaked::Again, Some(target), Some(soaks)) => {
+                (SoakStep::Again, Some(target), Some(soaks)) => {
                     soaks.rate = target;
                     Pending::Soak { rate: target }
                 }
@@ -274,7 +275,7 @@ impl Search {
             };
         }
         match (soaked, &self.soaks) {
-            (Soaked::Again, Some(soaks)) => Pending::Soak { rate: soaks.rate },
+            (SoakStep::Again, Some(soaks)) => Pending::Soak { rate: soaks.rate },
             _ => Pending::End(match self.generator_limit {
                 Some(rate) if last.is_some_and(|soak| soak.outcome.generator_limited) => {
                     End::GeneratorLimited { rate }
@@ -284,8 +285,8 @@ impl Search {
         }
     }
 
-    /// The rate asked for, if it was not soaked yet and the same buffer bridges the longest stall there: it
-    /// holds for longer the slower it fills.
+    /// The target rate, if not yet soaked and if the same buffer bridges the longest stall at that
+    /// rate, where it fills more slowly.
     fn target_that_outlasts(&self, end: &End) -> Option<f64> {
         let End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } = end else { return None };
         let stall_s = longest_stall.as_secs_f64();

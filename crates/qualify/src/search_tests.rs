@@ -1,4 +1,4 @@
-//! Tests of the whole controller against scripted machines: every end, and that there always is one.
+//! The complete controller on scripted machines: every kind of end, and guaranteed termination.
 
 use super::*;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn plan() -> SearchPlan {
     SearchPlan::standard(10.0 * MB, 2000.0 * MB)
 }
 
-/// A trial in which all went well.
+/// A successful trial.
 fn clean(rate: f64, duration: Duration) -> TrialOutcome {
     let duration_s = duration.as_secs_f64();
     TrialOutcome {
@@ -71,7 +71,7 @@ fn an_ideal_machine_is_bracketed_and_qualified() {
         assert_eq!(outcome.second_knee, outcome.knee);
         assert_eq!(outcome.qualified_rate, Some(f64::max(0.96 * knee.lower, 10.0 * MB)));
         assert_eq!(outcome.upper_bound_loss_per_s, Some(3.0 / 120.0));
-        // First the maximum, then what came through there: the knee is near at once.
+        // First the maximum, then the rate that came through there: close to the knee at once.
         let narrow = rates(&outcome, Phase::Narrow);
         assert!(narrow[0] == 2000.0 && (narrow[1] - capacity).abs() < 0.011 * capacity, "{narrow:?}");
         let spent: f64 = outcome.trials.iter().map(|trial| trial.duration.as_secs_f64()).sum();
@@ -87,7 +87,7 @@ fn the_rate_asked_for_is_tried_first_and_soaked() {
     assert_eq!((first.phase, first.duration), (Phase::Target, plan.trial));
     assert!(first.rate >= 795.0 * MB && first.rate < 795.0 * 1.011 * MB);
     assert_eq!(rates(&outcome, Phase::Target).len(), 1);
-    // The knee may lie a grid step below the capacity, and the soak at most at the knee.
+    // The knee may be one grid step below the capacity, and the soak at most at the knee.
     let soaked = outcome.qualified_rate.unwrap();
     assert_eq!(soaked == 795.0 * MB, outcome.knee.unwrap().lower >= 795.0 * MB);
     let beyond = SearchPlan { target_rate: Some(2001.0 * MB), ..plan };
@@ -122,10 +122,10 @@ fn a_slow_generator_is_not_a_slow_machine() {
     assert!(knee.lower <= 700.0 * MB && knee.lower >= 0.99 * 700.0 * MB && knee.upper.is_none());
     assert_eq!(outcome.qualified_rate, Some(0.96 * knee.lower));
     assert_eq!(outcome.trials[0].failed, Some(FailedCondition::Generator));
-    // A generator that is fast enough for this machine does not matter.
+    // A generator fast enough for this machine does not matter.
     let outcome = drive(plan(), behind(700.0 * MB, 500.0 * MB));
     assert_eq!(outcome.end, End::Converged);
-    // One that cannot offer the lowest rate leaves nothing to say.
+    // One that cannot offer the lowest rate leaves the result open.
     let outcome = drive(plan(), behind(5.0 * MB, 500.0 * MB));
     assert!(matches!(outcome.end, End::GeneratorLimited { .. }));
     assert_eq!((outcome.knee, outcome.trials.len()), (None, 1));
@@ -184,13 +184,14 @@ fn stalls_longer_than_the_buffer_end_the_stepping_down() {
     match outcome.end {
         End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => {
             assert!(longest_stall > buffer);
-            // Sized for the fastest of the soaks that failed.
+            // Sized for the fastest of the failed soaks.
             assert!((buffer_needed_bytes / (0.3 * soaked[0] * MB) - 1.0).abs() < 1e-9);
         }
         other => panic!("{other:?}"),
     }
     assert!(outcome.knee.is_some() && outcome.qualified_rate.is_none());
-    // Where not even the lowest rate gets through the stalls, there is no knee, and the reason is the same.
+    // If even the lowest rate fails because of stalls, there is no knee, but the reason is the
+    // same.
     let always = |rate, duration| TrialOutcome { lost_events: 9, ..stalling(rate, duration) };
     let tiny = |rate, duration| TrialOutcome { buffer: Some(Duration::ZERO), ..always(rate, duration) };
     let outcome = drive(plan(), tiny);
@@ -245,7 +246,7 @@ fn an_interrupted_search_says_what_it_knows() {
     search.record(clean(1.0, Duration::from_secs(120)));
     let done = search.clone().finish_now();
     assert_eq!(done.end, End::Converged);
-    // Nothing is taken any more.
+    // Later outcomes are ignored.
     search.record(clean(1.0, Duration::from_secs(120)));
     assert_eq!(search.next(), Step::Done(done));
 }
@@ -263,7 +264,7 @@ fn one_bad_trial_does_not_move_the_knee() {
     assert!(outcome.trials.iter().any(|trial| trial.failed == Some(FailedCondition::Loss)), "kept on record");
 }
 
-/// Outcomes as an adversary would choose them, nonsense included.
+/// Adversarial outcomes, including invalid ones.
 fn any_outcome() -> impl Strategy<Value = TrialOutcome> {
     let figure = || prop_oneof![Just(0.0), Just(f64::NAN), Just(f64::INFINITY), -1.0..20.0, 0.0..3e9f64];
     let time = || prop::option::of((0u64..1000).prop_map(Duration::from_millis));
@@ -313,7 +314,7 @@ fn any_outcome() -> impl Strategy<Value = TrialOutcome> {
 }
 
 proptest! {
-    /// Whatever the trials say, the search ends within its bounds and claims only what it saw.
+    /// Whatever the outcomes, the search ends within its bounds and claims only what was observed.
     #[test]
     fn every_search_ends_and_claims_only_what_it_saw(
         outcomes in prop::collection::vec(any_outcome(), 1..40),

@@ -1,8 +1,7 @@
-//! One qualification from the first look at the machine to the verdict: ceilings, search, proof, soak,
-//! reading back.
+//! One qualification run: ceilings, search, proof, soak, verification.
 //!
-//! Everything that is decided is decided elsewhere, by pure functions; this runs the trials, keeps every
-//! event, and keeps what it has when it is interrupted.
+//! Decisions are made by pure functions elsewhere; this module runs the trials, logs every event,
+//! and keeps partial results when interrupted.
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,28 +24,28 @@ use keepup_workload::{Context, run};
 
 use crate::QualifyError;
 use crate::bottleneck::Evidence;
-use crate::judge::{self, Asked};
+use crate::judge::{self, TrialRequest};
 use crate::progress::Progress;
 use crate::search::{End, Outcome, Phase, Search, Step, TrialOutcome};
 use crate::settings::{Bounds, Settings};
 use crate::summary::{Findings, summarise};
 
-/// Samples of a trial; the backlog's trend is read from them.
+/// Samples per trial, from which the backlog's trend is computed.
 const SAMPLES: u32 = 100;
-/// No sample more often than this.
+/// Minimum sampling interval.
 const SAMPLE_EVERY_MIN: Duration = Duration::from_millis(10);
-/// The highest rate tried, as a share of what the source alone can do: nearer to it the source would be
-/// judged.
+/// Highest rate tried, as a share of the source's ceiling: closer to it the source would be tested
+/// instead.
 const SOURCE_SHARE: f64 = 0.8;
-/// How far above the rate without a schedule the search begins: a closed loop leaves room unused between
-/// its turns.
+/// Start of the search relative to the unthrottled rate: a closed loop leaves capacity unused
+/// between its turns.
 const ABOVE_SATURATED: f64 = 2.0;
-/// How far above the sum of the volumes alone the search begins.
+/// Start of the search relative to the sum of the volumes' ceilings.
 const ABOVE_VOLUMES: f64 = 1.1;
 
 type Samples = (u64, std::collections::BTreeMap<String, f64>);
 
-/// A run under way.
+/// A running qualification.
 pub struct Session<'a> {
     pub(crate) settings: &'a Settings,
     clock: Arc<dyn Clock>,
@@ -61,21 +60,21 @@ pub struct Session<'a> {
     estimate_s: f64,
     pub(crate) bytes_written: u64,
     trials: Vec<TrialResult>,
-    /// Whether the search began: what is known from then on is worth keeping after a failure.
+    /// Whether the search started: results from then on are kept after a failure.
     has_searched: bool,
 }
 
-/// One trial with everything known of it.
-pub(crate) struct Tried {
+/// A completed trial with its outcome.
+pub(crate) struct TrialRun {
     pub(crate) measured: TrialMeasured,
     pub(crate) outcome: TrialOutcome,
-    /// What the loads did from the start of the source to the last durable event.
+    /// Results of the background loads from the start of the source to the last durable event.
     pub(crate) loads: Vec<LoadResult>,
-    /// What the drain failed at, if it did.
+    /// Failed condition of the drain, if any.
     drain_behind: Option<String>,
 }
 
-/// What a trial is to be.
+/// Parameters of a trial to run.
 struct Request {
     phase: Phase,
     label: &'static str,
@@ -85,7 +84,7 @@ struct Request {
     verify: bool,
 }
 
-/// Qualifies this machine for `settings`, telling `watch` how it goes. `identity` is random.
+/// Qualifies this machine for `settings`, reporting progress to `watch`. `identity` is random.
 ///
 /// # Errors Settings, volumes or the result's directory that cannot work; a recorder that cannot start. A
 /// failure before the search leaves no result. An interruption is not an error: the summary says what is
@@ -97,7 +96,7 @@ pub fn qualify(
     stop: Arc<AtomicBool>,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<(ResultSummary, bool), QualifyError> {
-    settings.try_all(identity, &clock)?;
+    settings.preflight_all(identity, &clock)?;
     let environment = Environment::collect(&settings.volumes, Path::new("/"));
     let created_unix_ns = clock.unix_ns();
     let id = identity.to_string()[..8].to_owned();
@@ -105,7 +104,7 @@ pub fn qualify(
     make_results(settings)?;
     let mut say = |text: &str| watch(Progress::Done { text: text.to_owned() });
     let loads = Loads::start(&settings.loads, &id, Arc::clone(&clock), Arc::clone(&stop), &mut say)?;
-    // With the files of the loads in their places.
+    // Includes the files of the loads.
     let volumes = settings.preflight()?;
     let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
     let log = directory.create_log()?;
@@ -131,14 +130,14 @@ pub fn qualify(
         .keep(started(settings, &id, created_unix_ns, &plan, &environment))
         .and_then(|()| session.find(&volumes));
     if outcome.is_err() && !session.has_searched {
-        // The reason for the failure is being reported; a directory that stays has its marker.
+        // The failure is already being reported; a leftover directory has its marker.
         let _ = directory.discard();
     }
     let findings = outcome?;
     let loads = session.end_loads(&findings);
     let written = session.bytes_written;
     let trials = std::mem::take(&mut session.trials);
-    let (summary, generator_limited) = summarise(Summing {
+    let (summary, generator_limited) = summarise(SummaryInputs {
         settings,
         environment: &environment,
         findings: &findings,
@@ -160,7 +159,7 @@ pub fn qualify(
 
 fn make_results(settings: &Settings) -> Result<(), QualifyError> {
     std::fs::create_dir_all(&settings.results).map_err(|e| QualifyError::Settings {
-        what: format!("cannot make the directory for results {}: {e}", settings.results.display()),
+        what: format!("cannot create the results directory {}: {e}", settings.results.display()).into(),
         environment: true,
     })
 }
@@ -185,8 +184,8 @@ fn started(
     }
 }
 
-/// What the summary is made from.
-pub(crate) struct Summing<'a> {
+/// Inputs of the summary.
+pub(crate) struct SummaryInputs<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) environment: &'a Environment,
     pub(crate) findings: &'a Findings,
@@ -218,7 +217,7 @@ fn summary_plan(settings: &Settings) -> serde_json::Value {
 }
 
 impl Session<'_> {
-    pub(crate) fn tell(&mut self, progress: Progress) {
+    pub(crate) fn report(&mut self, progress: Progress) {
         (self.watch)(progress);
     }
 
@@ -226,13 +225,13 @@ impl Session<'_> {
         Ok(self.log.append(&event)?)
     }
 
-    /// A name that no other directory of this run has.
+    /// Directory name unique within this run.
     pub(crate) fn fresh_name(&mut self) -> String {
         self.names += 1;
         format!("keepup-qualify-{}-{:03}", &self.identity.to_string()[..8], self.names)
     }
 
-    /// Unique for every recording of this run.
+    /// Identity unique for every recording of this run.
     fn fresh_id(&self) -> Id {
         self.identity.nth(self.names)
     }
@@ -242,13 +241,13 @@ impl Session<'_> {
         Context {
             clock: Arc::clone(&self.clock),
             stop: Arc::clone(&self.stop),
-            // Nobody listens only when the session is gone.
+            // The receiver exists as long as the session.
             sample: Box::new(move |t_ms, values| drop(samples.send((t_ms, values)))),
             note: Box::new(|_| {}),
         }
     }
 
-    /// What the loads did in the whole session, and in the run that is shown; they end with this.
+    /// Results of the loads for the whole session and the reported run; stops the loads.
     fn end_loads(&mut self, findings: &Findings) -> Vec<SessionLoad> {
         let session = self.loads.over(self.begin_ns, self.clock.now_ns());
         self.loads.finish();
@@ -263,11 +262,11 @@ impl Session<'_> {
     fn phase(&mut self, name: &str) -> Result<(), QualifyError> {
         let elapsed_s = self.clock.now_ns().saturating_sub(self.begin_ns) as f64 / 1e9;
         let estimate_s = (self.estimate_s - elapsed_s).max(0.0);
-        self.tell(Progress::Phase { name: name.into(), estimate_s });
+        self.report(Progress::Phase { name: name.into(), estimate_s });
         self.keep(Event::Phase { t_unix_ns: self.clock.unix_ns(), name: name.into() })
     }
 
-    /// Investigates; a load that ended meanwhile is why the rest did.
+    /// Runs the investigation; a load that ended early is reported as the cause of a failure.
     fn find(&mut self, volumes: &[Checked]) -> Result<Findings, QualifyError> {
         let outcome = self.investigate(volumes);
         let failure = self.loads.failure();
@@ -279,11 +278,11 @@ impl Session<'_> {
 
     fn investigate(&mut self, volumes: &[Checked]) -> Result<Findings, QualifyError> {
         for warning in volumes.iter().flat_map(|v| &v.warnings) {
-            self.tell(Progress::Warning { text: warning.clone() });
+            self.report(Progress::Warning { text: warning.clone() });
         }
-        self.phase("each component alone")?;
+        self.phase("ceilings of the components")?;
         let ceilings = self.measure_ceilings(volumes)?;
-        self.phase("the whole path, as fast as it goes")?;
+        self.phase("the whole path, unthrottled")?;
         let lengths = self.settings.lengths();
         let saturated = self.trial(&Request {
             phase: Phase::Narrow,
@@ -304,10 +303,10 @@ impl Session<'_> {
             && self.settings.soak.is_none()
         {
             let text = format!(
-                "the soak is shortened to {:.0} s by the bytes or the space allowed",
+                "the soak is shortened to {:.0} s by the limit of bytes or free space",
                 plan.soak.as_secs_f64()
             );
-            self.tell(Progress::Warning { text: text.clone() });
+            self.report(Progress::Warning { text: text.clone() });
             findings.notes.push(text);
         }
         findings.soak_asked = plan.soak;
@@ -319,7 +318,7 @@ impl Session<'_> {
             findings.outcome.end = End::GeneratorLimited { rate: bounds.max_rate };
         }
         if findings.fault.is_none() && !self.is_stopped() {
-            self.phase("the limit after this one")?;
+            self.phase("next limit")?;
             findings.relieved = Some(self.trial(&Request {
                 phase: Phase::Narrow,
                 label: "without disks",
@@ -332,7 +331,7 @@ impl Session<'_> {
         Ok(findings)
     }
 
-    fn bounds(&self, ceilings: &Ceilings, saturated: &Tried, volumes: &[Checked]) -> Bounds {
+    fn bounds(&self, ceilings: &Ceilings, saturated: &TrialRun, volumes: &[Checked]) -> Bounds {
         let source = ceilings.source_bytes_per_second.unwrap_or(f64::INFINITY) * SOURCE_SHARE;
         let through = saturated.measured.durable_bytes_per_second().max(1.0);
         let volumes_alone: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
@@ -378,11 +377,11 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn trial(&mut self, request: &Request) -> Result<Tried, QualifyError> {
+    fn trial(&mut self, request: &Request) -> Result<TrialRun, QualifyError> {
         let seconds = request.duration.as_secs_f64();
         let label =
             if request.label.is_empty() { request.phase.to_string() } else { request.label.to_owned() };
-        self.tell(Progress::Trial { phase: label.clone(), rate: request.rate, seconds });
+        self.report(Progress::Trial { phase: label.clone(), rate: request.rate, seconds });
         self.clock.sleep_until_ns(self.clock.now_ns() + SETTLE.as_nanos() as u64);
         let rate = request.rate.map_or(SourceRate::Max, SourceRate::Bytes);
         let name = self.fresh_name();
@@ -399,7 +398,7 @@ impl Session<'_> {
             verify: request.verify,
             read_back: false,
             first_events: None,
-            spotlight: self.settings.spotlight.clone(),
+            watcher_slot: self.settings.watcher_slot.clone(),
             sample_every: (request.duration / SAMPLES).clamp(SAMPLE_EVERY_MIN, Duration::from_millis(500)),
         };
         let begin_ns = self.clock.now_ns();
@@ -410,18 +409,18 @@ impl Session<'_> {
         if !request.null {
             self.bytes_written += measured.record.ledger.stored().bytes;
         }
-        let asked = Asked { rate: request.rate, duration: request.duration, drain_rate };
+        let asked = TrialRequest { rate: request.rate, duration: request.duration, drain_rate };
         let outcome = judge::outcome(&asked, &measured, elapsed_s);
         let mut trial = judge::result(request.phase, &asked, &measured, &outcome);
         trial.phase = label;
         let (begin_ns, end_ns) = (measured.begin_ns, measured.begin_ns + measured.elapsed_ns);
         let loads = self.loads.over(begin_ns, end_ns);
         trial.load_rates = self.loads.rates(begin_ns, end_ns);
-        self.tell(Progress::Tried { trial: Box::new(trial.clone()), text: one_line(&trial) });
+        self.report(Progress::Tried { trial: Box::new(trial.clone()), text: one_line(&trial) });
         self.keep(Event::Trial { t_unix_ns: self.clock.unix_ns(), trial: Box::new(trial.clone()) })?;
         self.trials.push(trial);
         let drain_behind = judge::drain_behind(&asked, &measured);
-        Ok(Tried { measured, outcome, loads, drain_behind })
+        Ok(TrialRun { measured, outcome, loads, drain_behind })
     }
 
     fn keep_samples(&mut self, begin_ns: u64) -> Result<(), QualifyError> {
@@ -442,18 +441,18 @@ fn one_line(trial: &TrialResult) -> String {
     let (asked, through) = (trial.asked_bytes_per_second / 1e6, trial.achieved_bytes_per_second / 1e6);
     let cpu = trial.cpu_seconds_per_gb.map_or_else(String::new, |cpu| format!(", {cpu:.2} CPU s/GB"));
     format!(
-        "{:<13} {asked:>6.0} MB/s asked, {through:>6.0} came through in {:.0} s{cpu}: {verdict}",
+        "{:<13} {asked:>6.0} MB/s requested, {through:>6.0} MB/s recorded in {:.0} s{cpu}: {verdict}",
         trial.phase, trial.seconds
     )
 }
 
-impl Tried {
-    /// What broke the recording off, if something did.
+impl TrialRun {
+    /// Reason why the recording was aborted, if it was.
     pub(crate) fn broken(&self) -> Option<String> {
         self.measured.broken_off()
     }
 
-    /// How busy every stage was.
+    /// Occupancy of every stage.
     pub(crate) fn evidence(&self) -> Evidence {
         let failed = judge::first_failed(&self.outcome).is_some() && !self.outcome.generator_limited;
         Evidence::of(&self.measured, self.drain_behind.clone(), failed)

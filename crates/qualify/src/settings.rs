@@ -1,14 +1,15 @@
-//! What a qualification is told, and what it will cost, before anything is touched.
+//! Settings and cost estimate of a qualification.
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_recorder::report::Ended;
-use keepup_recorder::watch::Spotlight;
+use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
 use keepup_stream::source::SourcePlan;
@@ -20,15 +21,15 @@ use keepup_workload::preflight::{Checked, check};
 use crate::QualifyError;
 use crate::search::SearchPlan;
 
-/// Share of the bytes allowed that the soak may take; the search has the rest.
+/// Share of the byte limit for the soak; the rest is for the search.
 const SOAK_SHARE: f64 = 0.5;
-/// Bytes written at most unless told otherwise.
+/// Default limit of bytes written.
 pub const WRITE_BYTES_MAX: u64 = 200_000_000_000;
-/// Reading back takes about this many times as long as the soak that wrote.
+/// Verification time as a multiple of the soak that wrote the data.
 const READ_BACK: f64 = 2.0;
-/// A sink that has not answered by then is not there.
+/// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A soak shorter than this proves nothing, in seconds.
+/// Minimum useful soak, seconds.
 pub const SOAK_SECONDS_MIN: f64 = 2.0;
 
 /// Settings of one qualification.
@@ -36,67 +37,67 @@ pub const SOAK_SECONDS_MIN: f64 = 2.0;
 pub struct Settings {
     /// The detector.
     pub profile: Profile,
-    /// Where to record to, one directory per disk.
+    /// Target directories, one per disk.
     pub volumes: Vec<PathBuf>,
-    /// A first look instead of the whole search.
+    /// Short search.
     pub quick: bool,
-    /// Length of the soak, when not the usual.
+    /// Soak time, if not the default.
     pub soak: Option<Duration>,
-    /// Bytes written at most, over all volumes and trials.
+    /// Limit of bytes written, over all volumes and trials.
     pub write_bytes_max: u64,
-    /// A sink elsewhere for the concurrent read-out.
+    /// Remote sink of the concurrent drain.
     pub drain_to: Option<Endpoint>,
-    /// How the recorder is set up, profile and flags included; target and name are replaced.
+    /// Recorder configuration from profile and flags; target and name are replaced.
     pub recorder: RecorderConfig,
-    /// Processors of the source's threads.
+    /// CPUs of the source's threads.
     pub source_cpus: Vec<usize>,
-    /// What runs beside everything that is measured.
+    /// Background loads during all measurements.
     pub loads: LoadPlan,
-    /// The command as it was given, for the record.
+    /// Command line, for the record.
     pub command: String,
-    /// Where the result's directory goes.
+    /// Directory for results.
     pub results: PathBuf,
     /// Version of the tool.
     pub tool_version: String,
-    /// Where the recorder of the trial under way can be looked at.
-    pub spotlight: Option<Spotlight>,
+    /// Receives the live counters of the running trial's recorder.
+    pub watcher_slot: Option<WatcherSlot>,
 }
 
-/// Lengths of everything but the search and the soak.
+/// Durations of everything except search and soak.
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths {
     /// Each ceiling.
     pub ceiling: Duration,
-    /// The trial without a schedule, and the one that proves the next limit.
+    /// Unthrottled trial, and the one that determines the next limit.
     pub saturated: Duration,
 }
 
-/// Time for the search and for each soak, in seconds, and how many soaks.
+/// Time of the search and of each soak, seconds, and the number of soaks.
 struct SearchSeconds {
     search: f64,
     soak: f64,
     soaks_max: u32,
 }
 
-/// What it will cost, at most.
+/// Maximum cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// Bytes written, over all volumes.
     pub bytes_written: u64,
-    /// Time, in seconds.
+    /// Time, seconds.
     pub seconds: f64,
-    /// Space held at a time on all volumes together, in bytes.
+    /// Maximum space used on all volumes together, bytes.
     pub space_bytes: u64,
 }
 
 impl Settings {
-    /// Lengths of the parts.
+    /// Durations of the parts.
     pub fn lengths(&self) -> Lengths {
         let ms = |quick, full| Duration::from_millis(if self.quick { quick } else { full });
         Lengths { ceiling: ms(1000, 2500), saturated: ms(1500, 4000) }
     }
 
-    /// Time for search and soak.
+    /// Time of search and soak.
     fn search_seconds(&self) -> SearchSeconds {
         match self.quick {
             true => SearchSeconds { search: 14.0, soak: 6.0, soaks_max: 2 },
@@ -104,12 +105,12 @@ impl Settings {
         }
     }
 
-    /// Rate that the profile requires, in bytes per second.
+    /// Required rate of the profile, bytes per second.
     pub fn required(&self) -> f64 {
         self.profile.required_bytes_per_second()
     }
 
-    /// The recorder of every trial.
+    /// Recorder configuration of every trial.
     pub fn recorder(&self, name: String) -> RecorderConfig {
         let mut config = self.recorder.clone();
         config.target = Target::Volumes(self.volumes.clone());
@@ -120,64 +121,66 @@ impl Settings {
         config
     }
 
-    /// The source of a trial.
+    /// Source settings of a trial.
     pub fn source(&self, rate: SourceRate, duration: Duration) -> SourcePlan {
         let mut plan = source_plan(&self.profile, rate, Some(duration));
         plan.cpus.clone_from(&self.source_cpus);
         plan
     }
 
-    /// Checks the volumes and says what each may take.
+    /// Checks the volumes; returns the usable space of each.
     pub fn preflight(&self) -> Result<Vec<Checked>, QualifyError> {
         Ok(check(&self.volumes, self.space_bytes_min())?)
     }
 
-    /// Tries everything that can be tried before anything is measured. `identity` is random.
+    /// Checks profile, volumes, sink and recorder before anything is measured. `identity` is
+    /// random.
     ///
     /// # Errors
-    /// A profile, volumes, a sink or a recorder that cannot work.
-    pub fn try_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
+    /// An unusable profile, volume, sink or recorder configuration.
+    pub fn preflight_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         self.profile.validate()?;
         self.preflight()?;
         self.try_sink()?;
         self.try_recorder(identity, clock)
     }
 
-    /// Starts the recorder of a trial and takes it back: memory, volumes, engine or processors that it cannot
-    /// have are known then.
+    /// Starts and stops a recorder, so that unavailable memory, volumes, engine or CPUs are found
+    /// early.
     fn try_recorder(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         let name = format!("keepup-qualify-{}-000", &identity.to_string()[..8]);
         let mut config = self.recorder(name);
         config.listen = SocketAddr::from((config.listen.address().ip(), 0)).into();
         let ended = Recorder::arm(config, identity, Arc::clone(clock)).and_then(Recorder::disarm);
         match ended.map_err(WorkloadError::from)? {
-            Ended::VolumesFailed(why) => Err(WorkloadError::from(RecorderError::Ended { why }).into()),
+            Ended::VolumesFailed(why) => {
+                Err(WorkloadError::from(RecorderError::Ended { why: Cause::from_text(&why) }).into())
+            }
             Ended::EndOfRun | Ended::Stopped => Ok(()),
         }
     }
 
-    /// Connects to the sink of the concurrent read-out, where the profile has one, and closes the connection.
+    /// Test connection to the drain's sink, if the profile has a drain.
     fn try_sink(&self) -> Result<(), QualifyError> {
         let Some(to) = self.drain_to.as_ref().filter(|_| self.profile.drain.is_some()) else { return Ok(()) };
         match to.try_each(|address| TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)) {
             Ok(_) => Ok(()),
             Err(error) => Err(QualifyError::Settings {
-                what: format!("cannot connect to the sink {to}: {error}\nhint: keepup sink --to-null --stay"),
+                what: Cause::new(format!("cannot connect to the sink {to}: {error}"))
+                    .with_hint("start it with keepup sink --to-null --stay"),
                 environment: true,
             }),
         }
     }
 
-    /// Least space on each volume, in bytes.
+    /// Minimum space on each volume, bytes.
     pub fn space_bytes_min(&self) -> u64 {
         4 * self.recorder(String::new()).segment_bytes
     }
 
-    /// Settings of the search, once it is known how fast the volumes and the source are.
+    /// Search plan, once the speed of volumes and source is known.
     ///
-    /// `write_rate` is the most that the volumes take, `usable_bytes` what they may hold, `written` what
-    /// was written already. The soak is shortened so that bytes and space suffice; a soak that the user
-    /// asked for is not.
+    /// The soak is shortened to fit the limits of bytes and space, unless the user set its length.
     pub fn search(&self, bounds: &Bounds) -> Result<SearchPlan, QualifyError> {
         let mut plan = match self.quick {
             true => SearchPlan::quick(bounds.min_rate, bounds.max_rate),
@@ -194,7 +197,7 @@ impl Settings {
         let target = self.required() * self.profile.headroom;
         plan.target_rate = Some(target).filter(|&rate| rate <= bounds.max_rate);
         if let Some(burst) = self.profile.burst {
-            // A trial must see whole bursts, or it measures the wrong rate.
+            // A trial must contain whole bursts to have the correct mean rate.
             let period = burst.on.0 + burst.off.0;
             plan.initial_trial = plan.initial_trial.max(period);
             plan.trial = plan.trial.max(2 * period);
@@ -209,13 +212,13 @@ impl Settings {
         match self.soak {
             Some(asked) if asked.as_secs_f64() > soak_s => {
                 return Err(QualifyError::Settings {
-                    what: format!(
-                        "a soak of {:.0} s may write {:.0} GB and {:.0} GB may be used\n\
-                         hint: a shorter --soak, more space, or a larger --max-write",
+                    what: Cause::new(format!(
+                        "cannot soak for {:.0} s: it may write {:.0} GB and {:.0} GB may be used",
                         asked.as_secs_f64(),
                         rate * asked.as_secs_f64() / 1e9,
                         soak_bytes / 1e9
-                    ),
+                    ))
+                    .with_hint("a shorter --soak, more space, or a larger --max-write"),
                     environment: true,
                 });
             }
@@ -224,19 +227,19 @@ impl Settings {
         }
         if plan.soak.as_secs_f64() < SOAK_SECONDS_MIN || plan.budget < plan.trial {
             return Err(QualifyError::Settings {
-                what: format!(
-                    "{:.1} GB may be written, too little for a search and a soak at {:.0} MB/s\n\
-                     hint: a larger --max-write, or more space on the volume",
+                what: Cause::new(format!(
+                    "cannot search and soak: {:.1} GB may be written, too little at {:.0} MB/s",
                     allowed / 1e9,
                     rate / 1e6
-                ),
+                ))
+                .with_hint("a larger --max-write, or more space on the volume"),
                 environment: true,
             });
         }
         Ok(plan)
     }
 
-    /// What the whole run may cost, before anything is known of the machine.
+    /// Maximum cost of the run, before anything is known about the machine.
     pub fn cost(&self, usable_bytes: u64) -> Cost {
         let lengths = self.lengths();
         let seconds = self.search_seconds();
@@ -254,19 +257,19 @@ impl Settings {
     }
 }
 
-/// What was learnt before the search.
+/// Results of the ceilings and the unthrottled trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Lowest rate worth trying.
+    /// Lowest rate to try.
     pub min_rate: f64,
-    /// Highest rate worth trying.
+    /// Highest rate to try.
     pub max_rate: f64,
-    /// Whether the source is what keeps higher rates from being tried.
+    /// Whether the source limits the highest rate.
     pub source_bound: bool,
-    /// Most that the volumes take.
+    /// Maximum throughput of the volumes.
     pub write_rate: f64,
-    /// What the volumes may hold, in bytes.
+    /// Usable space of the volumes, bytes.
     pub usable_bytes: u64,
-    /// What was written already.
+    /// Bytes written so far.
     pub bytes_written: u64,
 }

@@ -1,4 +1,4 @@
-//! Puts the result together: what was found, said in the terms of the schema.
+//! Assembles the result of a qualification.
 use std::time::Duration;
 
 use keepup_results::{
@@ -7,32 +7,32 @@ use keepup_results::{
 
 use crate::bottleneck::{Evidence, bottleneck};
 use crate::search::{End, Outcome, Phase};
-use crate::session::{Summing, Tried};
+use crate::session::{SummaryInputs, TrialRun};
 use crate::verdict::{Basis, judge};
 
 const YEAR_S: f64 = 365.25 * 86_400.0;
 
-/// What a run found out.
+/// Findings of a run.
 pub(crate) struct Findings {
     ceilings: Ceilings,
-    pub(crate) saturated: Tried,
-    pub(crate) relieved: Option<Tried>,
-    /// How busy every stage was in the trials that failed by the machine's own fault, with their rates.
+    pub(crate) saturated: TrialRun,
+    pub(crate) relieved: Option<TrialRun>,
+    /// Evidence of the trials that failed because of the machine, with their rates.
     failing: Vec<(f64, Evidence)>,
-    /// The last soak that held, else the last that ran.
-    soak: Option<(f64, Tried)>,
+    /// The last passed soak, else the last one run.
+    soak: Option<(f64, TrialRun)>,
     soaked_bytes: u64,
     pub(crate) outcome: Outcome,
     pub(crate) soak_asked: Duration,
     pub(crate) fault: Option<String>,
-    /// Which load ended before its time, and why.
+    /// Name and error of a load that ended early.
     pub(crate) load_failure: Option<String>,
     pub(crate) notes: Vec<String>,
     max_rate: f64,
 }
 
 impl Findings {
-    pub(crate) fn new(ceilings: Ceilings, saturated: Tried, max_rate: f64) -> Self {
+    pub(crate) fn new(ceilings: Ceilings, saturated: TrialRun, max_rate: f64) -> Self {
         let outcome = Outcome {
             knee: None,
             second_knee: None,
@@ -58,33 +58,34 @@ impl Findings {
         }
     }
 
-    /// Keeps of a trial what the summary needs.
-    pub(crate) fn take(&mut self, phase: Phase, rate: f64, tried: Tried) {
+    /// Keeps what the summary needs of a trial.
+    pub(crate) fn take(&mut self, phase: Phase, rate: f64, tried: TrialRun) {
         let failed = crate::judge::first_failed(&tried.outcome).is_some();
         if phase == Phase::Soak {
             if let Some(report) = tried.measured.verify.as_ref().filter(|report| !report.is_intact()) {
                 let what = report.faults.first().map_or("", |f| f.what.as_str());
-                self.fault.get_or_insert(format!("{} faults on reading back: {what}", report.fault_count));
+                self.fault
+                    .get_or_insert(format!("{} faults found by verification: {what}", report.fault_count));
             }
             self.soaked_bytes += if failed { 0 } else { tried.measured.record.ledger.total().durable.bytes };
             if let Some((rate, earlier)) = self.soak.replace((rate, tried)) {
-                self.blame(rate, &earlier);
+                self.add_evidence(rate, &earlier);
             }
         } else {
-            self.blame(rate, &tried);
+            self.add_evidence(rate, &tried);
         }
     }
 
-    /// Keeps what a failed trial shows.
-    fn blame(&mut self, rate: f64, tried: &Tried) {
+    /// Keeps the evidence of a failed trial.
+    fn add_evidence(&mut self, rate: f64, tried: &TrialRun) {
         let failed = crate::judge::first_failed(&tried.outcome).is_some();
         if failed && !tried.outcome.generator_limited {
             self.failing.push((rate, tried.evidence()));
         }
     }
 
-    /// What shows the limit: failed trials, the one nearest above the knee first, then the one without a
-    /// schedule.
+    /// Evidence of the limit: failed trials, nearest above the knee first, then the unthrottled
+    /// one.
     fn evidence(&self) -> Vec<Evidence> {
         let mut failing: Vec<&(f64, Evidence)> = self.failing.iter().collect();
         failing.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -95,14 +96,14 @@ impl Findings {
         soaks.chain(failing.into_iter().map(|(_, e)| e.clone())).chain([self.saturated.evidence()]).collect()
     }
 
-    /// The run that ledger and CPU are taken from.
-    pub(crate) fn shown(&self) -> &Tried {
+    /// The trial reported in ledger and CPU figures.
+    pub(crate) fn shown(&self) -> &TrialRun {
         self.soak.as_ref().map_or(&self.saturated, |(_, tried)| tried)
     }
 }
 
-/// The summary, and whether the generator is what kept it from an answer.
-pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
+/// The summary, and whether the generator prevented an answer.
+pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     let (settings, findings) = (parts.settings, parts.findings);
     let required = settings.required();
     let shown = findings.shown();
@@ -114,7 +115,7 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
         required,
         headroom_wanted: settings.profile.headroom,
         cpu_free_wanted: settings.profile.cpu_free.fraction(),
-        // What the loads take is not free either.
+        // CPU time of the loads counts as used.
         cpu_share_at_required: cpu.seconds_per_gb.map(|s| (s * required / 1e9 + load_cores) / cores),
         outcome,
         fault: findings.fault.as_deref(),
@@ -122,7 +123,7 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
         load_failure: findings.load_failure.as_deref(),
     });
     let evidence = findings.evidence();
-    let relieved = findings.relieved.as_ref().map(Tried::evidence);
+    let relieved = findings.relieved.as_ref().map(TrialRun::evidence);
     let qualified = outcome.qualified_rate;
     let summary = ResultSummary {
         schema_version: SCHEMA_VERSION,
@@ -163,11 +164,11 @@ pub(crate) fn summarise(parts: Summing<'_>) -> (ResultSummary, bool) {
     (summary, judgement.generator_limited)
 }
 
-fn memory_bytes(parts: &Summing<'_>) -> Option<u64> {
+fn memory_bytes(parts: &SummaryInputs<'_>) -> Option<u64> {
     parts.environment.memory.total_bytes.value().copied()
 }
 
-fn soak(parts: &Summing<'_>) -> Option<Soak> {
+fn soak(parts: &SummaryInputs<'_>) -> Option<Soak> {
     let record = parts.findings.outcome.soak.filter(|soak| soak.passes > 0)?;
     Some(Soak {
         seconds: record.seconds / f64::from(record.passes),
@@ -178,7 +179,7 @@ fn soak(parts: &Summing<'_>) -> Option<Soak> {
     })
 }
 
-fn storage(parts: &Summing<'_>, required: f64) -> StorageCost {
+fn storage(parts: &SummaryInputs<'_>, required: f64) -> StorageCost {
     StorageCost {
         bytes_written: parts.bytes_written,
         hours_of_storage_left_at_required: Some(parts.usable_bytes as f64 / required / 3600.0),
@@ -186,8 +187,8 @@ fn storage(parts: &Summing<'_>, required: f64) -> StorageCost {
     }
 }
 
-/// What this run did not show, one sentence each.
-fn limits(parts: &Summing<'_>) -> Vec<String> {
+/// Limits of validity, one sentence each.
+fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
     let mut limits = vec![
         "source and recorder shared this machine and talked over loopback: \
@@ -195,15 +196,15 @@ fn limits(parts: &Summing<'_>) -> Vec<String> {
             .to_owned(),
     ];
     if settings.profile.transport != keepup_plan::Transport::Tcp {
-        limits.push("the detector's own transport was not used: its events came over TCP".into());
+        limits.push("the detector's own transport was not used: events were sent over TCP".into());
     }
     let soaked = findings.soak.as_ref().map_or(0.0, |(_, s)| s.measured.source.elapsed_ns as f64 / 1e9);
     limits.push(format!(
-        "the longest run without loss took {soaked:.0} s; the profile runs for {}",
+        "the longest lossless run was {soaked:.0} s; the profile runs for {}",
         settings.profile.duration
     ));
     if !settings.loads.specs.is_empty() {
-        limits.push("loads ran beside all that was measured, beside each component alone too".into());
+        limits.push("background loads ran during all measurements, including the ceilings".into());
     }
     if memory_bytes(parts).is_some_and(|memory| findings.soaked_bytes < memory) {
         limits.push(
@@ -214,15 +215,12 @@ fn limits(parts: &Summing<'_>) -> Vec<String> {
     }
     if findings.outcome.knee.is_some_and(|knee| knee.upper.is_none()) {
         limits.push(format!(
-            "nothing above {:.0} MB/s was tried, so the limit may lie higher",
+            "no rate above {:.0} MB/s was tried, so the limit may be higher",
             findings.max_rate / 1e6
         ));
     }
     if settings.quick {
-        limits.push(
-            "a quick look: short trials, and stalls that come less than once in the soak were not seen"
-                .into(),
-        );
+        limits.push("quick search: short trials; stalls rarer than one per soak were not observed".into());
     }
     for note in parts.findings.shown().measured.record.volumes.iter().filter_map(|v| v.note.as_ref()) {
         limits.push(note.lines().next().unwrap_or_default().to_owned());

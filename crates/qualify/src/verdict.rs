@@ -1,37 +1,37 @@
-//! From what held to the answer: FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
+//! Verdict of a qualification, FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
 use keepup_results::{LoadResult, LoadUnit, Verdict};
 
 use crate::search::{End, Outcome};
 
-/// What the verdict is made of.
+/// Inputs of the verdict.
 #[derive(Clone, Debug)]
 pub struct Basis<'a> {
-    /// Rate required, in bytes per second.
+    /// Required rate, bytes per second.
     pub required: f64,
-    /// Head-room wanted.
+    /// Wanted head-room.
     pub headroom_wanted: f64,
-    /// Share of the processors that must stay free.
+    /// Share of the CPUs that must stay free.
     pub cpu_free_wanted: f64,
-    /// Share of all processors that recording at the required rate takes, if it was measured.
+    /// Share of all CPUs used by recording at the required rate, if measured.
     pub cpu_share_at_required: Option<f64>,
-    /// How the search ended.
+    /// Outcome of the search.
     pub outcome: &'a Outcome,
-    /// A volume that failed, or damage found on reading back.
+    /// Failed volume or damage found by verification.
     pub fault: Option<&'a str>,
-    /// What the loads did while the rate was proven; it is judged with what they did.
+    /// Results of the background loads while the rate was proven.
     pub loads: &'a [LoadResult],
-    /// Which load ended before its time, and why.
+    /// Name and error of a load that ended early.
     pub load_failure: Option<&'a str>,
 }
 
-/// The answer.
+/// Verdict with reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why, most important first.
+    /// Reasons, most important first.
     pub reasons: Vec<String>,
-    /// The generator was the limit: another machine for the source would tell more.
+    /// The generator was the limit: use another machine as source.
     pub generator_limited: bool,
 }
 
@@ -39,24 +39,24 @@ fn mb(rate: f64) -> String {
     format!("{:.0} MB/s", rate / 1e6)
 }
 
-/// Judges.
+/// Derives the verdict.
 pub fn judge(basis: &Basis<'_>) -> Judgement {
     let mut judgement = judge_rate(basis);
     judgement.reasons.extend(basis.loads.iter().filter(|load| load.fell_short).map(short));
     judgement
 }
 
-/// What is said of a load that did less than was asked.
+/// Reason for a load that missed its rate.
 fn short(load: &LoadResult) -> String {
-    let told = |value: f64| match load.unit {
+    let amount = |value: f64| match load.unit {
         LoadUnit::BytesPerSecond => format!("{:.1} MB/s", value / 1e6),
         LoadUnit::Cores => format!("{value:.2} cores"),
     };
     format!(
-        "the load {} fell short: it did {} of {}, and the verdict is that beside so much of it",
+        "background load `{}` reached only {} of {}; the verdict holds for that load",
         load.spec,
-        load.achieved.map_or_else(|| "nothing that is known".to_owned(), told),
-        told(load.asked)
+        load.achieved.map_or_else(|| "an unknown rate".to_owned(), amount),
+        amount(load.asked)
     )
 }
 
@@ -70,12 +70,12 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
         return answer(Verdict::Inconclusive, vec![why.to_owned()]);
     }
     if *end == End::Interrupted {
-        return answer(Verdict::Inconclusive, vec!["the run was interrupted before its end".into()]);
+        return answer(Verdict::Inconclusive, vec!["the run was interrupted".into()]);
     }
     let Some(qualified) = basis.outcome.qualified_rate else { return nothing_held(basis) };
     let headroom = qualified / basis.required;
     let mut reasons = vec![format!(
-        "{} held for the whole soak without loss: {headroom:.2} times the {} required ({:.2} wanted)",
+        "{} sustained for the whole soak without loss: {headroom:.2}x the required {} ({:.2}x wanted)",
         mb(qualified),
         mb(basis.required),
         basis.headroom_wanted
@@ -96,7 +96,7 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     if let Some(free) = free.filter(|&free| free < basis.cpu_free_wanted) {
         limited = true;
         reasons.push(format!(
-            "only {:.0} % of the processors stay free at the required rate, {:.0} % are wanted",
+            "only {:.0} % of the CPUs stay free at the required rate ({:.0} % wanted)",
             free * 100.0,
             basis.cpu_free_wanted * 100.0
         ));
@@ -107,8 +107,8 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     answer(if limited { Verdict::FitWithLimits } else { Verdict::Fit }, reasons)
 }
 
-/// A trial above the rate that held failed for the machine's own reasons, at a rate which the generator is
-/// known to offer: one that falls behind sends what it missed in a rush, and that proves nothing.
+/// Whether a trial above the qualified rate failed because of the machine, at a rate that the
+/// generator can sustain: a generator that falls behind sends bursts, which prove nothing.
 fn machine_failed(outcome: &Outcome, qualified: f64, limit: Option<f64>) -> bool {
     outcome.trials.iter().any(|trial| {
         let own = trial.failed.is_some() && !trial.outcome.generator_limited;
@@ -116,7 +116,7 @@ fn machine_failed(outcome: &Outcome, qualified: f64, limit: Option<f64>) -> bool
     })
 }
 
-/// The lowest rate that the generator could not offer, if there was one.
+/// Lowest rate that the generator could not offer, if any.
 fn generator_limit(outcome: &Outcome) -> Option<f64> {
     let seen = outcome.trials.iter().filter(|trial| trial.outcome.generator_limited).map(|trial| trial.rate);
     let end = match outcome.end {
@@ -127,10 +127,7 @@ fn generator_limit(outcome: &Outcome) -> Option<f64> {
 }
 
 fn generator(rate: f64) -> String {
-    format!(
-        "the source on this machine cannot offer more than {}, so the machine's own limit was not found",
-        mb(rate)
-    )
+    format!("the source cannot generate more than {}, so the machine's limit was not found", mb(rate))
 }
 
 fn nothing_held(basis: &Basis<'_>) -> Judgement {
@@ -151,12 +148,10 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
                 buffer_needed_bytes / 1e6
             ),
         ),
-        End::MinRateFails => {
-            answer(Verdict::NotFit, "not even the lowest rate tried was without loss".into())
-        }
-        End::SoakFails => answer(Verdict::NotFit, "no rate held for the whole soak".into()),
+        End::MinRateFails => answer(Verdict::NotFit, "events were lost even at the lowest rate tried".into()),
+        End::SoakFails => answer(Verdict::NotFit, "no rate passed the whole soak".into()),
         End::Converged | End::MaxRateHolds | End::TimeCap | End::Interrupted => {
-            answer(Verdict::Inconclusive, "time ran out before a rate was soaked".into())
+            answer(Verdict::Inconclusive, "the time limit was reached before a soak".into())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The verdict follows from what held, and from nothing else.
+//! Verdicts and their reasons.
 use std::time::Duration;
 
 use keepup_results::{LoadKind, LoadReading};
@@ -18,7 +18,7 @@ fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
     }
 }
 
-/// A trial that failed, by the generator's fault or the machine's own.
+/// A failed trial, because of the generator or the machine.
 fn failed(generator_limited: bool) -> TrialRecord {
     let outcome = TrialOutcome {
         duration_s: 4.0,
@@ -86,7 +86,7 @@ fn a_slow_generator_proves_nothing_about_the_machine() {
     shy.trials.push(failed(true));
     let judgement = verdict(&shy, |_| {});
     assert!(judgement.generator_limited && judgement.verdict == Verdict::Inconclusive);
-    // What was lost at a rate that the generator itself could not keep is not the machine's.
+    // Losses at a rate that the generator could not keep are not attributed to the machine.
     shy.trials.push(failed(false));
     assert_eq!(verdict(&shy, |_| {}).verdict, Verdict::Inconclusive);
     shy.trials[1].rate = 75e6;
@@ -127,10 +127,7 @@ fn loads_stand_beside_the_verdict_and_one_that_ended_leaves_none() {
     let found = outcome(Some(200e6), End::Converged);
     let judged = verdict(&found, |basis| basis.loads = &loads);
     assert_eq!((judged.verdict, judged.reasons.len()), (Verdict::Fit, 2));
-    assert!(
-        judged.reasons[1].contains("net=50 MB/s fell short: it did 30.0 MB/s of 50.0 MB/s"),
-        "{judged:?}"
-    );
+    assert!(judged.reasons[1].contains("`net=50 MB/s` reached only 30.0 MB/s of 50.0 MB/s"), "{judged:?}");
     let ended = verdict(&found, |basis| basis.load_failure = Some("load cpu=1: it was killed"));
     assert_eq!((ended.verdict, &ended.reasons[0][..]), (Verdict::Inconclusive, "load cpu=1: it was killed"));
 }

@@ -1,5 +1,5 @@
-//! The rate search against a hundred simulated machines of each kind: is what it qualifies true, and at
-//! what cost? Machines, trials and the search are deterministic; the figures are printed with
+//! Rate search against a hundred simulated machines of each kind: correctness and cost of the
+//! qualified rate. Machines, trials and the search are deterministic; the figures are printed with
 //! `--nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests, outside of test functions")]
@@ -10,15 +10,19 @@ mod machine;
 use std::time::Duration;
 
 use keepup_qualify::search::{End, Outcome, Phase, Search, SearchPlan, Step, TrialOutcome};
-use machine::{CAPACITY, Kind, Machine};
+use machine::{CAPACITY, Machine, MachineKind};
 
 const SEEDS: u64 = 100;
-const QUIET_LARGE: Kind = Kind { name: "quiet, 8 s buffer", buffer_s: 8.0, stall_every_s: None };
-const QUIET_SMALL: Kind = Kind { name: "quiet, 0.1 s buffer", buffer_s: 0.1, stall_every_s: None };
-const STALLS_LARGE: Kind = Kind { name: "stalls, 1 s buffer", buffer_s: 1.0, stall_every_s: Some(20.0) };
-const STALLS_SMALL: Kind = Kind { name: "stalls, 0.1 s buffer", buffer_s: 0.1, stall_every_s: Some(20.0) };
+const QUIET_LARGE: MachineKind =
+    MachineKind { name: "quiet, 8 s buffer", buffer_s: 8.0, stall_every_s: None };
+const QUIET_SMALL: MachineKind =
+    MachineKind { name: "quiet, 0.1 s buffer", buffer_s: 0.1, stall_every_s: None };
+const STALLS_LARGE: MachineKind =
+    MachineKind { name: "stalls, 1 s buffer", buffer_s: 1.0, stall_every_s: Some(20.0) };
+const STALLS_SMALL: MachineKind =
+    MachineKind { name: "stalls, 0.1 s buffer", buffer_s: 0.1, stall_every_s: Some(20.0) };
 
-/// What a hundred searches came to.
+/// Results of a hundred searches.
 struct Tally {
     /// Knees in ascending order, as shares of the capacity.
     knees: Vec<f64>,
@@ -51,7 +55,7 @@ fn search(plan: SearchPlan, mut trial: impl FnMut(f64, Duration) -> TrialOutcome
     }
 }
 
-fn tally(kind: Kind, plan_name: &str, plan: &SearchPlan) -> Tally {
+fn tally(kind: MachineKind, plan_name: &str, plan: &SearchPlan) -> Tally {
     let mut tally = Tally {
         knees: Vec::new(),
         qualified: 0,
@@ -100,7 +104,7 @@ fn tally(kind: Kind, plan_name: &str, plan: &SearchPlan) -> Tally {
     tally
 }
 
-/// The plan with its rates moved a little, so that the capacity lies anywhere on the grid.
+/// The plan with slightly shifted rates, to vary the capacity's position on the grid.
 fn shifted(plan: &SearchPlan, seed: u64) -> SearchPlan {
     let factor = 1.0 + plan.width * seed as f64 / SEEDS as f64;
     SearchPlan { min_rate: plan.min_rate * factor, max_rate: plan.max_rate * factor, ..plan.clone() }
@@ -116,8 +120,8 @@ fn quantile(figures: &[f64], q: f64) -> f64 {
     figures.get((last as f64 * q).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// Where the buffer bridges the stalls, what is qualified must hold, at a bounded cost.
-fn holds(kind: Kind, plan_name: &str, plan: &SearchPlan) -> Tally {
+/// If the buffer bridges the stalls, the qualified rate must hold at a bounded cost.
+fn holds(kind: MachineKind, plan_name: &str, plan: &SearchPlan) -> Tally {
     let tally = tally(kind, plan_name, plan);
     let knee = quantile(&tally.knees, 0.5);
     assert!((knee - 1.0).abs() < 0.02, "median knee {knee}");
@@ -156,8 +160,8 @@ fn stalls_that_the_buffer_bridges_do_not_disqualify() {
 fn stalls_longer_than_the_buffer_are_named() {
     let thorough = tally(STALLS_SMALL, "standard", &standard());
     assert!(thorough.stalls_exceed_buffer + thorough.valid >= 95);
-    // A soak of 10 s often meets no stall when one comes every 20 s: the first look cannot promise more
-    // than its soak is long, but it never searches for ever.
+    // With stalls every 20 s a 10 s soak often has none: a quick search cannot promise more than
+    // its soak covers, but it always terminates.
     let first_look = tally(STALLS_SMALL, "quick", &quick());
     assert_eq!(first_look.stalls_exceed_buffer + first_look.qualified, SEEDS as usize);
     assert!(quantile(&first_look.total_s, 1.0) <= 30.0 + 4.0 * 10.0);

@@ -1,11 +1,11 @@
-//! The decode and seal paths, a given number of times and nothing else, for counting instructions:
-//! `counts STAGE TIMES`. `cargo xtask instructions` runs it under callgrind at two lengths.
+//! Runs one stage of the data path a given number of times, for counting instructions: `counts
+//! STAGE TIMES`. `cargo xtask instructions` runs it under callgrind at two lengths.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a benchmark")]
 mod work;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    // Cargo's own runs of benchmarks, as in tests, name no stage.
+    // `cargo bench` and `cargo test` pass no stage.
     let [_, stage, times] = &arguments[..] else { return };
     let Ok(times) = times.parse::<u32>() else { return };
     let repeat = |mut run: Box<dyn FnMut()>| (0..times).for_each(|_| run());

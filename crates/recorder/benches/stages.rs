@@ -30,21 +30,21 @@ fn decode(bencher: Bencher, streams: u32) {
     bencher.counter(ItemsCount::new(1u32)).bench_local(|| decode.run());
 }
 
-/// So many bytes in one piece, from the cache.
+/// Payload of this many bytes in one piece, from the cache.
 #[divan::bench(args = [64, 1 << 10, 64 << 10, 256 << 10])]
 fn checksum(bencher: Bencher, bytes: usize) {
     let data = vec![0x5a; bytes];
     bencher.counter(BytesCount::new(bytes)).bench_local(|| work::checksum(&data, bytes));
 }
 
-/// 256 KiB in pieces of so many bytes.
+/// 256 KiB in pieces of this many bytes.
 #[divan::bench(args = [4 << 10, 64 << 10])]
 fn checksum_in_pieces(bencher: Bencher, piece_bytes: usize) {
     let data = vec![0x5a; 256 << 10];
     bencher.counter(BytesCount::new(data.len())).bench_local(|| work::checksum(&data, piece_bytes));
 }
 
-/// Two checksums put together; the second length repeats, or changes every time.
+/// Combines two checksums; the second length repeats (0) or changes every time (1).
 #[divan::bench(args = [0, 1])]
 fn combine(bencher: Bencher, step: u64) {
     let (mut combiner, mut length) = (Combiner::new(), 1024u64);
@@ -54,14 +54,14 @@ fn combine(bencher: Bencher, step: u64) {
     });
 }
 
-/// A block of 1 MiB with events of so many bytes.
+/// A block of 1 MiB with events of this many bytes.
 #[divan::bench(args = [1 << 10, 256 << 10])]
 fn seal(bencher: Bencher, event_bytes: usize) {
     let mut seal = work::Seal::new((1 << 20) / event_bytes, event_bytes);
     bencher.counter(BytesCount::new(1u32 << 20)).bench_local(|| seal.run());
 }
 
-/// A block of 1 MiB taken and given back, with so many others in use.
+/// Takes and gives back a block of 1 MiB while this many others are in use.
 #[divan::bench(args = [0, 400])]
 fn pool(bencher: Bencher, taken: usize) {
     let mut pool = Pool::new(512 << 20).unwrap();
@@ -73,7 +73,7 @@ fn pool(bencher: Bencher, taken: usize) {
     drop(held);
 }
 
-/// Blocks written, 8 under way, 64 MiB in all: to a file in memory, so that the disk is not what is timed.
+/// Writes 64 MiB of blocks, 8 in flight, to a file in memory, so that the disk is not measured.
 fn write(bencher: Bencher, block_bytes: usize, engine: impl Fn(&Pool, &Waker) -> Box<dyn BlockEngine>) {
     const BYTES: u64 = 64 << 20;
     let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -117,14 +117,14 @@ fn submit_and_complete_null(bencher: Bencher, block_bytes: usize) {
     write(bencher, block_bytes, |_, waker| Box::new(NullEngine::new(waker)));
 }
 
-/// One event of 8192 samples of 16 bits, noise of 11 of them, through a reduction.
+/// Reduces one event of 8192 16-bit samples with 11 bits of noise.
 #[divan::bench(args = ["spectrum window=hann", "decimate by=8", "bin by=8", "threshold at=900", "lz4"])]
 fn reduce(bencher: Bencher, steps: &str) {
     let mut reduce = Reduce::new(steps);
     bencher.counter(BytesCount::new(reduce.bytes())).bench_local(|| reduce.run());
 }
 
-/// An event of 8192 samples, and a reduction that is ready for it.
+/// An event of 8192 samples and the reduction prepared for it.
 struct Reduce {
     chain: Chain,
     event: Vec<u8>,

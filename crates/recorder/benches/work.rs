@@ -1,14 +1,14 @@
-//! One piece of work for each stage of the data path, as the recorder does it, for timing and for counting.
+//! One unit of work per stage of the data path, for timing and for counting instructions.
 use keepup_recording::crc::{Combiner, Crc32};
 use keepup_recording::layout::{
     BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, block_bytes, put_block_sector, put_block_tail,
     put_message_header,
 };
 use keepup_stream::wire::{
-    ControlMessage, ElementType, HEADER_BYTES, Header, Hello, Kind, Limits, Session, StreamInfo,
+    ControlMessage, ElementType, FrameKind, HEADER_BYTES, Header, Hello, Limits, Session, StreamInfo,
 };
 
-/// A session that has said hello for `streams` streams, and an event header of each of them.
+/// A session that declared `streams` streams, and one event header for each.
 pub(crate) struct Decode {
     session: Session,
     headers: Vec<[u8; HEADER_BYTES]>,
@@ -35,13 +35,13 @@ impl Decode {
         session.header(head).unwrap();
         session.control(payload).unwrap();
         let header = |stream| {
-            let fields = Header::control(Kind::Event, &[]);
+            let fields = Header::control(FrameKind::Event, &[]);
             Header { stream, sequence: 7, length: 1024, ..fields }.encode()
         };
         Self { session, headers: (0..streams).map(header).collect(), next: 0 }
     }
 
-    /// Decodes one event header and finds its stream.
+    /// Decodes one event header and looks up its stream.
     pub(crate) fn run(&mut self) {
         let header = &self.headers[self.next];
         self.next = (self.next + 1) % self.headers.len();
@@ -49,7 +49,7 @@ impl Decode {
     }
 }
 
-/// A block with room for its events, whose payloads have been received and checksummed.
+/// A block with memory for its events; their payloads are received and checksummed.
 pub(crate) struct Seal {
     block: Vec<u8>,
     channel: ChannelBytes,
@@ -60,9 +60,9 @@ pub(crate) struct Seal {
 
 impl Seal {
     pub(crate) fn new(events: usize, event_bytes: usize) -> Self {
-        let room = SECTOR + events * (MESSAGE_HEADER + event_bytes) + 2 * SECTOR;
+        let capacity = SECTOR + events * (MESSAGE_HEADER + event_bytes) + 2 * SECTOR;
         Self {
-            block: vec![0; room],
+            block: vec![0; capacity],
             channel: ChannelBytes::new(&info(1)).unwrap(),
             events,
             event_bytes,
@@ -70,8 +70,8 @@ impl Seal {
         }
     }
 
-    /// Everything between the last payload byte and the write: message headers, the block's checksum put
-    /// together from those of the events, padding, first sector.
+    /// Everything between the last payload byte and the write: message headers, the block
+    /// checksum combined from the events' checksums, padding, first sector.
     pub(crate) fn run(&mut self) {
         let mut at = SECTOR - MESSAGE_HEADER;
         let mut crc = 0;
@@ -99,7 +99,7 @@ impl Seal {
     }
 }
 
-/// The checksum of `bytes` in pieces, as they come out of a socket.
+/// Checksum of `bytes` in pieces, as a socket delivers them.
 pub(crate) fn checksum(bytes: &[u8], piece_bytes: usize) -> u32 {
     let mut crc = Crc32::new();
     bytes.chunks(piece_bytes).for_each(|piece| crc.update(piece));

@@ -1,9 +1,10 @@
-//! What a recorder is told before it starts, with the limits that hold whatever a client sends.
+//! Settings of a recorder, and limits that hold whatever a client sends.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_peer::Endpoint;
 use keepup_plan::reduction::{Reduction, check_apart};
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
@@ -15,45 +16,45 @@ use keepup_sys::pool::GRAIN_BYTES;
 use crate::tap::Tap;
 use crate::{PlacementKind, RecorderError};
 
-/// Connections that are served at a time unless told otherwise.
+/// Default number of connections served at a time.
 pub const CONNECTIONS_MAX: usize = 1024;
-/// Largest event accepted unless told otherwise, in bytes.
+/// Default size of the largest accepted event, in bytes.
 pub const EVENT_BYTES_MAX: u64 = 512 << 20;
-/// Block size below which many streams do not push it, in bytes.
+/// Smallest block size, however many streams share the pool, in bytes.
 pub const BLOCK_BYTES_MIN: usize = 64 << 10;
 
-/// Most threads that reduce.
+/// Most reducer threads.
 const REDUCE_THREADS_MAX: usize = 256;
 
-/// Segments that a recording that is kept in part has room for on each volume, at least: the one being
-/// written, the next one, and two that are sealed.
+/// Least number of segments per volume for a recording with a retention limit: the one being
+/// written, the next one, and two sealed ones.
 const KEPT_SEGMENTS_MIN: u64 = 4;
 
-/// Keepalive probes are sent at most once per second.
+/// The kernel sends at most one keepalive probe per second.
 const PEER_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 const PEER_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 
-/// Where blocks go.
+/// Destination of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One directory per disk; the recording is a directory of its own below each.
+    /// One directory per disk; the recording is a subdirectory of each.
     Volumes(Vec<PathBuf>),
-    /// Blocks are sealed, checksummed and dropped: the path without the disk.
+    /// Blocks are sealed, checksummed and dropped: measures the path without the disk.
     Null,
 }
 
 /// Settings of one recording.
 #[derive(Clone, Debug)]
 pub struct RecorderConfig {
-    /// Where to listen: the first address that works; port 0 lets the kernel choose.
+    /// Address to listen on: the first one that works; port 0 lets the kernel choose.
     pub listen: Endpoint,
-    /// Where to record to.
+    /// Destination of blocks.
     pub target: Target,
     /// Name of the recording's directory on every volume.
     pub name: String,
-    /// Which volume a stream's next block goes to.
+    /// Rule that chooses the volume of a stream's next block.
     pub placement: PlacementKind,
-    /// Memory for blocks, in bytes: all that the recorder uses for events.
+    /// Memory for blocks, in bytes: all memory that the recorder uses for events.
     pub pool_bytes: usize,
     /// Events are packed into blocks of about this many bytes.
     pub block_bytes: usize,
@@ -61,47 +62,47 @@ pub struct RecorderConfig {
     pub segment_bytes: u64,
     /// Largest event accepted, in bytes.
     pub event_bytes_max: u64,
-    /// No event waits longer than this in a block that is not full.
+    /// Longest time that an event waits in a block that is not full.
     pub seal_after: Duration,
-    /// Pause between two flushes of a volume to stable storage.
+    /// Interval between flushes of a volume to stable storage.
     pub sync_every: Duration,
-    /// What is done to events before they are written.
+    /// Reductions applied to events before they are written.
     pub reductions: Vec<Reduction>,
-    /// Threads that do it.
+    /// Number of reducer threads.
     pub reduce_threads: usize,
-    /// Blocks under way per volume; more of them where they are smaller than `block_bytes`.
+    /// Writes in flight per volume; more when blocks are smaller than `block_bytes`.
     pub depth: usize,
-    /// How blocks are written.
+    /// I/O engine that writes blocks.
     pub engine: EngineChoice,
-    /// Processors of the intake and writer threads; empty leaves them free.
+    /// CPUs of the intake and writer threads; empty means not pinned.
     pub cpus: Vec<usize>,
-    /// How much of the recording is kept; all when nothing is said.
+    /// Retention limit; `None` keeps the whole recording.
     pub keep: Option<Keep>,
-    /// A volume that has owed an answer for so long is taken out of rotation until it has answered, when
-    /// another one is quicker.
+    /// A volume is taken out of rotation when it has not completed a write for this long while
+    /// another volume has.
     pub slow_after: Duration,
     /// Connections served at a time.
     pub connections_max: usize,
-    /// A connection that has not said hello by then is closed.
+    /// A connection that has not sent hello within this time is closed.
     pub hello_timeout: Duration,
-    /// A peer that answers nothing for this long is gone, and its connection is closed; one that sends
-    /// nothing for this long may be replaced by another connection for the same streams.
+    /// A connection is closed when its peer does not answer for this long. One that sends nothing
+    /// for this long may be replaced by another connection for the same streams.
     pub peer_timeout: Duration,
-    /// Memory for blocks that are written and not yet flushed, in bytes, taken from the pool while it has
-    /// memory free: they are written again elsewhere when their volume fails. Nothing means a quarter of the
-    /// pool.
+    /// Memory for blocks that are written and not yet flushed, in bytes; they are written to
+    /// another volume when their own fails. They use only free pool memory. `None` means a
+    /// quarter of the pool.
     pub unflushed_bytes: Option<usize>,
-    /// Go on after the last connection ended (until stopped).
+    /// Keep running after the last connection ended (until stopped).
     pub stay: bool,
-    /// Where copies of events go, for those who only look.
+    /// Where copies of events for live subscribers go.
     pub tap: Option<Arc<Tap>>,
-    /// Receive no faster than this, in bytes per second: a slow sink on purpose.
+    /// Receive rate limit, in bytes per second: a deliberately slow sink.
     pub rate_max: Option<f64>,
-    /// Number of the run, where runs are counted.
+    /// Run number, where runs are numbered.
     pub run: Option<u64>,
-    /// What the recording carries along, as sample or operator.
+    /// Metadata stored with the recording, such as sample or operator.
     pub metadata: BTreeMap<String, String>,
-    /// Take run and metadata over from the first drain that says which recording it sends.
+    /// Copy run number and metadata from the first drain that names its recording.
     pub is_copy: bool,
 }
 
@@ -147,61 +148,62 @@ impl RecorderConfig {
         }
     }
 
-    /// Threads that reduce: none when nothing is to be reduced.
+    /// Number of reducer threads: 0 without reductions.
     pub fn reducers(&self) -> usize {
         if self.reductions.is_empty() { 0 } else { self.reduce_threads }
     }
 
-    /// Refuses settings that cannot work.
+    /// Refuses invalid settings.
     pub fn validate(&self) -> Result<(), RecorderError> {
-        let refuse = |what: String| Err(RecorderError::Config { what });
+        let refuse = |what: Cause| Err(RecorderError::Config { what });
         if self.volumes() == 0 {
-            return refuse("no volume given\nhint: --volume DIR, once for each disk".into());
+            return refuse(
+                Cause::new("cannot record: no volume given").with_hint("--volume DIR, once for each disk"),
+            );
         }
         if self.name.is_empty() || self.name.starts_with('.') || self.name.contains(['/', '\0', '\n']) {
-            return refuse(format!("{:?} cannot name a recording: it becomes a directory", self.name));
+            return refuse(format!("cannot name a recording {:?}: it becomes a directory", self.name).into());
         }
-        if self.block_bytes < SECTOR || self.pool_bytes < 4 * block_room(self.block_bytes) {
-            return refuse(format!(
-                "a pool of {} bytes cannot hold four blocks of {} bytes\n\
-                 hint: a larger --pool or a smaller --block",
-                self.pool_bytes, self.block_bytes
-            ));
+        if self.block_bytes < SECTOR || self.pool_bytes < 4 * block_bytes_needed(self.block_bytes) {
+            let (pool, block) = (self.pool_bytes, self.block_bytes);
+            let what = format!("cannot use a pool of {pool} bytes: four blocks of {block} bytes do not fit");
+            return refuse(Cause::new(what).with_hint("a larger --pool or a smaller --block"));
         }
-        if self.segment_bytes < 4 * block_room(self.block_bytes) as u64 {
-            return refuse(format!(
-                "a segment of {} bytes cannot hold four blocks of {} bytes\nhint: a larger --segment",
-                self.segment_bytes, self.block_bytes
-            ));
+        if self.segment_bytes < 4 * block_bytes_needed(self.block_bytes) as u64 {
+            let (segment, block) = (self.segment_bytes, self.block_bytes);
+            let what =
+                format!("cannot use a segment of {segment} bytes: four blocks of {block} bytes do not fit");
+            return refuse(Cause::new(what).with_hint("a larger --segment"));
         }
         if let Some(Keep { limit: KeepLimit::Bytes(bytes), .. }) = self.keep
             && bytes / (self.volumes() as u64) < KEPT_SEGMENTS_MIN * self.segment_bytes
         {
-            return refuse(format!(
-                "--keep of {bytes} bytes is less than {KEPT_SEGMENTS_MIN} segments of {} bytes on each \
-                 volume\nhint: a smaller --segment",
+            let what = format!(
+                "cannot keep {bytes} bytes: less than {KEPT_SEGMENTS_MIN} segments of {} bytes per volume",
                 self.segment_bytes
-            ));
+            );
+            return refuse(Cause::new(what).with_hint("a smaller --segment"));
         }
         if !(PEER_TIMEOUT_MIN..=PEER_TIMEOUT_MAX).contains(&self.peer_timeout) {
             let seconds = self.peer_timeout.as_secs_f64();
-            return refuse(format!(
-                "cannot use a peer timeout of {seconds} s: it must be between 1 s and 1 h\n\
-                 hint: --peer-timeout '5 s'"
-            ));
+            let what = format!("cannot use a peer timeout of {seconds} s: it must be between 1 s and 1 h");
+            return refuse(Cause::new(what).with_hint("--peer-timeout '5 s'"));
         }
         check_apart(&self.reductions).map_err(|what| RecorderError::Config { what })?;
         if !(1..=REDUCE_THREADS_MAX).contains(&self.reduce_threads) {
             let threads = self.reduce_threads;
-            return refuse(format!("{threads} threads that reduce are not 1 to {REDUCE_THREADS_MAX}"));
+            return refuse(
+                format!("cannot use {threads} reducer threads: 1 to {REDUCE_THREADS_MAX} are possible")
+                    .into(),
+            );
         }
         if !(1..=1024).contains(&self.depth) {
-            return refuse(format!("a depth of {} is not between 1 and 1024", self.depth));
+            return refuse(format!("cannot use a depth of {}: 1 to 1024 are possible", self.depth).into());
         }
         Ok(())
     }
 
-    /// Most bytes of blocks that are kept until they are flushed. The null target has no flush.
+    /// Most bytes of blocks kept until they are flushed. The null target has no flush.
     pub fn unflushed_bytes_max(&self) -> usize {
         match self.target {
             Target::Volumes(_) => self.unflushed_bytes.unwrap_or(self.pool_bytes / 4).min(self.pool_bytes),
@@ -213,12 +215,13 @@ impl RecorderConfig {
     pub fn event_bytes_max(&self) -> u64 {
         let pool = (self.pool_bytes / 2).min(keepup_sys::pool::REGION_BYTES);
         let segment = self.segment_bytes.saturating_sub(SegmentIndex::default().tail_bytes_max(1));
-        let room = segment.min(pool as u64).saturating_sub((4 * SECTOR + GRAIN_BYTES) as u64);
-        self.event_bytes_max.min(room)
+        let capacity = segment.min(pool as u64).saturating_sub((4 * SECTOR + GRAIN_BYTES) as u64);
+        self.event_bytes_max.min(capacity)
     }
 }
 
-/// Pool memory that a block for `payload_bytes` of messages takes: first sector, messages, padding.
-pub fn block_room(payload_bytes: usize) -> usize {
+/// Pool memory that a block with `payload_bytes` of messages needs: first sector, messages,
+/// padding.
+pub fn block_bytes_needed(payload_bytes: usize) -> usize {
     (SECTOR + payload_bytes + MESSAGE_HEADER + 2 * SECTOR).next_multiple_of(GRAIN_BYTES)
 }

@@ -1,10 +1,11 @@
-//! Starts the threads of a recording, stops them, and puts their reports together.
+//! Starts and stops the threads of a recording and combines their reports.
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::reduction::Reduction;
@@ -25,7 +26,7 @@ use keepup_sys::waker::Waker;
 use crate::config::Target;
 use crate::counters::Counters;
 use crate::intake::{Intake, IntakeParts, IntakeReport};
-use crate::keeper::{Place, Retention};
+use crate::keeper::{Retention, VolumeDirectory};
 use crate::reduce::worker;
 use crate::report::{Ended, RecordReport, ThreadCpu, VolumeReport};
 use crate::switches::Switches;
@@ -34,7 +35,7 @@ use crate::threads::{Threaded, joined, spawn};
 use crate::volume::{VolumeStart, VolumeThreads};
 use crate::{PlacementKind, RecorderConfig, RecorderError};
 
-/// A recording under way.
+/// A recording in progress.
 pub struct Recorder {
     address: SocketAddr,
     recording: Id,
@@ -43,20 +44,21 @@ pub struct Recorder {
     counters: Arc<Counters>,
     pool_bytes: u64,
     pool_pages: String,
-    pool_note: Option<&'static str>,
+    pool_note: Option<Cause>,
     is_kept_in_part: bool,
-    /// Whether the manifests still lack what a drain says of the recording that it sends.
+    /// The manifests still lack what a drain says about the recording that it sends.
     lacks_origin: AtomicBool,
     intake: Threaded<IntakeReport>,
     reducers: Vec<Threaded<()>>,
     volumes: Vec<VolumeThreads>,
-    made: Vec<Made>,
+    made: Vec<CreatedDirectory>,
 }
 
 impl Recorder {
-    /// Checks the settings, listens, makes the recording's directories, starts the threads, lets sources in.
+    /// Checks the settings, listens, creates the recording's directories, starts the threads and
+    /// accepts sources.
     ///
-    /// `recording` must be unique (random). When it fails, nothing that was made is left.
+    /// `recording` must be unique (random). On failure, everything that was created is removed.
     pub fn start(
         config: RecorderConfig,
         recording: Id,
@@ -67,7 +69,8 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The same, but nobody is let in before [`Recorder::open`]: who connects waits in the kernel's queue.
+    /// Like [`Recorder::start`], but accepts nobody before [`Recorder::open`]: clients wait in
+    /// the kernel's queue.
     pub fn arm(config: RecorderConfig, recording: Id, clock: Arc<dyn Clock>) -> Result<Self, RecorderError> {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
@@ -77,8 +80,8 @@ impl Recorder {
         let pool_note = pool.page_kind().note();
         let counters = Arc::new(Counters::new(config.volumes(), config.reducers()));
         let (switches, waker) = (Arc::new(Switches::default()), Waker::new()?);
-        let mut recorder = Unfinished { recording, made: Vec::new(), volumes: Vec::new() };
-        let places = recorder.make_places(&config, clock.as_ref())?;
+        let mut recorder = ArmingGuard { recording, made: Vec::new(), volumes: Vec::new() };
+        let places = recorder.create_directories(&config, clock.as_ref())?;
         let mut links = Vec::new();
         for (index, place) in places.into_iter().enumerate() {
             let start = VolumeStart {
@@ -113,7 +116,7 @@ impl Recorder {
         };
         let intake = spawn("ku-intake".into(), cpus, move || match Intake::new(parts) {
             Ok(intake) => Ok(intake.run()),
-            Err(e) => Err(format!("cannot wait for connections: {}", std::io::Error::from(e))),
+            Err(e) => Err(format!("cannot wait for connections: {}", std::io::Error::from(e)).into()),
         })?;
         let (made, volumes) = recorder.finish();
         Ok(Self {
@@ -134,17 +137,17 @@ impl Recorder {
         })
     }
 
-    /// Lets sources in; the time limit for their hello begins when they are.
+    /// Accepts sources; the time limit for their hello starts when they are accepted.
     pub fn open(&self) {
         self.switches.open();
         self.waker.wake();
     }
 
-    /// Ends a recorder that let nobody in, and takes back what it made; returns why it ended.
+    /// Ends a recorder that accepted nobody, and removes what it created. Returns why it ended.
     ///
     /// # Errors
-    /// When a thread failed, or something could not be removed; both are tried whatever happens. One that let
-    /// sources in leaves its recording as it is.
+    /// A thread failed, or something could not be removed; both steps are always attempted. A
+    /// recorder that accepted sources keeps its recording.
     pub fn disarm(self) -> Result<Ended, RecorderError> {
         let (recording, made, was_open) = (self.recording, self.made.clone(), self.switches.is_open());
         self.stopper().stop();
@@ -155,29 +158,29 @@ impl Recorder {
         ended
     }
 
-    /// Where it listens.
+    /// Listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The recording's identity.
+    /// Identity of the recording.
     pub fn recording(&self) -> Id {
         self.recording
     }
 
-    /// Live figures.
+    /// Live counters.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
-    /// The recording's directories, one per volume; none for the null target.
+    /// Directories of the recording, one per volume; empty for the null target.
     pub fn directories(&self) -> Vec<PathBuf> {
         self.volumes.iter().filter_map(|v| v.directory.clone()).collect()
     }
 
-    /// What could be faster, and the command that helps.
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = self.pool_note.iter().map(|&note| note.to_owned()).collect();
+    /// Settings that would make it faster, each with its command.
+    pub fn notes(&self) -> Vec<Cause> {
+        let mut notes: Vec<Cause> = self.pool_note.iter().cloned().collect();
         for note in self.volumes.iter().filter_map(|v| v.facts.note.clone()) {
             if !notes.contains(&note) {
                 notes.push(note);
@@ -186,7 +189,7 @@ impl Recorder {
         notes
     }
 
-    /// How blocks are written: engine and memory, of the first volume.
+    /// I/O engine and memory of the first volume.
     pub fn engine(&self) -> String {
         self.volumes.first().map_or_else(String::new, |v| format!("{} ({})", v.facts.name, v.facts.buffers))
     }
@@ -196,21 +199,21 @@ impl Recorder {
         self.pool_bytes
     }
 
-    /// Whether old segments make room for new ones.
+    /// Whether old segments are removed to free space for new ones.
     pub fn is_kept_in_part(&self) -> bool {
         self.is_kept_in_part
     }
 
-    /// A switch that ends the recording cleanly, usable from other threads.
+    /// Handle that ends the recording cleanly from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper { switches: Arc::clone(&self.switches), waker: self.waker.clone() }
     }
 
-    /// Enters in the manifests what a drain said of the recording that it sends, where a copy is made and
-    /// that was not done yet. Returns it when it was entered.
+    /// Writes what a drain said about the recording that it sends into the manifests, if this
+    /// recording is a copy and that is not done yet. Returns it if it was written now.
     ///
     /// # Errors
-    /// When a manifest cannot be replaced; it may be tried again.
+    /// A manifest cannot be replaced; the call may be repeated.
     pub fn enter_origin(&self) -> Result<Option<&SentRecording>, RecordingError> {
         let Some(sent) = self.counters.sent.get() else { return Ok(None) };
         if !self.lacks_origin.load(Ordering::Relaxed) {
@@ -223,7 +226,7 @@ impl Recorder {
         Ok(Some(sent))
     }
 
-    /// Whether it reads no more: what it has becomes durable, and is sealed.
+    /// Whether the recorder has stopped reading and is making its data durable.
     pub fn is_ending(&self) -> bool {
         self.switches.is_ending() || self.is_ended()
     }
@@ -233,7 +236,7 @@ impl Recorder {
         self.intake.is_finished()
     }
 
-    /// Waits for the end and gives the account.
+    /// Waits for the end and returns the report.
     ///
     /// # Errors
     /// A thread of the recorder failed.
@@ -241,8 +244,8 @@ impl Recorder {
         self.conclude(false)
     }
 
-    /// The same, but a recording that was stopped before it had an event is removed. What cannot be removed
-    /// is an incident.
+    /// Like [`Recorder::join`], but removes a recording that was stopped before it received an
+    /// event. What cannot be removed is an incident.
     ///
     /// # Errors
     /// As [`Recorder::join`].
@@ -261,18 +264,19 @@ impl Recorder {
         let removed = removes_empty && is_empty && !made.is_empty();
         if let Some(sent) = counters.sent.get().filter(|_| lacks_origin && !removed) {
             let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));
-            entered.filter_map(Result::err).for_each(|e| trouble.push(e.to_string()));
+            entered.filter_map(Result::err).for_each(|e| trouble.push(Cause::of(&e).to_text()));
         }
         let written =
             if removed { take_back(recording, &made).map(|()| None) } else { write_master(&directories) };
         let master = match written {
             Ok(master) => master,
             Err(e) if removed => {
-                trouble.push(e.to_string());
+                trouble.push(Cause::of(&e).to_text());
                 None
             }
             Err(e) => {
-                trouble.push(format!("{e}; later: keepup recover {}", directories[0].display()));
+                let hint = format!("keepup recover {}", directories[0].display());
+                trouble.push(Cause::new(e.to_string()).with_hint(hint).to_text());
                 None
             }
         };
@@ -315,7 +319,7 @@ impl Recorder {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
             let ((access, trouble), _) = joined("ku-keeper", threads.keeper)?;
             let label = threads.directory.as_ref().map_or_else(|| "null".into(), |d| d.display().to_string());
-            // A failure is mostly one of these as well.
+            // The writer's failure is usually listed already.
             let failure = writer.failure.iter().filter(|why| !trouble.contains(why));
             intake.trouble.extend(failure.chain(&trouble).map(|what| format!("{label}: {what}")));
             volumes.push(VolumeReport {
@@ -327,7 +331,7 @@ impl Recorder {
                     Some(Access::Buffered) => "buffered".into(),
                     None => "none".into(),
                 },
-                note: threads.facts.note,
+                note: threads.facts.note.map(|note| note.to_text()),
                 failure: writer.failure,
                 write_latency: writer.write_latency,
                 cpu,
@@ -337,7 +341,7 @@ impl Recorder {
     }
 }
 
-/// What the threads left behind.
+/// Results of the threads.
 struct Joined {
     intake: IntakeReport,
     intake_cpu: ThreadCpu,
@@ -345,7 +349,7 @@ struct Joined {
     volumes: Vec<VolumeReport>,
 }
 
-/// Ends a recording from another thread.
+/// Handle that ends a recording from another thread.
 #[derive(Clone, Debug)]
 pub struct Stopper {
     switches: Arc<Switches>,
@@ -353,7 +357,7 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Asks for a clean end: no more is read, everything received becomes durable.
+    /// Requests a clean end: reading stops, and everything received becomes durable.
     pub fn stop(&self) {
         self.switches.stop();
         self.waker.wake();
@@ -364,7 +368,8 @@ fn listen(endpoint: &Endpoint) -> Result<(OwnedFd, SocketAddr), RecorderError> {
     let fail = |source| RecorderError::Listen { endpoint: endpoint.clone(), source };
     let listener = TcpListener::bind(endpoint).map_err(fail)?;
     listener.set_nonblocking(true).map_err(fail)?;
-    // The standard library's queue of 128 is short for a detector whose modules all connect at once.
+    // The standard library's backlog of 128 is short for a detector with modules that all connect
+    // at once.
     rustix::net::listen(&listener, 4096).map_err(|e| fail(e.into()))?;
     let bound = listener.local_addr().map_err(fail)?;
     Ok((listener.into(), bound))
@@ -376,7 +381,7 @@ fn is_empty(ledger: &Ledger) -> bool {
     total.received.events == 0 && total.gap_events.values().all(|&events| events == 0)
 }
 
-/// Writes the NeXus master over what the volumes have; none for the null target.
+/// Writes the NeXus master over all volumes; `None` for the null target.
 fn write_master(directories: &[PathBuf]) -> Result<Option<PathBuf>, RecordingError> {
     if directories.is_empty() {
         return Ok(None);
@@ -384,34 +389,36 @@ fn write_master(directories: &[PathBuf]) -> Result<Option<PathBuf>, RecordingErr
     keepup_recording::master::write_master(&Recording::open(directories)?).map(Some)
 }
 
-/// A recording's directory, and whether it was made for it; else it was there, and empty.
+/// A recording's directory, and whether this recorder created it; otherwise it existed and was
+/// empty.
 #[derive(Clone, Debug)]
-struct Made {
+struct CreatedDirectory {
     directory: PathBuf,
     is_new: bool,
 }
 
-/// A recorder that is being armed: whatever fails, what there is of it goes again.
-struct Unfinished {
+/// Cleanup guard of a recorder that is being armed: removes what was created unless arming
+/// succeeds.
+struct ArmingGuard {
     recording: Id,
-    made: Vec<Made>,
+    made: Vec<CreatedDirectory>,
     volumes: Vec<VolumeThreads>,
 }
 
-impl Unfinished {
-    /// Makes the recording's directory on every volume.
-    fn make_places(
+impl ArmingGuard {
+    /// Creates the recording's directory on every volume.
+    fn create_directories(
         &mut self,
         config: &RecorderConfig,
         clock: &dyn Clock,
-    ) -> Result<Vec<Option<Place>>, RecorderError> {
+    ) -> Result<Vec<Option<VolumeDirectory>>, RecorderError> {
         let Target::Volumes(volumes) = &config.target else { return Ok(vec![None]) };
         let mut places = Vec::new();
         for (index, volume) in volumes.iter().enumerate() {
             let manifest = manifest(config, volumes, self.recording, index, clock);
             let is_new = std::fs::symlink_metadata(volume.join(&config.name)).is_err();
             let directory = manifest.create(volume)?;
-            self.made.push(Made { directory: directory.clone(), is_new });
+            self.made.push(CreatedDirectory { directory: directory.clone(), is_new });
             let journal = Journal::create(&directory, &manifest)?;
             let retention = match config.keep {
                 Some(keep) => {
@@ -420,27 +427,28 @@ impl Unfinished {
                 }
                 None => None,
             };
-            places.push(Some(Place { directory, journal, retention }));
+            places.push(Some(VolumeDirectory { directory, journal, retention }));
         }
         Ok(places)
     }
 
-    /// It is armed now.
-    fn finish(mut self) -> (Vec<Made>, Vec<VolumeThreads>) {
+    /// Arming succeeded: disarms the guard.
+    fn finish(mut self) -> (Vec<CreatedDirectory>, Vec<VolumeThreads>) {
         (std::mem::take(&mut self.made), std::mem::take(&mut self.volumes))
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for ArmingGuard {
     fn drop(&mut self) {
         self.volumes.drain(..).for_each(VolumeThreads::abandon);
-        // The reason for the failure is being told; what cannot be removed has a manifest.
+        // The original failure is being reported; what cannot be removed has a manifest.
         let _ = take_back(self.recording, &self.made);
     }
 }
 
-/// Removes what was made of a recording; all of it that can be, then tells of the first that cannot.
-fn take_back(recording: Id, made: &[Made]) -> Result<(), RecordingError> {
+/// Removes everything that was created for a recording, as far as possible; returns the first
+/// failure.
+fn take_back(recording: Id, made: &[CreatedDirectory]) -> Result<(), RecordingError> {
     let mut first = Ok(());
     for made in made {
         first = first.and(remove::take_back(&made.directory, recording, made.is_new));

@@ -1,4 +1,4 @@
-//! Live figures of a recording, published by its threads without locks and read by anybody.
+//! Live counters of a recording, published by its threads without locks.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,7 +8,7 @@ use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use crate::report::{Stalls, VolumeStalls};
 
-/// Figures of the intake thread.
+/// Counters of the intake thread.
 #[derive(Debug, Default)]
 pub struct IntakeCounters {
     /// Events received whole and in order.
@@ -17,24 +17,24 @@ pub struct IntakeCounters {
     pub received_bytes: AtomicU64,
     /// Events missing so far, by cause, in the order of [`LossCause::ALL`].
     gap_events: [AtomicU64; LossCause::ALL.len()],
-    /// Connections open.
+    /// Open connections.
     pub connections: AtomicU64,
     /// Bytes of the pool in use.
     pub pool_bytes_used: AtomicU64,
     /// Most of the pool in use so far, in bytes.
     pub pool_bytes_used_max: AtomicU64,
-    /// Time in which some connection waited for a free block, in nanoseconds.
+    /// Time in which at least one connection waited for a free block, in nanoseconds.
     pub pool_wait_ns: AtomicU64,
-    /// Longest such time at a stretch.
+    /// Longest uninterrupted wait, in nanoseconds.
     pub pool_wait_ns_max: AtomicU64,
-    /// Longest time between two looks at the sockets in which the intake did not wait, in nanoseconds.
+    /// Longest turn of the intake loop, without its wait, in nanoseconds.
     pub turn_ns_max: AtomicU64,
-    /// Time in which the intake had nothing to do, in nanoseconds.
+    /// Time in which the intake was idle, in nanoseconds.
     pub idle_ns: AtomicU64,
 }
 
 impl IntakeCounters {
-    /// Events missing so far, by cause; those of which there are any.
+    /// Events missing so far, by cause, without the causes that have none.
     pub fn gap_events_by_cause(&self) -> BTreeMap<LossCause, u64> {
         let counts = LossCause::ALL.iter().zip(&self.gap_events).map(|(&cause, n)| (cause, n.load(Relaxed)));
         counts.filter(|(_, events)| *events > 0).collect()
@@ -45,12 +45,12 @@ impl IntakeCounters {
         self.gap_events.iter().map(|events| events.load(Relaxed)).sum()
     }
 
-    /// Enters that so many events are missing.
+    /// Counts missing events.
     pub(crate) fn add_gap(&self, cause: LossCause, events: u64) {
         add(&self.gap_events[cause as usize], events);
     }
 
-    /// Enters that so many events, which were missing for no known reason, are missing for `cause`.
+    /// Moves missing events from the unknown cause to `cause`.
     pub(crate) fn explain_gap(&self, cause: LossCause, events: u64) {
         let unexplained = &self.gap_events[LossCause::SequenceGap as usize];
         unexplained.store(unexplained.load(Relaxed).saturating_sub(events), Relaxed);
@@ -58,14 +58,14 @@ impl IntakeCounters {
     }
 }
 
-/// Figures of one stream, as they stood when its last block was sealed or became durable.
+/// Counters of one stream, updated when a block is sealed or becomes durable.
 #[derive(Debug)]
 pub struct StreamCounters {
-    /// What was declared of it.
+    /// Its declaration.
     pub info: StreamInfo,
-    /// Whether a source feeds it.
+    /// Whether a source is connected for it.
     pub connected: AtomicBool,
-    /// Whether its source said end, and none has come since.
+    /// Whether its source has sent end and none has connected since.
     pub ended: AtomicBool,
     /// Events received whole and in order.
     pub received_events: AtomicU64,
@@ -77,7 +77,7 @@ pub struct StreamCounters {
     pub durable_bytes: AtomicU64,
     /// Events missing so far.
     pub gap_events: AtomicU64,
-    /// Sequence number that is expected next.
+    /// Next expected sequence number.
     pub next_sequence: AtomicU64,
 }
 
@@ -97,13 +97,13 @@ impl StreamCounters {
     }
 }
 
-/// The streams declared so far. The lock is taken when a stream is declared for the first time, and by those
-/// who look.
+/// Streams declared so far. The lock is taken only when a stream is declared for the first time,
+/// and by readers.
 #[derive(Debug, Default)]
 pub struct StreamTable(Mutex<Vec<Arc<StreamCounters>>>);
 
 impl StreamTable {
-    /// Appends to `known`, which has the first of them, those declared since.
+    /// Appends the streams declared since `known` was last updated.
     pub fn catch_up(&self, known: &mut Vec<Arc<StreamCounters>>) {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.extend(all.iter().skip(known.len()).cloned());
@@ -114,7 +114,7 @@ impl StreamTable {
     }
 }
 
-/// Figures of one volume's writer.
+/// Counters of one volume's writer.
 #[derive(Debug, Default)]
 pub struct VolumeCounters {
     /// Bytes handed to the writer: whole blocks.
@@ -129,66 +129,66 @@ pub struct VolumeCounters {
     pub durable_events: AtomicU64,
     /// Payload bytes of those, as the source sent them.
     pub durable_payload_bytes: AtomicU64,
-    /// Payload bytes on stable storage, as they lie there.
+    /// Payload bytes on stable storage, as stored.
     pub stored_payload_bytes: AtomicU64,
-    /// Time with at least one write under way, in nanoseconds.
+    /// Time with at least one write in flight, in nanoseconds.
     pub busy_ns: AtomicU64,
-    /// Time with as many writes under way as allowed, in nanoseconds.
+    /// Time with as many writes in flight as allowed, in nanoseconds.
     pub full_ns: AtomicU64,
     /// Time in which blocks waited for the next segment to be prepared, in nanoseconds.
     pub segment_wait_ns: AtomicU64,
-    /// Longest such time at a stretch.
+    /// Longest uninterrupted wait for a segment, in nanoseconds.
     pub segment_wait_ns_max: AtomicU64,
     /// Longest write from submission to confirmation, in nanoseconds.
     pub write_ns_max: AtomicU64,
     /// Longest flush to stable storage, in nanoseconds.
     pub sync_ns_max: AtomicU64,
-    /// When the oldest write, flush or wait for a segment under way began, in nanoseconds of the recorder's
-    /// clock; 0 when there is none.
+    /// Start of the oldest write, flush or wait for a segment in progress, in nanoseconds of the
+    /// recorder's clock; 0 when nothing is outstanding.
     pub oldest_ns: AtomicU64,
-    /// Times that it was taken out of rotation because it was slow.
+    /// Number of times that it was taken out of rotation for being slow.
     pub rests: AtomicU64,
-    /// Bytes beyond what is to be kept that must stay, because they are nowhere else.
+    /// Bytes beyond the retention limit that are kept because no drain has copied them.
     pub keep_excess_bytes: AtomicU64,
-    /// Flushes made.
+    /// Flushes completed.
     pub syncs: AtomicU64,
-    /// Segments begun.
+    /// Segments started.
     pub segments: AtomicU64,
     /// Gap entries of the journal that are on stable storage.
     pub gaps_durable: AtomicU64,
-    /// Why it was taken out of rotation, once it was.
+    /// Reason why it was taken out of rotation for good.
     pub failure: OnceLock<String>,
-    /// What its journal or a segment's seal lacks, once something does.
+    /// First failure of its journal or of sealing a segment.
     pub trouble: OnceLock<String>,
 }
 
-/// Figures of one thread that reduces.
+/// Counters of one reducer thread.
 #[derive(Debug, Default)]
 pub struct ReducerCounters {
     /// Payload bytes handed to it.
     pub handed_bytes: AtomicU64,
-    /// Payload bytes of the events that it reduced.
+    /// Payload bytes of the events it reduced, before reduction.
     pub input_bytes: AtomicU64,
-    /// Payload bytes that they became.
+    /// Payload bytes of the events it reduced, after reduction.
     pub output_bytes: AtomicU64,
     /// Events reduced.
     pub events: AtomicU64,
-    /// Time in which it had something to do, in nanoseconds.
+    /// Time in which it was busy, in nanoseconds.
     pub busy_ns: AtomicU64,
 }
 
-/// All figures of one recording.
+/// All counters of one recording.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// The intake's.
+    /// Intake thread.
     pub intake: IntakeCounters,
     /// One per volume.
     pub volumes: Vec<VolumeCounters>,
-    /// One per thread that reduces.
+    /// One per reducer thread.
     pub reducers: Vec<ReducerCounters>,
     /// One per stream.
     pub streams: StreamTable,
-    /// The recording that the first drain said it sends.
+    /// Recording that the first drain said it sends.
     pub sent: OnceLock<SentRecording>,
 }
 
@@ -218,12 +218,12 @@ impl Counters {
         self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).sum()
     }
 
-    /// Payload bytes on stable storage as they lie there, over all volumes.
+    /// Payload bytes on stable storage as stored, over all volumes.
     pub fn stored_payload_bytes(&self) -> u64 {
         self.volumes.iter().map(|v| v.stored_payload_bytes.load(Relaxed)).sum()
     }
 
-    /// The longest stall of every stage so far.
+    /// Longest stall of every stage so far.
     pub fn stalls(&self) -> Stalls {
         let volume = |v: &VolumeCounters| VolumeStalls {
             segment_ns: v.segment_wait_ns_max.load(Relaxed),
@@ -243,12 +243,12 @@ impl Counters {
     }
 }
 
-/// Adds to a counter that only the calling thread writes.
+/// Adds to a counter with a single writer, the calling thread.
 pub(crate) fn add(counter: &AtomicU64, amount: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(amount), Relaxed);
 }
 
-/// Raises a counter that only the calling thread writes.
+/// Raises a counter with a single writer, the calling thread.
 pub(crate) fn raise(counter: &AtomicU64, value: u64) {
     if value > counter.load(Relaxed) {
         counter.store(value, Relaxed);

@@ -1,9 +1,11 @@
-//! Moves durable data elsewhere while recording goes on: the paper's second connection, towards tape.
+//! Drain: copies durable data elsewhere while recording goes on, like the second connection to
+//! tape in the paper.
 //!
-//! A drain reads what the journals say is durable, checks every checksum, puts the blocks of each stream
-//! back into order, and sends their events over the wire protocol to any recorder or sink. It paces itself
-//! and lets the writers go first. What cannot be read is left out and listed. It removes nothing; of a
-//! recording that is kept in part it notes what is durable elsewhere, and the recorder removes that.
+//! A drain reads the blocks that the journals list as durable, checks every checksum, restores
+//! the order of each stream, and sends the events over the wire protocol to any recorder or sink.
+//! It limits its own rate and runs at low disk priority. What cannot be read is skipped and
+//! listed. It removes nothing; for a recording with a retention limit it notes what is durable
+//! elsewhere, and the recorder removes that.
 mod cursor;
 mod marks;
 mod merge;
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::error::RecordingError;
@@ -29,38 +32,39 @@ use crate::RecorderError;
 use crate::counters::add;
 use crate::report::Incidents;
 
-/// Pause between two looks at the journals, in nanoseconds.
+/// Interval between polls of the journals, in nanoseconds.
 const POLL_NS: u64 = 50_000_000;
-/// Pause between two notes of what is durable elsewhere, in nanoseconds.
+/// Interval between updates of the drain marks (what is durable elsewhere), in nanoseconds.
 const MARK_NS: u64 = 500_000_000;
-/// How long a drain that follows waits for its recording to begin, in nanoseconds.
-const PATIENCE_NS: u64 = 10_000_000_000;
-/// Pauses before a connection that broke is made again, in nanoseconds.
+/// How long a following drain waits for its recording to appear, in nanoseconds.
+const OPEN_TIMEOUT_NS: u64 = 10_000_000_000;
+/// Pauses before reconnecting, in nanoseconds.
 const RETRY_MIN_NS: u64 = 100_000_000;
 const RETRY_MAX_NS: u64 = 2_000_000_000;
-/// Connections are made again for so long without an event that the other side received, in nanoseconds.
+/// Reconnecting stops after this long without an event received by the other side, in
+/// nanoseconds.
 const GIVE_UP_NS: u64 = 30_000_000_000;
-/// Warnings that are kept for those who look.
+/// Most warnings kept until they are read.
 const WARNINGS_MAX: usize = 1000;
 /// A drain that fell behind its pace catches up for at most this long, in nanoseconds.
 const CATCH_UP_NS: u64 = 1_000_000_000;
 
-/// What to drain, and where to.
+/// Settings of a drain.
 #[derive(Clone, Debug)]
 pub struct DrainPlan {
-    /// The recording's directories; one is enough when the others are where the manifest says.
+    /// Directories of the recording; one is enough when the others are where the manifest says.
     pub recording: Vec<PathBuf>,
-    /// A recorder or sink.
+    /// Destination: a recorder or sink.
     pub to: Endpoint,
-    /// Payload bytes per second, at most; nothing means as fast as it goes.
+    /// Rate limit in payload bytes per second; `None` means unlimited.
     pub rate: Option<f64>,
-    /// Go on until the recording has ended; else drain what is durable now.
+    /// Continue until the recording has ended; otherwise drain what is durable now.
     pub follow: bool,
-    /// How long to wait for the other side to make the rest durable.
+    /// Timeout for the other side to make the remaining events durable.
     pub finish_timeout: Duration,
 }
 
-/// Live figures of a drain.
+/// Live counters of a drain.
 #[derive(Debug, Default)]
 pub struct DrainCounters {
     /// Events sent.
@@ -71,26 +75,26 @@ pub struct DrainCounters {
     pub behind_bytes: AtomicU64,
     /// Time spent waiting for the other side, in nanoseconds.
     pub blocked_ns: AtomicU64,
-    /// What went wrong, for people, as far as nobody has taken it from here.
+    /// Warnings that have not been read yet.
     pub warnings: Mutex<Vec<String>>,
 }
 
-/// What a drain came to.
+/// Result of a drain.
 #[derive(Clone, Debug)]
 pub struct DrainReport {
     /// Events sent, of all streams.
     pub sent: Count,
     /// Events the other side made durable, with the bytes of everything sent.
     pub durable: Count,
-    /// Events that were not sent because the recording does not have them, or they cannot be read.
+    /// Events that were not sent because the recording lacks them or they cannot be read.
     pub missing_events: u64,
-    /// The first thousand spans of those, each with its cause.
+    /// The first 1000 spans of those, each with its cause.
     pub missing: Vec<Missing>,
-    /// What failed, or could not be read.
+    /// Failures and read errors.
     pub faults: Incidents,
-    /// Whether everything durable at the end that can be read was drained.
+    /// Whether everything durable at the end was drained, except what cannot be read.
     pub is_complete: bool,
-    /// From the first look to the last word, in nanoseconds.
+    /// Total elapsed time, in nanoseconds.
     pub elapsed_ns: u64,
     /// CPU of the draining thread, in nanoseconds.
     pub cpu_ns: u64,
@@ -98,18 +102,19 @@ pub struct DrainReport {
 
 /// Drains until the end of the recording (`follow`), of what is durable now, or until `stop`.
 ///
-/// What cannot be read is left out: the report lists it. A connection that breaks is made again.
+/// What cannot be read is skipped and listed in the report. A broken connection is
+/// re-established.
 ///
 /// # Errors
-/// When the recording cannot be opened, the other side cannot be reached, or has not received anything for
-/// 30 s though it was connected to again; what it acknowledged until then is durable there.
+/// The recording cannot be opened, the other side cannot be reached, or it has received nothing
+/// for 30 s despite reconnecting; what it acknowledged until then is durable there.
 pub fn drain(
     plan: &DrainPlan,
     clock: &dyn Clock,
     stop: &AtomicBool,
     live: &DrainCounters,
 ) -> Result<DrainReport, RecorderError> {
-    // Not every scheduler heeds it; without it the drain is still paced.
+    // Not every scheduler supports I/O priorities; the rate limit holds without them.
     let _ = keepup_sys::thread::yield_disk();
     let cpu_before_ns = keepup_measure::cpu::thread_cpu_ns();
     let begin_ns = clock.now_ns();
@@ -121,18 +126,22 @@ pub fn drain(
         merge.sent_recording(),
     );
     let pace = Pace::new(plan.rate, begin_ns);
-    let broken = Broken::default();
-    let mut draining = Draining { plan, clock, stop, live, merge, outlet, pace, broken, told: 0 };
+    let reconnect = Reconnect::default();
+    let mut draining =
+        DrainRun { plan, clock, stop, live, merge, outlet, pace, reconnect, published_faults: 0 };
     let done = draining.run()?;
     draining.conclude(done);
-    let Draining { merge, outlet, .. } = draining;
+    let DrainRun { merge, outlet, .. } = draining;
     let (sent, durable) = (outlet.sent(), outlet.durable());
     let (missing_events, missing, mut faults) =
         (merge.losses.events, merge.losses.listed, merge.losses.faults);
     if let Err(error) = outlet.finish(plan.finish_timeout) {
-        faults.push(format!(
-            "everything is durable on the other side, and the connection did not end: {error}"
-        ));
+        let what = Cause::of(&error).map(|error| {
+            format!(
+                "everything is durable on the other side, but the connection did not end in order: {error}"
+            )
+        });
+        faults.push(what.to_text());
     }
     Ok(DrainReport {
         sent,
@@ -149,24 +158,24 @@ pub fn drain(
 /// How far a drain got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
-    /// The recording has ended, and everything that can be read was sent.
+    /// The recording has ended, and everything readable was sent.
     Ended,
-    /// What was durable was sent.
+    /// Everything durable was sent.
     All,
-    /// There is more.
+    /// Stopped before everything was sent.
     Stopped,
 }
 
-/// The other side's state when a connection broke without progress since.
+/// State of reconnecting, since the last progress.
 #[derive(Debug, Default)]
-struct Broken {
+struct Reconnect {
     since_ns: Option<u64>,
     received: u64,
     pause_ns: u64,
 }
 
-/// A drain at work.
-struct Draining<'a> {
+/// A drain in progress.
+struct DrainRun<'a> {
     plan: &'a DrainPlan,
     clock: &'a dyn Clock,
     stop: &'a AtomicBool,
@@ -174,13 +183,13 @@ struct Draining<'a> {
     merge: Merge,
     outlet: Outlet,
     pace: Pace,
-    broken: Broken,
-    /// Faults that were handed to those who look.
-    told: usize,
+    reconnect: Reconnect,
+    /// Number of faults published as warnings.
+    published_faults: usize,
 }
 
-impl Draining<'_> {
-    /// Sends what there is, and waits until it is durable on the other side.
+impl DrainRun<'_> {
+    /// Sends everything and waits until it is durable on the other side.
     fn run(&mut self) -> Result<Done, RecorderError> {
         loop {
             let sent = self.send_all().and_then(|done| Ok((done, self.await_durable()?)));
@@ -188,8 +197,8 @@ impl Draining<'_> {
                 Ok((done, true)) => return Ok(done),
                 Ok((_, false)) => {
                     let (addr, waited) = (self.plan.to.address(), self.plan.finish_timeout);
-                    let doing = "waiting for acknowledgements from";
-                    return Err(ClientError::TimedOut { doing, addr, waited }.into());
+                    let action = "wait for acknowledgements from";
+                    return Err(ClientError::TimedOut { action, addr, waited }.into());
                 }
                 Err(RecorderError::Client(error)) if self.outlet.is_connected() => {
                     self.connect_again(error)?
@@ -199,23 +208,24 @@ impl Draining<'_> {
         }
     }
 
-    /// Makes broken connections again and goes on where the other side is, for as long as that helps.
+    /// Reconnects broken connections and continues from the other side's position, as long as
+    /// there is progress.
     fn connect_again(&mut self, error: ClientError) -> Result<(), RecorderError> {
-        self.warn(format!("{error}\nhint: the drain connects again"));
+        self.warn(Cause::of(&error).map(|what| format!("{what}; reconnecting")).to_text());
         let received = self.outlet.received();
-        if received > self.broken.received {
-            self.broken = Broken::default();
+        if received > self.reconnect.received {
+            self.reconnect = Reconnect::default();
         }
-        let since_ns = *self.broken.since_ns.get_or_insert(self.clock.now_ns());
+        let since_ns = *self.reconnect.since_ns.get_or_insert(self.clock.now_ns());
         loop {
-            self.broken.pause_ns = (self.broken.pause_ns * 2).clamp(RETRY_MIN_NS, RETRY_MAX_NS);
+            self.reconnect.pause_ns = (self.reconnect.pause_ns * 2).clamp(RETRY_MIN_NS, RETRY_MAX_NS);
             let now_ns = self.clock.now_ns();
-            sleep_until(self.clock, now_ns + self.broken.pause_ns, self.stop);
+            sleep_until(self.clock, now_ns + self.reconnect.pause_ns, self.stop);
             match self.outlet.reconnect() {
                 _ if self.stop.load(Ordering::Acquire) => return Err(error.into()),
                 _ if now_ns.saturating_sub(since_ns) >= GIVE_UP_NS => return Err(error.into()),
                 Ok(resume) => {
-                    self.broken.received = received;
+                    self.reconnect.received = received;
                     self.merge.rewind(&resume);
                     return Ok(());
                 }
@@ -224,12 +234,12 @@ impl Draining<'_> {
         }
     }
 
-    /// Waits until everything sent is durable on the other side; says whether it is.
+    /// Waits until everything sent is durable on the other side; returns whether it is.
     fn await_durable(&mut self) -> Result<bool, ClientError> {
         let timeout_ns = self.plan.finish_timeout.as_nanos() as u64;
         let (mut ends, mut deadline_ns) = (BTreeMap::new(), 0);
         loop {
-            self.outlet.hear()?;
+            self.outlet.poll_acks()?;
             let (now_ns, known) = (self.clock.now_ns(), self.outlet.durable_ends());
             if self.outlet.is_acknowledged() {
                 self.merge.mark_drained(known);
@@ -244,7 +254,7 @@ impl Draining<'_> {
         }
     }
 
-    /// Enters what is known only in the end.
+    /// Adds what is known only at the end to the report.
     fn conclude(&mut self, done: Done) {
         let held_back = self.merge.held_back();
         if done == Done::Ended {
@@ -258,10 +268,10 @@ impl Draining<'_> {
                 "the other side lost {events} events of stream {stream}, none of them before event {from}"
             ));
         }
-        self.tell();
+        self.publish();
     }
 
-    /// Sends what there is.
+    /// Sends everything available.
     fn send_all(&mut self) -> Result<Done, RecorderError> {
         let (mut next_poll_ns, mut next_mark_ns) = (0, 0);
         loop {
@@ -272,10 +282,10 @@ impl Draining<'_> {
             if now_ns >= next_poll_ns {
                 self.merge.poll();
                 self.outlet.declare(self.merge.streams())?;
-                self.tell();
+                self.publish();
                 next_poll_ns = now_ns + POLL_NS;
                 if now_ns >= next_mark_ns {
-                    self.outlet.hear()?;
+                    self.outlet.poll_acks()?;
                     self.merge.mark_drained(self.outlet.durable_ends());
                     next_mark_ns = now_ns + MARK_NS;
                 }
@@ -285,13 +295,13 @@ impl Draining<'_> {
                     self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
                     sleep_until(self.clock, until_ns, self.stop);
                 }
-                Step::SetAside => {}
+                Step::Deferred => {}
                 Step::Ended => return Ok(Done::Ended),
                 Step::Nothing { is_settling } if !self.plan.follow && !is_settling => {
                     return Ok(if self.merge.held_back() == 0 { Done::All } else { Done::Stopped });
                 }
                 Step::Nothing { .. } => {
-                    self.outlet.hear()?;
+                    self.outlet.poll_acks()?;
                     self.clock.sleep_until_ns(next_poll_ns);
                 }
             }
@@ -308,12 +318,12 @@ impl Draining<'_> {
         })
     }
 
-    /// Shows where it stands to those who look.
-    fn tell(&mut self) {
+    /// Publishes its counters and new warnings.
+    fn publish(&mut self) {
         self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
         let listed = &self.merge.losses.faults.listed;
-        let new = listed.get(self.told..).unwrap_or_default().to_vec();
-        self.told = listed.len();
+        let new = listed.get(self.published_faults..).unwrap_or_default().to_vec();
+        self.published_faults = listed.len();
         new.into_iter().for_each(|what| self.warn(what));
     }
 
@@ -325,9 +335,9 @@ impl Draining<'_> {
     }
 }
 
-/// Opens the recording; one that is to be followed may be a moment away from its manifest.
+/// Opens the recording; a following drain waits for its manifest.
 fn open(plan: &DrainPlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Merge, RecordingError> {
-    let deadline_ns = clock.now_ns() + PATIENCE_NS;
+    let deadline_ns = clock.now_ns() + OPEN_TIMEOUT_NS;
     loop {
         match Merge::open(&plan.recording) {
             Err(RecordingError::NotARecording { .. } | RecordingError::VolumeMissing { .. })
@@ -346,7 +356,7 @@ fn sleep_until(clock: &dyn Clock, until_ns: u64, stop: &AtomicBool) {
     }
 }
 
-/// Absolute schedule of bytes; time lost beyond a second is not caught up.
+/// Absolute schedule of bytes; a delay beyond one second is not caught up.
 #[derive(Debug)]
 struct Pace {
     rate: Option<f64>,
@@ -358,7 +368,7 @@ impl Pace {
         Self { rate, due_ns: begin_ns as f64 }
     }
 
-    /// When the next block may go, after one of `bytes` went.
+    /// Earliest time of the next block after one of `bytes` was sent.
     fn after(&mut self, bytes: u64, now_ns: u64) -> u64 {
         let Some(rate) = self.rate else { return now_ns };
         self.due_ns = self.due_ns.max(now_ns.saturating_sub(CATCH_UP_NS) as f64) + bytes as f64 / rate * 1e9;

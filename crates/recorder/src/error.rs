@@ -1,48 +1,73 @@
-//! Why a recording could not start or go on.
+//! Errors of a recorder and of a drain.
+use std::borrow::Cow;
+
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
 use keepup_sys::SysError;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
-    /// A setting that cannot work.
+    /// Invalid setting.
     #[error("{what}")]
     Config {
-        /// What is wrong and what helps.
-        what: String,
+        /// Problem.
+        what: Cause,
     },
-    /// No address of the endpoint could be listened on.
-    #[error(
-        "cannot listen on {endpoint}: {source}\n\
-         hint: another --listen ADDR:PORT, or end the program that holds the port"
-    )]
+    /// Cannot listen on any address of the endpoint.
+    #[error("cannot listen on {endpoint}: {source}")]
     Listen {
         /// The endpoint.
         endpoint: Endpoint,
         /// The kernel's answer.
         source: std::io::Error,
     },
-    /// A call to the kernel failed.
+    /// A system call failed.
     #[error(transparent)]
     Sys(#[from] SysError),
-    /// The recording's own files could not be written or read.
+    /// The recording's files could not be written or read.
     #[error(transparent)]
     Recording(#[from] keepup_recording::error::RecordingError),
-    /// A thread could not be started or died.
+    /// A thread could not be started, or failed.
     #[error("the {name} thread failed: {why}")]
     Thread {
-        /// Which one.
+        /// Thread name.
         name: String,
-        /// Why.
-        why: String,
+        /// Cause.
+        why: Cause,
     },
-    /// It was armed, and ended before it was started.
+    /// An armed recorder ended before it was started.
     #[error("the recorder ended before the start: {why}")]
     Ended {
-        /// Why.
-        why: String,
+        /// Cause.
+        why: Cause,
     },
     /// The drain's other side failed.
     #[error(transparent)]
     Client(#[from] keepup_stream::client::ClientError),
+}
+
+impl Diagnostic for RecorderError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Config { .. } => ErrorClass::Usage,
+            Self::Recording(e) => e.class(),
+            Self::Client(e) => e.class(),
+            Self::Sys(e) => e.class(),
+            Self::Listen { .. } | Self::Thread { .. } | Self::Ended { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Config { what } => what.hint(),
+            Self::Listen { .. } => {
+                Some("another --listen ADDR:PORT, or end the program that holds the port".into())
+            }
+            Self::Sys(e) => e.hint(),
+            Self::Recording(e) => e.hint(),
+            Self::Client(e) => e.hint(),
+            Self::Thread { why, .. } | Self::Ended { why } => why.hint(),
+        }
+    }
 }

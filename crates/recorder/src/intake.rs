@@ -1,8 +1,9 @@
 //! The intake thread: one loop that owns every connection, every stream and the pool.
 //!
-//! Each turn it takes back what the writers finished, serves whoever has sent something, seals what waited
-//! long enough, and answers. A connection for whose event no block is free is left alone until one is: the
-//! sender is held back by TCP, and nobody else is hurt.
+//! Each turn takes back what the writers finished, reads from the connections that have data,
+//! seals blocks that are due, and sends acknowledgements. A connection without a free block for
+//! its event is not read until there is one: TCP holds its sender back, and no other connection
+//! is affected.
 mod accept;
 mod answer;
 mod connection;
@@ -18,6 +19,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_stream::ledger::Ledger;
 use keepup_stream::wire::Control;
@@ -40,22 +42,22 @@ use crate::tap::TapInlet;
 
 const LISTENER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
-/// Pause between two looks at ages and time limits, in nanoseconds.
+/// Interval between checks of ages and time limits, in nanoseconds.
 const TICK_NS: u64 = 20_000_000;
-/// Time that clients are given to take the last word when the recorder ends, in nanoseconds.
-const FAREWELL_NS: u64 = 1_000_000_000;
+/// Time for clients to read their final message when the recorder ends, in nanoseconds.
+const SHUTDOWN_NS: u64 = 1_000_000_000;
 
-/// What the intake thread leaves behind.
+/// Result of the intake thread.
 pub(crate) struct IntakeReport {
     pub(crate) ledger: Ledger,
     pub(crate) incidents: Incidents,
     pub(crate) ended: Ended,
     pub(crate) elapsed_ns: u64,
-    /// What the account itself lacks.
+    /// Faults of the ledger itself.
     pub(crate) trouble: Vec<String>,
 }
 
-/// What the intake thread is given.
+/// Parts of an intake thread.
 pub(crate) struct IntakeParts {
     pub(crate) config: RecorderConfig,
     pub(crate) recording: String,
@@ -70,7 +72,7 @@ pub(crate) struct IntakeParts {
     pub(crate) tap: Option<TapInlet>,
 }
 
-/// The thread's state.
+/// State of the intake thread.
 pub(crate) struct Intake {
     config: RecorderConfig,
     recording: String,
@@ -144,7 +146,7 @@ impl Intake {
         })
     }
 
-    /// Runs until every source has ended, a stop is asked for, or no volume works any more.
+    /// Runs until every source has ended, a stop is requested, or no volume works any more.
     pub(crate) fn run(mut self) -> IntakeReport {
         let mut events = Vec::with_capacity(256);
         let ended = loop {
@@ -167,7 +169,7 @@ impl Intake {
             return Some(Ended::Stopped);
         }
         if !self.is_open && self.switches.is_open() {
-            self.open_door();
+            self.start_accepting();
         }
         let may_read = self.may_read(now_ns);
         for event in events.iter() {
@@ -184,7 +186,7 @@ impl Intake {
             self.store.volumes.nudge();
             self.store.review(now_ns);
             self.serve_waiting(now_ns);
-            self.look_after_idle(may_read, now_ns);
+            self.serve_idle(may_read, now_ns);
             self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
             self.expire(now_ns);
         }
@@ -199,7 +201,8 @@ impl Intake {
         let before_ns = self.clock.now_ns();
         raise(&self.counters.intake.turn_ns_max, before_ns.saturating_sub(self.woken_ns));
         let mut timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
-        // What writers report can wait for the next turn, unless somebody waits for the memory.
+        // Reports of the writers can wait for the next turn, unless a connection waits for
+        // memory.
         let hurry = !self.waiting.is_empty();
         self.waker.want_nudge(hurry);
         if hurry {
@@ -210,13 +213,13 @@ impl Intake {
         }
         let timeout = Timespec { tv_sec: 0, tv_nsec: timeout_ns as i64 };
         events.clear();
-        // An interrupted wait is a wait without events.
+        // An interrupted wait returns no events.
         let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout));
         self.woken_ns = self.clock.now_ns();
         add(&self.counters.intake.idle_ns, self.woken_ns.saturating_sub(before_ns));
     }
 
-    /// Takes what writers finished, and serves whoever waited for memory.
+    /// Handles the writers' reports, then serves connections that wait for memory.
     fn take_back(&mut self, now_ns: u64) {
         let Absorbed { freed, durable } = self.store.absorb();
         if durable {
@@ -229,8 +232,9 @@ impl Intake {
         self.note_waiting(now_ns);
     }
 
-    /// Serves those who wait for memory, in the order in which they came: while the first gets none, nobody
-    /// else does, or a large event would never find its memory together.
+    /// Serves connections that wait for memory, first come, first served. While the first one
+    /// gets none, the others wait too; otherwise a large event would never find enough contiguous
+    /// memory.
     fn serve_waiting(&mut self, now_ns: u64) {
         for _ in 0..self.waiting.len() {
             let Some(index) = self.waiting.pop_front() else { break };
@@ -247,7 +251,7 @@ impl Intake {
         self.store.reserved_for = first.map(|(slot, _)| slot);
     }
 
-    /// Stream slot and sequence number of the event for which a connection waits.
+    /// Stream slot and sequence number of the event that a connection waits to receive.
     fn blocked_event(&self, index: usize) -> Option<(usize, u64)> {
         let connection = self.connections.get(index)?.as_ref().filter(|connection| connection.waiting)?;
         connection.event_under_way()
@@ -262,7 +266,7 @@ impl Intake {
         self.waiting_since_ns = (!self.waiting.is_empty()).then(|| self.waiting_since_ns.unwrap_or(now_ns));
     }
 
-    /// Whether a deliberately slow sink may take more now.
+    /// Whether the rate limit of a deliberately slow sink allows more reads now.
     fn may_read(&mut self, now_ns: u64) -> bool {
         let Some(rate) = self.config.rate_max else { return true };
         let elapsed_s = now_ns.saturating_sub(self.allowance_at_ns) as f64 / 1e9;
@@ -285,9 +289,9 @@ impl Intake {
         }
     }
 
-    /// Serves connections of which the kernel said nothing since the last tick: what has arrived may be less
-    /// than was guessed.
-    fn look_after_idle(&mut self, may_read: bool, now_ns: u64) {
+    /// Serves connections without a readiness event since the last tick: the bytes that arrived
+    /// may be fewer than the low-water mark.
+    fn serve_idle(&mut self, may_read: bool, now_ns: u64) {
         for index in 0..self.connections.len() {
             let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
             let idle = !std::mem::take(&mut connection.busy) && !connection.quiet && !connection.waiting;
@@ -302,7 +306,7 @@ impl Intake {
         }
     }
 
-    /// Gives a connection its turn.
+    /// Serves a connection for one turn.
     fn serve(&mut self, index: usize, now_ns: u64) {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
         if connection.is_closing() {
@@ -327,7 +331,7 @@ impl Intake {
                     Err(why) => return self.refuse(index, connection, &why),
                 },
                 Pause::Drained | Pause::Turn => break,
-                Pause::NoRoom | Pause::Journal => {
+                Pause::NoMemory | Pause::Journal => {
                     connection.waiting = true;
                     self.waiting.push_back(index);
                     break;
@@ -349,14 +353,14 @@ impl Intake {
         connection: &mut Connection,
         message: Control,
         now_ns: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Cause> {
         match message {
             Control::Hello(hello) => {
                 let replaced = self.replaceable(&hello, now_ns);
                 connection.slots = self.store.adopt(&hello.streams, index, &replaced)?;
                 connection.resume = hello.resume;
                 replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
-                // What a second drain sends is not what the recording is called after.
+                // Only the first drain's recording gives this one its name.
                 hello.recording.into_iter().for_each(|sent| drop(self.counters.sent.set(sent)));
                 self.welcome(connection);
                 Ok(())
@@ -367,10 +371,9 @@ impl Intake {
                     let place = connection.session.streams().iter().position(|s| s.id == last.id);
                     let found = place.and_then(|at| connection.slots.get(at).zip(connection.before.get(at)));
                     let Some((&slot, before)) = found else {
-                        return Err(format!(
-                            "the end message counts stream {}, which was not declared",
-                            last.id
-                        ));
+                        let what =
+                            format!("the end message counts stream {}, which was not declared", last.id);
+                        return Err(what.into());
                     };
                     self.check_counts(slot, before, last)?;
                     accounts.push((slot, last));
@@ -387,7 +390,8 @@ impl Intake {
         }
     }
 
-    /// Stops reading, makes everything durable, lets the writers end and says farewell.
+    /// Stops reading, makes everything durable, ends the writers and sends clients their final
+    /// message.
     fn finish(mut self, ended: Ended) -> IntakeReport {
         self.switches.end();
         for slot in 0..self.store.streams.len() {
@@ -395,13 +399,13 @@ impl Intake {
         }
         self.store.flush();
         while !self.store.is_settled() && !self.store.is_over() && self.store.dead_writers == 0 {
-            self.sleep_for_reports();
+            self.wait_for_reports();
         }
         if self.store.dead_writers > 0 {
-            // What a dead writer had is known when the others have ended.
+            // The losses of a dead writer are complete once the others have ended.
             self.store.volumes.close();
             while !self.store.volumes.is_closed() {
-                self.sleep_for_reports();
+                self.wait_for_reports();
             }
             self.store.lose_unsettled();
         }
@@ -418,9 +422,9 @@ impl Intake {
         self.store.reductions.close();
         self.store.volumes.close();
         while !self.store.volumes.is_closed() {
-            self.sleep_for_reports();
+            self.wait_for_reports();
         }
-        self.farewell(&ended);
+        self.notify_clients(&ended);
         let elapsed_ns = self.first_event_ns.map_or(0, |first| self.last_durable_ns.saturating_sub(first));
         for stream in self.store.streams.iter_mut().filter(|stream| stream.owner.is_some()) {
             stream.ledger.unfinished += 1;
@@ -436,7 +440,7 @@ impl Intake {
         }
     }
 
-    fn sleep_for_reports(&mut self) {
+    fn wait_for_reports(&mut self) {
         self.store.volumes.nudge();
         let now_ns = self.clock.now_ns();
         if self.store.absorb().durable {
@@ -445,9 +449,9 @@ impl Intake {
         self.clock.sleep_until_ns(now_ns + 500_000);
     }
 
-    /// Tells connected clients how it ended; waits a little for those that read.
-    fn farewell(&mut self, ended: &Ended) {
-        let deadline_ns = self.clock.now_ns() + FAREWELL_NS;
+    /// Sends connected clients the result; waits a little for those that read.
+    fn notify_clients(&mut self, ended: &Ended) {
+        let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
         for index in 0..self.connections.len() {
             let Some(mut connection) = self.connections[index].take() else { continue };
             if let Some((slot, sequence)) = connection.event_under_way() {
@@ -457,7 +461,7 @@ impl Intake {
                     connection.peer
                 ));
             }
-            self.last_word(&mut connection, ended);
+            self.send_final_message(&mut connection, ended);
             while !connection.is_flushed() && self.clock.now_ns() < deadline_ns {
                 if connection.flush().is_err() {
                     break;

@@ -1,5 +1,6 @@
-//! One keeper per volume: prepares the next segment ahead of time, finishes full ones, and writes the
-//! journal, so that the writer never waits for metadata; takes old ones away when only so much is kept.
+//! Keeper: one thread per volume that prepares the next segment ahead of time, finishes full
+//! ones, writes the journal, and removes old segments under a retention limit. The writer never
+//! waits for metadata.
 mod retention;
 
 use std::fs::OpenOptions;
@@ -11,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
@@ -25,15 +27,15 @@ use keepup_sys::waker::Waker;
 pub(crate) use self::retention::Retention;
 use crate::counters::Counters;
 
-/// Pause between two looks at what may go.
+/// Interval between checks for segments to remove.
 const RETAIN_EVERY: Duration = Duration::from_secs(1);
-/// Pause between two pieces of what goes.
+/// Pause between two pieces of a segment being removed.
 const PIECE_EVERY: Duration = Duration::from_millis(10);
 
-/// Different failures of its own work that a keeper reports.
+/// Most distinct failures that a keeper reports.
 const TROUBLE_MAX: usize = 100;
 
-/// The final account of a recording, for the journals.
+/// Final account of a recording, for the journals.
 #[derive(Clone, Debug)]
 pub(crate) struct Conclusion {
     /// Whether it ended as asked.
@@ -44,18 +46,18 @@ pub(crate) struct Conclusion {
     pub(crate) streams: Vec<(u32, Count, Count)>,
 }
 
-/// What a keeper is asked to do; the writer and the intake both ask.
+/// Request to a keeper, from the writer or the intake.
 #[derive(Debug)]
 pub(crate) enum ToKeeper {
-    /// Make a segment ready.
+    /// Create a segment ahead of time.
     Prepare,
-    /// A prepared segment gets its first block.
+    /// Start using a prepared segment.
     Activate { index: u32 },
-    /// A prepared segment is not needed.
+    /// Remove an unused prepared segment.
     Discard { index: u32 },
     /// All bytes of a segment below the offset are on stable storage.
     Watermark { segment: u32, end_offset: u64, blocks: u64 },
-    /// A segment has all its blocks, which end at the offset: seal it. `file` stays open until then.
+    /// A segment is full and its data ends at the offset: seal it. `file` stays open until then.
     Finish { index: u32, data_bytes: u64, events: SegmentIndex, file: Arc<OwnedFd> },
     /// A stream was declared.
     Stream(StreamInfo),
@@ -63,13 +65,13 @@ pub(crate) enum ToKeeper {
     Gap(Gap),
     /// A volume was taken out of rotation, or came back.
     Rotation(Rotation),
-    /// The recording ends.
+    /// The recording has ended with this account.
     Conclude(Conclusion),
     /// The writer has ended.
     Close,
 }
 
-/// What a keeper answers its writer.
+/// Answer of a keeper to its writer.
 #[derive(Debug)]
 pub(crate) enum FromKeeper {
     Prepared(Prepared),
@@ -81,7 +83,7 @@ pub(crate) enum FromKeeper {
         index: u32,
         result: Result<(), String>,
     },
-    /// The journal takes no more lines: what is written from now on could not be accounted for.
+    /// The journal cannot be written: later data could not be accounted for.
     JournalFailed {
         why: String,
     },
@@ -96,20 +98,20 @@ pub(crate) struct Prepared {
     pub(crate) bytes: u64,
 }
 
-/// Where a keeper works: a recording's directory with its journal, or nowhere.
-pub(crate) struct Place {
+/// A recording's directory on one volume, with its journal.
+pub(crate) struct VolumeDirectory {
     pub(crate) directory: PathBuf,
     pub(crate) journal: Journal,
-    /// Nothing when all is kept.
+    /// Retention limit; `None` keeps everything.
     pub(crate) retention: Option<Retention>,
 }
 
-/// The thread's state.
+/// State of the keeper thread.
 pub(crate) struct Keeper {
     pub(crate) recording: Id,
     pub(crate) volume: u32,
-    /// Nothing for the null target.
-    pub(crate) place: Option<Place>,
+    /// `None` for the null target.
+    pub(crate) place: Option<VolumeDirectory>,
     pub(crate) segment_bytes: u64,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inbox: Receiver<ToKeeper>,
@@ -119,18 +121,17 @@ pub(crate) struct Keeper {
     pub(crate) conclusion: Option<Conclusion>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) access: Option<Access>,
-    /// What could not be journalled, sealed or removed.
+    /// Failures of journalling, sealing and removing.
     pub(crate) trouble: Vec<String>,
     /// Gap entries appended to the journal.
     pub(crate) gaps: u64,
-    /// Lines of the journal are not durable yet that must be.
+    /// Whether appended journal lines must be flushed.
     pub(crate) flush_due: bool,
     pub(crate) is_journal_broken: bool,
 }
 
 impl Keeper {
-    /// Works until its writer ends. Returns how the files were opened, and what could not be journalled,
-    /// sealed or removed.
+    /// Runs until its writer ends. Returns how the files were opened, and its failures.
     pub(crate) fn run(mut self) -> (Option<Access>, Vec<String>) {
         while let Some(message) = self.next() {
             match message {
@@ -155,7 +156,7 @@ impl Keeper {
                 ToKeeper::Finish { index, data_bytes, events, file } => {
                     self.finish(index, data_bytes, &events);
                     drop(file);
-                    // On a slow disk messages never end: what is to go must not wait for a pause.
+                    // A slow disk sends messages without pause: retention must not depend on one.
                     self.retain();
                 }
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
@@ -171,7 +172,7 @@ impl Keeper {
         (self.access, self.trouble)
     }
 
-    /// Waits for a message. Lines that came in a burst, as when 508 streams are declared, are made durable
+    /// Waits for a message. Lines that come in a burst, such as 508 declared streams, are flushed
     /// together.
     fn next(&mut self) -> Option<ToKeeper> {
         match self.inbox.try_recv() {
@@ -199,7 +200,7 @@ impl Keeper {
             return;
         }
         match self.place.as_mut().map(|place| place.journal.flush()) {
-            Some(Err(e)) => self.journal_failed(e.to_string()),
+            Some(Err(e)) => self.journal_failed(Cause::of(&e).to_text()),
             Some(Ok(())) | None => {
                 self.counters.volumes[self.volume as usize].gaps_durable.store(self.gaps, Ordering::Relaxed);
             }
@@ -209,7 +210,7 @@ impl Keeper {
     fn take_gap(&mut self, gap: Gap) {
         self.note(|_| Some(JournalRecord::Gap(gap)));
         self.gaps += 1;
-        // Also where there is no journal: what waits for the entry must not wait for ever.
+        // Counts without a journal too: what waits for the entry must not wait forever.
         self.flush_due = true;
     }
 
@@ -227,7 +228,7 @@ impl Keeper {
         }
     }
 
-    /// Takes segments away that are not to be kept.
+    /// Removes segments beyond the retention limit.
     fn retain(&mut self) {
         let Some(place) = &mut self.place else { return };
         let Some(retention) = &mut place.retention else { return };
@@ -236,12 +237,12 @@ impl Keeper {
                 let counter = &self.counters.volumes[self.volume as usize].keep_excess_bytes;
                 counter.store(excess, Ordering::Relaxed);
             }
-            Err(e) => self.note_trouble(e.to_string()),
+            Err(e) => self.note_trouble(Cause::of(&e).to_text()),
         }
     }
 
     fn answer(&self, answer: FromKeeper) {
-        // A writer that is gone needs no answer.
+        // The answer is not needed if the writer has ended.
         let _ = self.answers.send(answer);
         self.writer.wake();
     }
@@ -249,18 +250,18 @@ impl Keeper {
     fn note(&mut self, record: impl Fn(&Self) -> Option<JournalRecord>) {
         let Some(record) = record(self) else { return };
         let Some(place) = &mut self.place else { return };
-        // Watermarks are lower bounds: losing one in a crash costs nothing. The rest must be there
-        // afterwards.
+        // Watermarks are lower bounds: losing one in a crash is harmless. Other records must
+        // survive.
         self.flush_due |= !matches!(record, JournalRecord::Watermark { .. });
         if let Err(e) = place.journal.append(&record) {
-            self.journal_failed(e.to_string());
+            self.journal_failed(Cause::of(&e).to_text());
         }
     }
 
-    /// Unique for each segment as long as the recording's id, which is random, is.
+    /// Segment id: unique as long as the recording's random id is.
     fn segment_id(&self, index: u32) -> Id {
         let place = (u128::from(self.volume) << 32) | u128::from(index) | (1 << 64);
-        // An odd factor keeps different places different.
+        // Multiplication by an odd number is a bijection, so ids stay distinct.
         let mixed = place.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         Id((u128::from_be_bytes(self.recording.0) ^ mixed).to_be_bytes())
     }
@@ -333,12 +334,12 @@ impl Keeper {
                 Ok(())
             }
             Err(e @ RecordingError::Unsealed { .. }) => {
-                self.note_trouble(e.to_string());
+                self.note_trouble(Cause::of(&e).to_text());
                 Ok(())
             }
             Err(e) => {
-                self.note_trouble(e.to_string());
-                Err(e.to_string())
+                self.note_trouble(Cause::of(&e).to_text());
+                Err(Cause::of(&e).to_text())
             }
         };
         self.answer(FromKeeper::Finished { index, result });
@@ -350,7 +351,7 @@ impl Keeper {
         retention.is_some_and(Retention::is_busy)
     }
 
-    /// Leaves behind what is to be kept and no more, and the account of it.
+    /// Applies the retention limit a last time and closes the journal.
     fn close(&mut self) {
         self.flush();
         self.retain();

@@ -1,4 +1,4 @@
-//! What the threads of one recording hand to each other.
+//! Messages between the threads of one recording.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,22 +8,22 @@ use keepup_stream::ledger::{Count, LossCause};
 use keepup_sys::pool::Block;
 use keepup_sys::waker::Waker;
 
-/// Where the first message header of a block begins.
+/// Offset of the first message header in a block.
 pub(crate) const MESSAGES_START: usize = SECTOR - MESSAGE_HEADER;
 
-/// A block that is complete but for what only its segment knows.
+/// A complete block, except for the fields that only its segment knows.
 #[derive(Debug)]
 pub(crate) struct Sealed {
-    /// The memory; messages and padding are in place.
+    /// Memory with messages and padding.
     pub(crate) block: Block,
-    /// The rest of what goes with it.
+    /// Metadata.
     pub(crate) meta: SealedMeta,
 }
 
-/// All of a sealed block but its memory.
+/// Metadata of a sealed block.
 #[derive(Clone, Debug)]
 pub(crate) struct SealedMeta {
-    /// Header, with the fields of the segment still empty.
+    /// Header without the segment's fields.
     pub(crate) header: BlockHeader,
     /// Bytes of the whole block on disk.
     pub(crate) bytes: usize,
@@ -31,36 +31,37 @@ pub(crate) struct SealedMeta {
     pub(crate) channel: Arc<ChannelBytes>,
     /// Position of the stream in the intake's table.
     pub(crate) slot: usize,
-    /// Its events, for the segment's index.
+    /// Its events, for the segment index.
     pub(crate) events: Arc<Vec<EventMark>>,
-    /// The received events that are accounted for with it: those in it, or those it was made of; none where
-    /// another block accounts for them.
+    /// Received events that this block accounts for: its own, or those it was reduced from; none
+    /// when another block accounts for them.
     pub(crate) accounts_for: Count,
 }
 
-/// What a writer tells the intake.
+/// Report of a writer to the intake.
 #[derive(Debug)]
 pub(crate) enum FromWriter {
-    /// The kernel confirmed a block; its memory comes back.
+    /// The kernel confirmed a write; the memory is free again.
     Written { block: Block, slot: usize, stream_block: u64, accounts_for: Count, bytes: usize },
-    /// A block is on stable storage; `stored` is what lies there.
+    /// A block is on stable storage; `stored` is its size there.
     Durable { slot: usize, stream_block: u64, accounts_for: Count, stored: Count },
-    /// The volume cannot take this block: place it elsewhere.
+    /// The volume cannot take this block: place it on another one.
     Returned(Sealed),
-    /// A block will not be durable here. `was_written`: the kernel had confirmed it, and so had the writer.
+    /// A block will not become durable on this volume. `was_written`: the kernel had confirmed
+    /// it, and a `Written` report was sent.
     Lost { meta: SealedMeta, was_written: bool, cause: LossCause },
     /// The volume takes no more blocks.
     Failed { why: String, cause: LossCause },
 }
 
-/// Requests from the intake to a writer that are states, not messages.
+/// State requested by the intake from a writer.
 #[derive(Debug, Default)]
 pub(crate) struct WriterSignals {
     /// Make everything durable now.
     pub(crate) flush: AtomicBool,
-    /// Take no blocks for a while, and give back those that are not under way.
+    /// Take no blocks, and return those that are not in flight.
     pub(crate) rest: AtomicBool,
-    /// Nothing more will come: finish and end.
+    /// No more blocks come: finish and end.
     pub(crate) close: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Which volume takes a stream's next block: one contract, one file per way.
+//! Placement: chooses the volume of a stream's next block. One trait, one file per rule.
 mod free;
 mod pinned;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 pub(crate) use free::Free;
 pub(crate) use pinned::Pinned;
 
-/// The ways to place blocks.
+/// Placement rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementKind {
-    /// The volume with the least waiting for it; another one when it fails.
+    /// The volume with the least waiting data; another one when it fails.
     Free,
     /// A stream stays on its volume: no multiplexing, no re-assembly.
     Pinned,
 }
 
-/// What placement sees of a volume.
+/// State of a volume for placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VolumeLoad {
-    /// Whether it still takes blocks.
+    /// Whether it takes blocks.
     pub(crate) usable: bool,
     /// Bytes handed to it and not yet written.
     pub(crate) bytes_waiting: u64,
@@ -28,7 +28,7 @@ pub(crate) struct VolumeLoad {
 
 /// Chooses a volume for the next block of a stream.
 pub(crate) trait Placement: Send {
-    /// Index of the volume, or nothing when none is usable.
+    /// Index of the volume, or `None` when none is usable.
     fn choose(&mut self, stream: u32, volumes: &[VolumeLoad]) -> Option<usize>;
 }
 

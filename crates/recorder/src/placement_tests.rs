@@ -1,4 +1,4 @@
-//! Placement uses every usable volume and never another.
+//! Placement chooses usable volumes only.
 use proptest::prelude::*;
 
 use super::*;
@@ -8,7 +8,7 @@ fn loads(loads: &[(bool, u64)]) -> Vec<VolumeLoad> {
 }
 
 #[test]
-fn free_takes_the_emptiest_and_equal_ones_in_turn() {
+fn free_placement_takes_the_least_loaded_volume_and_equal_ones_in_turn() {
     let mut free = PlacementKind::Free.build();
     let equal = loads(&[(true, 0), (true, 0), (true, 0)]);
     let turns: Vec<_> = (0..6).map(|_| free.choose(0, &equal).unwrap()).collect();
@@ -17,7 +17,7 @@ fn free_takes_the_emptiest_and_equal_ones_in_turn() {
 }
 
 #[test]
-fn pinned_keeps_a_stream_on_its_volume_until_that_fails() {
+fn pinned_placement_keeps_a_stream_on_its_volume_until_that_fails() {
     let mut pinned = PlacementKind::Pinned.build();
     let busy = loads(&[(true, 99), (true, 0)]);
     assert_eq!(pinned.choose(4, &busy), Some(0));

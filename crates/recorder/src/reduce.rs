@@ -1,8 +1,8 @@
-//! Reduction of events before they are written: steps as pure functions on one event, and the threads that
-//! apply them to blocks.
+//! Reduction of events before they are written: steps as pure functions of one event, and the
+//! threads that apply them to blocks.
 //!
-//! Samples are little-endian on the way in and out. Invariants: an event becomes exactly one event; what is
-//! computed depends on that event alone; after the first event of a kind nothing is allocated.
+//! Samples are little-endian before and after each step. Invariants: an event becomes exactly one
+//! event; the result depends on that event alone; no allocation after the first event of a kind.
 mod bin;
 mod bitshuffle;
 mod compress;
@@ -18,26 +18,26 @@ use keepup_stream::wire::{ElementType, StreamInfo};
 
 use self::sample::by_element;
 
-/// One step, made ready for events of one kind.
+/// One step, prepared for events of one kind.
 pub trait Kernel: Send {
-    /// Writes what `event` becomes to the front of `output` and returns its bytes; nothing when `event` has
-    /// another length than this was made for, or `output` has no room.
+    /// Writes the reduced `event` to the front of `output` and returns its bytes; `None` when
+    /// `event` does not have the prepared length, or `output` is too small.
     fn run(&mut self, event: &[u8], output: &mut [u8]) -> Option<usize>;
 }
 
-/// All steps of a reduction, made ready for events of one kind.
+/// All steps of a reduction, prepared for events of one kind.
 pub struct Chain {
     kernels: Vec<Box<dyn Kernel>>,
-    /// What lies between two steps, in turn.
+    /// Intermediate results, used alternately.
     between: [Vec<u8>; 2],
     output_bytes_max: usize,
 }
 
 impl Chain {
-    /// Makes tables and memory for events of the kind `input`.
+    /// Allocates tables and memory for events of the kind `input`.
     ///
     /// # Errors
-    /// A step cannot take what comes to it.
+    /// A step does not accept its input.
     pub fn new(steps: &[Step], input: &Samples) -> Result<Self, StepError> {
         let (mut samples, mut between_bytes) = (input.clone(), 0);
         let mut kernels = Vec::with_capacity(steps.len());
@@ -55,13 +55,13 @@ impl Chain {
         })
     }
 
-    /// Most bytes that an event can become.
+    /// Largest size of a reduced event, in bytes.
     pub fn output_bytes_max(&self) -> usize {
         self.output_bytes_max
     }
 
-    /// Writes what `event` becomes to the front of `output` and returns its bytes; nothing when `event` has
-    /// another length than this was made for, or `output` has no room.
+    /// Writes the reduced `event` to the front of `output` and returns its bytes; `None` when
+    /// `event` does not have the prepared length, or `output` is too small.
     pub fn run(&mut self, event: &[u8], output: &mut [u8]) -> Option<usize> {
         let (last, others) = self.kernels.split_last_mut()?;
         let [front, back] = &mut self.between;
@@ -83,20 +83,20 @@ impl Chain {
     }
 }
 
-/// Most bytes of one event of this kind, compressed or not.
+/// Largest size of an event of this kind, compressed or not, in bytes.
 pub(crate) fn bytes_max(samples: &Samples) -> usize {
     let bytes = samples.bytes().unwrap_or(0) as usize;
     if samples.compressed { compress::bytes_max(bytes, samples.element.bytes() as usize) } else { bytes }
 }
 
-/// What the events of the stream `info` are made of.
+/// Kind of samples in the events of the stream `info`.
 pub(crate) fn samples(info: &StreamInfo) -> Samples {
     let compressed = info.compression.is_some();
     Samples { element: element(info.element), shape: info.shape.clone(), compressed }
 }
 
-/// Most payload bytes that lie on the volumes for one event of the stream `info` of `event_bytes`. Where it
-/// cannot be reduced as asked, which the recorder refuses, those of the event itself.
+/// Largest stored size of one event with `event_bytes` of the stream `info`, in bytes. The
+/// event's own size if the reduction does not apply, which the recorder refuses.
 pub fn stored_bytes_max(reductions: &[Reduction], info: &StreamInfo, event_bytes: u64) -> u64 {
     let reduced = reduction_of(reductions, info.id).and_then(|reduction| {
         let output = reduction.output(&samples(info)).ok()?;
@@ -121,7 +121,7 @@ fn element(element: ElementType) -> Element {
     }
 }
 
-/// The wire's name of an element.
+/// Wire name of a sample type.
 pub(crate) fn element_type(element: Element) -> ElementType {
     match element {
         Element::U8 => ElementType::U8,

@@ -1,4 +1,4 @@
-//! What a recording came to, thread by thread and stream by stream.
+//! Report of a finished recording, by thread and by stream.
 use std::fmt;
 use std::path::PathBuf;
 
@@ -6,16 +6,16 @@ use keepup_measure::histogram::Latency;
 use keepup_stream::ledger::Ledger;
 use serde::{Deserialize, Serialize};
 
-/// Incidents listed; later ones are only counted.
+/// Most listed incidents; later ones are only counted.
 const INCIDENTS_MAX: usize = 1000;
 
-/// Things that went wrong and did not end the recording, in the order in which they happened.
+/// Faults that did not end the recording, in the order in which they happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Incidents {
-    /// The first of them.
+    /// The first incidents.
     pub listed: Vec<String>,
-    /// All of them.
+    /// Number of all incidents.
     pub total: u64,
 }
 
@@ -28,69 +28,69 @@ impl Incidents {
     }
 }
 
-/// CPU of one thread.
+/// CPU time of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadCpu {
     /// Its name.
     pub name: String,
-    /// Time on a processor, in nanoseconds.
+    /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time it was ready to run and had no processor, in nanoseconds, where the kernel tells.
+    /// Time that it was runnable without a CPU, in nanoseconds, if the kernel reports it.
     pub run_delay_ns: Option<u64>,
 }
 
-/// The longest time that each stage of a recording held up what came behind it, in nanoseconds.
+/// Longest stall of each stage of a recording, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stalls {
-    /// The intake was at work, or without a processor, and did not look at the sockets.
+    /// The intake was busy or had no CPU, and did not poll the sockets.
     pub intake_ns: u64,
     /// A connection waited for a free block.
     pub pool_ns: u64,
-    /// Every volume.
+    /// One per volume.
     pub volumes: Vec<VolumeStalls>,
 }
 
-/// The same for one volume.
+/// Longest stalls of one volume, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeStalls {
     /// Blocks waited for the next segment.
     pub segment_ns: u64,
-    /// A write, from submission to confirmation.
+    /// A write took this long from submission to confirmation.
     pub write_ns: u64,
-    /// A flush to stable storage.
+    /// A flush to stable storage took this long.
     pub flush_ns: u64,
 }
 
-/// How one volume did.
+/// Report of one volume.
 #[derive(Clone, Debug)]
 pub struct VolumeReport {
-    /// The recording's directory on it; nothing for the null target.
+    /// The recording's directory on it; `None` for the null target.
     pub directory: Option<PathBuf>,
     /// The engine that wrote: "io_uring", "pwrite" or "null".
     pub engine: String,
-    /// What memory it wrote from.
+    /// Kind of memory it wrote from.
     pub buffers: String,
-    /// Whether direct I/O held ("direct"), or the file system refused it ("buffered").
+    /// Whether direct I/O worked ("direct"), or the file system refused it ("buffered").
     pub access: String,
-    /// What is slower than it could be, and what helps.
+    /// Setting that slows it down, and the fix.
     pub note: Option<String>,
-    /// Why it was taken out of rotation, if it was.
+    /// Reason why it was taken out of rotation for good.
     pub failure: Option<String>,
-    /// Writes from submission to confirmation.
+    /// Latency of writes, from submission to confirmation.
     pub write_latency: Latency,
-    /// The writer's CPU.
+    /// CPU time of the writer.
     pub cpu: ThreadCpu,
 }
 
-/// What a recording came to.
+/// Report of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordReport {
     /// Identity of the recording, 32 hex digits.
     pub recording: String,
-    /// The NeXus master over all volumes, when it could be written.
+    /// NeXus master over all volumes, if it could be written.
     pub master: Option<PathBuf>,
     /// Account of every stream.
     pub ledger: Ledger,
@@ -98,56 +98,56 @@ pub struct RecordReport {
     pub volumes: Vec<VolumeReport>,
     /// Size of the block pool, in bytes.
     pub pool_bytes: u64,
-    /// Most of it in use at a time, in bytes.
+    /// Most pool memory in use, in bytes.
     pub pool_bytes_used_max: u64,
-    /// What the pool is made of.
+    /// Page kind of the pool.
     pub pool_pages: String,
-    /// The intake's CPU.
+    /// CPU time of the intake.
     pub intake_cpu: ThreadCpu,
-    /// CPU of the threads that reduce; none where nothing is reduced.
+    /// CPU time of the reducers; empty without reductions.
     pub reducers_cpu: Vec<ThreadCpu>,
-    /// Time in which some connection waited for a free block, in nanoseconds.
+    /// Time in which at least one connection waited for a free block, in nanoseconds.
     pub pool_wait_ns: u64,
-    /// The longest of each stage.
+    /// Longest stall of each stage.
     pub stalls: Stalls,
-    /// From the first event to the last durable byte, in nanoseconds; 0 when nothing came.
+    /// Time from the first event to the last durable byte, in nanoseconds; 0 without events.
     pub elapsed_ns: u64,
-    /// What went wrong on the way.
+    /// Faults that did not end the recording.
     pub incidents: Incidents,
-    /// What the recording lacks to be whole though its events are durable: a journal that could not be
-    /// written, a segment that could not be sealed, a ledger that does not add up.
+    /// Defects of the recording, though its events are durable: a journal that could not be
+    /// written, a segment that could not be sealed, a ledger that does not balance.
     pub trouble: Vec<String>,
-    /// Why it ended.
+    /// Reason for the end.
     pub ended: Ended,
-    /// The limit that it was stopped for, when there was one, as in "1000 events".
+    /// The limit that stopped it, if any, as in "1000 events".
     pub limit: Option<String>,
-    /// Whether its directories were removed, because it was stopped before it had an event.
+    /// Whether its directories were removed, because it was stopped before the first event.
     pub removed: bool,
 }
 
-/// Why a recording ended.
+/// Reason why a recording ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every source said end.
+    /// All sources sent end.
     EndOfRun,
-    /// It was asked to stop.
+    /// A stop was requested.
     Stopped,
-    /// No volume took blocks any more, and why.
+    /// No volume takes blocks any more, with the cause.
     VolumesFailed(String),
 }
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::EndOfRun => f.write_str("every source said end"),
+            Self::EndOfRun => f.write_str("all sources have ended"),
             Self::Stopped => f.write_str("stopped on request"),
-            Self::VolumesFailed(why) => write!(f, "no volume takes data any more: {why}"),
+            Self::VolumesFailed(why) => write!(f, "no volume takes more data: {why}"),
         }
     }
 }
 
 impl RecordReport {
-    /// Why it ended, with the limit where it was one.
+    /// Reason for the end, including the limit if there was one.
     pub fn why_ended(&self) -> String {
         match (&self.ended, &self.limit) {
             (Ended::Stopped, Some(limit)) => format!("stopped after {limit}, as asked"),
@@ -155,19 +155,19 @@ impl RecordReport {
         }
     }
 
-    /// Whether everything received is durable, the recording lacks nothing, and it ended by itself or on
-    /// request.
+    /// Whether everything received is durable, the recording has no defects, and it ended by
+    /// itself or on request.
     pub fn is_whole(&self) -> bool {
         !matches!(self.ended, Ended::VolumesFailed(_)) && self.ledger.is_whole() && self.trouble.is_empty()
     }
 
-    /// CPU of every thread of the data path.
+    /// CPU time of every thread of the data path.
     pub fn threads(&self) -> impl Iterator<Item = &ThreadCpu> {
         let volumes = self.volumes.iter().map(|volume| &volume.cpu);
         std::iter::once(&self.intake_cpu).chain(&self.reducers_cpu).chain(volumes)
     }
 
-    /// Events missing for other reasons than the source's own declared losses.
+    /// Missing events, except for losses that the source declared itself.
     pub fn lost_events(&self) -> u64 {
         let total = self.ledger.total();
         let missing: u64 = total.gap_events.values().sum();

@@ -1,8 +1,9 @@
-//! Run control: the one owner of a recorder's state, from settings to a sealed recording and to the next run.
+//! Run control: the owner of a recorder's state, from settings through a sealed recording to the
+//! next run.
 //!
-//! Invariants: a command that may not be asked for in a state changes nothing; every change raises the
-//! revision; recordings go to the volumes on offer and nowhere else; nothing here takes longer than arming
-//! does, for the end of a run is waited for by a thread of its own.
+//! Invariants: a command that is not possible in a state changes nothing; every change raises the
+//! revision; recordings go only to the volumes on offer; no call takes longer than arming does,
+//! since a separate thread waits for the end of a run.
 mod outcome;
 mod settings;
 
@@ -11,61 +12,63 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::id::Id;
-use keepup_recording::manifest::place;
+use keepup_recording::manifest::new_recording_dir;
 use keepup_results::live::{
     RefusalKind, RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume,
 };
 
 use self::outcome::outcome;
+use crate::free_space::SpaceMonitor;
 use crate::report::{Ended, RecordReport};
-use crate::room::Rooms;
 use crate::{Recorder, RecorderConfig, RecorderError, Target};
 
-/// What runs may use, and who may ask for them.
+/// Resources that runs may use, and whether others may command them.
 #[derive(Clone, Debug)]
 pub struct RunOffer {
-    /// Volumes, as they are written in settings; none for the null target.
+    /// Volumes, as spelled in settings; empty for the null target.
     pub volumes: Vec<PathBuf>,
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: Endpoint,
-    /// Whether orders are taken; else [`RunControl::order`] takes only `stop`.
+    /// Whether commands from outside are accepted; otherwise [`RunControl::order`] accepts only
+    /// `stop`.
     pub takes_commands: bool,
 }
 
-/// Makes the configuration of a run: of its settings, its identity and its number. Address, volumes, number
-/// and metadata are filled in by run control.
-pub type Prepare = Box<dyn FnMut(&RunSettings, Id, u64) -> Result<RecorderConfig, String> + Send>;
+/// Builds a run's configuration from its settings, identity and number. Run control fills in
+/// address, volumes, number and metadata.
+pub type Prepare = Box<dyn FnMut(&RunSettings, Id, u64) -> Result<RecorderConfig, Cause> + Send>;
 
-/// What run control is made of.
+/// Dependencies of run control.
 pub struct RunParts {
-    /// What runs may use.
+    /// Resources that runs may use.
     pub offer: RunOffer,
-    /// Makes configurations; called when settings are checked too.
+    /// Builds configurations; also called to check settings.
     pub prepare: Prepare,
-    /// Time.
+    /// Clock.
     pub clock: Arc<dyn Clock>,
-    /// Draws an identity, another one each time.
+    /// Generates a new identity.
     pub new_id: Box<dyn FnMut() -> std::io::Result<Id> + Send>,
 }
 
-/// A run that ends.
+/// A run that is ending.
 struct Ending {
     thread: JoinHandle<Result<RecordReport, RecorderError>>,
-    /// What ended it, when run control did for a limit.
+    /// The limit that ended it, if any.
     limit: Option<String>,
 }
 
-/// The owner of a recorder. Whoever holds it calls [`RunControl::look`] about twenty times a second.
+/// The owner of a recorder. Call [`RunControl::poll`] about twenty times a second.
 pub struct RunControl {
     parts: RunParts,
     state: RunState,
     revision: u64,
     since_unix_ns: u64,
     settings: RunSettings,
-    /// Whether a run was made with these settings: the next one takes the next number.
+    /// Whether a run with these settings already exists: the next one takes the next number.
     is_repeat: bool,
     run: Option<u64>,
     name: Option<String>,
@@ -73,7 +76,7 @@ pub struct RunControl {
     recorder: Option<Recorder>,
     started_ns: u64,
     ending: Option<Ending>,
-    rooms: Rooms,
+    spaces: SpaceMonitor,
     error: Option<String>,
     last: Option<RunOutcome>,
     report: Option<RecordReport>,
@@ -81,7 +84,7 @@ pub struct RunControl {
 }
 
 impl RunControl {
-    /// In the state `Idle`.
+    /// Creates run control in the state `Idle`.
     pub fn new(parts: RunParts) -> Self {
         Self {
             state: RunState::Idle,
@@ -95,7 +98,7 @@ impl RunControl {
             recorder: None,
             started_ns: 0,
             ending: None,
-            rooms: Rooms::start(parts.offer.volumes.clone(), None, Arc::clone(&parts.clock)),
+            spaces: SpaceMonitor::start(parts.offer.volumes.clone(), None, Arc::clone(&parts.clock)),
             error: None,
             last: None,
             report: None,
@@ -104,12 +107,12 @@ impl RunControl {
         }
     }
 
-    /// Carries out a command of somebody outside.
+    /// Carries out a command from outside.
     ///
     /// # Errors
-    /// The reason why it was not carried out. `Failed` of `arm` or `stop` leaves the state `Error`.
+    /// The reason for the refusal. `Failed` for `arm` or `stop` leaves the state `Error`.
     pub fn order(&mut self, order: &RunOrder) -> Result<(), RunRefusal> {
-        self.look();
+        self.poll();
         if !self.parts.offer.takes_commands && order.command != RunCommand::Stop {
             let why = format!(
                 "cannot {}: this recorder was started for one run, and may only be stopped",
@@ -119,11 +122,11 @@ impl RunControl {
         }
         if let Some(expected) = order.revision.filter(|&revision| revision != self.revision) {
             let why = format!(
-                "cannot {}: revision {expected} was expected, and it is {} by now\n\
-                 hint: look at the status again; somebody else gave a command, or the run went on",
+                "cannot {}: expected revision {expected}, but it is now {}",
                 order.command, self.revision
             );
-            return Err(RunRefusal::new(RefusalKind::Revision, why));
+            let hint = "read the status again; another client gave a command, or the run advanced";
+            return Err(RunRefusal::new(RefusalKind::Revision, Cause::new(why).with_hint(hint)));
         }
         self.command(order.command, order.settings.as_ref())
     }
@@ -131,7 +134,7 @@ impl RunControl {
     /// Carries out a command of the owner, who may give any.
     ///
     /// # Errors
-    /// As [`RunControl::order`]; [`RunControl::take_failure`] has the error behind it.
+    /// As [`RunControl::order`]; [`RunControl::take_failure`] has the underlying error.
     pub fn command(&mut self, command: RunCommand, settings: Option<&RunSettings>) -> Result<(), RunRefusal> {
         self.failure = None;
         if self.state.after(command).is_none() {
@@ -153,15 +156,15 @@ impl RunControl {
         }
     }
 
-    /// Looks whether the recorder ended by itself, reached a limit, or has sealed everything.
-    pub fn look(&mut self) {
+    /// Detects that the recorder ended by itself, reached a limit, or has sealed everything.
+    pub fn poll(&mut self) {
         match (self.state, &self.recorder) {
             (RunState::Armed, Some(recorder)) if recorder.is_ending() => self.lose_armed(),
             (RunState::Recording, Some(recorder)) => {
                 if recorder.is_ending() {
                     return self.drain(None);
                 }
-                // What cannot be entered now is tried again, at the end at the latest.
+                // A failed write is repeated at the next poll, and at the end.
                 if let Ok(Some(sent)) = recorder.enter_origin() {
                     self.run = sent.run;
                     self.revision += 1;
@@ -182,7 +185,7 @@ impl RunControl {
         }
     }
 
-    /// All that can be said of it.
+    /// Full status.
     pub fn status(&self) -> RunStatus {
         let is_controlled = self.parts.offer.takes_commands;
         let possible = self.state.commands().iter().copied();
@@ -204,7 +207,7 @@ impl RunControl {
         }
     }
 
-    /// Where it stands.
+    /// Current state.
     pub fn state(&self) -> RunState {
         self.state
     }
@@ -214,12 +217,12 @@ impl RunControl {
         self.recorder.as_ref()
     }
 
-    /// What the run that ended last came to.
+    /// Report of the last finished run.
     pub fn report(&self) -> Option<&RecordReport> {
         self.report.as_ref()
     }
 
-    /// The error behind the last refusal, or behind the state `Error`, where there is one.
+    /// Error behind the last refusal or behind the state `Error`, if any.
     pub fn take_failure(&mut self) -> Option<RecorderError> {
         self.failure.take()
     }
@@ -234,7 +237,7 @@ impl RunControl {
         let now_ns = self.parts.clock.now_ns();
         let volume = |(at, path): (usize, &PathBuf)| RunVolume {
             path: path.display().to_string(),
-            free_bytes: self.rooms.of(at, now_ns).map(|room| room.free_bytes),
+            free_bytes: self.spaces.of(at, now_ns).map(|space| space.free_bytes),
         };
         self.parts.offer.volumes.iter().enumerate().map(volume).collect()
     }
@@ -250,21 +253,21 @@ impl RunControl {
         Ok(())
     }
 
-    /// What a run with `settings` would be recorded with. One that follows a run with the same settings
-    /// (`again`) takes the next number.
+    /// Configuration of a run with `settings`. A run that repeats the last settings (`again`)
+    /// takes the next number.
     fn config(&mut self, settings: &RunSettings, again: bool) -> Result<(RecorderConfig, Id), RecorderError> {
         let RunParts { offer, prepare, new_id, .. } = &mut self.parts;
-        let wrong = |what| RecorderError::Config { what };
+        let wrong = |what: Cause| RecorderError::Config { what };
         settings::check(settings).map_err(wrong)?;
         let volumes = settings::volumes(settings, offer).map_err(wrong)?;
         let run = settings::number(settings.run.filter(|_| !again), &volumes)?;
-        let id = new_id().map_err(|e| wrong(format!("cannot draw an identity: {e}")))?;
+        let id = new_id().map_err(|e| wrong(format!("cannot generate an identity: {e}").into()))?;
         let mut config = prepare(settings, id, run).map_err(wrong)?;
         config.listen = offer.listen.clone();
         config.run = Some(run);
         config.metadata = settings.metadata.clone();
         for volume in &volumes {
-            place(volume, &config.name)?;
+            new_recording_dir(volume, &config.name)?;
         }
         config.target = if volumes.is_empty() { Target::Null } else { Target::Volumes(volumes) };
         config.validate()?;
@@ -272,21 +275,21 @@ impl RunControl {
     }
 
     fn refuse_settings(&mut self, error: RecorderError) -> RunRefusal {
-        let why = error.to_string();
+        let why = Cause::of(&error);
         self.failure = Some(error);
         RunRefusal::new(RefusalKind::Settings, why)
     }
 
     /// Enters the state `Error`.
     fn fail(&mut self, error: RecorderError) -> RunRefusal {
-        let why = error.to_string();
+        let why = Cause::of(&error);
         self.failure = Some(error);
-        self.error = Some(why.clone());
+        self.error = Some(why.to_text());
         self.enter(RunState::Error);
         RunRefusal::new(RefusalKind::Failed, why)
     }
 
-    /// Forgets what belongs to the run before.
+    /// Clears the results of the previous run.
     fn forget(&mut self) {
         (self.run, self.name, self.error) = (None, None, None);
         self.directories.clear();
@@ -339,7 +342,7 @@ impl RunControl {
         Ok(())
     }
 
-    /// Gives back what arming took.
+    /// Releases what arming took.
     fn disarm(&mut self, state: RunState) -> Result<(), RunRefusal> {
         let ended = self.recorder.take().map(Recorder::disarm);
         self.directories.clear();
@@ -353,23 +356,23 @@ impl RunControl {
         }
     }
 
-    /// The recorder ended before anybody was let in.
+    /// Handles a recorder that ended before it accepted anybody.
     fn lose_armed(&mut self) {
         let ended = self.recorder.take().map(Recorder::disarm);
         self.directories.clear();
         self.fail(match ended {
-            Some(Ok(Ended::VolumesFailed(why))) => RecorderError::Ended { why },
+            Some(Ok(Ended::VolumesFailed(why))) => RecorderError::Ended { why: Cause::from_text(&why) },
             Some(Err(e)) => e,
             _ => RecorderError::Ended { why: "it was stopped".into() },
         });
     }
 
-    /// Reads no more, and has the end waited for.
+    /// Stops reading, and starts a thread that waits for the end.
     fn drain(&mut self, limit: Option<String>) {
         let Some(recorder) = self.recorder.take() else { return };
         recorder.stopper().stop();
         let name = "ku-ending";
-        // A run that was started by command took place, even when nothing came.
+        // A run that was started by command counts, even without events.
         let keeps_empty = self.parts.offer.takes_commands;
         let end = move || if keeps_empty { recorder.join() } else { recorder.join_unless_empty() };
         let thread = std::thread::Builder::new().name(name.into()).spawn(end);
@@ -378,9 +381,9 @@ impl RunControl {
                 self.ending = Some(Ending { thread, limit });
                 self.enter(RunState::Draining);
             }
-            // The threads of the recording end all the same.
+            // The recording's threads end nevertheless.
             Err(e) => {
-                self.fail(RecorderError::Thread { name: name.into(), why: e.to_string() });
+                self.fail(RecorderError::Thread { name: name.into(), why: e.to_string().into() });
             }
         }
     }
@@ -413,12 +416,12 @@ impl RunControl {
     }
 }
 
-/// Why a command is refused in a state.
-fn impossible(state: RunState, command: RunCommand) -> String {
+/// Refusal text for a command that is not possible in a state.
+fn impossible(state: RunState, command: RunCommand) -> Cause {
     let possible: Vec<&str> = state.commands().iter().map(|command| command.name()).collect();
     let hint = match possible.is_empty() {
-        true => "wait: it goes on by itself".into(),
+        true => "wait: the state changes by itself".into(),
         false => format!("possible now: {}", possible.join(", ")),
     };
-    format!("cannot {command}: the state is {state}\nhint: {hint}")
+    Cause::new(format!("cannot {command}: the state is {state}")).with_hint(hint)
 }

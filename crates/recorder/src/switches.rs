@@ -1,7 +1,7 @@
-//! The switches between a recorder's owner and its intake: who may come in, when it ends, whether it does.
+//! Flags between a recorder's owner and its intake: accept sources, stop, ending.
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Each is thrown once.
+/// Each flag is set once.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
     is_open: AtomicBool,
@@ -10,7 +10,7 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    /// Lets sources in: until then nobody is accepted.
+    /// Accepts sources; before this call nobody is accepted.
     pub(crate) fn open(&self) {
         self.is_open.store(true, Ordering::Release);
     }
@@ -19,7 +19,7 @@ impl Switches {
         self.is_open.load(Ordering::Acquire)
     }
 
-    /// Asks for a clean end.
+    /// Requests a clean end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
@@ -28,7 +28,7 @@ impl Switches {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Says that nothing more is read.
+    /// Announces that reading has stopped.
     pub(crate) fn end(&self) {
         self.is_ending.store(true, Ordering::Release);
     }

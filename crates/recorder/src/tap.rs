@@ -1,7 +1,8 @@
-//! Copies of events for those who only look: the one way by which the intake lends events to others.
+//! Tap: copies of events for live subscribers, the only way events leave the intake except to
+//! volumes.
 //!
-//! The intake copies an event when a seat's filter chooses it and there is memory of the tap's own; it waits
-//! for nobody and never says twice that there was none. What a seat missed is counted.
+//! The intake copies an event when a subscriber's filter selects it and the tap's own memory has
+//! space. It never waits. Events that a subscriber missed are counted.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, Ordering::Relaxed, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -12,27 +13,27 @@ use keepup_sys::pool::{Block, GRAIN_BYTES, Pool};
 
 use crate::counters::StreamCounters;
 
-/// Seats: as many as a word has bits.
-pub const TAP_SEATS: usize = 64;
-/// Events on their way at a time, at most.
+/// Most subscribers: one bit each in a `u64`.
+pub const TAP_SUBSCRIBERS_MAX: usize = 64;
+/// Most events in the queue.
 const EVENTS_MAX: usize = 4096;
 
-/// An event on its way.
+/// A copied event.
 #[derive(Debug)]
 pub struct TapEvent {
     /// Its stream.
     pub stream: Arc<StreamCounters>,
     /// Sequence number within the stream.
     pub sequence: u64,
-    /// When it was due, ns since the Unix epoch.
+    /// Due time, ns since the Unix epoch.
     pub timestamp_ns: u64,
-    /// The seats that get it, a bit for each.
-    pub seats: u64,
+    /// Subscribers that receive it, one bit each.
+    pub subscribers: u64,
     /// Its payload.
     pub payload: TapPayload,
 }
 
-/// A payload in memory of the tap, which goes back when this is dropped.
+/// A payload in memory of the tap, which is returned on drop.
 #[derive(Debug)]
 pub struct TapPayload {
     block: Option<Block>,
@@ -49,92 +50,95 @@ impl AsRef<[u8]> for TapPayload {
 impl Drop for TapPayload {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            // There is room for as many blocks as the pool can lend. A recorder that has ended needs none.
+            // The queue has a slot for every block of the pool. A recorder that has ended needs
+            // none.
             let _ = lock(&self.back).push(block);
         }
     }
 }
 
-/// Where seats are taken and events come out; it outlives recorders.
+/// Subscriptions and the queue of copied events; it outlives recorders.
 #[derive(Debug)]
 pub struct Tap {
     bytes: usize,
-    seats: Mutex<Vec<Option<TapFilter>>>,
-    /// Rises with every change of the seats.
+    subscribers: Mutex<Vec<Option<TapFilter>>>,
+    /// Rises with every subscription change.
     version: AtomicU64,
     missed: Vec<AtomicU64>,
     outlet: Mutex<Option<rtrb::Consumer<TapEvent>>>,
-    sleeper: Sleeper,
+    waiting_task: WaitingTask,
 }
 
-/// Who waits for events, and how to wake it. The intake looks at one flag as long as nobody does.
+/// The waiting task and its waker. The intake only checks one flag while no task waits.
 #[derive(Debug, Default)]
-struct Sleeper {
+struct WaitingTask {
     waits: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
-impl Sleeper {
-    /// To be woken from now on. Whoever waits must look once more after this call.
+impl WaitingTask {
+    /// Registers a waker. The caller must poll once more after this call.
     fn wait(&self, waker: &Waker) {
         lock(&self.waker).get_or_insert_with(|| waker.clone()).clone_from(waker);
         self.waits.store(true, Relaxed);
-        // Pairs with the fence in `wake`: either the flag is seen there, or the event is seen here.
+        // Pairs with the fence in `wake`: either the flag is seen there, or the event is seen
+        // here.
         fence(Ordering::SeqCst);
     }
 
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.waits.load(Relaxed) && self.waits.swap(false, Relaxed) {
-            // Whoever holds the lock is about to look.
+            // If the lock is taken, its holder is about to poll.
             let waker = self.waker.try_lock();
             waker.iter().filter_map(|waker| waker.as_ref()).for_each(Waker::wake_by_ref);
         }
     }
 }
 
-/// Why there is no seat.
+/// All subscriptions are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("all {TAP_SEATS} seats at the tap are taken")]
-pub struct NoSeat;
+#[error("all {TAP_SUBSCRIBERS_MAX} tap subscriptions are in use")]
+pub struct TapFull;
 
 impl Tap {
-    /// A tap with `bytes` of memory for copies, which every recorder it is given to takes for itself.
+    /// Creates a tap with `bytes` of memory for copies. Every recorder it is given to allocates
+    /// that memory.
     pub fn new(bytes: usize) -> Self {
         Self {
             bytes,
-            seats: Mutex::new(vec![None; TAP_SEATS]),
+            subscribers: Mutex::new(vec![None; TAP_SUBSCRIBERS_MAX]),
             version: AtomicU64::new(0),
-            missed: (0..TAP_SEATS).map(|_| AtomicU64::new(0)).collect(),
+            missed: (0..TAP_SUBSCRIBERS_MAX).map(|_| AtomicU64::new(0)).collect(),
             outlet: Mutex::new(None),
-            sleeper: Sleeper::default(),
+            waiting_task: WaitingTask::default(),
         }
     }
 
-    /// Takes a seat; it gets events from now on, also those of the next run.
+    /// Adds a subscriber; it receives events from now on, including those of later runs.
     ///
     /// # Errors
-    /// When all are taken.
-    pub fn sit(&self, filter: TapFilter) -> Result<usize, NoSeat> {
-        let mut seats = lock(&self.seats);
-        let seat = seats.iter().position(Option::is_none).ok_or(NoSeat)?;
-        seats[seat] = Some(filter);
-        self.missed[seat].store(0, Relaxed);
+    /// All subscriptions are taken.
+    pub fn subscribe(&self, filter: TapFilter) -> Result<usize, TapFull> {
+        let mut subscribers = lock(&self.subscribers);
+        let subscriber = subscribers.iter().position(Option::is_none).ok_or(TapFull)?;
+        subscribers[subscriber] = Some(filter);
+        self.missed[subscriber].store(0, Relaxed);
         self.version.fetch_add(1, Relaxed);
-        Ok(seat)
+        Ok(subscriber)
     }
 
-    /// Gives a seat back.
-    pub fn leave(&self, seat: usize) {
-        if let Some(place) = lock(&self.seats).get_mut(seat) {
+    /// Removes a subscriber.
+    pub fn unsubscribe(&self, subscriber: usize) {
+        if let Some(place) = lock(&self.subscribers).get_mut(subscriber) {
             *place = None;
         }
         self.version.fetch_add(1, Relaxed);
     }
 
-    /// Events that a seat's filter chose and for which there was no memory.
-    pub fn missed(&self, seat: usize) -> u64 {
-        self.missed.get(seat).map_or(0, |missed| missed.load(Relaxed))
+    /// Events selected by a subscriber's filter that found no memory.
+    pub fn missed(&self, subscriber: usize) -> u64 {
+        self.missed.get(subscriber).map_or(0, |missed| missed.load(Relaxed))
     }
 
     /// Memory for copies, in bytes.
@@ -142,13 +146,13 @@ impl Tap {
         self.bytes
     }
 
-    /// The next event, as soon as there is one. For one task.
+    /// Next event. For a single task.
     pub fn poll_next(&self, context: &mut Context<'_>) -> Poll<TapEvent> {
         if let Some(event) = self.pop() {
             return Poll::Ready(event);
         }
-        self.sleeper.wait(context.waker());
-        // One that came before the intake knew is found here.
+        self.waiting_task.wait(context.waker());
+        // Finds an event that was queued before the waker was registered.
         self.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
@@ -156,7 +160,8 @@ impl Tap {
         lock(&self.outlet).as_mut()?.pop().ok()
     }
 
-    /// The intake's end, for one recorder. What a recorder before it had on its way is dropped.
+    /// Intake side of the tap, for one recorder. Drops events still queued by an earlier
+    /// recorder.
     pub(crate) fn attach(self: &Arc<Self>) -> Result<TapInlet, SysError> {
         let pool = Pool::new(self.bytes)?;
         let (events, outlet) = rtrb::RingBuffer::new(EVENTS_MAX);
@@ -169,22 +174,22 @@ impl Tap {
             returned,
             back: Arc::new(Mutex::new(back)),
             seen: u64::MAX,
-            seats: Vec::with_capacity(TAP_SEATS),
+            subscribers: Vec::with_capacity(TAP_SUBSCRIBERS_MAX),
             wanted: Vec::new(),
         })
     }
 }
 
-/// A seat as the intake knows it.
+/// The intake's view of a subscriber.
 #[derive(Debug)]
-struct Seat {
+struct Subscriber {
     number: usize,
     filter: TapFilter,
     interval_ns: u64,
     next_ns: u64,
 }
 
-/// The intake's end of the tap.
+/// Intake side of the tap.
 #[derive(Debug)]
 pub(crate) struct TapInlet {
     tap: Arc<Tap>,
@@ -192,47 +197,49 @@ pub(crate) struct TapInlet {
     events: rtrb::Producer<TapEvent>,
     returned: rtrb::Consumer<Block>,
     back: Arc<Mutex<rtrb::Producer<Block>>>,
-    /// The version of the seats that is known here.
+    /// Version of the subscriptions known here.
     seen: u64,
-    seats: Vec<Seat>,
-    /// Whether a seat wants events of the stream in this slot.
+    subscribers: Vec<Subscriber>,
+    /// Whether a subscriber wants events of the stream in this slot.
     wanted: Vec<bool>,
 }
 
 impl TapInlet {
-    /// Learns of seats that were taken or left, and of new streams; `streams` has the number of each slot's.
-    /// Waits for nobody: what cannot be learned now is learned at the next call.
-    pub(crate) fn look(&mut self, streams: impl ExactSizeIterator<Item = u32>) {
+    /// Updates the known subscribers and streams; `streams` has the stream of each slot. Never
+    /// waits: if the lock is taken, the next call updates them.
+    pub(crate) fn refresh(&mut self, streams: impl ExactSizeIterator<Item = u32>) {
         let version = self.tap.version.load(Relaxed);
         if version == self.seen && streams.len() == self.wanted.len() {
             return;
         }
-        let Ok(seats) = self.tap.seats.try_lock() else { return };
-        let before = std::mem::take(&mut self.seats);
-        let taken = seats.iter().enumerate().filter_map(|(at, filter)| Some((at, filter.as_ref()?)));
-        self.seats = taken
+        let Ok(subscribers) = self.tap.subscribers.try_lock() else { return };
+        let before = std::mem::take(&mut self.subscribers);
+        let taken = subscribers.iter().enumerate().filter_map(|(at, filter)| Some((at, filter.as_ref()?)));
+        self.subscribers = taken
             .map(|(number, filter)| {
-                let known = before.iter().find(|seat| seat.number == number && seat.filter == *filter);
+                let known = before
+                    .iter()
+                    .find(|subscriber| subscriber.number == number && subscriber.filter == *filter);
                 let rate = filter.per_second.filter(|rate| *rate > 0.0);
-                Seat {
+                Subscriber {
                     number,
                     filter: filter.clone(),
                     interval_ns: rate.map_or(0, |rate| (1e9 / rate) as u64),
-                    next_ns: known.map_or(0, |seat| seat.next_ns),
+                    next_ns: known.map_or(0, |subscriber| subscriber.next_ns),
                 }
             })
             .collect();
         self.seen = version;
-        let wants = |id: u32| self.seats.iter().any(|seat| seat.filter.is_of(id));
+        let wants = |id: u32| self.subscribers.iter().any(|subscriber| subscriber.filter.is_of(id));
         self.wanted = streams.map(wants).collect();
     }
 
-    /// Whether somebody may want events of the stream in this slot.
+    /// Whether a subscriber may want events of the stream in this slot.
     pub(crate) fn wants(&self, slot: usize) -> bool {
         self.wanted.get(slot).copied().unwrap_or(false)
     }
 
-    /// Copies an event for the seats whose filters choose it.
+    /// Copies an event for the subscribers whose filters select it.
     pub(crate) fn offer(
         &mut self,
         stream: &Arc<StreamCounters>,
@@ -240,13 +247,13 @@ impl TapInlet {
         payload: &[u8],
         now_ns: u64,
     ) {
-        let mut seats = 0u64;
-        for seat in &mut self.seats {
-            if seat.chooses(stream.info.id, sequence, now_ns) {
-                seats |= 1 << seat.number;
+        let mut subscribers = 0u64;
+        for subscriber in &mut self.subscribers {
+            if subscriber.chooses(stream.info.id, sequence, now_ns) {
+                subscribers |= 1 << subscriber.number;
             }
         }
-        if seats == 0 {
+        if subscribers == 0 {
             return;
         }
         while let Ok(block) = self.returned.pop() {
@@ -254,28 +261,28 @@ impl TapInlet {
         }
         let is_full = self.events.is_full();
         let Some(mut block) = (!is_full).then(|| self.pool.take(payload.len())).flatten() else {
-            return self.note_missed(seats);
+            return self.note_missed(subscribers);
         };
         block[..payload.len()].copy_from_slice(payload);
         let payload = TapPayload { block: Some(block), bytes: payload.len(), back: Arc::clone(&self.back) };
-        let event = TapEvent { stream: Arc::clone(stream), sequence, timestamp_ns, seats, payload };
-        // There was room a moment ago, and nobody else fills it.
+        let event = TapEvent { stream: Arc::clone(stream), sequence, timestamp_ns, subscribers, payload };
+        // There was space a moment ago, and this thread is the only producer.
         if self.events.push(event).is_err() {
-            self.note_missed(seats);
+            self.note_missed(subscribers);
         }
-        self.tap.sleeper.wake();
+        self.tap.waiting_task.wake();
     }
 
-    fn note_missed(&self, seats: u64) {
+    fn note_missed(&self, subscribers: u64) {
         for (at, missed) in self.tap.missed.iter().enumerate() {
-            if seats & (1 << at) != 0 {
+            if subscribers & (1 << at) != 0 {
                 missed.fetch_add(1, Relaxed);
             }
         }
     }
 }
 
-impl Seat {
+impl Subscriber {
     fn chooses(&mut self, stream: u32, sequence: u64, now_ns: u64) -> bool {
         if !self.filter.is_of(stream) || !sequence.is_multiple_of(self.filter.every.max(1)) {
             return false;
@@ -286,7 +293,7 @@ impl Seat {
         if now_ns < self.next_ns {
             return false;
         }
-        // Kept on its beat, unless it fell behind.
+        // Keeps the fixed interval, unless it fell behind.
         let on_beat_ns = self.next_ns.saturating_add(self.interval_ns);
         self.next_ns = if on_beat_ns > now_ns { on_beat_ns } else { now_ns.saturating_add(self.interval_ns) };
         true

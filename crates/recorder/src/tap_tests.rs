@@ -1,4 +1,4 @@
-//! Seats, filters, and what happens when nobody takes what was copied.
+//! Subscriptions, filters, and behaviour without a reader.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
@@ -7,7 +7,7 @@ use keepup_stream::wire::{ElementType, StreamInfo};
 
 use keepup_results::live::TapFilter;
 
-use super::{NoSeat, TAP_SEATS, Tap, TapEvent, TapInlet};
+use super::{TAP_SUBSCRIBERS_MAX, Tap, TapEvent, TapFull, TapInlet};
 use crate::counters::StreamCounters;
 
 fn stream(id: u32) -> Arc<StreamCounters> {
@@ -16,7 +16,7 @@ fn stream(id: u32) -> Arc<StreamCounters> {
     Arc::new(StreamCounters::new(info))
 }
 
-/// A tap with 2 MiB, and the intake's end with the streams 0 to 3 in slots of the same number.
+/// A tap with 2 MiB, and its intake side with streams 0 to 3 in slots of the same number.
 fn tap() -> (Arc<Tap>, TapInlet) {
     let tap = Arc::new(Tap::new(2 << 20));
     let inlet = tap.attach().unwrap();
@@ -38,24 +38,24 @@ fn next(tap: &Tap) -> Option<TapEvent> {
 
 fn drain(tap: &Tap) -> Vec<(u32, u64, u64)> {
     std::iter::from_fn(|| next(tap))
-        .map(|event| (event.stream.info.id, event.sequence, event.seats))
+        .map(|event| (event.stream.info.id, event.sequence, event.subscribers))
         .collect()
 }
 
 #[test]
-fn nothing_is_copied_while_nobody_sits() {
+fn nothing_is_copied_without_subscribers() {
     let (tap, mut inlet) = tap();
-    inlet.look(0..4);
+    inlet.refresh(0..4);
     assert!((0..4).all(|slot| !inlet.wants(slot)));
     assert!(next(&tap).is_none());
 }
 
 #[test]
-fn a_seat_gets_the_streams_it_asked_for_and_every_nth() {
+fn a_subscriber_gets_its_streams_and_every_nth_event() {
     let (tap, mut inlet) = tap();
-    let one = tap.sit(TapFilter { streams: vec![2], every: 3, per_second: None }).unwrap();
-    let all = tap.sit(TapFilter::default()).unwrap();
-    inlet.look(0..4);
+    let one = tap.subscribe(TapFilter { streams: vec![2], every: 3, per_second: None }).unwrap();
+    let all = tap.subscribe(TapFilter::default()).unwrap();
+    inlet.refresh(0..4);
     for sequence in 0..7 {
         offer(&mut inlet, 2, sequence, 0);
     }
@@ -76,11 +76,11 @@ fn a_seat_gets_the_streams_it_asked_for_and_every_nth() {
 }
 
 #[test]
-fn a_rate_is_a_limit_over_all_streams_of_the_seat() {
+fn a_rate_limits_all_streams_of_a_subscriber() {
     let (tap, mut inlet) = tap();
-    tap.sit(TapFilter { per_second: Some(10.0), ..TapFilter::default() }).unwrap();
-    inlet.look(0..4);
-    // 1,000 events a second for two seconds, over four streams.
+    tap.subscribe(TapFilter { per_second: Some(10.0), ..TapFilter::default() }).unwrap();
+    inlet.refresh(0..4);
+    // 1,000 events per second for two seconds, over four streams.
     for at in 0..2000u64 {
         offer(&mut inlet, (at % 4) as u32, at / 4, 1_000_000_000 + at * 1_000_000);
     }
@@ -88,10 +88,10 @@ fn a_rate_is_a_limit_over_all_streams_of_the_seat() {
 }
 
 #[test]
-fn payloads_are_copies_and_their_memory_comes_back() {
+fn payloads_are_copies_and_their_memory_is_returned() {
     let (tap, mut inlet) = tap();
-    tap.sit(TapFilter::default()).unwrap();
-    inlet.look(0..4);
+    tap.subscribe(TapFilter::default()).unwrap();
+    inlet.refresh(0..4);
     for sequence in 0..10_000 {
         offer(&mut inlet, 0, sequence, 0);
         let event = next(&tap).unwrap();
@@ -101,34 +101,35 @@ fn payloads_are_copies_and_their_memory_comes_back() {
 }
 
 #[test]
-fn what_nobody_takes_is_missed_and_counted_and_later_events_come_again() {
+fn unread_events_are_missed_and_counted_and_later_ones_arrive() {
     let (tap, mut inlet) = tap();
-    let seat = tap.sit(TapFilter::default()).unwrap();
-    inlet.look(0..4);
+    let subscriber = tap.subscribe(TapFilter::default()).unwrap();
+    inlet.refresh(0..4);
     let big = vec![1u8; 512 << 10];
     for sequence in 0..10 {
         inlet.offer(&stream(0), (sequence, 0), &big, 0);
     }
-    assert_eq!(tap.missed(seat), 6, "2 MiB hold four of 512 KiB");
+    assert_eq!(tap.missed(subscriber), 6, "2 MiB hold four of 512 KiB");
     assert_eq!(drain(&tap).len(), 4);
     inlet.offer(&stream(0), (10, 0), &big, 0);
     assert_eq!(drain(&tap).len(), 1);
     let giant = vec![1u8; 3 << 20];
     inlet.offer(&stream(0), (11, 0), &giant, 0);
-    assert_eq!(tap.missed(seat), 7, "one that is larger than the memory is missed, not waited for");
+    assert_eq!(tap.missed(subscriber), 7, "an event larger than the memory is missed at once");
 }
 
 #[test]
-fn seats_are_bounded_and_come_free() {
+fn subscriptions_are_limited_and_reusable() {
     let (tap, mut inlet) = tap();
-    let seats: Vec<usize> = (0..TAP_SEATS).map(|_| tap.sit(TapFilter::default()).unwrap()).collect();
-    assert_eq!(tap.sit(TapFilter::default()), Err(NoSeat));
-    inlet.look(0..1);
+    let subscribers: Vec<usize> =
+        (0..TAP_SUBSCRIBERS_MAX).map(|_| tap.subscribe(TapFilter::default()).unwrap()).collect();
+    assert_eq!(tap.subscribe(TapFilter::default()), Err(TapFull));
+    inlet.refresh(0..1);
     assert!(inlet.wants(0));
-    seats.iter().for_each(|seat| tap.leave(*seat));
-    inlet.look(0..1);
-    assert!(!inlet.wants(0), "nothing is copied for those who left");
-    assert!(tap.sit(TapFilter::default()).is_ok());
+    subscribers.iter().for_each(|subscriber| tap.unsubscribe(*subscriber));
+    inlet.refresh(0..1);
+    assert!(!inlet.wants(0), "nothing is copied after an unsubscribe");
+    assert!(tap.subscribe(TapFilter::default()).is_ok());
 }
 
 #[derive(Default)]
@@ -141,33 +142,33 @@ impl Wake for Bell {
 }
 
 #[test]
-fn who_found_nothing_is_woken_once_by_the_next_event() {
+fn a_waiting_task_is_woken_once_by_the_next_event() {
     let (tap, mut inlet) = tap();
-    tap.sit(TapFilter::default()).unwrap();
-    inlet.look(0..1);
+    tap.subscribe(TapFilter::default()).unwrap();
+    inlet.refresh(0..1);
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
-    let look = || tap.poll_next(&mut Context::from_waker(&waker)).is_ready();
-    assert!(!look());
+    let poll = || tap.poll_next(&mut Context::from_waker(&waker)).is_ready();
+    assert!(!poll());
     offer(&mut inlet, 0, 0, 0);
     offer(&mut inlet, 0, 1, 0);
     assert_eq!(bell.0.load(Relaxed), 1);
-    assert!(look() && look() && !look());
+    assert!(poll() && poll() && !poll());
     offer(&mut inlet, 0, 2, 0);
     assert_eq!(bell.0.load(Relaxed), 2);
 }
 
 #[test]
-fn no_event_is_slept_through_between_two_threads() {
+fn no_wake_up_is_lost_between_two_threads() {
     let (tap, mut inlet) = tap();
-    tap.sit(TapFilter::default()).unwrap();
-    inlet.look(0..1);
+    tap.subscribe(TapFilter::default()).unwrap();
+    inlet.refresh(0..1);
     const EVENTS: u64 = 20_000;
     let taken = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for sequence in 0..EVENTS {
-                // As many as there is memory for, so that none is missed.
+                // As many as the memory holds, so that none is missed.
                 while sequence - taken.load(Relaxed) > sequence % 64 {
                     std::hint::spin_loop();
                 }
@@ -178,7 +179,7 @@ fn no_event_is_slept_through_between_two_threads() {
         while taken.load(Relaxed) < EVENTS {
             match tap.poll_next(&mut Context::from_waker(&waker)) {
                 Poll::Ready(event) => assert_eq!(taken.fetch_add(1, Relaxed), event.sequence),
-                // Nobody else wakes this thread: with a wake-up lost the test would never end.
+                // Nothing else wakes this thread: after a lost wake-up the test would hang.
                 Poll::Pending => std::thread::park(),
             }
         }
@@ -195,12 +196,12 @@ impl Wake for Unparks {
 }
 
 #[test]
-fn a_seat_outlives_the_recorder() {
+fn a_subscription_outlives_the_recorder() {
     let (tap, first) = tap();
-    tap.sit(TapFilter::default()).unwrap();
+    tap.subscribe(TapFilter::default()).unwrap();
     drop(first);
     let mut second = tap.attach().unwrap();
-    second.look(0..4);
+    second.refresh(0..4);
     offer(&mut second, 3, 9, 0);
     assert_eq!(drain(&tap), [(3, 9, 1)]);
 }

@@ -1,8 +1,9 @@
-//! Starts the two threads of one volume and ties them to the intake.
+//! Starts the two threads of one volume and connects them to the intake.
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
 use keepup_sys::engine::{BlockEngine, NullEngine, open};
@@ -12,20 +13,20 @@ use keepup_sys::waker::Waker;
 
 use crate::counters::Counters;
 use crate::intake::VolumeLink;
-use crate::keeper::{FromKeeper, Keeper, Place, ToKeeper};
+use crate::keeper::{FromKeeper, Keeper, ToKeeper, VolumeDirectory};
 use crate::link::{FromWriter, Sealed, WriterSignals};
 use crate::threads::{Threaded, joined, spawn};
 use crate::writer::{Limits, Writer, WriterOutcome, WriterParts};
 use crate::{RecorderConfig, RecorderError};
 
-/// How the writer's engine turned out, told before the first block.
+/// Description of the writer's engine, sent before the first block.
 pub(crate) struct EngineFacts {
     pub(crate) name: &'static str,
     pub(crate) buffers: String,
-    pub(crate) note: Option<String>,
+    pub(crate) note: Option<Cause>,
 }
 
-/// The running threads of a volume.
+/// Running threads of a volume.
 pub(crate) struct VolumeThreads {
     pub(crate) directory: Option<PathBuf>,
     pub(crate) facts: EngineFacts,
@@ -36,12 +37,12 @@ pub(crate) struct VolumeThreads {
 }
 
 impl VolumeThreads {
-    /// Tells the threads that nothing more will come. The intake does that when all goes well.
+    /// Signals that no more blocks come. Normally the intake does this.
     pub(crate) fn close(&self) {
         WriterSignals::raise(&self.signals.close, &self.waker);
     }
 
-    /// Ends the threads, whatever became of them.
+    /// Ends the threads after a failure.
     pub(crate) fn abandon(self) {
         self.close();
         let _ = self.writer.join();
@@ -49,7 +50,7 @@ impl VolumeThreads {
     }
 }
 
-/// What a volume's threads are started with.
+/// Parts of a volume's threads.
 pub(crate) struct VolumeStart {
     pub(crate) recording: Id,
     pub(crate) config: RecorderConfig,
@@ -60,7 +61,7 @@ pub(crate) struct VolumeStart {
     pub(crate) memory: PoolMemory,
 }
 
-/// The writer's ends of everything that connects it.
+/// Writer side of all its links.
 struct WriterEnds {
     blocks: rtrb::Consumer<Sealed>,
     reports: rtrb::Producer<FromWriter>,
@@ -71,10 +72,13 @@ struct WriterEnds {
 }
 
 impl VolumeStart {
-    /// Starts keeper and writer; without a place blocks are dropped.
-    pub(crate) fn run(self, place: Option<Place>) -> Result<(VolumeLink, VolumeThreads), RecorderError> {
+    /// Starts keeper and writer; without a directory, blocks are dropped.
+    pub(crate) fn run(
+        self,
+        place: Option<VolumeDirectory>,
+    ) -> Result<(VolumeLink, VolumeThreads), RecorderError> {
         let directory = place.as_ref().map(|p| p.directory.clone());
-        // As many as the pool can have blocks, so that handing one over never fails for lack of room.
+        // As many slots as the pool can have blocks, so that the ring is never full.
         let blocks_max = self.memory.bytes() / GRAIN_BYTES;
         let (to_writer, blocks) = rtrb::RingBuffer::new(blocks_max);
         let (reports, from_writer) = rtrb::RingBuffer::new(blocks_max.max(4096));
@@ -121,7 +125,7 @@ impl VolumeStart {
         let (facts, writer) = match self.writer(ends, null) {
             Ok(started) => started,
             Err(e) => {
-                // With the writer gone nobody speaks to the keeper any more: it ends.
+                // The keeper ends when the last sender is dropped.
                 drop(link);
                 let _ = keeper.join();
                 return Err(e);
@@ -135,23 +139,24 @@ impl VolumeStart {
         ends: WriterEnds,
         null: bool,
     ) -> Result<(EngineFacts, Threaded<WriterOutcome>), RecorderError> {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let name = format!("ku-writer-{}", self.index);
         let cpus = self.config.cpus.clone();
-        // The ring belongs to the thread that opens it, so the writer does, and tells how it went.
+        // An io_uring belongs to the thread that opens it, so the writer opens it and reports the
+        // result.
         let writer = spawn(name.clone(), cpus, move || {
             let (engine, note): (Box<dyn BlockEngine>, _) = if null {
                 (Box::new(NullEngine::new(&ends.waker)), None)
             } else {
                 open(self.config.engine, &self.memory, &ends.waker, self.config.depth)
-                    .map_err(|e| e.to_string())?
+                    .map_err(|e| Cause::of(&e))?
             };
             let facts = EngineFacts { name: engine.name(), buffers: engine.buffers(), note };
-            tell.send(facts).map_err(|_| "nobody waits for the writer".to_owned())?;
-            drop(tell);
+            sender.send(facts).map_err(|_| "the recorder no longer waits for the writer")?;
+            drop(sender);
             Ok(Writer::new(self.parts(ends, engine)).run())
         })?;
-        match told.recv() {
+        match receiver.recv() {
             Ok(facts) => Ok((facts, writer)),
             Err(_) => match joined(&name, writer) {
                 Err(e) => Err(e),

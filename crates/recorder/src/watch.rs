@@ -1,9 +1,9 @@
-//! The figures of a recording at a moment: its counters, what they have changed by since the last look, and
-//! what the machine does meanwhile.
+//! Samples of a recording's figures: its counters, their change since the last sample, and the
+//! load of the machine.
 //!
-//! Looking takes no lock of the data path and waits for no disk.
+//! Sampling takes no lock of the data path and does not wait for a disk.
 mod reduction;
-mod spotlight;
+mod slot;
 mod warnings;
 
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 
 use self::reduction::Reduction;
-pub use self::spotlight::Spotlight;
+pub use self::slot::WatcherSlot;
 use self::warnings::Warnings;
 use crate::Recorder;
 use crate::counters::{Counters, IntakeCounters, StreamCounters, VolumeCounters};
-use crate::room::{Room, Rooms};
+use crate::free_space::{FreeSpace, SpaceMonitor};
 
-/// A rate that this machine was qualified for.
+/// Rate for which this machine was qualified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Qualified {
     /// The rate, in bytes per second.
     pub bytes_per_second: f64,
-    /// The result that says so.
+    /// Id of the qualification result.
     pub result: String,
-    /// What was different when it was measured.
+    /// Differences between this setup and the qualified one.
     pub differs: Vec<String>,
 }
 
-/// Who looks at a recording, with what was seen last.
+/// Observer of a recording, with its last sample.
 pub struct Watcher {
     recording: Id,
     counters: Arc<Counters>,
@@ -43,63 +43,63 @@ pub struct Watcher {
     pool_bytes: u64,
     is_kept_in_part: bool,
     qualified: Option<Qualified>,
-    rooms: Rooms,
+    spaces: SpaceMonitor,
     warnings: Warnings,
-    streams: Vec<Seen>,
+    streams: Vec<LastStreamSample>,
     known: Vec<Arc<StreamCounters>>,
-    before: Before,
+    before: LastSample,
     begun_ns: u64,
 }
 
-/// What was read at the last look.
+/// Counters at the last sample.
 #[derive(Clone, Debug, Default)]
-struct Before {
+struct LastSample {
     at_ns: u64,
     flow: [Count; 3],
     idle_ns: u64,
     wait_ns: u64,
     reduction: Reduction,
     drained_events: u64,
-    volumes: Vec<VolumeBefore>,
+    volumes: Vec<LastVolumeSample>,
     cores: Vec<CoreTimes>,
     process: Option<ProcessCpu>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct VolumeBefore {
+struct LastVolumeSample {
     written_bytes: u64,
     full_ns: u64,
 }
 
-/// A stream at the last look.
+/// Counters of a stream at the last sample.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct LastStreamSample {
     received: Count,
-    /// When something had last come, monotonic.
+    /// Time of the last received event, monotonic.
     heard_ns: Option<u64>,
 }
 
 impl Watcher {
-    /// Looks at `recorder` from now on. `qualified` is what its rate is held against.
+    /// Starts observing `recorder`. `qualified` is the rate to compare with.
     pub fn new(recorder: &Recorder, clock: Arc<dyn Clock>, qualified: Option<Qualified>) -> Self {
         let (counters, directories) = (recorder.counters(), recorder.directories());
-        let rooms = Rooms::start(directories.clone(), Some(recorder.recording()), Arc::clone(&clock));
+        let spaces = SpaceMonitor::start(directories.clone(), Some(recorder.recording()), Arc::clone(&clock));
         let begun_ns = clock.now_ns();
-        let volumes = vec![VolumeBefore::default(); counters.volumes.len()];
+        let volumes = vec![LastVolumeSample::default(); counters.volumes.len()];
         Self {
             recording: recorder.recording(),
             pool_bytes: recorder.pool_bytes(),
             is_kept_in_part: recorder.is_kept_in_part(),
-            rooms,
+            spaces,
             warnings: Warnings::default(),
             streams: Vec::new(),
             known: Vec::new(),
-            before: Before {
+            before: LastSample {
                 at_ns: begun_ns,
                 volumes,
                 cores: CoreTimes::read_all(Path::new("/")).unwrap_or_default(),
                 process: Some(ProcessCpu::now()),
-                ..Before::default()
+                ..LastSample::default()
             },
             begun_ns,
             counters,
@@ -109,13 +109,13 @@ impl Watcher {
         }
     }
 
-    /// The recording that is looked at.
+    /// Id of the observed recording.
     pub fn recording(&self) -> Id {
         self.recording
     }
 
-    /// The figures now. Rates are over the time since the last call.
-    pub fn look(&mut self) -> Moment {
+    /// Current figures. Rates are averages since the last call.
+    pub fn sample(&mut self) -> Moment {
         let now_ns = self.clock.now_ns();
         let passed_s = (now_ns.saturating_sub(self.before.at_ns).max(1)) as f64 / 1e9;
         let flow = self.flow(passed_s);
@@ -123,7 +123,7 @@ impl Watcher {
             t_unix_ns: self.clock.unix_ns(),
             seconds: now_ns.saturating_sub(self.begun_ns) as f64 / 1e9,
             pool: self.pool(flow.received_bytes_per_second),
-            reduction: self.before.reduction.look(&self.counters.reducers, passed_s),
+            reduction: self.before.reduction.sample(&self.counters.reducers, passed_s),
             volumes: self.volumes(now_ns, passed_s),
             streams: self.streams(now_ns, passed_s),
             margin: self.margin(flow.received_bytes_per_second),
@@ -133,13 +133,13 @@ impl Watcher {
             warnings: Vec::new(),
         };
         self.before.at_ns = now_ns;
-        moment.warnings = self.warnings.standing(&moment);
+        moment.warnings = self.warnings.current(&moment);
         moment
     }
 
-    /// What has gone wrong between the last two looks, as sentences that are said once.
-    pub fn news(&mut self, moment: &Moment) -> Vec<String> {
-        self.warnings.news(moment, &self.counters)
+    /// New problems since the last call, each reported once.
+    pub fn take_warnings(&mut self, moment: &Moment) -> Vec<String> {
+        self.warnings.take_new(moment, &self.counters)
     }
 
     fn flow(&mut self, passed_s: f64) -> Flow {
@@ -153,7 +153,7 @@ impl Watcher {
         let idle_ns = intake.idle_ns.load(Relaxed);
         let idle_s =
             idle_ns.saturating_sub(std::mem::replace(&mut self.before.idle_ns, idle_ns)) as f64 / 1e9;
-        let drained = self.rooms.drained_events().map(|events| {
+        let drained = self.spaces.drained_events().map(|events| {
             let before = std::mem::replace(&mut self.before.drained_events, events);
             Drained { events, events_per_second: events.saturating_sub(before) as f64 / passed_s }
         });
@@ -192,28 +192,28 @@ impl Watcher {
     fn volumes(&mut self, now_ns: u64, passed_s: f64) -> Vec<VolumeNow> {
         let counters = Arc::clone(&self.counters);
         let volumes = counters.volumes.iter().enumerate();
-        let mut seen: Vec<(VolumeNow, Option<Room>)> = volumes
-            .map(|(at, v)| (self.volume(at, v, now_ns, passed_s), self.rooms.of(at, now_ns)))
+        let mut seen: Vec<(VolumeNow, Option<FreeSpace>)> = volumes
+            .map(|(at, v)| (self.volume(at, v, now_ns, passed_s), self.spaces.of(at, now_ns)))
             .collect();
-        // What others write to the same file system fills it too.
+        // Other writers fill the same file system too.
         let rates: Vec<(Option<u64>, f64)> = seen
             .iter()
-            .map(|(volume, room)| (room.map(|room| room.device), volume.written_bytes_per_second))
+            .map(|(volume, space)| (space.map(|space| space.device), volume.written_bytes_per_second))
             .collect();
-        for (volume, room) in &mut seen {
-            let Some(room) = room else { continue };
-            let beside = rates.iter().filter(|(device, _)| *device == Some(room.device));
+        for (volume, space) in &mut seen {
+            let Some(space) = space else { continue };
+            let beside = rates.iter().filter(|(device, _)| *device == Some(space.device));
             let rate: f64 = beside.map(|(_, rate)| rate).sum();
-            (volume.free_bytes, volume.total_bytes) = (Some(room.free_bytes), Some(room.total_bytes));
+            (volume.free_bytes, volume.total_bytes) = (Some(space.free_bytes), Some(space.total_bytes));
             volume.full_in_seconds =
-                (rate > 0.0 && !self.is_kept_in_part).then(|| room.free_bytes as f64 / rate);
+                (rate > 0.0 && !self.is_kept_in_part).then(|| space.free_bytes as f64 / rate);
         }
         seen.into_iter().map(|(volume, _)| volume).collect()
     }
 
     fn volume(&mut self, at: usize, v: &VolumeCounters, now_ns: u64, passed_s: f64) -> VolumeNow {
         let (written_bytes, full_ns) = (v.written_bytes.load(Relaxed), v.full_ns.load(Relaxed));
-        let now = VolumeBefore { written_bytes, full_ns };
+        let now = LastVolumeSample { written_bytes, full_ns };
         let before = std::mem::replace(&mut self.before.volumes[at], now);
         let rate = written_bytes.saturating_sub(before.written_bytes) as f64 / passed_s;
         let oldest_ns = v.oldest_ns.load(Relaxed);
@@ -238,7 +238,7 @@ impl Watcher {
 
     fn streams(&mut self, now_ns: u64, passed_s: f64) -> Vec<StreamNow> {
         self.counters.streams.catch_up(&mut self.known);
-        self.streams.resize(self.known.len(), Seen::default());
+        self.streams.resize(self.known.len(), LastStreamSample::default());
         let known = self.known.iter().zip(&mut self.streams);
         let mut streams: Vec<_> = known.map(|(s, seen)| stream(s, seen, now_ns, passed_s)).collect();
         streams.sort_by_key(|stream| stream.id);
@@ -277,7 +277,7 @@ fn missing(intake: &IntakeCounters) -> std::collections::BTreeMap<String, u64> {
     intake.gap_events_by_cause().into_iter().map(|(cause, events)| (cause.to_string(), events)).collect()
 }
 
-fn stream(figures: &StreamCounters, seen: &mut Seen, now_ns: u64, passed_s: f64) -> StreamNow {
+fn stream(figures: &StreamCounters, seen: &mut LastStreamSample, now_ns: u64, passed_s: f64) -> StreamNow {
     let received = count(&figures.received_events, &figures.received_bytes);
     let before = std::mem::replace(&mut seen.received, received);
     if received.events > before.events {

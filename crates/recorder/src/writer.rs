@@ -1,10 +1,11 @@
-//! One writer per volume: takes sealed blocks, gives them their place in a segment, writes them several at
-//! a time and makes them durable.
+//! Writer: one thread per volume that takes sealed blocks, assigns their place in a segment,
+//! writes several at a time and makes them durable.
 //!
-//! It owns the volume's segments and the order of its blocks. When anything on the volume fails it says so at
-//! once, gives every block that is not under way back for another volume, and saves what it can. Invariant:
-//! after a flush that failed nothing more becomes durable here, whatever other flushes say, also those that
-//! were under way: the kernel reports such an error once and may have dropped what it was about.
+//! It owns the volume's segments and the order of its blocks. When anything on the volume fails,
+//! it reports that at once, returns every block that is not in flight for another volume, and
+//! saves what it can. Invariant: after a failed flush nothing more becomes durable on this
+//! volume, whatever other flushes return, including those in flight: the kernel reports such an
+//! error once and may have dropped the affected data.
 mod order;
 
 use std::collections::VecDeque;
@@ -30,18 +31,19 @@ use crate::link::{FromWriter, Sealed, SealedMeta, WriterSignals};
 
 const SYNC_TOKEN: u64 = 1 << 63;
 const IDLE: Duration = Duration::from_millis(100);
-/// Pause after an error of the engine itself, and how many of them in a row mean that it is lost.
+/// Pause after an engine error, and number of consecutive errors after which the engine is given
+/// up.
 const ENGINE_PAUSE_NS: u64 = 10_000_000;
 const ENGINE_ERRORS_MAX: u32 = 500;
 
-/// How much a volume is given at a time: at least so many blocks, and at least so many bytes.
+/// Limits of the data in flight: at least this many blocks and at least this many bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) blocks: usize,
     pub(crate) bytes: usize,
 }
 
-/// What a writer is given.
+/// Parts of a writer.
 pub(crate) struct WriterParts {
     pub(crate) recording: Id,
     pub(crate) limits: Limits,
@@ -49,7 +51,7 @@ pub(crate) struct WriterParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) blocks: rtrb::Consumer<Sealed>,
     pub(crate) reports: rtrb::Producer<FromWriter>,
-    /// Of the writer itself.
+    /// Wakes the writer itself.
     pub(crate) waker: Waker,
     pub(crate) intake: Waker,
     pub(crate) signals: Arc<WriterSignals>,
@@ -60,7 +62,7 @@ pub(crate) struct WriterParts {
     pub(crate) engine: Box<dyn BlockEngine>,
 }
 
-/// What a writer leaves behind.
+/// Result of a writer.
 pub(crate) struct WriterOutcome {
     pub(crate) write_latency: Latency,
     pub(crate) failure: Option<String>,
@@ -70,12 +72,12 @@ struct Segment {
     index: u32,
     id: Id,
     slot: FileSlot,
-    /// Stays open until the segment is sealed: the kernel reports a failed write to descriptors that are
-    /// open.
+    /// Stays open until the segment is sealed: the kernel reports a failed write only to open
+    /// descriptors.
     file: Arc<OwnedFd>,
     next_offset: u64,
     end_offset: u64,
-    /// Blocks given to it so far.
+    /// Events of the blocks placed in it so far.
     events: SegmentIndex,
     previous_crc: u32,
     under_way: usize,
@@ -86,27 +88,27 @@ struct Syncing {
     started_ns: u64,
 }
 
-/// The thread's state.
+/// State of the writer thread.
 pub(crate) struct Writer {
     parts: WriterParts,
     current: Option<Segment>,
     next: Option<Prepared>,
     preparing: bool,
-    /// Full segments whose last blocks are under way, and those the keeper is finishing.
+    /// Full segments with blocks in flight, and those being finished by the keeper.
     finishing: Vec<Segment>,
     with_keeper: usize,
     order: Order,
     held: Option<Sealed>,
     syncing: Option<Syncing>,
     last_sync_ns: u64,
-    /// Blocks before this token are to be made durable without waiting for the interval.
+    /// Blocks before this token are to be flushed without waiting for the interval.
     flush_token: u64,
     writes_under_way: usize,
     bytes_under_way: usize,
     outgoing: VecDeque<FromWriter>,
     failure: Option<(String, LossCause)>,
     flush_failed: bool,
-    /// Errors of the engine itself since its last success.
+    /// Engine errors since its last success.
     engine_errors: u32,
     write_latency: Latency,
     waiting_for_segment_since_ns: Option<u64>,
@@ -142,16 +144,16 @@ impl Writer {
         &self.parts.counters.volumes[self.parts.volume]
     }
 
-    /// Runs until it is told to close and everything is finished.
+    /// Runs until it is asked to close and everything is finished.
     pub(crate) fn run(mut self) -> WriterOutcome {
         let mut ended = Vec::with_capacity(64);
         self.request_segment();
         while !self.is_done() {
-            self.hear_keeper();
+            self.handle_keeper_answers();
             let mut now_ns = self.parts.clock.now_ns();
             self.take_blocks(now_ns);
             self.start_sync(now_ns);
-            let timeout = self.listen(self.timeout(now_ns));
+            let timeout = self.arm_wakeup(self.timeout(now_ns));
             match self.parts.engine.wait(timeout, &mut ended) {
                 Ok(()) => self.engine_errors = 0,
                 Err(e) => self.engine_failed(&e.to_string()),
@@ -164,7 +166,7 @@ impl Writer {
             }
             self.report_written();
             self.settle();
-            self.tell_oldest();
+            self.publish_oldest();
             self.report();
         }
         self.conclude()
@@ -198,7 +200,7 @@ impl Writer {
         }
     }
 
-    fn hear_keeper(&mut self) {
+    fn handle_keeper_answers(&mut self) {
         loop {
             match self.parts.from_keeper.try_recv() {
                 Ok(message) => self.handle_keeper(message),
@@ -219,8 +221,8 @@ impl Writer {
             }
             FromKeeper::NotPrepared { why, cause } => {
                 self.preparing = false;
-                // The segment that is being written may still have space: another is asked for again when a
-                // block needs it, and none when no block comes any more.
+                // The current segment may still have space: another one is requested when a block
+                // needs it, not when no more blocks come.
                 let is_closing = self.parts.signals.close.load(Ordering::Acquire);
                 if self.held.is_some() || (self.current.is_none() && !is_closing) {
                     self.fail(why, cause);
@@ -238,7 +240,7 @@ impl Writer {
         }
     }
 
-    /// The engine itself failed, and tells nothing of the writes under way.
+    /// Handles a failure of the engine itself, which reports nothing about the writes in flight.
     fn engine_failed(&mut self, why: &str) {
         self.fail(why.to_owned(), LossCause::VolumeFailed);
         self.engine_errors += 1;
@@ -257,8 +259,8 @@ impl Writer {
         self.parts.signals.rest.load(Ordering::Acquire)
     }
 
-    /// Publishes since when the volume owes an answer.
-    fn tell_oldest(&self) {
+    /// Publishes the start time of the oldest outstanding operation.
+    fn publish_oldest(&self) {
         let flush = self.syncing.as_ref().map(|syncing| syncing.started_ns);
         let waits = [self.order.oldest_unwritten_ns(), flush, self.waiting_for_segment_since_ns];
         let oldest_ns = waits.into_iter().flatten().min().unwrap_or(0);
@@ -297,7 +299,7 @@ impl Writer {
         })
     }
 
-    /// Goes on to the segment prepared ahead, if it is there.
+    /// Switches to the prepared segment, if there is one.
     fn rotate(&mut self, now_ns: u64) -> bool {
         let Some(prepared) = self.next.take() else {
             self.request_segment();
@@ -351,12 +353,12 @@ impl Writer {
         let slot = segment.slot;
         self.writes_under_way += 1;
         self.bytes_under_way += bytes;
-        // Before the call: a plain engine returns when the write has ended.
-        self.tell_oldest();
+        // Before the call: a synchronous engine returns only after the write.
+        self.publish_oldest();
         self.parts.engine.write(slot, offset, sealed.block, bytes, token);
     }
 
-    /// Whether as much is under way as allowed: in blocks, or in bytes where blocks are small.
+    /// Whether the limit of data in flight is reached: in blocks, or in bytes for small blocks.
     fn is_at_depth(&self) -> bool {
         let Limits { blocks, bytes } = self.parts.limits;
         self.writes_under_way >= blocks && self.bytes_under_way >= bytes
@@ -377,7 +379,7 @@ impl Writer {
         self.last_sync_ns = now_ns;
         let slot = segment.slot;
         self.syncing = Some(Syncing { covered, started_ns: now_ns });
-        self.tell_oldest();
+        self.publish_oldest();
         self.parts.engine.sync(slot, SYNC_TOKEN);
     }
 
@@ -393,8 +395,9 @@ impl Writer {
         IDLE
     }
 
-    /// Asks to be woken for the next block where one could be taken; not to wait at all when one is there.
-    fn listen(&self, timeout: Duration) -> Duration {
+    /// Requests a wake-up for the next block if one could be taken; returns a zero timeout if one
+    /// is waiting.
+    fn arm_wakeup(&self, timeout: Duration) -> Duration {
         let able = !self.is_at_depth() && self.held.is_none();
         let wanted = self.failure.is_some() || able || self.is_resting();
         self.parts.waker.want_nudge(wanted);
@@ -470,7 +473,7 @@ impl Writer {
         self.fail(why, LossCause::VolumeFailed);
     }
 
-    /// Hands segments that are complete to the keeper; ends the volume when it failed.
+    /// Hands complete segments to the keeper; ends the volume's work after a failure.
     fn settle(&mut self) {
         let closing = self.parts.signals.close.load(Ordering::Acquire)
             && self.parts.blocks.is_empty()
@@ -479,7 +482,8 @@ impl Writer {
         if (closing || failing) && self.syncing.is_none() {
             self.finishing.extend(self.current.take());
         }
-        // In order: what is written of a segment without a hole is known only when all before it have landed.
+        // In order: the contiguous part of a segment is known only when all blocks before it have
+        // completed.
         while let Some(first) = self.finishing.first() {
             let syncing = self.syncing.as_ref().is_some_and(|s| s.covered.segment == first.index);
             if first.under_way > 0 || syncing {
@@ -512,7 +516,7 @@ impl Writer {
         }
     }
 
-    /// The volume failed and everything that could be saved is: what is left is not durable here.
+    /// Reports the remaining blocks of a failed volume as not durable.
     fn write_off(&mut self) {
         while let Some(meta) = self.order.next_durable() {
             self.push_durable(&meta);
@@ -537,25 +541,25 @@ impl Writer {
         self.outgoing.push_back(FromWriter::Durable { slot, stream_block, accounts_for, stored });
     }
 
-    /// Tells the intake what happened, as far as there is room.
+    /// Sends pending reports to the intake, as far as the ring has space.
     fn report(&mut self) {
         while let Some(meta) = self.order.next_durable() {
             self.push_durable(&meta);
         }
-        let mut said = false;
+        let mut reported = false;
         while let Some(message) = self.outgoing.pop_front() {
             if let Err(rtrb::PushError::Full(message)) = self.parts.reports.push(message) {
                 self.outgoing.push_front(message);
                 break;
             }
-            said = true;
+            reported = true;
         }
-        if said {
+        if reported {
             self.parts.intake.nudge();
         }
     }
 
-    /// Takes no more blocks, says so at once, and gives back those that are not under way.
+    /// Takes no more blocks, reports the failure, and returns the blocks that are not in flight.
     fn fail(&mut self, why: String, cause: LossCause) {
         if self.failure.is_none() {
             self.failure = Some((why.clone(), cause));

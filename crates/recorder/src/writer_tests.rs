@@ -1,4 +1,4 @@
-//! The writer between an engine and a keeper that do what the test says, in the order in which it says so.
+//! The writer between a scripted engine and a scripted keeper.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use keepup_sys::pool::{Block, Pool};
 use super::*;
 use crate::counters::Counters;
 
-/// What the engine was asked, and what it is to answer.
+/// Requests to the engine, and its scripted answers.
 #[derive(Default)]
 struct Script {
     writes: BTreeMap<u64, Block>,
@@ -70,7 +70,7 @@ impl BlockEngine for ScriptedEngine {
     }
 }
 
-/// Everything around a writer.
+/// A writer with everything around it.
 struct Bench {
     script: Arc<Mutex<Script>>,
     pool: Pool,
@@ -87,7 +87,7 @@ impl Bench {
     fn new() -> Self {
         let script = Arc::new(Mutex::new(Script::default()));
         let (blocks, taken) = rtrb::RingBuffer::new(64);
-        let (told, reports) = rtrb::RingBuffer::new(64);
+        let (report_sender, reports) = rtrb::RingBuffer::new(64);
         let (ask, to_keeper) = channel();
         let (answer, from_keeper) = channel();
         let signals = Arc::new(WriterSignals::default());
@@ -97,7 +97,7 @@ impl Bench {
             sync_every: Duration::from_millis(1),
             clock: Arc::new(SystemClock),
             blocks: taken,
-            reports: told,
+            reports: report_sender,
             waker: Waker::new().unwrap(),
             intake: Waker::new().unwrap(),
             signals: Arc::clone(&signals),
@@ -116,7 +116,7 @@ impl Bench {
         bench
     }
 
-    /// The keeper's answer to the request for a segment.
+    /// Answers the request for a segment.
     fn prepare(&mut self, index: u32) {
         assert!(matches!(self.asked(), ToKeeper::Prepare));
         let file = Arc::new(OwnedFd::from(File::open("/dev/null").unwrap()));
@@ -161,7 +161,7 @@ impl Bench {
     fn until(&self, condition: impl Fn(&Script) -> bool) {
         let until = std::time::Instant::now() + Duration::from_secs(60);
         while !condition(&self.script.lock().unwrap()) {
-            assert!(std::time::Instant::now() < until, "the writer does not ask for it");
+            assert!(std::time::Instant::now() < until, "the writer made no such request");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -184,7 +184,7 @@ impl Bench {
             if let Ok(report) = self.reports.pop() {
                 return report;
             }
-            assert!(std::time::Instant::now() < until, "the writer says nothing");
+            assert!(std::time::Instant::now() < until, "the writer sent no report");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -203,13 +203,13 @@ impl Bench {
         }
     }
 
-    /// Ends the writer, which has to be able to.
+    /// Ends the writer, which must be possible.
     fn close(mut self) -> (WriterOutcome, Vec<FromWriter>) {
         self.signals.close.store(true, Ordering::Release);
         let mut reports = Vec::new();
         let until = std::time::Instant::now() + Duration::from_secs(60);
         while !self.writer.is_finished() {
-            assert!(std::time::Instant::now() < until, "the writer does not end");
+            assert!(std::time::Instant::now() < until, "the writer did not end");
             reports.extend(self.reports.pop().ok());
             while let Ok(asked) = self.to_keeper.try_recv() {
                 let (why, cause) = ("no space".into(), LossCause::SpaceExhausted);
@@ -236,7 +236,7 @@ fn broken() -> io::Error {
 }
 
 #[test]
-fn a_failure_is_announced_and_the_queue_given_back_while_the_seal_still_lasts() {
+fn a_failure_is_reported_and_the_queue_returned_before_the_seal_ends() {
     let mut bench = Bench::new();
     for _ in 0..2 {
         bench.give();
@@ -251,7 +251,7 @@ fn a_failure_is_announced_and_the_queue_given_back_while_the_seal_still_lasts() 
         let FromWriter::Returned(unwritten) = bench.report() else { panic!("it can go elsewhere") };
         assert_eq!(unwritten.meta.header.stream_block, block);
     }
-    // Only now the keeper gets round to the segment.
+    // Only now does the keeper handle the segment.
     assert!(bench.close().0.failure.unwrap().contains("writing failed"));
 }
 
@@ -261,7 +261,7 @@ fn after_a_failed_flush_no_other_confirmation_counts() {
     bench.give();
     bench.land(0, Ok(()));
     assert!(matches!(bench.report(), FromWriter::Written { .. }));
-    // A flush is under way, then the journal of the volume fails.
+    // A flush is in flight, then the volume's journal fails.
     bench.until(|script| script.syncs.len() == 1);
     bench.answer(FromKeeper::JournalFailed { why: "no journal".into() });
     assert!(matches!(bench.report(), FromWriter::Failed { .. }));
@@ -278,7 +278,7 @@ fn what_is_durable_before_the_journal_fails_stays_durable() {
     bench.give();
     bench.land(0, Ok(()));
     assert!(matches!(bench.report(), FromWriter::Written { .. }));
-    // The only flush stays without an answer until the segment is to be sealed for another reason.
+    // The only flush is not answered until the segment is to be sealed for another reason.
     bench.signals.close.store(true, Ordering::Release);
     bench.flushed(Ok(()));
     assert!(matches!(bench.report(), FromWriter::Durable { .. }));
@@ -291,7 +291,7 @@ fn what_is_durable_before_the_journal_fails_stays_durable() {
 }
 
 #[test]
-fn a_volume_without_space_for_the_next_segment_fills_the_one_it_has() {
+fn a_volume_without_space_fills_its_last_segment() {
     let mut bench = Bench::new();
     bench.give();
     bench.land(0, Ok(()));
@@ -313,7 +313,7 @@ fn a_volume_without_space_for_the_next_segment_fills_the_one_it_has() {
 }
 
 #[test]
-fn a_keeper_that_is_gone_fails_the_volume_and_hangs_nobody() {
+fn a_dead_keeper_fails_the_volume_without_a_hang() {
     let mut bench = Bench::new();
     bench.give();
     bench.land(0, Ok(()));
@@ -327,7 +327,7 @@ fn a_keeper_that_is_gone_fails_the_volume_and_hangs_nobody() {
 }
 
 #[test]
-fn an_engine_that_is_lost_is_given_up() {
+fn a_broken_engine_fails_the_volume() {
     let mut bench = Bench::new();
     bench.give();
     bench.until(|script| script.writes.len() == 1);

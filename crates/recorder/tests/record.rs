@@ -1,4 +1,4 @@
-//! The pipeline as a whole: real sockets, real files, and a ledger that must add up.
+//! The whole pipeline with real sockets, real files, and a ledger that must balance.
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn config(target: Target) -> RecorderConfig {
     let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
     config.pool_bytes = 64 << 20;
     config.segment_bytes = 24 << 20;
-    // All volumes are on one disk, which may be busy with other things for long.
+    // All volumes are on one disk, which other programs may keep busy.
     config.slow_after = Duration::from_secs(120);
     config
 }
@@ -93,22 +93,22 @@ fn events_larger_than_a_block_and_than_the_socket() {
 }
 
 #[test]
-fn a_ring_that_is_filled_in_one_go_ends_at_its_limit() {
+fn a_recording_written_at_full_speed_keeps_its_retention_limit() {
     let volume = tempfile::tempdir().unwrap();
     let keep = Keep { limit: KeepLimit::Bytes(8 << 20), disposable: true };
     let mut config = config(Target::Volumes(vec![volume.path().into()]));
     (config.keep, config.segment_bytes, config.block_bytes) = (Some(keep), 1 << 20, 64 << 10);
-    // So fast that whoever takes segments away always has something else to do.
+    // So fast that the keeper always has other requests to handle too.
     let (source, report, directories) = record(config, &plan(2, 1, EventSize::Fixed(32 << 10), 2000));
     assert_eq!(source.total(|s| s.sent), report.ledger.total().durable);
     let files = std::fs::read_dir(&directories[0]).unwrap().map(|entry| entry.unwrap());
     let segments = files.filter(|file| file.path().extension().is_some_and(|of| of == "mcap"));
     let bytes: u64 = segments.map(|file| file.metadata().unwrap().len()).sum();
-    assert!(bytes <= 8 << 20, "{bytes} bytes are left");
+    assert!(bytes <= 8 << 20, "{bytes} bytes remain");
     check(&directories);
 }
 
-/// The machine's clocks; the wall clock is ahead by as much as the test says.
+/// The machine's clocks, with the wall clock ahead by an adjustable step.
 #[derive(Default)]
 struct SteppedClock {
     ahead_ns: AtomicU64,
@@ -129,7 +129,7 @@ impl Clock for SteppedClock {
 }
 
 #[test]
-fn a_step_of_the_wall_clock_makes_no_segment_old() {
+fn a_step_of_the_wall_clock_does_not_age_segments() {
     let volume = tempfile::tempdir().unwrap();
     let keep = Keep { limit: KeepLimit::Seconds(3600), disposable: true };
     let mut config = config(Target::Volumes(vec![volume.path().into()]));
@@ -140,7 +140,8 @@ fn a_step_of_the_wall_clock_makes_no_segment_old() {
     let plan = plan(1, 1, EventSize::Fixed(32 << 10), 200);
     let sent = send(&recorder, &plan).total(|s| s.sent);
     clock.ahead_ns.store(10 * 3600 * 1_000_000_000, Relaxed);
-    // Sealed behind the step: each time the keeper looks at what may go, and once more at the end.
+    // Sealed after the step: the keeper checks the retention limit each time, and once more at
+    // the end.
     let again = send(&recorder, &plan).total(|s| s.sent);
     let directories = recorder.directories();
     recorder.stopper().stop();
@@ -151,7 +152,7 @@ fn a_step_of_the_wall_clock_makes_no_segment_old() {
 }
 
 #[test]
-fn the_null_target_counts_and_keeps_nothing() {
+fn the_null_target_counts_and_stores_nothing() {
     let (source, report, directories) =
         record(config(Target::Null), &plan(1, 1, EventSize::Fixed(100_000), 2000));
     assert!(directories.is_empty());
@@ -190,13 +191,13 @@ fn a_drain_follows_and_every_ledger_agrees() {
 }
 
 #[test]
-fn who_looks_sees_what_the_ledger_says_in_the_end() {
+fn the_last_sample_agrees_with_the_ledger() {
     let volume = tempfile::tempdir().unwrap();
     let config = RecorderConfig { stay: true, ..config(Target::Volumes(vec![volume.path().into()])) };
     let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
     let qualified = Qualified { bytes_per_second: 1e6, result: "results/one".into(), differs: vec![] };
     let mut watcher = Watcher::new(&recorder, Arc::new(SystemClock), Some(qualified));
-    let before = watcher.look();
+    let before = watcher.sample();
     assert_eq!((before.flow.received.events, before.streams.len()), (0, 0));
     let source = send(&recorder, &plan(5, 2, EventSize::Fixed(50_000), 400));
     let sent = source.total(|s| s.sent);
@@ -205,7 +206,7 @@ fn who_looks_sees_what_the_ledger_says_in_the_end() {
             && moment.streams.iter().map(|stream| stream.durable.events).sum::<u64>() == sent.events
             && moment.streams.iter().all(|stream| !stream.connected)
     };
-    let moment = (0..200).map(|_| std::thread::sleep(Duration::from_millis(20))).map(|()| watcher.look());
+    let moment = (0..200).map(|_| std::thread::sleep(Duration::from_millis(20))).map(|()| watcher.sample());
     let moment = moment.into_iter().find(is_shown).expect("everything becomes durable and is shown so");
     assert_eq!(moment.flow.received.bytes, sent.bytes);
     assert_eq!(moment.flow.written.bytes, sent.bytes);

@@ -1,4 +1,4 @@
-//! Reduction within the pipeline: real sockets, real files, both forms beside each other.
+//! Reduction within the pipeline: real sockets, real files, raw and reduced streams side by side.
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -21,8 +21,8 @@ use keepup_recording::verify::{VerifyOptions, verify};
 use keepup_stream::ledger::Count;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
 use keepup_stream::wire::{
-    Compression, ControlMessage, ElementType, End, EndStream, HEADER_BYTES, Header, Hello, Kind, StreamInfo,
-    crc32,
+    Compression, ControlMessage, ElementType, End, EndStream, FrameKind, HEADER_BYTES, Header, Hello,
+    StreamInfo, crc32,
 };
 
 const SHAPE: [u64; 2] = [3, 128];
@@ -58,7 +58,7 @@ fn record(config: RecorderConfig, plan: &SourcePlan) -> (SourceReport, RecordRep
 
 type Events = Vec<(u64, u64, Vec<u8>)>;
 
-/// Every stream with its events: sequence number, time, payload.
+/// Streams with their events: sequence number, time, payload.
 fn read(directory: &Path) -> BTreeMap<u32, (StreamInfo, Events)> {
     let recording = Recording::open(&[directory.to_path_buf()]).unwrap();
     let report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
@@ -76,15 +76,15 @@ fn read(directory: &Path) -> BTreeMap<u32, (StreamInfo, Events)> {
     recording.streams().into_iter().map(|(id, info)| (id, (info.clone(), events(id)))).collect()
 }
 
-/// What the reduction makes of events.
+/// Expected reduction of events.
 fn expected(reduction: &str, raw: &Events) -> Events {
     let reduction: Reduction = reduction.parse().unwrap();
     let input = Samples { element: Element::I16, shape: SHAPE.to_vec(), compressed: false };
     let mut chain = Chain::new(&reduction.steps, &input).unwrap();
-    let mut room = vec![0; chain.output_bytes_max()];
+    let mut output = vec![0; chain.output_bytes_max()];
     let mut reduced = |payload: &[u8]| {
-        let bytes = chain.run(payload, &mut room).unwrap();
-        room[..bytes].to_vec()
+        let bytes = chain.run(payload, &mut output).unwrap();
+        output[..bytes].to_vec()
     };
     raw.iter().map(|(sequence, time, payload)| (*sequence, *time, reduced(payload))).collect()
 }
@@ -95,14 +95,14 @@ fn bytes(events: &Events) -> Count {
 }
 
 #[test]
-fn both_forms_lie_beside_each_other_and_agree() {
+fn raw_and_reduced_streams_agree() {
     let volume = tempfile::tempdir().unwrap();
     let reductions =
         ["streams=0-1 keep=both: spectrum window=hann", "streams=2 keep=both: threshold at=9000 | lz4"];
     let (source, report, directory) = record(config(volume.path(), &reductions), &plan(4, 3000));
     let streams = read(&directory);
     assert_eq!(streams.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 32768, 32769, 32770]);
-    // Connections are taken in any order, and ids given in that.
+    // Connections are accepted in any order, and ids follow that order.
     let derived = |id: u32| {
         let name = format!("{}/reduced", streams[&id].0.name);
         streams.values().find(|(info, _)| info.name == name).unwrap()
@@ -116,7 +116,7 @@ fn both_forms_lie_beside_each_other_and_agree() {
     assert_eq!(derived(2).0.compression, Some(Compression::BitshuffleLz4));
     let total = report.ledger.total();
     assert_eq!(source.total(|s| s.sent), total.durable);
-    assert_eq!(report.ledger.streams.len(), 4, "what was made is no source's");
+    assert_eq!(report.ledger.streams.len(), 4, "derived streams are no source's");
     let kept = report.ledger.streams[&2].reduced.unwrap();
     assert_eq!((kept.durable, kept.raw_kept, kept.lost_events), (bytes(&derived(2).1), true, 0));
     let stored = streams.values().fold(Count::default(), |sum, (_, events)| sum + bytes(events));
@@ -126,7 +126,7 @@ fn both_forms_lie_beside_each_other_and_agree() {
 }
 
 #[test]
-fn what_is_written_in_place_of_what_came_is_the_same_with_any_number_of_threads() {
+fn reduced_streams_do_not_depend_on_the_number_of_threads() {
     let reduction = "streams=0-6: bin by=3x4 | lz4";
     for threads in [1, 3] {
         let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -138,7 +138,7 @@ fn what_is_written_in_place_of_what_came_is_the_same_with_any_number_of_threads(
         for (id, (info, events)) in &raw {
             let (made_info, made) = &reduced[id];
             assert_eq!(made_info.name, info.name);
-            // Times are those of each run.
+            // Times differ between runs.
             let payloads =
                 |events: &Events| -> Vec<_> { events.iter().map(|e| (e.0, e.2.clone())).collect() };
             let account = &report.ledger.streams[id];
@@ -158,7 +158,7 @@ fn what_is_written_in_place_of_what_came_is_the_same_with_any_number_of_threads(
 }
 
 #[test]
-fn a_pool_with_hardly_any_room_is_enough() {
+fn a_minimal_pool_is_enough() {
     let volume = tempfile::tempdir().unwrap();
     let reductions = ["streams=0-5 keep=both: spectrum", "streams=6-11: lz4"];
     let config = RecorderConfig {
@@ -185,15 +185,15 @@ fn connected(recorder: &Recorder, streams: &[StreamInfo]) -> TcpStream {
     socket
 }
 
-/// Kind and payload of the next answer that is not an acknowledgement.
-fn answer(socket: &mut TcpStream) -> (Kind, String) {
+/// FrameKind and payload of the next answer, skipping acknowledgements.
+fn answer(socket: &mut TcpStream) -> (FrameKind, String) {
     loop {
         let mut header = [0; HEADER_BYTES];
         socket.read_exact(&mut header).unwrap();
         let header = Header::decode(&header).unwrap();
         let mut payload = vec![0; header.length as usize];
         socket.read_exact(&mut payload).unwrap();
-        if header.kind != Kind::Ack {
+        if header.kind != FrameKind::Ack {
             return (header.kind, String::from_utf8(payload).unwrap());
         }
     }
@@ -201,41 +201,41 @@ fn answer(socket: &mut TcpStream) -> (Kind, String) {
 
 fn event(stream: u32, sequence: u64, payload: &[u8]) -> Vec<u8> {
     let (length, crc) = (payload.len() as u64, crc32(payload));
-    let head = Header { kind: Kind::Event, stream, sequence, timestamp_ns: 1, length, crc, a: 0, b: 0 };
+    let head = Header { kind: FrameKind::Event, stream, sequence, timestamp_ns: 1, length, crc, a: 0, b: 0 };
     [&head.encode()[..], payload].concat()
 }
 
 #[test]
-fn what_cannot_be_reduced_is_refused_and_nothing_else_suffers() {
+fn an_impossible_reduction_is_refused_without_side_effects() {
     let volume = tempfile::tempdir().unwrap();
     let reductions = ["streams=0-9: bin by=5", "streams=10-19 keep=both: lz4"];
     let config = RecorderConfig { stay: true, ..config(volume.path(), &reductions) };
     let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
     let mut good = connected(&recorder, &[info(10, &[8]), info(20, &[])]);
-    assert_eq!(answer(&mut good).0, Kind::Welcome);
+    assert_eq!(answer(&mut good).0, FrameKind::Welcome);
     for (declared, why) in [
-        (info(0, &[128]), "stream 0 cannot be reduced as asked by"),
+        (info(0, &[128]), "cannot reduce stream 0 by"),
         (info(0, &[128]), "5 does not divide 128"),
         (info(1, &[]), "known shape"),
         (StreamInfo { compression: Some(Compression::Lz4), ..info(11, &[8]) }, "compressed"),
-        (StreamInfo { name: "n".repeat(250), ..info(12, &[8]) }, "no room"),
+        (StreamInfo { name: "n".repeat(250), ..info(12, &[8]) }, "too long to append"),
         (info(13, &[30 << 20]), "can be recorded"),
-        (info(32_768, &[8]), "taken by \\\"s10/reduced\\\""),
+        (info(32_768, &[8]), "makes \\\"s10/reduced\\\" with that id itself"),
     ] {
-        let (kind, told) = answer(&mut connected(&recorder, &[declared]));
-        assert!(kind == Kind::Error && told.contains(why), "{told}");
+        let (kind, answer_text) = answer(&mut connected(&recorder, &[declared]));
+        assert!(kind == FrameKind::Error && answer_text.contains(why), "{answer_text}");
     }
     let mut long = connected(&recorder, &[info(14, &[8])]);
-    assert_eq!(answer(&mut long).0, Kind::Welcome);
+    assert_eq!(answer(&mut long).0, FrameKind::Welcome);
     long.write_all(&[event(14, 0, &[1; 16]), event(14, 1, &[1; 18])].concat()).unwrap();
-    let (kind, told) = answer(&mut long);
+    let (kind, answer_text) = answer(&mut long);
     let why = "event 1 of stream 14: it has 18 bytes, its shape says 16";
-    assert!(kind == Kind::Error && told.contains(why), "{told}");
+    assert!(kind == FrameKind::Error && answer_text.contains(why), "{answer_text}");
     good.write_all(&[event(10, 0, &[2; 16]), event(20, 0, &[3; 5])].concat()).unwrap();
     let end = EndStream { events: 1, lost_events: 0, lost_bytes: 0, next_sequence: 1, id: 10, bytes: 16 };
     let end = End { streams: vec![end, EndStream { id: 20, bytes: 5, ..end }] };
     good.write_all(&end.to_frame().unwrap()).unwrap();
-    assert_eq!(answer(&mut good).0, Kind::Bye);
+    assert_eq!(answer(&mut good).0, FrameKind::Bye);
     let directory = recorder.directories()[0].clone();
     recorder.stopper().stop();
     let report = recorder.join().unwrap();
@@ -249,7 +249,7 @@ fn what_cannot_be_reduced_is_refused_and_nothing_else_suffers() {
 }
 
 #[test]
-fn what_waited_long_enough_is_reduced_while_the_next_event_is_arriving() {
+fn old_events_are_reduced_while_the_next_event_arrives() {
     let volume = tempfile::tempdir().unwrap();
     let config =
         RecorderConfig { seal_after: Duration::from_millis(30), ..config(volume.path(), &["bin by=4"]) };
@@ -257,7 +257,7 @@ fn what_waited_long_enough_is_reduced_while_the_next_event_is_arriving() {
     let mut socket = connected(&recorder, &[info(0, &[50_000])]);
     let (first, second) = ([1; 100_000], [2; 100_000]);
     socket.write_all(&[&event(0, 0, &first)[..], &event(0, 1, &second)[..60_000]].concat()).unwrap();
-    assert_eq!(answer(&mut socket).0, Kind::Welcome);
+    assert_eq!(answer(&mut socket).0, FrameKind::Welcome);
     let deadline = Instant::now() + Duration::from_secs(20);
     while recorder.counters().durable_events() == 0 {
         assert!(Instant::now() < deadline, "the first event does not become durable");
@@ -266,7 +266,7 @@ fn what_waited_long_enough_is_reduced_while_the_next_event_is_arriving() {
     socket.write_all(&event(0, 1, &second)[60_000..]).unwrap();
     let end = EndStream { id: 0, events: 2, bytes: 200_000, lost_events: 0, lost_bytes: 0, next_sequence: 2 };
     socket.write_all(&End { streams: vec![end] }.to_frame().unwrap()).unwrap();
-    assert_eq!(answer(&mut socket).0, Kind::Bye);
+    assert_eq!(answer(&mut socket).0, FrameKind::Bye);
     let directory = recorder.directories()[0].clone();
     drop(socket);
     recorder.join().unwrap();

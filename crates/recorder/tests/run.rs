@@ -1,4 +1,4 @@
-//! Run control with a real recorder: its gate, what it leaves behind, and orders in any order.
+//! Run control with a real recorder: waiting sources, cleanup, and commands in any order.
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ use keepup_results::live::{RefusalKind, RunCommand, RunOrder, RunRefusal, RunSet
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
 use proptest::prelude::*;
 
-/// Run control whose recorder is small; `change` has the last word on its configuration.
+/// Run control of a small recorder; `change` adjusts its configuration last.
 fn control(volumes: &[&Path], change: impl Fn(&mut RecorderConfig) + Send + 'static) -> RunControl {
     let volumes: Vec<PathBuf> = volumes.iter().map(|v| v.to_path_buf()).collect();
     let mut drawn = 0;
@@ -55,13 +55,13 @@ fn configure(control: &mut RunControl, settings: RunSettings) -> Result<(), RunR
     control.order(&RunOrder { command: RunCommand::Configure, settings: Some(settings), revision: None })
 }
 
-/// Looks until the state is one of these.
+/// Polls until the state is one of these.
 fn until(control: &mut RunControl, states: &[RunState]) {
     let since = Instant::now();
     while !states.contains(&control.state()) {
         assert!(since.elapsed() < Duration::from_secs(60), "{:?}", control.status());
         std::thread::sleep(Duration::from_millis(2));
-        control.look();
+        control.poll();
     }
 }
 
@@ -88,7 +88,7 @@ fn a_run_from_settings_to_a_sealed_recording_and_the_next_one() {
     let settings = RunSettings { run: Some(40), metadata: metadata.clone(), ..RunSettings::default() };
     configure(&mut control, settings).unwrap();
     for number in [40, 41] {
-        // Also when it was armed in vain before.
+        // Also after it was armed and disarmed before.
         order(&mut control, RunCommand::Arm).unwrap();
         order(&mut control, RunCommand::Stop).unwrap();
         order(&mut control, RunCommand::Arm).unwrap();
@@ -99,7 +99,7 @@ fn a_run_from_settings_to_a_sealed_recording_and_the_next_one() {
         let last = control.status().last.unwrap();
         assert_eq!(
             (last.run, last.whole, last.ended.as_str()),
-            (Some(number), true, "every source said end")
+            (Some(number), true, "all sources have ended")
         );
         assert_eq!((last.received.events, last.durable.bytes), (sent.events, sent.bytes));
         assert!(last.missing.is_empty() && last.incidents.is_empty(), "{last:?}");
@@ -116,18 +116,18 @@ fn a_run_from_settings_to_a_sealed_recording_and_the_next_one() {
 }
 
 #[test]
-fn whoever_comes_before_the_start_waits_at_the_door() {
+fn sources_that_connect_before_the_start_wait() {
     let volume = tempfile::tempdir().unwrap();
     let hello_timeout = Duration::from_millis(250);
     let mut control = control(&[volume.path()], move |config| config.hello_timeout = hello_timeout);
     order(&mut control, RunCommand::Configure).unwrap();
     order(&mut control, RunCommand::Arm).unwrap();
     let source = source(&control, plan(Rate::Max, 300));
-    // One that says nothing is told so, but only some time after it was let in.
+    // A client that sends nothing gets an error, but only some time after it was accepted.
     let listen: SocketAddr = control.status().listen.unwrap().parse().unwrap();
     let mute = TcpStream::connect(listen).unwrap();
     std::thread::sleep(3 * hello_timeout);
-    control.look();
+    control.poll();
     let counters = control.recorder().unwrap().counters();
     assert_eq!(control.state(), RunState::Armed);
     assert_eq!(counters.intake.connections.load(Relaxed), 0);
@@ -143,14 +143,14 @@ fn whoever_comes_before_the_start_waits_at_the_door() {
 }
 
 #[test]
-fn what_was_armed_is_taken_back() {
+fn disarming_removes_everything() {
     let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    // A directory that was there before is not ours to remove.
+    // A directory that existed before is not removed.
     std::fs::create_dir(volumes[1].path().join("mine")).unwrap();
     let mut control = control(&[volumes[0].path(), volumes[1].path()], |_| {});
     let settings = RunSettings { name: Some("mine".into()), ..RunSettings::default() };
     configure(&mut control, settings).unwrap();
-    assert_eq!(entries(volumes[0].path()), 0, "settings make nothing");
+    assert_eq!(entries(volumes[0].path()), 0, "settings create nothing");
     for (command, state) in [(RunCommand::Stop, RunState::Configured), (RunCommand::Reset, RunState::Idle)] {
         order(&mut control, RunCommand::Arm).unwrap();
         assert!(volumes[0].path().join("mine/keepup.json").exists());
@@ -165,15 +165,16 @@ fn what_was_armed_is_taken_back() {
 }
 
 #[test]
-fn arming_that_fails_leaves_nothing() {
+fn a_failed_arming_leaves_nothing() {
     let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    // No machine has that processor, so the writers cannot start; directories are made by then.
+    // No machine has that CPU, so the writers cannot start; directories exist already at that
+    // point.
     let mut control = control(&[volumes[0].path(), volumes[1].path()], |config| config.cpus = vec![4000]);
     order(&mut control, RunCommand::Configure).unwrap();
     let refused = order(&mut control, RunCommand::Arm).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::Failed, "{refused}");
     assert_eq!(control.state(), RunState::Error);
-    assert_eq!(control.status().error.as_deref(), Some(refused.why.as_str()));
+    assert_eq!(control.status().error, Some(refused.why.to_text()));
     assert_eq!((entries(volumes[0].path()), entries(volumes[1].path())), (0, 0));
     order(&mut control, RunCommand::Reset).unwrap();
     assert_eq!(control.status().error, None);
@@ -205,7 +206,7 @@ fn a_limit_ends_a_run() {
 }
 
 #[test]
-fn when_every_volume_fails_it_says_so_and_keeps_what_it_has() {
+fn when_every_volume_fails_the_run_ends_with_an_error_and_keeps_its_data() {
     let volume = tempfile::tempdir().unwrap();
     let mut control = control(&[volume.path()], |_| {});
     order(&mut control, RunCommand::Configure).unwrap();
@@ -219,12 +220,12 @@ fn when_every_volume_fails_it_says_so_and_keeps_what_it_has() {
         assert!(Instant::now() < by, "nothing was written");
         std::thread::sleep(Duration::from_millis(1));
     }
-    // What comes goes to the segments that there are, and no other can be made.
+    // Data goes to the existing segments, and no other can be created.
     std::fs::rename(&directory, volume.path().join("elsewhere")).unwrap();
     until(&mut control, &[RunState::Error]);
     source.join().unwrap();
     let status = control.status();
-    assert!(status.error.unwrap().contains("no volume takes data any more"));
+    assert!(status.error.unwrap().contains("no volume takes more data"));
     let last = status.last.unwrap();
     assert!(!last.whole && last.received.events > 0, "{last:?}");
     order(&mut control, RunCommand::Arm).unwrap_err();
@@ -233,7 +234,7 @@ fn when_every_volume_fails_it_says_so_and_keeps_what_it_has() {
 }
 
 #[test]
-fn while_one_volume_is_left_the_run_goes_on() {
+fn the_run_continues_while_one_volume_works() {
     let volumes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let mut control = control(&[volumes[0].path(), volumes[1].path()], |_| {});
     order(&mut control, RunCommand::Configure).unwrap();
@@ -256,7 +257,7 @@ fn while_one_volume_is_left_the_run_goes_on() {
 }
 
 #[test]
-fn settings_that_cannot_be_change_nothing() {
+fn invalid_settings_change_nothing() {
     let volume = tempfile::tempdir().unwrap();
     let mut control = control(&[volume.path()], |_| {});
     std::fs::create_dir(volume.path().join("taken")).unwrap();
@@ -278,7 +279,7 @@ fn settings_that_cannot_be_change_nothing() {
 }
 
 #[test]
-fn of_two_commanders_the_slower_one_is_told() {
+fn a_command_with_an_old_revision_is_refused() {
     let mut control = control(&[], |_| {});
     let seen = control.status().revision;
     let settings = Some(RunSettings::default());
@@ -299,7 +300,7 @@ fn a_run_number_is_used_once() {
     order(&mut control, RunCommand::Stop).unwrap();
     until(&mut control, &[RunState::Sealed]);
     let refused = configure(&mut control, with_run(Some(9))).unwrap_err();
-    assert!(refused.why.contains("the next one is 10"), "{refused}");
+    assert!(refused.why.hint().unwrap().contains("the next one is 10"), "{refused}");
     configure(&mut control, with_run(None)).unwrap();
     assert_eq!(control.status().run, Some(10));
 }
@@ -310,9 +311,9 @@ proptest! {
     fn any_orders_lead_from_one_state_to_another(orders in prop::collection::vec(0..6_usize, 1..24)) {
         let mut control = control(&[], |_| {});
         for order_ in orders {
-            control.look();
+            control.poll();
             let (state, revision) = (control.state(), control.status().revision);
-            // The sixth is to wait.
+            // The sixth action is to wait.
             let Some(&command) = RunCommand::ALL.get(order_) else {
                 if state == RunState::Draining {
                     until(&mut control, &[RunState::Sealed]);
@@ -323,7 +324,7 @@ proptest! {
             let outcome = order(&mut control, command);
             let status = control.status();
             prop_assert!(status.revision >= revision);
-            // The end of a run comes by itself, also between two looks.
+            // A run may also end between two polls.
             if state == RunState::Draining {
                 continue;
             }
@@ -342,7 +343,7 @@ proptest! {
             let is_listening = matches!(status.state, RunState::Armed | RunState::Recording);
             prop_assert_eq!(status.listen.is_some(), is_listening);
         }
-        // Whatever came, it can be ended.
+        // In every case it can be ended.
         if control.state() == RunState::Recording || control.state() == RunState::Armed {
             order(&mut control, RunCommand::Stop).unwrap();
         }

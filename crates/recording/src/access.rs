@@ -1,8 +1,9 @@
-//! Random access to the events of a stream: by sequence number or by time, over all volumes, also while the
-//! recording is being made (up to what is durable).
+//! Random access to the events of a stream, by sequence number or by time, over all volumes, also
+//! while recording (up to the durable end).
 //!
-//! Memory does not grow with the recording's length, but for a few dozen bytes per segment: blocks are looked
-//! up in the segments' own indexes. In a segment that is not sealed, block headers are walked instead.
+//! Memory is a few dozen bytes per segment and otherwise independent of the recording's length:
+//! blocks are found through the segments' indexes. In an unsealed segment, the block headers are
+//! walked instead.
 use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -16,33 +17,33 @@ use crate::reader::{Event, Recording, SegmentReader};
 use crate::seal::{IndexedBlock, SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
 
-/// Longest block that is read: not longer than an event may be, with its frame.
+/// Longest block that is read: the largest event with its frame.
 const BLOCK_BYTES_MAX: u64 = 2 << 30;
 
-/// Segments whose blocks of the stream are kept in memory: one or two for each of a few volumes.
+/// Segments with their block list cached: one or two for each of a few volumes.
 const SEGMENTS_KEPT: usize = 32;
 
-/// Where to begin.
+/// Start position of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// The first event there is with this sequence number or a later one.
+    /// First event with this sequence number or a later one.
     Sequence(u64),
-    /// The first event, by sequence number, whose time is this or later; ns since the Unix epoch.
+    /// First event, in sequence order, with this time or a later one; ns since the Unix epoch.
     Time(u64),
 }
 
-/// The events of one stream.
+/// Reader of the events of one stream.
 #[derive(Debug)]
 pub struct StreamReader<'a> {
     stream: &'a StreamInfo,
     parts: Vec<Part<'a>>,
-    /// Blocks of the parts used last.
+    /// Block lists of the parts used last.
     loaded: VecDeque<(usize, Vec<IndexedBlock>)>,
-    /// Of the part read last.
+    /// Reader of the part used last.
     reader: Option<(usize, SegmentReader)>,
 }
 
-/// What one segment has of the stream.
+/// The stream's part in one segment.
 #[derive(Debug)]
 struct Part<'a> {
     volume: &'a Volume,
@@ -54,7 +55,7 @@ impl<'a> StreamReader<'a> {
     /// Opens a stream of a recording. `None` when the recording has no such stream.
     ///
     /// # Errors
-    /// When a segment cannot be read, or its index is damaged.
+    /// A segment cannot be read, or its index is damaged.
     pub fn open(recording: &'a Recording, stream: u32) -> Result<Option<Self>, RecordingError> {
         let Some(info) = recording.streams().get(&stream).copied() else { return Ok(None) };
         let mut parts = Vec::new();
@@ -70,16 +71,17 @@ impl<'a> StreamReader<'a> {
         Ok(Some(Self { stream: info, parts, loaded: VecDeque::new(), reader: None }))
     }
 
-    /// The stream.
+    /// Declaration of the stream.
     pub fn info(&self) -> &StreamInfo {
         self.stream
     }
 
-    /// Hands over events from `from` on, in order, until there are no more or `sink` has enough. Returns the
-    /// number handed over. Missing events are left out; their sequence numbers tell.
+    /// Passes events to `sink` in order, starting at `from`, until the stream ends or `sink`
+    /// stops. Returns the number passed. Missing events are skipped; their sequence numbers are
+    /// absent.
     ///
     /// # Errors
-    /// When a segment cannot be read, or a block is not whole.
+    /// A segment cannot be read, or a block is damaged.
     pub fn read(
         &mut self,
         from: From,
@@ -110,12 +112,12 @@ impl<'a> StreamReader<'a> {
             if (found.header.stream, IndexedBlock::new(block.offset, &found.header))
                 != (self.stream.id, block)
             {
-                let what = "the block here is another than the segment's index says".to_owned();
+                let what = "the block here is another than the segment's index says".into();
                 let (path, offset) = (segment.path.clone(), block.offset);
                 return Err(RecordingError::Segment { path, offset, what });
             }
             for event in found.events().filter(|event| event.sequence >= next) {
-                // Once begun, all follow, whatever their times.
+                // After the first match all events follow, whatever their times.
                 begun |= wanted(&event);
                 if begun {
                     count += 1;
@@ -129,7 +131,7 @@ impl<'a> StreamReader<'a> {
         Ok(count)
     }
 
-    /// The lowest sequence number of a block that reaches to `time_ns`.
+    /// Lowest sequence number among the blocks that extend to `time_ns`.
     fn first_block_from(&mut self, time_ns: u64) -> Result<Option<u64>, RecordingError> {
         let mut first = None;
         for part in 0..self.parts.len() {
@@ -145,7 +147,7 @@ impl<'a> StreamReader<'a> {
         Ok(first)
     }
 
-    /// The first block with an event of `sequence` or later.
+    /// First block with an event of `sequence` or later.
     fn block_from(&mut self, sequence: u64) -> Result<Option<(usize, IndexedBlock)>, RecordingError> {
         let mut best: Option<(usize, IndexedBlock)> = None;
         for part in 0..self.parts.len() {
@@ -185,7 +187,7 @@ impl<'a> StreamReader<'a> {
     }
 }
 
-/// The blocks of a stream in a segment that is not sealed, by sequence number, from their headers.
+/// Blocks of a stream in an unsealed segment, by sequence number, from their headers.
 fn walked(volume: &Volume, segment: &Segment, stream: u32) -> Result<Vec<IndexedBlock>, RecordingError> {
     let mut blocks = Vec::new();
     walk(volume, segment, &mut |of, block| {
@@ -197,12 +199,13 @@ fn walked(volume: &Volume, segment: &Segment, stream: u32) -> Result<Vec<Indexed
     let overlaps = |pair: &[IndexedBlock]| pair[1].first_sequence < pair[0].end();
     if let Some(pair) = blocks.windows(2).find(|pair| overlaps(pair)) {
         let what = format!("the block has event {} of stream {stream} again", pair[1].first_sequence);
-        return Err(RecordingError::Segment { path: segment.path.clone(), offset: pair[1].offset, what });
+        let (path, offset) = (segment.path.clone(), pair[1].offset);
+        return Err(RecordingError::Segment { path, offset, what: what.into() });
     }
     Ok(blocks)
 }
 
-/// Reads the headers of all durable blocks of a segment: stream and place of each.
+/// Reads the headers of all durable blocks of a segment: stream and location of each.
 pub(crate) fn walk(
     volume: &Volume,
     segment: &Segment,
@@ -238,7 +241,7 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// The summary of these blocks, of which the range of sequence numbers and times matters here.
+/// Summary of these blocks; only the ranges of sequence numbers and times are used.
 fn summary_of(stream: u32, blocks: &[IndexedBlock]) -> Option<StreamSummary> {
     let (first, last) = (blocks.first()?, blocks.last()?);
     Some(StreamSummary {

@@ -10,8 +10,8 @@ use crate::reader::{Event, Recording};
 use crate::testing::damage::{block_at, forge_lookup};
 use crate::testing::{TestRecording, payloads};
 
-/// Stream 2 in blocks of five events in turns over two volumes, several segments, events 40..45 missing; the
-/// last segments are not sealed.
+/// Stream 2 in blocks of five events, alternating between two volumes, several segments, events
+/// 40..45 missing; the last segments are unsealed.
 fn recording() -> TestRecording {
     let mut recording = TestRecording::new(2, Placement::Free, &[2, 3]);
     for turn in 0..16u64 {
@@ -30,7 +30,7 @@ fn recording() -> TestRecording {
     recording
 }
 
-/// Events of a turn, a thousand ns after those of the turn before.
+/// Events of a turn, 1000 ns after those of the previous turn.
 fn events(turn: u64) -> Vec<(u64, Vec<u8>)> {
     let events = payloads(turn, 5, 600);
     (0..).zip(events).map(|(n, (_, payload))| (turn * 1000 + n * 10, payload)).collect()
@@ -42,18 +42,18 @@ fn read(from: From, count: usize) -> Vec<u64> {
     let opened = Recording::open(&test.dirs()).unwrap();
     let mut reader = StreamReader::open(&opened, 2).unwrap().unwrap();
     let mut found = Vec::new();
-    let told = reader.read(from, &mut |event| {
+    let count = reader.read(from, &mut |event| {
         let (time, payload) = &events(event.sequence / 5)[(event.sequence % 5) as usize];
         assert_eq!((event.timestamp_ns, event.payload), (*time, &payload[..]));
         found.push(event.sequence);
         if found.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    assert_eq!(told.unwrap(), found.len() as u64);
+    assert_eq!(count.unwrap(), found.len() as u64);
     found
 }
 
 #[test]
-fn every_event_comes_in_order_up_to_what_is_durable() {
+fn every_event_comes_in_order_up_to_the_durable_end() {
     let all = read(From::Sequence(0), usize::MAX);
     // Turn 15 came after the last watermark.
     let expected: Vec<u64> = (0..40).chain(45..75).collect();
@@ -79,7 +79,7 @@ fn by_time() {
 }
 
 #[test]
-fn other_streams_have_nothing_or_are_not_there() {
+fn empty_and_unknown_streams_are_distinguished() {
     let test = recording();
     let opened = Recording::open(&test.dirs()).unwrap();
     let mut empty = StreamReader::open(&opened, 3).unwrap().unwrap();
@@ -88,7 +88,7 @@ fn other_streams_have_nothing_or_are_not_there() {
     assert!(StreamReader::open(&opened, 4).unwrap().is_none());
 }
 
-/// What reading stream 2 says, and that nothing wrong came before.
+/// Error of reading stream 2; checks that no wrong event came before it.
 fn refused(test: &TestRecording) -> RecordingError {
     let opened = Recording::open(&test.dirs()).unwrap();
     let mut sink = |event: Event<'_>| {
@@ -100,9 +100,9 @@ fn refused(test: &TestRecording) -> RecordingError {
 }
 
 #[test]
-fn an_index_that_leads_to_another_block_is_refused() {
+fn an_index_with_wrong_offsets_is_refused() {
     let test = recording();
-    // Of the two blocks on volume 0, each is where the index says that the other is.
+    // Swaps the index entries of the two blocks on volume 0.
     let path = test.volumes[0].dir.join("segment-000000.mcap");
     let mut bytes = fs::read(&path).unwrap();
     let (first, second) = (block_at(&bytes, 0), block_at(&bytes, 1));
@@ -120,7 +120,7 @@ fn an_index_that_leads_to_another_block_is_refused() {
 }
 
 #[test]
-fn an_event_twice_in_a_growing_segment_is_refused_and_no_endless_loop() {
+fn a_repeated_event_in_a_growing_segment_is_refused_without_a_hang() {
     for from in [0, 3] {
         let mut test = TestRecording::new(1, Placement::Free, &[2]);
         test.block(0, 2, 0, 0, &events(0));
@@ -132,7 +132,7 @@ fn an_event_twice_in_a_growing_segment_is_refused_and_no_endless_loop() {
 }
 
 #[test]
-fn blocks_of_another_segment_are_refused_while_it_grows() {
+fn blocks_of_another_segment_are_refused_while_recording() {
     let test = recording();
     let (to, from) = (test.volumes[0].segment_path(), test.volumes[1].segment_path());
     fs::copy(from, &to).unwrap();

@@ -1,6 +1,6 @@
-//! Recordings that were damaged, mixed or forged, in a table: whatever is done to one, what reads it says
-//! where the damage is or does not need to know, hands out no event that was not recorded, and changes
-//! nothing outside of the recording.
+//! Damaged, mixed and forged recordings, in a table. For each one, the readers name the location
+//! of the damage (or are not affected), return no event that was not recorded, and change nothing
+//! outside the recording.
 mod bench;
 
 use std::fs;
@@ -19,17 +19,17 @@ use crate::testing::damage::{forge_lookup, locator_at, lookup, stream_at};
 use crate::testing::{ODD_NAMES, ODD_NAMES_FROM, TestRecording, payloads, recover, stream};
 use crate::verify::{VerifyOptions, verify};
 
-/// The open segment of the first volume.
+/// Open segment of the first volume.
 const OPEN: &str = "disk0/run 7/segment-000002.mcap";
 const JOURNAL: &str = "disk0/run 7/journal.jsonl";
 const OTHER_JOURNAL: &str = "disk1/run 7/journal.jsonl";
 const MANIFEST: &str = "disk0/run 7/keepup.json";
 
-/// Where each kind of bytes lies in a sealed segment.
+/// Offset of each kind of bytes in a sealed segment.
 fn classes(bytes: &[u8]) -> Vec<(&'static str, usize)> {
     let data_bytes = u64_at(bytes, locator_at(bytes) + 8) as usize;
     let header = SECTOR;
-    // The block's records end somewhere in a sector; the pad fills that.
+    // The block's records end within a sector; the pad fills the rest.
     let records = u64_at(bytes, header + 88) as usize;
     let lookup = lookup(bytes);
     vec![
@@ -108,7 +108,7 @@ fn segments_of_two_recordings_mixed() {
     bench.case("one more segment, of another recording", &next, Some(0), |root| {
         fs::write(root.join(&next), &other).unwrap();
     });
-    assert!(bench.root().join(&next).exists(), "it is not removed, as it is not ours");
+    assert!(bench.root().join(&next).exists(), "a foreign segment must be kept");
     for file in [FIRST, "disk0/run 7/segment-000001.mcap", OPEN] {
         bench.case("a segment is missing", file, None, |root| fs::remove_file(root.join(file)).unwrap());
         bench.case("a directory for a segment", file, None, |root| {
@@ -134,7 +134,7 @@ fn older_versions_of_the_format() {
         fs::write(root.join(MANIFEST), text.replace("\"format_version\": 1", "\"format_version\": 0"))
             .unwrap();
     });
-    assert!(bench.said("hint: use the keepup that wrote this recording"));
+    assert!(bench.has_message("hint: use the keepup that wrote this recording"));
     let next = format!("disk0/run 7/{}", segment_file_name(3));
     bench.case("one more segment, of version 0", &next, Some(0), |root| {
         fs::copy(root.join(OPEN), root.join(&next)).unwrap();
@@ -144,7 +144,7 @@ fn older_versions_of_the_format() {
 }
 
 #[test]
-fn journals_that_are_empty_damaged_or_of_others() {
+fn empty_damaged_and_foreign_journals() {
     let mut bench = Bench::new();
     bench.case("an empty journal", JOURNAL, Some(0), |root| fs::write(root.join(JOURNAL), b"").unwrap());
     bench.case("no journal", JOURNAL, None, |root| fs::remove_file(root.join(JOURNAL)).unwrap());
@@ -174,7 +174,7 @@ fn journals_that_are_empty_damaged_or_of_others() {
 }
 
 #[test]
-fn a_damaged_line_costs_no_more_than_what_it_said() {
+fn a_damaged_line_loses_only_its_own_information() {
     let mut bench = Bench::new();
     let text = String::from_utf8(bench.good(JOURNAL).to_vec()).unwrap();
     for kind in ["begin", "segment", "watermark", "segment_end"] {
@@ -182,7 +182,7 @@ fn a_damaged_line_costs_no_more_than_what_it_said() {
         bench.case(&format!("a line {kind} is damaged"), JOURNAL, Some(at as u64), |root| {
             edit(&root.join(JOURNAL), |bytes| bytes[at] ^= 1);
         });
-        assert_eq!(bench.recovered_events(), bench.events(), "{kind}: all events are there after recovery");
+        assert_eq!(bench.recovered_events(), bench.events(), "{kind}: recovery restores all events");
     }
     bench.case("an empty journal", JOURNAL, Some(0), |root| fs::write(root.join(JOURNAL), b"").unwrap());
     assert_eq!(bench.recovered_events(), bench.events(), "segments are found without a journal");
@@ -220,21 +220,21 @@ fn lines_with_hostile_numbers() {
         r#"{"t":"stream","id":2,"name":"x","element":"u16","shape":[]}"#.to_owned(),
         format!(r#"{{"t":"watermark","segment":2,"written_bytes":-1,"durable_bytes":{max}0,"blocks":1e99}}"#),
     ] {
-        // A damaged last line would be taken for a torn one: another stands behind it.
+        // A damaged last line would count as torn, so another line follows it.
         let end = journal_line(r#"{"t":"gap","stream":2,"first_sequence":100,"events":1,"cause":"source"}"#);
         let text = [journal_line(&line), end].concat();
         bench.case(&line, "disk0/run 7/", None, |root| {
             edit(&root.join(JOURNAL), |bytes| bytes.extend_from_slice(text.as_bytes()));
         });
     }
-    // A line that leads back is left out, and what the ones before said still holds.
+    // A watermark that goes back is skipped; the lines before it still hold.
     let back = r#"{"t":"watermark","segment":2,"written_bytes":4096,"durable_bytes":4096,"blocks":0}"#;
     let text = [journal_line(back), journal_line(back)].concat();
     bench.case("a watermark that goes back", JOURNAL, None, |root| {
         edit(&root.join(JOURNAL), |bytes| bytes.extend_from_slice(text.as_bytes()));
     });
     assert_eq!(bench.recovered_events(), bench.events());
-    // Each of these is possible; together they are more events than there are numbers.
+    // Each of these is possible; together they are more events than there are sequence numbers.
     let mut text = String::new();
     for first in 100..104 {
         let events = max - 200;
@@ -312,7 +312,10 @@ fn links_inside_a_recording() {
             symlink(root.join("outside/canary"), root.join("disk0/run 7").join(name)).unwrap();
         });
         let master = bench.root().join("disk0/run 7/recording.nxs");
-        assert!(fs::symlink_metadata(master).unwrap().is_file(), "recovery puts its own there");
+        assert!(
+            fs::symlink_metadata(master).unwrap().is_file(),
+            "recovery writes its own file in place of the link"
+        );
     }
 }
 
@@ -339,7 +342,7 @@ fn stream_names_with_slashes_dots_and_newlines() {
     let names =
         |place: &Path| fs::read_dir(place).unwrap().map(|e| e.unwrap().file_name()).collect::<Vec<_>>();
     assert_eq!(names(&place).len(), 3);
-    assert_eq!(names(&place.join("raw")).len(), 2 * ids.len(), "all files are in the one directory");
+    assert_eq!(names(&place.join("raw")).len(), 2 * ids.len(), "all files are in this directory");
     assert_eq!(names(test.root.path()).len(), 2, "and none beside it");
 }
 
@@ -350,7 +353,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[test]
-fn a_line_of_the_journal_is_made_as_the_recorder_makes_it() {
+fn a_journal_line_matches_the_recorders() {
     let bench = Bench::new();
     let good = String::from_utf8(bench.good(JOURNAL).to_vec()).unwrap();
     let (json, crc) = good.lines().next().unwrap().rsplit_once(' ').unwrap();

@@ -1,23 +1,23 @@
-//! What a sealed segment has: by its index, or, when that is damaged, by its blocks.
+//! Contents of a sealed segment, from its index or, if that is damaged, from its blocks.
 use crate::error::RecordingError;
 use crate::files::open_regular;
 use crate::recover::scan::scan;
 use crate::seal::{IndexedBlock, SegmentLookup, StreamSummary, summaries};
 use crate::volume::{Segment, Volume};
 
-/// What a segment has.
+/// Contents of a segment.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    /// Its streams, by id, with their blocks by sequence number.
+    /// Its streams by id, each with its blocks by sequence number.
     pub(crate) streams: Vec<(StreamSummary, Vec<IndexedBlock>)>,
-    /// What is wrong with its index.
+    /// Damage of its index.
     pub(crate) damage: Option<RecordingError>,
 }
 
-/// Reads what a sealed segment has.
+/// Reads the contents of a sealed segment.
 ///
 /// # Errors
-/// When it cannot be read, or its blocks are damaged and its index too.
+/// The segment cannot be read, or both its index and its blocks are damaged.
 pub(crate) fn contents(volume: &Volume, segment: &Segment) -> Result<Contents, RecordingError> {
     match indexed(segment) {
         Ok(streams) => Ok(Contents { streams, damage: None }),

@@ -1,7 +1,8 @@
-//! CRC-32/ISO-HDLC, the polynomial of zlib and MCAP: whole, piecewise, and of two parts put together.
+//! CRC-32/ISO-HDLC, the polynomial of zlib and MCAP: whole, piecewise, and combined from two
+//! parts.
 //!
-//! Invariant: all three ways give the same value for the same bytes, so a checksum made on the wire can
-//! become part of a block's checksum without a second pass over the payload.
+//! Invariant: all three ways give the same value for the same bytes, so a checksum computed on
+//! the wire becomes part of a block's checksum without a second pass over the payload.
 
 use crc32fast::Hasher;
 
@@ -24,17 +25,17 @@ pub struct Crc32 {
 }
 
 impl Crc32 {
-    /// The checksum of no bytes yet.
+    /// Checksum of zero bytes.
     pub fn new() -> Crc32 {
         Crc32 { value: 0 }
     }
 
-    /// Goes on from the checksum of all bytes so far.
+    /// Continues from the checksum of all bytes so far.
     pub fn resume(value: u32) -> Crc32 {
         Crc32 { value }
     }
 
-    /// Takes in the next piece.
+    /// Adds the next piece.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         let mut hasher = Hasher::new_with_initial(self.value);
@@ -49,11 +50,11 @@ impl Crc32 {
     }
 }
 
-/// Joins the checksums of two neighbouring byte ranges, without their bytes.
+/// Combines the checksums of two neighbouring byte ranges, without their bytes.
 ///
-/// The checksum of a‖b is crc(a)·x^(8·len(b)) + crc(b) over GF(2) modulo P (the idea of zlib's
-/// `crc32_combine_op`). The power is kept for the last length, so keep one `Combiner` for each length that
-/// repeats: one for message headers, one for payloads.
+/// The checksum of a‖b is crc(a)·x^(8·len(b)) + crc(b) over GF(2) modulo P (the method of zlib's
+/// `crc32_combine_op`). The power of the last length is cached, so keep one `Combiner` per
+/// recurring length: one for message headers, one for payloads.
 #[derive(Clone, Copy, Debug)]
 pub struct Combiner {
     length: u64,
@@ -61,7 +62,7 @@ pub struct Combiner {
 }
 
 impl Combiner {
-    /// A combiner that knows no length yet.
+    /// Combiner with an empty cache.
     pub fn new() -> Combiner {
         Combiner { length: 0, power: ONE }
     }

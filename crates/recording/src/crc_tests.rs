@@ -1,4 +1,4 @@
-//! Tests of the three ways to a checksum.
+//! The three ways to compute a checksum.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn check_value_of_the_catalogue() {
 
 #[test]
 fn combining_works_for_lengths_beyond_32_bits() {
-    // A run of zeros of 2^34 bytes put together from two halves, by two roads.
+    // Checksum of 2^34 zero bytes, combined from two halves, computed in two ways.
     let mut combiner = Combiner::new();
     let (mut doubled, mut length) = (crc32(&[0; 1024]), 1024u64);
     while length < 1 << 33 {
@@ -21,7 +21,7 @@ fn combining_works_for_lengths_beyond_32_bits() {
     }
     let half = doubled;
     let whole = combiner.combine(half, half, length);
-    // The other road: the same zeros, one GiB at a time.
+    // Second way: the same zeros, one GiB at a time.
     let (mut gib, mut at) = (crc32(&[0; 1024]), 1024u64);
     while at < 1 << 30 {
         gib = combiner.combine(gib, gib, at);
@@ -50,7 +50,7 @@ proptest! {
         prop_assert_eq!(pieces.value(), whole);
         let mut combiner = Combiner::new();
         prop_assert_eq!(combiner.combine(crc32(a), crc32(b), b.len() as u64), whole);
-        // Again with the power kept from the call before.
+        // Again with the cached power.
         prop_assert_eq!(combiner.combine(crc32(a), crc32(b), b.len() as u64), whole);
     }
 }

@@ -1,8 +1,8 @@
-//! Blocks that lie on two volumes: a write that failed got to the disk after all, when its block had been
-//! given to another volume.
+//! Duplicate blocks on two volumes: a write that was reported failed reached the disk after all,
+//! after its block had been given to another volume.
 //!
-//! Invariants: two blocks are the same only when stream, number, events and checksum agree; of copies exactly
-//! one counts.
+//! Invariants: two blocks are copies only when stream, number, events and checksum agree; exactly
+//! one copy counts.
 use std::collections::{BTreeMap, BTreeSet};
 
 use keepup_stream::ledger::Count;
@@ -16,33 +16,33 @@ use crate::layout::{BlockHeader, SECTOR, parse_block_sector};
 use crate::seal::IndexedBlock;
 use crate::volume::{Segment, Volume};
 
-/// A block that lies elsewhere as well, and counts there.
+/// A block that is also on another volume and counts there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Duplicate {
     /// Its stream.
     pub(crate) stream: u32,
-    /// Where it begins in its segment, bytes.
+    /// Offset in its segment, bytes.
     pub(crate) offset: u64,
-    /// Its events.
+    /// Number and size of its events.
     pub(crate) count: Count,
 }
 
-/// Duplicates by the number of the volume and that of the segment.
+/// Duplicates by volume number and segment number.
 pub(crate) type Duplicates = BTreeMap<(u32, u32), Vec<Duplicate>>;
 
-/// Where a block lies.
+/// Location of a block.
 #[derive(Clone, Copy)]
 pub(crate) struct Copy<'a> {
     /// Number of the volume.
     pub(crate) volume: u32,
     /// The segment.
     pub(crate) segment: &'a Segment,
-    /// Where it begins, bytes.
+    /// Offset in the segment, bytes.
     pub(crate) offset: u64,
 }
 
 impl Copy<'_> {
-    /// Its header, when it can be read and is whole.
+    /// Its header, if that is intact.
     fn header(&self) -> Option<BlockHeader> {
         let mut sector = [0; SECTOR];
         let file = open_regular(&self.segment.path).ok()?;
@@ -50,7 +50,7 @@ impl Copy<'_> {
         parse_block_sector(&sector[..read]).ok().map(|parsed| parsed.header)
     }
 
-    /// The header of this block, when `other` is a copy of it.
+    /// Header of this block if `other` is a copy of it.
     pub(crate) fn same_as(&self, other: &Copy<'_>) -> Option<BlockHeader> {
         let content = |h: &BlockHeader| {
             let place = (h.recording, h.stream, h.stream_block, h.first_sequence, h.event_count);
@@ -61,7 +61,7 @@ impl Copy<'_> {
     }
 }
 
-/// Volumes that were given up while others went on: only what they were given was given to others as well.
+/// Volumes that failed while others worked: only their blocks were also given to others.
 pub(crate) fn failed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeSet<u32> {
     let rotations = volumes.flat_map(Volume::rotations);
     rotations
@@ -70,7 +70,7 @@ pub(crate) fn failed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeSet<
         .collect()
 }
 
-/// Streams and places of the blocks of a segment.
+/// Streams and locations of a segment's blocks.
 pub(crate) fn blocks_of(
     volume: &Volume,
     segment: &Segment,
@@ -86,8 +86,8 @@ pub(crate) fn blocks_of(
     Ok(all)
 }
 
-/// Finds the blocks that lie on two of the volumes. Segments that cannot be read have none; that they cannot
-/// be read is for others to say.
+/// Finds the blocks that are on two of the volumes. Unreadable segments are skipped; other checks
+/// report them.
 pub(crate) fn duplicates<'a>(volumes: impl Iterator<Item = &'a Volume> + Clone) -> Duplicates {
     let failed = failed(volumes.clone());
     let mut found = Duplicates::new();
@@ -114,7 +114,7 @@ pub(crate) fn duplicates<'a>(volumes: impl Iterator<Item = &'a Volume> + Clone) 
     for (key, other) in copies() {
         let Some(known) = candidates.get_mut(&key) else { continue };
         known.retain(|copy| {
-            // Of two that failed the one with the lower number counts.
+            // If both volumes failed, the copy on the lower-numbered one counts.
             let counts = !failed.contains(&other.volume) || other.volume < copy.volume;
             let header = (counts && other.volume != copy.volume).then(|| copy.same_as(&other)).flatten();
             if let Some(header) = header {

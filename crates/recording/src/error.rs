@@ -1,21 +1,24 @@
-//! What can go wrong with a recording on disk, apart from the bytes of a segment ([`LayoutError`]).
+//! Errors of a recording on disk, except for the bytes of a segment ([`LayoutError`]).
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 
 use crate::layout::LayoutError;
 
 /// Failure to create, write or read a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Operation that failed.
         doing: &'static str,
-        /// On what.
+        /// File or directory concerned.
         path: PathBuf,
-        /// Why it failed.
+        /// Cause.
         source: io::Error,
     },
     /// A name that is not one component of a path.
@@ -24,173 +27,200 @@ pub enum RecordingError {
         /// The name.
         name: String,
     },
-    /// The place of a new recording is taken by one.
-    #[error(
-        "cannot create a recording in {}: there is one already\n\
-         hint: choose another name; nothing is ever overwritten", path.display()
-    )]
+    /// The directory of a new recording already has one.
+    #[error("cannot create a recording in {}: it exists already", path.display())]
     Exists {
         /// Directory of the recording.
         path: PathBuf,
     },
-    /// The place of a new recording is taken by something else.
-    #[error(
-        "cannot create a recording in {}: it holds files that are not keepup's\n\
-         hint: choose another name, or an empty directory", path.display()
-    )]
+    /// The directory of a new recording has other files.
+    #[error("cannot create a recording in {}: it holds files that are not keepup's", path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
     },
-    /// No manifest where a recording was expected.
-    #[error(
-        "cannot open {} as a recording: it has no keepup.json\n\
-         hint: give the recording's own directory, VOLUME/NAME", path.display()
-    )]
+    /// No manifest in a directory that should be a recording.
+    #[error("cannot open {} as a recording: it has no keepup.json", path.display())]
     NotARecording {
         /// The directory.
         path: PathBuf,
     },
-    /// A manifest, or a file beside the journal, that cannot be used.
+    /// Unusable manifest or other file next to the journal.
     #[error("cannot use {}: {what}", path.display())]
     Manifest {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
-        what: String,
+        /// Problem.
+        what: Cause,
     },
-    /// Directories that do not belong together.
+    /// Directories of different recordings.
     #[error("cannot open {} and {} as one recording: {what}", first.display(), second.display())]
     Mixed {
-        /// A directory.
+        /// First directory.
         first: PathBuf,
-        /// One that does not fit it.
+        /// Directory that does not match the first.
         second: PathBuf,
-        /// Why they do not fit.
+        /// Difference.
         what: &'static str,
     },
-    /// A volume that is nowhere to be found.
+    /// A volume was not found.
     #[error(
-        "cannot open {}: volume {index} ({}) of the recording was not found\n\
-         hint: mount it, or give its directory too", path.display(), volume.display()
+        "cannot open {}: volume {index} ({}) of the recording was not found",
+        path.display(), volume.display()
     )]
     VolumeMissing {
         /// A directory of the recording that was found.
         path: PathBuf,
         /// Number of the missing volume.
         index: usize,
-        /// Where the volume was when it was recorded.
+        /// Directory of the volume at recording time.
         volume: PathBuf,
     },
-    /// A journal line that is damaged, with more lines behind it, or contradicts the ones before it.
+    /// A journal line that is damaged or contradicts earlier lines, with more lines after it.
     #[error("cannot use line {line} of {}, at offset {offset}: {what}", path.display())]
     JournalLine {
         /// The journal.
         path: PathBuf,
         /// Number of the line, from 1.
         line: u64,
-        /// Where it begins in the file, bytes.
+        /// Offset of the line in the file, bytes.
         offset: u64,
-        /// What is wrong with it.
+        /// Problem.
         what: String,
     },
-    /// A file of a recording that is missing, or is no file.
+    /// A file of a recording is missing or not a file.
     #[error("cannot use {}: {what}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem.
         what: &'static str,
     },
-    /// A recording that somebody else is writing.
-    #[error(
-        "cannot change {}: the recording is still being made\nhint: stop the recorder first", path.display()
-    )]
+    /// Another process is writing the recording.
+    #[error("cannot change {}: the recorder still writes the recording", path.display())]
     Busy {
         /// The journal.
         path: PathBuf,
     },
-    /// Whether a recording is still being made cannot be known.
-    #[error(
-        "cannot tell whether {} is still being recorded: its file system has no locks\n\
-         hint: make sure that no recorder writes there, then keepup recover --without-locks", path.display()
-    )]
+    /// It is unknown whether another process is writing the recording.
+    #[error("cannot tell whether {} is still being recorded: its file system has no locks", path.display())]
     NoLocks {
         /// The journal.
         path: PathBuf,
     },
-    /// A segment that has no index yet.
-    #[error(
-        "cannot export {}: it is not sealed\n\
-         hint: wait for the end of the recording, or, when it was cut off, keepup recover", path.display()
-    )]
+    /// A segment without an index.
+    #[error("cannot export {}: it is not sealed", path.display())]
     NotSealed {
         /// The segment's file.
         path: PathBuf,
     },
-    /// A segment that could not get its tail; its blocks are on stable storage.
-    #[error(
-        "cannot seal {}: {source}; its blocks are on stable storage\n\
-         hint: keepup recover, once the volume takes writes again", path.display()
-    )]
+    /// A segment's tail could not be written; its blocks are on stable storage.
+    #[error("cannot seal {}: {source}; its blocks are on stable storage", path.display())]
     Unsealed {
         /// The segment's file.
         path: PathBuf,
-        /// Why the tail could not be written.
+        /// Cause.
         source: io::Error,
     },
-    /// The place of what is to be written is taken.
-    #[error(
-        "cannot write {}: it exists already\n\
-         hint: another --out PATH; nothing is ever overwritten", path.display()
-    )]
+    /// The output file or directory exists.
+    #[error("cannot write {}: it exists already", path.display())]
     Taken {
         /// The file or directory.
         path: PathBuf,
     },
-    /// More events than one file may take.
-    #[error("cannot write {}: it would have more than {events_max} events\nhint: --stream", path.display())]
+    /// More events than one file can hold.
+    #[error("cannot write {}: it would have more than {events_max} events", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// Most events of one file.
         events_max: usize,
     },
-    /// A journal that takes no more lines because an earlier write or flush failed.
+    /// A journal that accepts no more lines because an earlier write or flush failed.
     #[error("cannot append to {}: an earlier write to it failed, so its end is not known", path.display())]
     JournalBroken {
         /// The journal.
         path: PathBuf,
     },
-    /// A record that does not fit a line.
+    /// A record does not fit a line.
     #[error("cannot append to {}: the record cannot be written as one line: {what}", path.display())]
     JournalRecord {
         /// The journal.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         what: String,
     },
-    /// Bytes of a segment that do not hold what they should.
+    /// Invalid bytes in a segment.
     #[error("cannot read {} at offset {offset}: {what}", path.display())]
     Segment {
         /// The segment's file.
         path: PathBuf,
         /// Offset of the damaged part in the file, bytes.
         offset: u64,
-        /// What is wrong there.
-        what: String,
+        /// Problem.
+        what: Cause,
     },
 }
 
+impl Diagnostic for RecordingError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Exists { .. } | Self::Foreign { .. } | Self::Taken { .. } => ErrorClass::Refused,
+            Self::NotARecording { .. } | Self::Name { .. } | Self::VolumeMissing { .. } => ErrorClass::Usage,
+            Self::Io { .. } => ErrorClass::Environment,
+            Self::Manifest { .. }
+            | Self::Mixed { .. }
+            | Self::JournalLine { .. }
+            | Self::File { .. }
+            | Self::Busy { .. }
+            | Self::NoLocks { .. }
+            | Self::NotSealed { .. }
+            | Self::Unsealed { .. }
+            | Self::TooLarge { .. }
+            | Self::JournalBroken { .. }
+            | Self::JournalRecord { .. }
+            | Self::Segment { .. } => ErrorClass::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Exists { .. } => "choose another name; nothing is ever overwritten",
+            Self::Foreign { .. } => "choose another name, or an empty directory",
+            Self::NotARecording { .. } => "give the recording's own directory, VOLUME/NAME",
+            Self::VolumeMissing { .. } => "mount it, or give its directory too",
+            Self::Busy { .. } => "stop the recorder first",
+            Self::NoLocks { .. } => {
+                "make sure that no recorder writes there, then keepup recover --without-locks"
+            }
+            Self::NotSealed { .. } => {
+                "wait for the end of the recording, or, when it was cut off, keepup recover"
+            }
+            Self::Unsealed { .. } => "keepup recover, once the volume takes writes again",
+            Self::Taken { .. } => "another --out PATH; nothing is ever overwritten",
+            Self::TooLarge { .. } => "--stream",
+            Self::Manifest { what, .. } | Self::Segment { what, .. } => return what.hint(),
+            Self::Io { .. }
+            | Self::Name { .. }
+            | Self::Mixed { .. }
+            | Self::JournalLine { .. }
+            | Self::File { .. }
+            | Self::JournalBroken { .. }
+            | Self::JournalRecord { .. } => return None,
+        };
+        Some(hint.into())
+    }
+}
+
 impl RecordingError {
-    /// An [`RecordingError::Io`], for `map_err`.
+    /// [`RecordingError::Io`], for `map_err`.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordingError {
         let path = path.to_path_buf();
         move |source| RecordingError::Io { doing, path, source }
     }
 
-    /// The same for opening a file that a recording must have: when it is missing, a link or no regular file,
-    /// it is the recording that is damaged.
+    /// The same for opening a file that a recording must have: a missing file, a link or an
+    /// irregular file means that the recording is damaged.
     pub(crate) fn open(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordingError {
         let path = path.to_path_buf();
         move |source| match source.kind() {
@@ -205,9 +235,9 @@ impl RecordingError {
         }
     }
 
-    /// A [`RecordingError::Segment`] from a layout error, for `map_err`.
+    /// [`RecordingError::Segment`] from a layout error, for `map_err`.
     pub(crate) fn layout(path: &Path, offset: u64) -> impl FnOnce(LayoutError) -> RecordingError {
         let path = path.to_path_buf();
-        move |source| RecordingError::Segment { path, offset, what: source.to_string() }
+        move |source| RecordingError::Segment { path, offset, what: Cause::of(&source) }
     }
 }

@@ -1,4 +1,5 @@
-//! The reader printed in `docs/recording-format.md` must work as it stands, on whole and on cut recordings.
+//! The reader printed in `docs/recording-format.md` must work as printed, on complete and on
+//! truncated recordings.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use crate::verify::{VerifyOptions, verify};
 
 const PAGE: &str = include_str!("../../../docs/recording-format.md");
 
-/// What the page's reader prints, and whether it was content; `None` where there is no Python.
+/// Output of the page's reader, and whether it succeeded; `None` without Python.
 fn read(dirs: &[PathBuf]) -> Option<(String, bool)> {
     let (_, rest) = PAGE.split_once("```python\n").unwrap();
     let program = rest.split_once("```").unwrap().0;
@@ -22,9 +23,9 @@ fn read(dirs: &[PathBuf]) -> Option<(String, bool)> {
 }
 
 #[test]
-fn the_python_reader_finds_what_verify_finds() {
+fn the_python_reader_agrees_with_verify() {
     let mut test = TestRecording::new(2, Placement::Free, &[0, 1]);
-    // Payload lengths around a sector's end, where the pad needs one more.
+    // Payload lengths around the end of a sector, where the pad needs one more.
     let mut next = test.block(0, 1, u64::from(u32::MAX) - 1, FLAG_GAP_BEFORE, &payloads(1, 4, 500));
     test.gap(0, 1, 0, u64::from(u32::MAX) - 1);
     for length in 4080..4100 {

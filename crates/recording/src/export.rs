@@ -1,7 +1,7 @@
-//! Recordings in other forms: one file, files per stream, or references that copy nothing.
+//! Exports: one file, files per stream, or references without a copy.
 //!
-//! Invariants: an event's bytes are the same by every way; nothing that exists is overwritten; only what is
-//! sealed is exported.
+//! Invariants: an event's bytes are the same in every export; nothing is overwritten; only sealed
+//! segments are exported.
 mod one_file;
 mod raw;
 mod zarr;
@@ -19,7 +19,7 @@ use crate::files::create_new;
 use crate::master::write_master_to;
 use crate::reader::Recording;
 
-/// What an export came to.
+/// Totals of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Streams.
@@ -28,16 +28,16 @@ pub struct Exported {
     pub events: u64,
     /// Payload bytes of those.
     pub payload_bytes: u64,
-    /// Streams that the form cannot take, and that were left out.
+    /// Streams that the format cannot represent, skipped.
     pub left_out: u64,
 }
 
-/// Which streams: this one, or all.
+/// Whether the stream `id` is selected; `None` selects all.
 fn wants(stream: Option<u32>, id: u32) -> bool {
     stream.is_none_or(|wanted| wanted == id)
 }
 
-/// Only sealed segments have an index; the rest of a recording has to be recovered first.
+/// Only sealed segments have an index; other recordings must be recovered first.
 fn require_sealed(recording: &Recording) -> Result<(), RecordingError> {
     let segments = || recording.volumes().iter().flat_map(|volume| volume.segments());
     match segments().find(|segment| !segment.is_ended()) {
@@ -46,17 +46,17 @@ fn require_sealed(recording: &Recording) -> Result<(), RecordingError> {
     }
 }
 
-/// Writes the NeXus master of `recording` to the file `path`, which must not exist; its links lead from there
-/// to the segments where they are now.
+/// Writes the NeXus master of `recording` to the file `path`, which must not exist; its links
+/// lead from there to the segments in their current location.
 ///
 /// # Errors
-/// When the recording cannot be read, or `path` exists or cannot be written.
+/// The recording cannot be read, or `path` exists or cannot be written.
 pub fn nexus(recording: &Recording, path: &Path) -> Result<(), RecordingError> {
     require_vacant(path)?;
     write_master_to(recording, path)
 }
 
-/// Refuses a place that is taken before anything is read.
+/// Refuses an existing output path before anything is read.
 fn require_vacant(path: &Path) -> Result<(), RecordingError> {
     match std::fs::symlink_metadata(path) {
         Ok(_) => Err(RecordingError::Taken { path: path.to_path_buf() }),
@@ -64,10 +64,10 @@ fn require_vacant(path: &Path) -> Result<(), RecordingError> {
     }
 }
 
-/// Creates the file `path` for what is taken out of a recording.
+/// Creates the output file `path` of an export.
 ///
 /// # Errors
-/// When it exists, or the system refuses.
+/// The file exists, or the system refuses.
 pub fn create(path: &Path) -> Result<File, RecordingError> {
     create_new(path).map_err(not_created("create", path))
 }

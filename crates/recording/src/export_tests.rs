@@ -1,4 +1,4 @@
-//! Exports beside what was recorded.
+//! Exports compared with what was recorded.
 use std::fs;
 
 use super::{one_file, raw, zarr_reference};
@@ -79,7 +79,7 @@ fn raw_files_with_their_tables() {
 }
 
 #[test]
-fn references_lead_to_the_events() {
+fn references_point_to_the_events() {
     let test = recording(true);
     let path = test.root.path().join("refs.json");
     let exported = zarr_reference(&Recording::open(&test.dirs()).unwrap(), None, &path).unwrap();
@@ -100,7 +100,7 @@ fn references_lead_to_the_events() {
 }
 
 #[test]
-fn what_is_not_sealed_is_not_exported() {
+fn unsealed_recordings_are_not_exported() {
     let mut test = recording(false);
     test.volumes.iter_mut().for_each(|volume| volume.watermark());
     let opened = Recording::open(&test.dirs()).unwrap();
@@ -110,11 +110,11 @@ fn what_is_not_sealed_is_not_exported() {
 }
 
 #[test]
-fn references_lead_to_no_block_but_that_of_the_index() {
+fn references_point_only_to_the_indexed_block() {
     let test = recording(true);
     let path = test.volumes[0].dir.join("segment-000000.mcap");
     let mut bytes = fs::read(&path).unwrap();
-    // Of the two blocks of stream 2, each is where the index says that the other is.
+    // Swaps the index entries of the two blocks of stream 2.
     let (first, second) = (block_at(&bytes, 0), block_at(&bytes, 1));
     for at in 0..8 {
         bytes.swap(first + at, second + at);

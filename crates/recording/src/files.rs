@@ -1,4 +1,4 @@
-//! Opening files inside a recording's directory: regular files only, no symbolic links followed.
+//! Opens files inside a recording's directory: regular files only, no symbolic links.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)
 }
 
-/// Puts what `fill` writes in the place of the file `path`: all or nothing, durable.
+/// Atomically and durably replaces the file `path` with what `fill` writes.
 pub(crate) fn replace(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(FRESH);
@@ -26,10 +26,10 @@ pub(crate) fn replace(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -
     sync_directory(home.unwrap_or(Path::new(".")))
 }
 
-/// Behind the name of a file that is to replace another, until it does.
+/// Suffix of the temporary file that replaces another one.
 pub(crate) const FRESH: &str = ".new";
 
-/// Makes the names in a directory durable.
+/// Flushes the file names of a directory.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

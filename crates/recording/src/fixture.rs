@@ -1,4 +1,4 @@
-//! Builds segments in memory with the layout functions: for tests of this and other crates, and for fuzzing.
+//! Builds segments in memory with the layout functions, for tests and fuzzing.
 
 use std::fs;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{Journal, JournalRecord};
 use crate::layout::{
-    BlockHeader, ChannelBytes, FORMAT_VERSION, LayoutError, MESSAGE_HEADER, SECTOR, SUPERBLOCK_ROOM,
+    BlockHeader, ChannelBytes, FORMAT_VERSION, LayoutError, MESSAGE_HEADER, SECTOR, SUPERBLOCK_SPACE,
     SegmentIdentity, block_bytes, put_block_sector, put_block_tail, put_message_header, segment_file_name,
     segment_preamble,
 };
@@ -29,7 +29,7 @@ pub struct SegmentBuilder {
     index: SegmentIndex,
 }
 
-/// What a block is to hold, besides its events.
+/// Properties of a block, besides its events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlockPlan {
     /// Number of the block within its stream.
@@ -47,10 +47,10 @@ impl SegmentBuilder {
         SegmentBuilder { identity, bytes, blocks: 0, previous_header_crc: 0, index: SegmentIndex::default() }
     }
 
-    /// Appends a block of `events`, each a time in ns and a payload; returns where it lies.
+    /// Appends a block of `events`, each a time in ns and a payload; returns its position.
     ///
     /// # Errors
-    /// When the stream's description does not fit.
+    /// The stream's description is too long.
     pub fn block(
         &mut self,
         stream: &StreamInfo,
@@ -97,21 +97,21 @@ impl SegmentBuilder {
         Ok(start..self.bytes.len())
     }
 
-    /// Blocks so far.
+    /// Number of blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// The bytes so far: preamble and blocks.
+    /// Preamble and blocks.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The whole segment, sealed.
+    /// The complete sealed segment.
     pub fn finish(mut self) -> Vec<u8> {
         let data_bytes = self.bytes.len() as u64;
         if let Ok(tail) = put_tail(&self.index, data_bytes, &mut self.bytes) {
-            self.bytes[SUPERBLOCK_ROOM].copy_from_slice(&tail.superblock);
+            self.bytes[SUPERBLOCK_SPACE].copy_from_slice(&tail.superblock);
         }
         self.bytes
     }
@@ -119,7 +119,7 @@ impl SegmentBuilder {
 
 const RECORDING: Id = Id([7; 16]);
 const SEGMENT: Id = Id([9; 16]);
-/// Id of the stream that the scene's segment has.
+/// Stream id in the segment of [`scene`].
 pub const SCENE_STREAM: u32 = 3;
 
 fn scene_stream() -> StreamInfo {
@@ -127,10 +127,11 @@ fn scene_stream() -> StreamInfo {
     StreamInfo { id: SCENE_STREAM, name, element, shape: vec![], compression: None }
 }
 
-/// A segment with so many blocks of three small events, as the recording of [`scene`] may have it; sealed.
+/// A sealed segment with this many blocks of three small events, as in the recording of
+/// [`scene`].
 ///
 /// # Errors
-/// Never, as long as the layout takes the stream.
+/// None, as long as the layout accepts the stream.
 pub fn scene_segment(blocks: u64) -> Result<Vec<u8>, LayoutError> {
     let identity =
         SegmentIdentity { recording: RECORDING, segment: SEGMENT, created_unix_ns: 1, ..Default::default() };
@@ -143,8 +144,7 @@ pub fn scene_segment(blocks: u64) -> Result<Vec<u8>, LayoutError> {
     Ok(builder.finish())
 }
 
-/// A manifest of volume `volume_index` of a recording that lies on `volumes`, for tests that care about other
-/// things.
+/// A manifest of volume `volume_index` of a recording on `volumes`.
 pub fn manifest(volumes: Vec<PathBuf>, volume_index: u32) -> Manifest {
     Manifest {
         format_version: FORMAT_VERSION,
@@ -164,11 +164,11 @@ pub fn manifest(volumes: Vec<PathBuf>, volume_index: u32) -> Manifest {
     }
 }
 
-/// Makes a recording on the volume `root` that was cut off, with one segment, not sealed, whose file has
-/// these bytes; returns the recording's directory.
+/// Creates an interrupted recording on the volume `root`, with one unsealed segment with these
+/// bytes; returns the recording's directory.
 ///
 /// # Errors
-/// When the system refuses.
+/// The system refuses.
 pub fn scene(root: &Path, segment: &[u8]) -> Result<PathBuf, RecordingError> {
     let manifest = manifest(vec![root.to_owned()], 0);
     let dir = manifest.create(root)?;
@@ -181,8 +181,8 @@ pub fn scene(root: &Path, segment: &[u8]) -> Result<PathBuf, RecordingError> {
     Ok(dir)
 }
 
-/// Changes bytes: each five bytes of `edits` are an offset, counted around, and what is put over by
-/// exclusive or.
+/// Edits bytes for fuzzing: each five bytes of `edits` are an offset (modulo the length) and a
+/// value to XOR.
 pub fn edit(bytes: &mut [u8], edits: &[u8]) {
     for edit in edits.chunks_exact(5) {
         let at = u32::from_le_bytes([edit[0], edit[1], edit[2], edit[3]]) as usize % bytes.len().max(1);

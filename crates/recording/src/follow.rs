@@ -1,8 +1,8 @@
-//! What a drain needs: how far each segment of a recording that is being written may be read, what the
-//! journals call lost, and what became of each volume.
+//! Follows a recording in progress for a drain: readable length of each segment, losses listed in
+//! the journals, and the rotation state of each volume.
 //!
-//! Invariants: what was readable stays readable; a poll reads only what the journals have gained; a journal
-//! that cannot be read any more costs nothing but what it would have said.
+//! Invariants: what was readable stays readable; a poll reads only new journal lines; an
+//! unreadable journal affects only the information it would have had.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,22 +15,24 @@ use crate::journal::{JournalReader, RotationState};
 use crate::reader::locate;
 use crate::volume::{Volume, gaps};
 
-/// Follows the journals of a recording.
+/// Follower of the journals of a recording.
 #[derive(Debug)]
 pub struct Follower {
     volumes: Vec<Volume>,
     journals: Vec<JournalReader>,
-    /// Why a volume's journal is not followed any more.
+    /// Why a volume's journal is no longer followed.
     faults: Vec<Option<RecordingError>>,
-    /// Gaps of all journals by stream, and how many lines they are from.
+    /// Gaps of all journals by stream, and the number of lines they come from.
     gaps: (usize, BTreeMap<u32, Vec<Gap>>),
 }
 
 impl Follower {
-    /// Opens the recording that `dirs` belong to, found as in [`Recording::open`](crate::reader::Recording).
+    /// Opens the recording that `dirs` belong to, located as in
+    /// [`Recording::open`](crate::reader::Recording).
     ///
     /// # Errors
-    /// As [`Recording::open`](crate::reader::Recording::open); also while the recorder is still setting up.
+    /// As [`Recording::open`](crate::reader::Recording::open); also while the recorder is still
+    /// setting up.
     pub fn open(dirs: &[PathBuf]) -> Result<Follower, RecordingError> {
         let (mut volumes, mut journals) = (Vec::new(), Vec::new());
         for (dir, manifest) in locate(dirs)? {
@@ -45,11 +47,11 @@ impl Follower {
         fault.map_or(Ok(follower), Err)
     }
 
-    /// Takes in what the journals have gained; returns true when anything is new. A journal that cannot be
-    /// read, or that contradicts itself, is left as it is known: see [`fault`](Self::fault).
+    /// Reads new journal lines; returns whether anything is new. A journal that is unreadable or
+    /// contradicts itself keeps its last state: see [`fault`](Self::fault).
     pub fn poll(&mut self) -> bool {
         let is_new = self.catch_up();
-        // What another journal says of a volume comes behind what the volume's own says itself.
+        // Entries about a volume in another journal come after the volume's own entries.
         if is_new {
             self.catch_up();
         }
@@ -71,26 +73,27 @@ impl Follower {
         is_new
     }
 
-    /// The volumes, by number, with their segments as of the last poll. Each segment may be read up to its
-    /// [`readable_bytes`](crate::volume::Segment::readable_bytes).
+    /// The volumes, by number, with their segments as of the last poll. Each segment may be read
+    /// up to its [`readable_bytes`](crate::volume::Segment::readable_bytes).
     pub fn volumes(&self) -> &[Volume] {
         &self.volumes
     }
 
-    /// Why the journal of a volume is not followed any more, if so.
+    /// Why the journal of a volume is no longer followed, if so.
     pub fn fault(&self, volume: usize) -> Option<&RecordingError> {
         self.faults.get(volume)?.as_ref()
     }
 
-    /// What became of a volume last, with the reason, by the journal that says most; `None` while it was
-    /// never out of rotation. Of a volume that failed its own journal is known to the end.
+    /// Last rotation state of a volume and its reason, from the journal with the most entries;
+    /// `None` if it was never out of rotation. A failed volume's own journal is complete.
     pub fn rotation(&self, volume: usize) -> Option<(RotationState, &str)> {
         let journal = self.volumes.iter().max_by_key(|volume| volume.rotations().len())?;
         let last = journal.rotations().iter().rev().find(|rotation| rotation.volume as usize == volume)?;
         Some((last.state, &last.why))
     }
 
-    /// The parts of `span` of a stream's events that the journals call lost, with their causes, in order.
+    /// Parts of `span` of a stream's events that the journals list as lost, with causes, in
+    /// order.
     pub fn lost(&mut self, stream: u32, span: Range<u64>) -> Vec<Gap> {
         let lines = self.volumes.iter().map(Volume::gap_lines).sum();
         if lines != self.gaps.0 {
@@ -111,7 +114,7 @@ impl Follower {
         parts
     }
 
-    /// True when the run has ended on all volumes, so that nothing new will come.
+    /// Whether the run has ended on all volumes, so that no more data comes.
     pub fn is_ended(&self) -> bool {
         self.volumes.iter().all(|volume| volume.end().is_some())
     }

@@ -1,11 +1,11 @@
-//! Tests of following a recording while it is written.
+//! Following a recording while it is written.
 
 use super::*;
 use crate::manifest::Placement;
 use crate::reader::SegmentReader;
 use crate::testing::{TestRecording, payloads};
 
-/// Reads on; returns the first sequence number of each new block.
+/// Reads more blocks; returns the first sequence number of each.
 fn read_on(reader: &mut SegmentReader, limit: u64) -> Vec<u64> {
     let mut found = Vec::new();
     while let Some(block) = reader.next_block(limit).unwrap() {
@@ -15,7 +15,7 @@ fn read_on(reader: &mut SegmentReader, limit: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_drain_sees_blocks_when_they_are_durable_and_not_before() {
+fn a_drain_sees_blocks_only_when_they_are_durable() {
     let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
     let mut follower = Follower::open(&test.dirs()).unwrap();
     let readable = |follower: &Follower, segment: usize| {
@@ -33,7 +33,7 @@ fn a_drain_sees_blocks_when_they_are_durable_and_not_before() {
     assert_eq!(read_on(&mut reader, 0), [0u64; 0]);
     assert_eq!(read_on(&mut reader, first_end), [0]);
 
-    // Written, and no watermark yet.
+    // Written, without a watermark so far.
     let last = test.block(0, 0, next, 0, &payloads(2, 3, 50_000));
     std::fs::write(test.volumes[0].segment_path(), test.volumes[0].builder.bytes()).unwrap();
     assert!(!follower.poll());
@@ -91,7 +91,7 @@ fn a_journal_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn a_damaged_journal_leaves_the_others_followed() {
+fn a_damaged_journal_does_not_affect_the_others() {
     let mut test = TestRecording::new(2, Placement::Free, &[0]);
     let mut follower = Follower::open(&test.dirs()).unwrap();
     let journal = test.volumes[0].dir.join(crate::journal::JOURNAL_FILE);

@@ -1,9 +1,10 @@
-//! The part of HDF5 that sealing writes: a version 3 superblock, version 2 object headers, contiguous,
-//! chunked and virtual datasets, groups and attributes. Encoding only; nothing here reads HDF5.
+//! Encoder for the part of HDF5 that sealing needs: a version 3 superblock, version 2 object
+//! headers, contiguous, chunked and virtual datasets, groups and attributes. It does not read
+//! HDF5.
 //!
-//! Source: HDF5 File Format Specification Version 3.0 (The HDF Group). Everything is little endian,
-//! addresses and lengths take 8 bytes. Invariants: what is written refers only to what was written before
-//! it, or lies at a distance that is known; so a file of any size is written in one pass with bounded
+//! Source: HDF5 File Format Specification Version 3.0 (The HDF Group). Everything is little
+//! endian, addresses and lengths take 8 bytes. Invariant: everything refers only to earlier
+//! addresses or to known distances, so a file of any size is written in one pass with bounded
 //! memory.
 mod checksum;
 mod chunks;
@@ -27,20 +28,21 @@ pub(crate) const SUPERBLOCK_BYTES: usize = 48;
 /// "Undefined address".
 const UNDEFINED: u64 = u64::MAX;
 
-/// A sink that knows where in the file it is, relative to the superblock.
-pub(crate) struct Place<'a, W> {
+/// Output with its current address relative to the superblock.
+pub(crate) struct HdfWriter<'a, W> {
     out: &'a mut W,
     /// Address of the next byte.
     pub(crate) at: u64,
 }
 
-impl<'a, W: Write> Place<'a, W> {
-    /// Writes to `out`, whose next byte has the address `at` (the file offset less the superblock's).
+impl<'a, W: Write> HdfWriter<'a, W> {
+    /// Writes to `out`; `at` is the address of the next byte (the file offset minus the
+    /// superblock's).
     pub(crate) fn new(out: &'a mut W, at: u64) -> Self {
         Self { out, at }
     }
 
-    /// Writes bytes as they are; returns their address.
+    /// Writes raw bytes; returns their address.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> io::Result<u64> {
         let at = self.at;
         self.out.write_all(bytes)?;
@@ -48,7 +50,7 @@ impl<'a, W: Write> Place<'a, W> {
         Ok(at)
     }
 
-    /// Writes 64-bit numbers one after the other; returns their address.
+    /// Writes consecutive 64-bit numbers; returns their address.
     pub(crate) fn put_numbers(&mut self, numbers: impl Iterator<Item = u64>) -> io::Result<u64> {
         let at = self.at;
         let mut piece = Vec::with_capacity(8192);
@@ -64,8 +66,8 @@ impl<'a, W: Write> Place<'a, W> {
     }
 }
 
-/// The superblock of a file in which it lies at `offset`, whose root group's header is at the address
-/// `root`, and that is `file_bytes` long.
+/// Superblock at file offset `offset`, with the root group's header at the address `root`, for a
+/// file of `file_bytes`.
 pub(crate) fn superblock(offset: u64, root: u64, file_bytes: u64) -> Vec<u8> {
     let mut out = b"\x89HDF\r\n\x1a\n".to_vec();
     // Version 3, 8-byte offsets and lengths, no consistency flags.

@@ -1,6 +1,6 @@
-//! The encoder against known answers; what libhdf5 makes of it is tested from outside.
+//! The encoder compared with known answers. Separate tests check the files with libhdf5.
 use super::checksum::lookup3;
-use super::{ChunkEntry, Filtered, Place, Selection, superblock};
+use super::{ChunkEntry, Filtered, HdfWriter, Selection, superblock};
 
 /// Known answers of `hashlittle`: from the driver in lookup3.c, and HDF5 files made by libhdf5.
 #[test]
@@ -10,7 +10,7 @@ fn the_checksum_is_lookup3() {
 }
 
 #[test]
-fn a_superblock_has_48_bytes_and_knows_where_it_lies() {
+fn a_superblock_has_48_bytes_and_its_own_offset() {
     let bytes = superblock(2048, 77, 9000);
     assert_eq!(bytes.len(), super::SUPERBLOCK_BYTES);
     assert_eq!(bytes[12..20], 2048u64.to_le_bytes());
@@ -20,7 +20,7 @@ fn a_superblock_has_48_bytes_and_knows_where_it_lies() {
 fn index_bytes(count: u64, filtered: Option<Filtered>) -> Vec<u8> {
     let mut out = Vec::new();
     let chunks = (0..count).map(|n| ChunkEntry { address: n * 5000, bytes: n });
-    Place::new(&mut out, 1000).put_chunks(count, chunks, filtered).unwrap();
+    HdfWriter::new(&mut out, 1000).put_chunks(count, chunks, filtered).unwrap();
     out
 }
 
@@ -28,7 +28,7 @@ fn index_bytes(count: u64, filtered: Option<Filtered>) -> Vec<u8> {
 fn an_index_is_paged_beyond_a_page() {
     // Header 28; data block 14 + entries + checksum 4.
     assert_eq!(index_bytes(1024, None).len(), 28 + 14 + 1024 * 8 + 4);
-    // Two pages: a byte that says so, and a checksum for each.
+    // Two pages: a bitmap byte, and a checksum per page.
     assert_eq!(index_bytes(1025, None).len(), 28 + 14 + 1 + 4 + 1025 * 8 + 2 * 4);
     assert_eq!(index_bytes(1025, None)[28 + 14], 0b1100_0000);
     let filtered = Filtered::new(48_000);

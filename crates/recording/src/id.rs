@@ -1,12 +1,11 @@
 //! 16-byte identities of recordings, volumes and segments, written as 32 hex digits in text files.
 
 use std::fmt;
-use std::io::Read;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Identity of a recording, of a volume's part of it, or of a segment. Drawn at random by the recorder.
+/// Random identity of a recording, of a volume's part of it, or of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub [u8; 16]);
 
@@ -18,19 +17,21 @@ pub struct IdError {
 }
 
 impl Id {
-    /// A new identity from the system's source of randomness.
+    /// Random identity from the system.
     ///
     /// # Errors
-    /// When `/dev/urandom` cannot be read.
+    /// When the kernel refuses the call.
     pub fn random() -> std::io::Result<Id> {
         let mut bytes = [0; 16];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        // So few bytes come whole (getrandom(2)), also where there is no `/dev`.
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
         Ok(Id(bytes))
     }
 
-    /// The identity of recording number `n` of the session with this one: another for every number.
+    /// Identity of recording number `n` in the session with this identity: distinct for every
+    /// number.
     pub fn nth(self, n: u32) -> Id {
-        // An odd factor: no two numbers come to the same.
+        // Multiplication by an odd number is a bijection, so numbers stay distinct.
         let mixed = u128::from(n).wrapping_mul(0xda94_2042_e4dd_58b5_2545_f491_4f6c_dd1d);
         Id((u128::from_be_bytes(self.0) ^ mixed).to_be_bytes())
     }

@@ -1,4 +1,4 @@
-//! What a recording has, told from its journals and indexes: no event is read.
+//! Summary of a recording, from its journals and indexes: no event is read.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -17,86 +17,86 @@ use crate::retention::Keep;
 use crate::seal::{SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
 
-/// What a recording has.
+/// Summary of a recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecordingInfo {
     /// Its name.
     pub name: String,
     /// Its identity.
     pub recording: Id,
-    /// Number of the run, where runs are counted.
+    /// Run number, where runs are numbered.
     pub run: Option<u64>,
-    /// What it carries along.
+    /// Metadata.
     pub metadata: BTreeMap<String, String>,
-    /// How far it has got.
+    /// State of completion.
     pub state: State,
-    /// When it was created, ns since the Unix epoch.
+    /// Creation time, ns since the Unix epoch.
     pub created_unix_ns: u64,
-    /// Of a copy: what it is a copy of.
+    /// For a copy, its original.
     pub origin: Option<Origin>,
     /// Version of the keepup that wrote it.
     pub tool_version: String,
-    /// How blocks were dealt to the volumes.
+    /// Placement of blocks on the volumes.
     pub placement: Placement,
-    /// How much of it is kept; all when nothing is said.
+    /// Retention limit; `None` keeps everything.
     pub keep: Option<Keep>,
-    /// What was done to events before they were written.
+    /// Reductions applied to events before they were written.
     pub reductions: Vec<String>,
-    /// The NeXus master, when there is one.
+    /// NeXus master, if there is one.
     pub master: Option<PathBuf>,
     /// Volumes found.
     pub volumes: Vec<VolumeInfo>,
-    /// Volumes that were taken out of rotation and came back, in order.
+    /// Volumes taken out of rotation and brought back, in order.
     pub rotations: Vec<Rotation>,
-    /// Volumes that were not found, as they were given when it was recorded.
+    /// Volumes that were not found, as given at recording time.
     pub missing_volumes: Vec<PathBuf>,
-    /// Lines of journals that cannot be used; what they told is missing here.
+    /// Unusable journal lines; the information in them is missing here.
     pub damaged_lines: Vec<DamagedLine>,
-    /// Streams, by id; only what is durable counts.
+    /// Streams, by id; only durable events count.
     pub streams: BTreeMap<u32, StreamSummaryInfo>,
 }
 
-/// How far a recording has got.
+/// State of completion of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
-    /// A recorder is at work on it.
+    /// A recorder is writing it.
     BeingMade,
-    /// It ended as asked, and everything received is there.
+    /// It ended as requested, and everything received is present.
     Clean,
     /// It ended otherwise, and all of it is sealed.
     Unclean {
-        /// Why it ended.
+        /// Reason for the end.
         reason: String,
     },
-    /// It was cut off, and not recovered since.
+    /// It was interrupted and has not been recovered.
     CutOff,
 }
 
-/// One volume's part.
+/// Part of a recording on one volume.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VolumeInfo {
     /// Directory.
     pub directory: PathBuf,
-    /// Segments sealed.
+    /// Number of sealed segments.
     pub sealed: usize,
-    /// Segments that are not.
+    /// Number of unsealed segments.
     pub open: usize,
-    /// Durable bytes, with all that is not payload.
+    /// Durable bytes, payload and overhead.
     pub bytes: u64,
 }
 
 /// One stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StreamSummaryInfo {
-    /// What it is.
+    /// Its declaration.
     #[serde(flatten)]
     pub info: StreamInfo,
     /// Events recorded.
     pub events: u64,
-    /// Events removed, because no more was to be kept.
+    /// Events removed by the retention limit.
     pub removed: Count,
-    /// Payload bytes of those recorded; not known of segments that are not sealed.
+    /// Payload bytes of the recorded events; unknown for unsealed segments.
     pub payload_bytes: Option<u64>,
     /// Sequence number of its first event.
     pub first_sequence: Option<u64>,
@@ -110,10 +110,10 @@ pub struct StreamSummaryInfo {
     pub missing: BTreeMap<LossCause, u64>,
 }
 
-/// Draws it up. Reads one index per segment; of segments that are not sealed, the block headers.
+/// Summarizes a recording. Reads one index per segment; for unsealed segments, the block headers.
 ///
 /// # Errors
-/// When a segment cannot be read, or its index is damaged.
+/// A segment cannot be read, or its index is damaged.
 pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
     let manifest = recording.manifest();
     let mut streams: BTreeMap<u32, StreamSummaryInfo> =
@@ -127,7 +127,7 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
             }
         }
     }
-    // A block that lies on two volumes counts once.
+    // A block that is on two volumes counts once.
     for duplicate in duplicates(recording.volumes().iter()).values().flatten() {
         if let Some(stream) = streams.get_mut(&duplicate.stream) {
             let Count { events, bytes } = duplicate.count;
@@ -192,7 +192,7 @@ fn summaries(volume: &Volume, segment: &Segment) -> Result<Vec<StreamSummary>, R
     Ok(streams.into_values().collect())
 }
 
-/// How far a recording has got, by its journals alone.
+/// State of completion, from the journals alone.
 pub fn state(recording: &Recording) -> State {
     let volumes = recording.volumes();
     let sealed = volumes.iter().flat_map(|volume| volume.segments()).all(Segment::is_ended);

@@ -1,8 +1,10 @@
-//! `journal.jsonl`: what happened to a recording on one volume, one checked line per record.
+//! `journal.jsonl`: the history of a recording on one volume, one line with a checksum per
+//! record.
 //!
-//! A line is a JSON object, a space, the CRC-32 of the JSON text as 8 lower-case hex digits, a newline.
-//! Invariants: lines are only appended; each line is handed to the system in one call; a line that was not
-//! taken whole is cut off again, so only the last line of a journal can ever be torn, by a crash.
+//! A line is a JSON object, a space, the CRC-32 of the JSON text as 8 lower-case hex digits, a
+//! newline. Invariants: lines are only appended; each line is handed to the system in one call; a
+//! partly written line is cut off again, so only a crash can leave a torn line, and only as the
+//! last one.
 
 mod reader;
 
@@ -36,14 +38,14 @@ pub enum JournalRecord {
     Begin {
         /// The recording.
         recording: Id,
-        /// This volume's part of it.
+        /// This volume's part of the recording.
         volume: Id,
-        /// When the journal was created, ns since the Unix epoch.
+        /// Creation time of the journal, ns since the Unix epoch.
         time_unix_ns: u64,
     },
-    /// A stream, before its first block on this volume.
+    /// A stream; precedes its first block on this volume.
     Stream(StreamInfo),
-    /// A segment, before its first block.
+    /// A segment; precedes its first block.
     Segment {
         /// Number of the segment on this volume: 0, 1, 2, …
         index: u32,
@@ -51,10 +53,10 @@ pub enum JournalRecord {
         id: Id,
         /// File name within the recording's directory.
         file: String,
-        /// Length set aside, bytes.
+        /// Preallocated length, bytes.
         preallocated_bytes: u64,
     },
-    /// How far a segment has got; both offsets are block boundaries, with nothing missing below them.
+    /// Progress of a segment; both offsets are block boundaries without a hole below them.
     Watermark {
         /// Number of the segment.
         segment: u32,
@@ -62,7 +64,7 @@ pub enum JournalRecord {
         written_bytes: u64,
         /// All bytes below this offset survive a loss of power, bytes.
         durable_bytes: u64,
-        /// Blocks that lie below `durable_bytes`.
+        /// Blocks below `durable_bytes`.
         blocks: u64,
     },
     /// A segment is sealed: with its tail and superblock, read-only, durable.
@@ -71,22 +73,22 @@ pub enum JournalRecord {
         index: u32,
         /// Length of the file, bytes.
         bytes: u64,
-        /// Where its blocks end and its tail begins, bytes.
+        /// End of its blocks and start of its tail, bytes.
         data_bytes: u64,
         /// Blocks in it.
         blocks: u64,
     },
     /// Events that are not in the recording, and why.
     Gap(Gap),
-    /// A volume was taken out of rotation, or came back. Every volume's journal tells it, so that those
-    /// that still work explain the one that does not.
+    /// A volume was taken out of rotation, or came back. Entered in every volume's journal, so
+    /// that the working volumes explain the failed one.
     Rotation(Rotation),
-    /// Recovery goes on from here, also behind an end.
+    /// Recovery continues the journal from here, also after an end record.
     Recover {
-        /// Version of the keepup that recovers.
+        /// Version of the keepup that recovered it.
         tool_version: String,
     },
-    /// Events that a gap tells of, and that recovery found after all.
+    /// Events listed in a gap that recovery found.
     Found {
         /// Stream id.
         stream: u32,
@@ -95,13 +97,13 @@ pub enum JournalRecord {
         /// How many.
         events: u64,
     },
-    /// The last line, unless recovery follows.
+    /// Last line, unless recovery follows.
     End {
-        /// True when the run ended as asked and everything received is durable.
+        /// Whether the run ended as requested and everything received is durable.
         clean: bool,
-        /// What ended the run.
+        /// Reason for the end.
         reason: String,
-        /// Final counts over all volumes; every volume's journal has the same.
+        /// Final counts over all volumes; the same in every volume's journal.
         streams: Vec<StreamEnd>,
     },
 }
@@ -121,29 +123,29 @@ impl JournalRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rotation {
-    /// When, ns since the Unix epoch.
+    /// Time, ns since the Unix epoch.
     pub time_unix_ns: u64,
     /// Number of the volume.
     pub volume: u32,
-    /// What became of it.
+    /// New state.
     pub state: RotationState,
-    /// Why, for people.
+    /// Reason.
     pub why: String,
 }
 
-/// What becomes of a volume.
+/// Rotation state of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RotationState {
-    /// It takes no blocks any more.
+    /// It takes no more blocks.
     Failed,
-    /// It takes none for a while.
+    /// It takes no blocks for a while.
     Slow,
     /// It takes blocks again.
     Back,
 }
 
-/// What became of one stream, over all volumes.
+/// Final counts of one stream, over all volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamEnd {
@@ -155,23 +157,24 @@ pub struct StreamEnd {
     pub durable: Count,
 }
 
-/// The appending end of a journal.
+/// Writer of a journal.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     path: PathBuf,
     /// Reused for each line.
     line: Vec<u8>,
-    /// Length of all whole lines, bytes.
+    /// Length of all complete lines, bytes.
     bytes: u64,
     is_broken: bool,
 }
 
 impl Journal {
-    /// Creates the journal in a recording's directory and makes its first line and its name durable.
+    /// Creates the journal in a recording's directory and makes its first line and its name
+    /// durable.
     ///
     /// # Errors
-    /// When there is one already, or the system refuses.
+    /// The journal exists, or the system refuses.
     pub fn create(dir: &Path, manifest: &Manifest) -> Result<Journal, RecordingError> {
         let path = dir.join(JOURNAL_FILE);
         let file = create_new(&path).map_err(RecordingError::io("create the journal", &path))?;
@@ -182,27 +185,27 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens a journal to go on with it, before it is read: from now on nobody else appends to it.
+    /// Locks a journal in order to continue it, before it is read.
     ///
-    /// `without_locks`: the caller makes sure that no other process appends, where the file system has no
-    /// locks.
+    /// `without_locks`: on a file system without locks, the caller makes sure that no other
+    /// process appends.
     ///
     /// # Errors
-    /// When somebody else appends to it or may do so, it is missing, or the system refuses.
+    /// Another process appends to it or may do so, it is missing, or the system refuses.
     pub(crate) fn reopen(dir: &Path, without_locks: bool) -> Result<Journal, RecordingError> {
         let path = dir.join(JOURNAL_FILE);
         let file = open_regular_to_write(&path).map_err(RecordingError::open("open the journal", &path))?;
         if !lock(&file, &path)? && !without_locks {
             return Err(RecordingError::NoLocks { path });
         }
-        let bytes = file.metadata().map_err(RecordingError::io("look at", &path))?.len();
+        let bytes = file.metadata().map_err(RecordingError::io("read the size of", &path))?.len();
         Ok(Journal { file, path, line: Vec::new(), bytes, is_broken: false })
     }
 
-    /// Cuts off what a crash left of the last line; returns its length in bytes.
+    /// Removes a torn last line; returns its length in bytes.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// The system refuses.
     pub(crate) fn cut_off(&mut self, torn: Option<TornTail>) -> Result<u64, RecordingError> {
         let Some(torn) = torn else { return Ok(0) };
         self.file.set_len(torn.offset).map_err(RecordingError::io("cut the torn line off", &self.path))?;
@@ -219,15 +222,15 @@ impl Journal {
     /// Appends a line. It reaches the disk with the next [`append_durable`](Self::append_durable).
     ///
     /// # Errors
-    /// When the system does not take the whole line; the journal then keeps what it had, or, when not even
-    /// that can be ensured, takes no more lines.
+    /// The system does not take the whole line. The journal then keeps the earlier lines, or
+    /// accepts no more lines if even that is not certain.
     pub fn append(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {
         if self.is_broken {
             return Err(RecordingError::JournalBroken { path: self.path.clone() });
         }
         self.encode(record)?;
         if let Err(error) = self.file.write_all_at(&self.line, self.bytes) {
-            // A part of the line may be there; behind it no other line may ever stand.
+            // Part of the line may be in the file; no other line may follow it.
             self.is_broken = self.file.set_len(self.bytes).is_err();
             return Err(RecordingError::io("append to the journal", &self.path)(error));
         }
@@ -238,8 +241,8 @@ impl Journal {
     /// Appends a line and makes it and all lines before it durable.
     ///
     /// # Errors
-    /// As [`append`](Self::append). After a failed flush the journal takes no more lines, since the system
-    /// may have dropped what it could not write.
+    /// As [`append`](Self::append). After a failed flush the journal accepts no more lines, since
+    /// the system may have dropped unwritten data.
     pub fn append_durable(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {
         self.append(record)?;
         self.flush()
@@ -248,7 +251,7 @@ impl Journal {
     /// Makes all lines durable.
     ///
     /// # Errors
-    /// When the system refuses; the journal then takes no more lines.
+    /// The system refuses; the journal then accepts no more lines.
     pub fn flush(&mut self) -> Result<(), RecordingError> {
         self.file.sync_data().map_err(|error| {
             self.is_broken = true;
@@ -256,10 +259,10 @@ impl Journal {
         })
     }
 
-    /// Reads a whole journal, with what a crash left of its last line.
+    /// Reads a whole journal, and its torn last line, if any.
     ///
     /// # Errors
-    /// When a line other than the last is damaged, or the system refuses.
+    /// A line other than the last is damaged, or the system refuses.
     pub fn read(dir: &Path) -> Result<(Vec<JournalRecord>, Option<TornTail>), RecordingError> {
         let mut records = Vec::new();
         let mut reader = JournalReader::open(dir)?;
@@ -276,11 +279,12 @@ impl Journal {
     }
 }
 
-/// Only one process appends to a journal; the lock goes with the process. `false`: there are no locks here.
+/// Locks the journal for its only writer; the process's end releases the lock. `false`: locks are
+/// not supported.
 fn lock(file: &File, path: &Path) -> Result<bool, RecordingError> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(RecordingError::Busy { path: path.to_path_buf() }),
-        // A file system without locks is no reason not to record.
+        // Recording must work on a file system without locks.
         Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) => Ok(false),
         Ok(()) => Ok(true),
         Err(e) => Err(RecordingError::io("lock the journal", path)(e.into())),

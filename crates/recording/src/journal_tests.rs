@@ -1,4 +1,4 @@
-//! Tests of the journal: what is torn is left out, what is damaged is refused.
+//! Torn lines are skipped, damaged lines are refused.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ fn written() -> (tempfile::TempDir, Vec<u8>) {
 }
 
 #[test]
-fn what_was_appended_is_read() {
+fn appended_lines_are_read() {
     let (dir, bytes) = written();
     let (found, tail) = Journal::read(dir.path()).unwrap();
     assert_eq!((found, tail), (records(), None));
@@ -68,7 +68,7 @@ fn a_journal_is_created_once() {
 }
 
 #[test]
-fn a_torn_last_line_is_left_out() {
+fn a_torn_last_line_is_skipped() {
     let (dir, bytes) = written();
     let path = dir.path().join(JOURNAL_FILE);
     let last = bytes[..bytes.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
@@ -79,7 +79,7 @@ fn a_torn_last_line_is_left_out() {
         let torn = TornTail { line: 7, offset: last as u64, bytes: (cut - last) as u64 };
         assert_eq!(tail, (cut > last).then_some(torn));
     }
-    // A power cut may leave zeros, and a last line whose end is there and whose middle is not.
+    // A power loss may leave zeros, or a last line with its end intact and a hole in the middle.
     let mut zeros = bytes[..last].to_vec();
     zeros.resize(last + 200_000, 0);
     fs::write(&path, &zeros).unwrap();
@@ -91,7 +91,7 @@ fn a_torn_last_line_is_left_out() {
 }
 
 #[test]
-fn a_bad_line_with_more_behind_it_is_refused_with_its_number() {
+fn a_bad_line_before_others_is_refused_with_its_number() {
     let (dir, bytes) = written();
     let starts: Vec<usize> = [0].into_iter().chain(newlines(&bytes).map(|at| at + 1)).collect();
     for line in 0..6 {
@@ -134,7 +134,7 @@ fn a_well_formed_line_of_an_unknown_kind_is_refused() {
 }
 
 #[test]
-fn a_reader_goes_on_where_the_journal_grows() {
+fn a_reader_continues_when_the_journal_grows() {
     let (dir, bytes) = written();
     let path = dir.path().join(JOURNAL_FILE);
     fs::write(&path, b"").unwrap();
@@ -154,7 +154,7 @@ fn a_reader_goes_on_where_the_journal_grows() {
 }
 
 #[test]
-fn a_line_that_was_cut_off_and_replaced_is_read_anew() {
+fn a_line_that_was_cut_off_and_replaced_is_read_again() {
     let (dir, bytes) = written();
     let path = dir.path().join(JOURNAL_FILE);
     let first = newlines(&bytes).next().unwrap() + 1;
@@ -179,7 +179,7 @@ fn a_line_that_was_cut_off_and_replaced_is_read_anew() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_written_says_so_for_good() {
+fn a_journal_that_cannot_be_written_refuses_all_later_lines() {
     let (dir, bytes) = written();
     let path = dir.path().join(JOURNAL_FILE);
     let file = File::open(&path).unwrap();
@@ -201,7 +201,7 @@ proptest! {
             })
             .collect();
         fs::write(dir.path().join(JOURNAL_FILE), &text).unwrap();
-        // None of these is a record, so all that is left is a torn last line, or a fault.
+        // None of these is a record: only a torn last line or a fault can result.
         match Journal::read(dir.path()) {
             Ok((records, _)) => prop_assert!(records.is_empty() && lines.len() < 2),
             Err(error) => {

@@ -1,4 +1,4 @@
-//! Tests of the segment's bytes: against themselves, against damage, and against another MCAP reader.
+//! The bytes of a segment: round trips, damage, and another MCAP reader.
 
 use mcap::records::Record;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn identity() -> SegmentIdentity {
     }
 }
 
-/// A segment of blocks of all sizes, with the ends of its chunks and its events.
+/// A segment with blocks of all sizes, with the ends of its chunks and its events.
 struct Sample {
     bytes: Vec<u8>,
     blocks: Vec<std::ops::Range<usize>>,
@@ -30,7 +30,8 @@ fn sample() -> Sample {
     let mut builder = SegmentBuilder::new(identity());
     let mut sample = Sample { bytes: vec![], blocks: vec![], chunk_ends: vec![], events: vec![] };
     let mut next = [u64::from(u32::MAX) - 20; 3];
-    // The sizes 4087..4096 end a block of one event just below a sector, where the pad needs a sector more.
+    // The sizes 4087..4096 end a block of one event just below a sector, where the pad needs a
+    // sector more.
     let sizes = [(1, 0), (40, 30), (1, 4096), (7, 2000), (1, 4090), (1, 20_000), (3, 9000), (1, 1)];
     for (number, &(count, bytes)) in sizes.iter().enumerate() {
         let id = number % 3;
@@ -75,7 +76,7 @@ fn another_reader_finds_the_same_messages() {
     assert!(found == sample.events);
 }
 
-/// Chunks that the other reader gets out of `bytes` before an error or the end.
+/// Chunks that the other reader returns from `bytes` before an error or the end.
 fn chunks_read(bytes: &[u8]) -> usize {
     let Ok(reader) = mcap::read::LinearReader::new(bytes) else {
         return 0;
@@ -99,14 +100,14 @@ fn a_cut_file_keeps_all_chunks_before_the_cut() {
         let whole = sample.chunk_ends.iter().filter(|&&end| end <= cut).count();
         assert_eq!(chunks_read(&sample.bytes[..cut]), whole, "cut at {cut}");
     }
-    // A preallocated file that was never ended: zeros behind the last block.
+    // A preallocated file without an end: zeros after the last block.
     let mut unended = sample.bytes[..sample.blocks[7].end].to_vec();
     unended.resize(unended.len() + 100_000, 0);
     assert_eq!(chunks_read(&unended), 8);
 }
 
 #[test]
-fn payloads_begin_on_sectors_and_blocks_fill_them() {
+fn payloads_start_on_sectors_and_blocks_fill_them() {
     let sample = sample();
     assert_eq!(sample.blocks[0].start, SECTOR);
     for block in &sample.blocks {
@@ -119,14 +120,14 @@ fn payloads_begin_on_sectors_and_blocks_fill_them() {
 }
 
 #[test]
-fn block_lengths_leave_room_for_a_pad_or_need_none() {
+fn block_lengths_leave_space_for_a_pad_or_need_none() {
     for records in 31..20_000u64 {
         let length = block_bytes(records);
         let tail = length - CHUNK_START as u64 - records;
         assert_eq!(length % SECTOR as u64, 0);
         assert!(tail == 0 || (9..SECTOR as u64 + 9).contains(&tail), "{records} leave {tail}");
     }
-    assert!(block_bytes(u64::MAX) >= block_bytes(1 << 62), "no wrap around");
+    assert!(block_bytes(u64::MAX) >= block_bytes(1 << 62), "no wrap-around");
 }
 
 #[test]
@@ -143,14 +144,14 @@ fn every_bit_of_a_block_header_counts() {
 }
 
 #[test]
-fn every_bit_of_a_preamble_counts_but_the_superblocks_room() {
+fn every_bit_of_a_preamble_counts_except_the_superblocks_space() {
     let mut sector = segment_preamble(&identity());
     assert_eq!(parse_preamble(&sector), Ok(identity()));
-    assert!(sector[SUPERBLOCK_ROOM].iter().all(|&byte| byte == 0));
+    assert!(sector[SUPERBLOCK_SPACE].iter().all(|&byte| byte == 0));
     for bit in 0..SECTOR * 8 {
         sector[bit / 8] ^= 1 << (bit % 8);
-        let is_room = SUPERBLOCK_ROOM.contains(&(bit / 8));
-        assert_eq!(parse_preamble(&sector).is_ok(), is_room, "bit {bit}");
+        let is_space = SUPERBLOCK_SPACE.contains(&(bit / 8));
+        assert_eq!(parse_preamble(&sector).is_ok(), is_space, "bit {bit}");
         sector[bit / 8] ^= 1 << (bit % 8);
     }
 }
@@ -197,7 +198,7 @@ fn a_channel_that_does_not_fit_is_refused() {
     assert!(matches!(ChannelBytes::new(&info), Err(LayoutError::ChannelTooLong { .. })));
     info.id = 65536;
     assert_eq!(ChannelBytes::new(&info), Err(LayoutError::StreamId { stream: 65536 }));
-    // What is longer than any that a client may declare does fit, and only its shape is refused.
+    // A name longer than any that a client may declare fits; only the shape is refused.
     let with = |shape| keepup_stream::wire::StreamInfo { name: "é".repeat(128), shape, ..stream(65535) };
     let record = ChannelBytes::new(&with(vec![u64::MAX; 8])).unwrap();
     assert!(matches!(parse_channel(record.as_slice()), Err(LayoutError::Inconsistent { .. })));
@@ -275,7 +276,7 @@ proptest! {
     }
 }
 
-/// A sector may carry a right checksum and still lie: found by fuzzing.
+/// A sector may have a valid checksum and false fields: found by fuzzing.
 #[test]
 fn an_absurd_record_length_is_refused() {
     use keepup_stream::wire::{ElementType, StreamInfo};

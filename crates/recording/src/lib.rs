@@ -1,9 +1,10 @@
-//! What lies on disk: segment layout, journal, manifest, reader and verification.
+//! Recordings on disk: segment layout, journal, manifest, reader and verification.
 //!
 //! A recording on one volume is a directory with a manifest (`keepup.json`), a journal
-//! (`journal.jsonl`) and segments (`segment-000000.mcap`, …). `docs/recording-format.md` has the bytes.
-//! Invariants: nothing here writes a block (the recorder does, with [`layout`]'s functions); every
-//! length read from a file is checked against the file's size before memory is taken.
+//! (`journal.jsonl`) and segments (`segment-000000.mcap`, …). `docs/recording-format.md`
+//! describes the bytes. Invariants: no code in this crate writes a block (the recorder does, with
+//! [`layout`]'s functions); every length read from a file is checked against the file's size
+//! before memory is allocated.
 
 pub mod access;
 mod contents;

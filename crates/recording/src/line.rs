@@ -1,5 +1,5 @@
-//! Lines that carry their own checksum: a JSON object, a space, the CRC-32 of the JSON text as 8 lower-case
-//! hex digits, a newline.
+//! Lines with a checksum: a JSON object, a space, the CRC-32 of the JSON text as 8 lower-case hex
+//! digits, a newline.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use crate::crc::crc32;
 /// Longest line, bytes: the journal's end record of 65535 streams takes about 8 MB.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// Puts `content` as a line in place of what `line` has.
+/// Replaces `line` with the line for `content`.
 ///
 /// # Errors
-/// Why it cannot be a line.
+/// The reason why it cannot be a line.
 pub fn put_line(line: &mut Vec<u8>, content: &impl Serialize) -> Result<(), String> {
     line.clear();
     serde_json::to_writer(&mut *line, content).map_err(|error| error.to_string())?;
@@ -29,7 +29,7 @@ pub fn put_line(line: &mut Vec<u8>, content: &impl Serialize) -> Result<(), Stri
 /// Reads one line, without its newline.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The defect of the line.
 pub fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     let cut = || "it has no checksum".to_owned();
     let (json, checksum) = line.split_last_chunk::<9>().ok_or_else(cut)?;

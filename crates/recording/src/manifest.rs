@@ -1,13 +1,14 @@
-//! `keepup.json`: marks a directory as keepup's and says which recording and volume it holds.
+//! `keepup.json`: marks a directory as keepup's and identifies its recording and volume.
 //!
-//! Invariants: created once, and changed only to say what a copy is a copy of; a directory that holds
-//! anything else is refused.
+//! Invariants: created once, and changed only to enter the original of a copy; a directory with
+//! any other content is refused.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use keepup_error::Cause;
 use keepup_stream::wire::SentRecording;
 use serde::{Deserialize, Serialize};
 
@@ -20,86 +21,86 @@ use crate::retention::Keep;
 /// Name of the manifest within a recording's directory.
 pub const MANIFEST_FILE: &str = "keepup.json";
 
-/// A manifest larger than this is not one of ours, bytes.
+/// Largest plausible manifest, bytes.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Longest name of a recording, bytes.
 const NAME_BYTES_MAX: usize = 200;
 
-/// How blocks are dealt to volumes.
+/// Placement of blocks on volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Each stream has its volume.
+    /// Each stream stays on its volume.
     Pinned,
-    /// Each block goes to the next volume with room in its queue.
+    /// Each block goes to the next volume with space in its queue.
     Free,
 }
 
-/// The recording that a copy was made of.
+/// Original of a copied recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
     /// Its name.
     pub name: String,
-    /// Its identity, as it was given.
+    /// Its identity, as given.
     pub recording: String,
-    /// When it was created, ns since the Unix epoch.
+    /// Creation time, ns since the Unix epoch.
     pub created_unix_ns: u64,
 }
 
-/// What `keepup.json` says.
+/// Content of `keepup.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Version of the format of everything in the directory.
+    /// Format version of everything in the directory.
     pub format_version: u16,
     /// Name of the recording and of its directory on each volume.
     pub name: String,
-    /// The recording; the same on all of its volumes.
+    /// Identity of the recording; the same on all volumes.
     pub recording: Id,
-    /// This volume's part of the recording.
+    /// Identity of this volume's part.
     pub volume: Id,
     /// Number of this volume, from 0.
     pub volume_index: u32,
-    /// Directories of all volumes, as they were given.
+    /// Directories of all volumes, as given.
     pub volumes: Vec<PathBuf>,
-    /// How blocks were dealt to the volumes.
+    /// Placement of blocks on the volumes.
     pub placement: Placement,
-    /// When the recording was created, ns since the Unix epoch.
+    /// Creation time of the recording, ns since the Unix epoch.
     pub created_unix_ns: u64,
     /// Version of the keepup that wrote it.
     pub tool_version: String,
-    /// How much of it is kept; all when nothing is said.
+    /// Retention limit; `None` keeps everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
-    /// Number of the run, where runs are counted.
+    /// Run number, where runs are numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// What the recording carries along, as sample or operator.
+    /// Metadata, such as sample or operator.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
-    /// What was done to events before they were written, as it was asked for.
+    /// Reductions applied to events before they were written, as requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reductions: Vec<String>,
-    /// Of a copy: what it is a copy of. Run and metadata are those of the original.
+    /// For a copy, its original. Run and metadata are those of the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
 impl Manifest {
-    /// Makes the recording's directory below the volume's and writes the manifest, all durable.
+    /// Creates the recording's directory below the volume's and durably writes the manifest.
     ///
     /// Returns the recording's directory.
     ///
     /// # Errors
-    /// When the volume does not exist, or the recording's directory does and is not empty.
+    /// The volume does not exist, or the recording's directory exists and is not empty.
     pub fn create(&self, volume: &Path) -> Result<PathBuf, RecordingError> {
-        let dir = place(volume, &self.name)?;
+        let dir = new_recording_dir(volume, &self.name)?;
         let path = dir.join(MANIFEST_FILE);
-        let fault = |what: String| RecordingError::Manifest { path: path.clone(), what };
-        self.check().map_err(|what| fault(what.to_owned()))?;
-        let mut text = serde_json::to_vec_pretty(self).map_err(|error| fault(error.to_string()))?;
+        let fault = |what: Cause| RecordingError::Manifest { path: path.clone(), what };
+        self.check().map_err(fault)?;
+        let mut text = serde_json::to_vec_pretty(self).map_err(|error| fault(error.to_string().into()))?;
         text.push(b'\n');
         let is_new = match fs::create_dir(&dir) {
             Ok(()) => true,
@@ -116,7 +117,7 @@ impl Manifest {
             sync_directory(volume)
         };
         let written = create_new(&path).and_then(|file| {
-            // A manifest that is not whole would be in the way of the next try.
+            // A partly written manifest would block the next attempt.
             write(file).inspect_err(|_| drop(fs::remove_file(&path)))
         });
         if written.is_err() && is_new {
@@ -126,10 +127,10 @@ impl Manifest {
         Ok(dir)
     }
 
-    /// Enters in the manifest of the recording in `dir` that it is a copy of `sent`; all or nothing, durable.
+    /// Atomically and durably enters `sent` as the original of the recording in `dir`.
     ///
     /// # Errors
-    /// When there is no manifest, or it cannot be replaced.
+    /// There is no manifest, or it cannot be replaced.
     pub fn enter_origin(dir: &Path, sent: &SentRecording) -> Result<(), RecordingError> {
         let SentRecording { name, id, created_unix_ns, run, metadata } = sent.clone();
         let origin = Some(Origin { name, recording: id, created_unix_ns });
@@ -142,7 +143,7 @@ impl Manifest {
         written.map_err(RecordingError::io("write the manifest", &path))
     }
 
-    /// What a drain says of this recording: of a copy, what is said of the original.
+    /// Description of this recording for a drain; for a copy, of the original.
     pub fn sent(&self) -> SentRecording {
         let (name, id, created_unix_ns) = match &self.origin {
             Some(origin) => (origin.name.clone(), origin.recording.clone(), origin.created_unix_ns),
@@ -154,7 +155,7 @@ impl Manifest {
     /// Reads the manifest of a recording's directory.
     ///
     /// # Errors
-    /// When there is none, it is not a regular file, or it is not a manifest of this version.
+    /// There is no manifest, it is not a regular file, or it is not a manifest of this version.
     pub fn read(dir: &Path) -> Result<Manifest, RecordingError> {
         let path = dir.join(MANIFEST_FILE);
         let file = match open_regular(&path) {
@@ -168,34 +169,35 @@ impl Manifest {
         file.take(MANIFEST_BYTES_MAX + 1)
             .read_to_end(&mut text)
             .map_err(RecordingError::io("read the manifest", &path))?;
-        let fault = |what: String| RecordingError::Manifest { path: path.clone(), what };
+        let fault = |what: Cause| RecordingError::Manifest { path: path.clone(), what };
         if text.len() as u64 > MANIFEST_BYTES_MAX {
-            return Err(fault(format!("it is longer than {MANIFEST_BYTES_MAX} bytes")));
+            return Err(fault(format!("it is longer than {MANIFEST_BYTES_MAX} bytes").into()));
         }
-        let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| fault(error.to_string()))?;
-        manifest.check().map_err(|what| fault(what.to_owned()))?;
+        let manifest: Manifest =
+            serde_json::from_slice(&text).map_err(|error| fault(error.to_string().into()))?;
+        manifest.check().map_err(fault)?;
         Ok(manifest)
     }
 
-    fn check(&self) -> Result<(), &'static str> {
+    fn check(&self) -> Result<(), Cause> {
         if !is_file_name(&self.name) {
-            Err("its name is not a file name")
+            Err("its name is not a file name".into())
         } else if self.format_version != FORMAT_VERSION {
-            Err("it has another format version\nhint: use the keepup that wrote this recording")
+            Err(Cause::new("it has another format version")
+                .with_hint("use the keepup that wrote this recording"))
         } else if self.volume_index as usize >= self.volumes.len() {
-            Err("its volume's number is beyond the number of volumes")
+            Err("its volume's number is beyond the number of volumes".into())
         } else {
             Ok(())
         }
     }
 }
 
-/// The directory of a recording called `name` on `volume`, where one may be made: it does not exist, or is
-/// empty.
+/// Directory of a new recording `name` on `volume`: it must not exist, or be empty.
 ///
 /// # Errors
-/// When the name is no file name, or the place is taken.
-pub fn place(volume: &Path, name: &str) -> Result<PathBuf, RecordingError> {
+/// The name is not a file name, or the directory is in use.
+pub fn new_recording_dir(volume: &Path, name: &str) -> Result<PathBuf, RecordingError> {
     if !is_file_name(name) {
         return Err(RecordingError::Name { name: name.to_owned() });
     }
@@ -210,10 +212,10 @@ fn is_file_name(name: &str) -> bool {
     !name.contains(['/', '\0']) && !matches!(name, "" | "." | "..") && name.len() <= NAME_BYTES_MAX
 }
 
-/// An empty directory that exists may be used; anything else is left alone.
+/// Accepts an existing empty directory; refuses anything else.
 fn refuse_occupied(dir: &Path) -> Result<(), RecordingError> {
     let path = dir.to_path_buf();
-    let meta = fs::symlink_metadata(dir).map_err(RecordingError::io("look at", dir))?;
+    let meta = fs::symlink_metadata(dir).map_err(RecordingError::io("inspect", dir))?;
     if !meta.is_dir() {
         return Err(RecordingError::Foreign { path });
     }

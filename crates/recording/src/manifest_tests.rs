@@ -1,4 +1,4 @@
-//! Tests of the manifest and of what may be written over.
+//! The manifest, and what may not be overwritten.
 
 use std::os::unix::fs::symlink;
 
@@ -10,7 +10,7 @@ fn manifest(name: &str) -> Manifest {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_manifest_round_trips() {
     let volume = tempfile::tempdir().unwrap();
     let dir = manifest("run").create(volume.path()).unwrap();
     assert_eq!(dir, volume.path().join("run"));
@@ -21,20 +21,20 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn run_and_metadata_are_there_when_they_are_given() {
+fn run_and_metadata_are_optional() {
     let volume = tempfile::tempdir().unwrap();
     let metadata = BTreeMap::from([("sample".to_owned(), "α-quartz 4".to_owned())]);
     let written = Manifest { run: Some(17), metadata, ..manifest("numbered") };
     let dir = written.create(volume.path()).unwrap();
     assert_eq!(Manifest::read(&dir).unwrap(), written);
-    // One that says neither is as it always was.
+    // A manifest without them has the same format as before.
     let dir = manifest("plain").create(volume.path()).unwrap();
     let text = fs::read_to_string(dir.join(MANIFEST_FILE)).unwrap();
     assert!(!text.contains("run\":") && !text.contains("metadata"), "{text}");
 }
 
 #[test]
-fn a_copy_says_what_it_is_a_copy_of() {
+fn a_copy_names_its_original() {
     let volume = tempfile::tempdir().unwrap();
     let metadata = BTreeMap::from([("sample".to_owned(), "α-quartz 4".to_owned())]);
     let original = Manifest { run: Some(17), metadata, created_unix_ns: 99, ..manifest("original") };
@@ -50,12 +50,12 @@ fn a_copy_says_what_it_is_a_copy_of() {
 }
 
 #[test]
-fn a_place_is_free_or_it_is_not() {
+fn only_an_empty_directory_may_be_used() {
     let volume = tempfile::tempdir().unwrap();
-    assert_eq!(place(volume.path(), "run").unwrap(), volume.path().join("run"));
+    assert_eq!(new_recording_dir(volume.path(), "run").unwrap(), volume.path().join("run"));
     manifest("run").create(volume.path()).unwrap();
-    assert!(matches!(place(volume.path(), "run"), Err(RecordingError::Exists { .. })));
-    assert!(matches!(place(volume.path(), "../run"), Err(RecordingError::Name { .. })));
+    assert!(matches!(new_recording_dir(volume.path(), "run"), Err(RecordingError::Exists { .. })));
+    assert!(matches!(new_recording_dir(volume.path(), "../run"), Err(RecordingError::Name { .. })));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn nothing_is_ever_overwritten() {
     symlink(volume.path().join("empty"), volume.path().join("link")).unwrap();
     assert!(matches!(manifest("link").create(volume.path()), Err(RecordingError::Foreign { .. })));
     manifest("empty").create(volume.path()).unwrap();
-    // A volume that is not there is not made: it may be a disk that is not mounted.
+    // A missing volume is not created: it may be a disk that is not mounted.
     let absent = manifest("run").create(&volume.path().join("absent"));
     assert!(matches!(absent, Err(RecordingError::Io { .. })));
 }

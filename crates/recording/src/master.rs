@@ -1,9 +1,9 @@
-//! The NeXus master: one small HDF5 file by which programs read a whole recording as one dataset per
-//! stream, over all segments of all volumes, without a copy.
+//! NeXus master: one small HDF5 file that shows a whole recording as one dataset per stream, over
+//! all segments of all volumes, without a copy.
 //!
-//! Row n of a stream's datasets is its event n. Where an event is missing, `valid` is 0 and the rest is
-//! zero. Invariants: the master holds no events; its paths are relative, so it opens wherever the recording
-//! was moved as a whole; it is replaced in one step.
+//! Row n of a stream's datasets is event n. Where an event is missing, `valid` is 0 and the rest
+//! is zero. Invariants: the master holds no events; its paths are relative, so it still works
+//! after the whole recording was moved; it is replaced atomically.
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -18,7 +18,8 @@ use crate::contents::{Contents, contents};
 use crate::error::RecordingError;
 use crate::files::replace;
 use crate::hdf5::{
-    Attribute, Dataset, ElementKind, Links, Mapping, Place, SUPERBLOCK_BYTES, Selection, Storage, superblock,
+    Attribute, Dataset, ElementKind, HdfWriter, Links, Mapping, SUPERBLOCK_BYTES, Selection, Storage,
+    superblock,
 };
 use crate::manifest::Manifest;
 use crate::reader::Recording;
@@ -27,16 +28,16 @@ use crate::seal::{attributes, key_names, link_names, master_names};
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
 
-/// What one segment has of one stream.
+/// The part of one stream in one segment.
 struct Part {
     segment: usize,
-    /// Rows that its events are, ascending, joined where they touch.
+    /// Rows of its events, ascending, adjacent ranges joined.
     rows: Vec<Range<u64>>,
     events: u64,
     is_array: bool,
 }
 
-/// A segment, as seen from the master.
+/// A segment, seen from the master.
 struct Source {
     path: String,
     volume: u32,
@@ -44,19 +45,20 @@ struct Source {
     names: BTreeMap<u32, String>,
 }
 
-/// Writes the master of a recording whose sealed segments `recording` names; returns its path.
+/// Writes the master of a recording over its sealed segments; returns its path.
 ///
-/// Segments that are not sealed are left out: their events count as missing.
+/// Unsealed segments are skipped: their events count as missing.
 ///
 /// # Errors
-/// When a segment or the master cannot be read or written.
+/// A segment or the master cannot be read or written.
 pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
     let path = recording.master_path();
     write_master_to(recording, &path)?;
     Ok(path)
 }
 
-/// Writes the master to another place, `path`; its links lead from there to the segments where they are now.
+/// Writes the master to `path`; its links lead from there to the segments in their current
+/// location.
 ///
 /// # Errors
 /// As [`write_master`].
@@ -68,7 +70,7 @@ pub fn write_master_to(recording: &Recording, path: &Path) -> Result<(), Recordi
     let written = replace(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 20, file);
         out.write_all(&[0; SUPERBLOCK_BYTES])?;
-        let mut place = Place::new(&mut out, SUPERBLOCK_BYTES as u64);
+        let mut place = HdfWriter::new(&mut out, SUPERBLOCK_BYTES as u64);
         let root = put_master(recording, &start_time, &survey, &mut place)?;
         let superblock = superblock(0, root, place.at);
         out.seek(SeekFrom::Start(0))?;
@@ -79,7 +81,7 @@ pub fn write_master_to(recording: &Recording, path: &Path) -> Result<(), Recordi
     written.map_err(RecordingError::io("write", path))
 }
 
-/// What lies where.
+/// Segments and the streams in them.
 #[derive(Default)]
 struct Survey {
     sources: Vec<Source>,
@@ -116,7 +118,7 @@ fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> 
     Ok(Survey { sources, parts })
 }
 
-/// Ascending ranges, joined where they touch.
+/// Sorted ranges with adjacent ones joined.
 fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {
@@ -128,7 +130,7 @@ fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// The way from one directory to another, both existing.
+/// Relative path from one existing directory to another.
 fn relative(from: &Path, to: &Path) -> io::Result<PathBuf> {
     let (from, to) = (fs::canonicalize(from)?, fs::canonicalize(to)?);
     let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
@@ -140,7 +142,7 @@ fn put_master<W: Write>(
     recording: &Recording,
     start_time: &str,
     survey: &Survey,
-    place: &mut Place<'_, W>,
+    place: &mut HdfWriter<'_, W>,
 ) -> io::Result<u64> {
     let Survey { sources, parts } = survey;
     let streams = recording.streams();
@@ -178,7 +180,7 @@ fn put_master<W: Write>(
     )
 }
 
-/// One past the last event of each stream that is known of, recorded or missing.
+/// One past the last known event of each stream, recorded or missing.
 fn event_ends(recording: &Recording, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeMap<u32, u64> {
     let found = parts
         .iter()
@@ -193,12 +195,12 @@ fn event_ends(recording: &Recording, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeM
     ends
 }
 
-/// What the recording is called and carries along.
+/// Writes the recording's name and metadata.
 fn put_about<W: Write>(
     manifest: &Manifest,
     start_time: &str,
     entry: &mut Links,
-    place: &mut Place<'_, W>,
+    place: &mut HdfWriter<'_, W>,
 ) -> io::Result<()> {
     for (name, text) in [("title", manifest.sent().name.as_str()), ("start_time", start_time)] {
         entry.add(name, put_text(place, text, Vec::new())?);
@@ -219,7 +221,11 @@ fn put_about<W: Write>(
     Ok(())
 }
 
-fn put_text<W: Write>(place: &mut Place<'_, W>, text: &str, attributes: Vec<Attribute>) -> io::Result<u64> {
+fn put_text<W: Write>(
+    place: &mut HdfWriter<'_, W>,
+    text: &str,
+    attributes: Vec<Attribute>,
+) -> io::Result<u64> {
     let bytes = if text.is_empty() { b"\0" } else { text.as_bytes() };
     let address = place.put(bytes)?;
     place.put_dataset(&Dataset {
@@ -240,7 +246,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn put<W: Write>(&self, place: &mut Place<'_, W>) -> io::Result<u64> {
+    fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<u64> {
         let mut links = Links::default();
         let is_array = !self.parts.is_empty() && self.parts.iter().all(|part| part.is_array);
         let signal = if is_array { "data" } else { "length" };
@@ -260,7 +266,7 @@ impl Rows<'_> {
 
     fn put_virtual<W: Write>(
         &self,
-        place: &mut Place<'_, W>,
+        place: &mut HdfWriter<'_, W>,
         name: &str,
         element: ElementKind,
         row: &[u64],
@@ -282,7 +288,7 @@ impl Rows<'_> {
         })
     }
 
-    /// One mapping for a segment, or one for each run where a single one cannot express them.
+    /// Mappings of a segment: one, or one per run if a single one cannot express them.
     fn runs<'p>(&'p self, part: &'p Part, name: &str, row: &[u64]) -> Vec<Run<'p>> {
         let Some(source) = self.sources.get(part.segment) else { return Vec::new() };
         let Some(group) = source.names.get(&self.stream.id) else { return Vec::new() };
@@ -306,7 +312,7 @@ impl Rows<'_> {
     }
 }
 
-/// Rows of a segment's dataset and where they appear.
+/// Rows of a segment's dataset and their destination.
 struct Run<'a> {
     file: &'a str,
     dataset: String,

@@ -1,4 +1,4 @@
-//! Checks a block's message records one after the other: stream, sequence numbers, lengths, times.
+//! Checks the message records of a block in sequence: stream, sequence numbers, lengths, times.
 
 use crate::layout::{BlockHeader, MESSAGE_HEADER, MessageHeader, parse_message_header};
 
@@ -26,7 +26,7 @@ impl MessageWalk {
         }
     }
 
-    /// Takes the message header that `bytes` begins with; its payload lies within the chunk.
+    /// Takes the message header at the start of `bytes`; its payload must fit the chunk.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<MessageHeader, &'static str> {
         let message = parse_message_header(bytes).ok_or("a message header is damaged")?;
         let after = self.bytes_left.checked_sub(MESSAGE_HEADER as u64);
@@ -46,7 +46,7 @@ impl MessageWalk {
         Ok(message)
     }
 
-    /// After the last message: everything that the block's header says was there.
+    /// Final check after the last message: the block header's counts are complete.
     pub(crate) fn finish(&self, header: &BlockHeader) -> Result<(), &'static str> {
         if self.events_left != 0 || self.bytes_left != 0 {
             Err("there are fewer messages than the block's header says")

@@ -18,12 +18,12 @@ impl Ranges {
         Ranges(joined)
     }
 
-    /// One past the last number; 0 when there is none.
+    /// One past the last number; 0 when empty.
     pub(crate) fn end(&self) -> u64 {
         self.0.last().map_or(0, |range| range.end)
     }
 
-    /// The parts of the ranges that lie within `span`, in order.
+    /// Parts of the ranges within `span`, in order.
     pub(crate) fn within(&self, span: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let first = self.0.partition_point(|range| range.end <= span.start);
         let span = span.clone();
@@ -31,22 +31,22 @@ impl Ranges {
         parts.take_while(|part| !part.is_empty())
     }
 
-    /// How many numbers of `span` are in a range.
+    /// Number of values in `span` that are in a range.
     pub(crate) fn count_within(&self, span: &Range<u64>) -> u64 {
         self.within(span).map(|part| part.end - part.start).sum()
     }
 
-    /// The first number of `span` that is in a range.
+    /// First number of `span` in a range.
     pub(crate) fn first_within(&self, span: &Range<u64>) -> Option<u64> {
         self.within(span).next().map(|part| part.start)
     }
 
-    /// The first number of `span` that no range has; its end when all are in a range.
+    /// First number of `span` outside all ranges; the end of `span` when all are inside.
     pub(crate) fn first_outside(&self, span: &Range<u64>) -> u64 {
         self.within(span).fold(span.start, |at, part| if part.start == at { part.end } else { at })
     }
 
-    /// The parts of `span` that no range has, in order.
+    /// Parts of `span` outside all ranges, in order.
     pub(crate) fn outside(&self, span: &Range<u64>) -> Vec<Range<u64>> {
         let mut holes = Vec::new();
         let mut at = span.start;
@@ -62,7 +62,7 @@ impl Ranges {
         holes
     }
 
-    /// What lies between 0 and the end, and in no range.
+    /// Parts between 0 and the end outside all ranges.
     pub(crate) fn holes(&self) -> Vec<Range<u64>> {
         self.outside(&(0..self.end()))
     }

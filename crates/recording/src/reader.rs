@@ -1,6 +1,6 @@
 //! Opens a recording over all of its volumes and reads its blocks.
 //!
-//! Invariant: a directory is taken as part of a recording only when its manifest says so.
+//! Invariant: a directory counts as part of a recording only if its manifest says so.
 
 mod segment;
 
@@ -20,7 +20,7 @@ use crate::volume::Volume;
 
 pub use segment::{Block, Event, Events, SegmentReader};
 
-/// A recording, as its manifests and journals stood when it was opened.
+/// A recording, in the state of its manifests and journals when it was opened.
 #[derive(Clone, Debug)]
 pub struct Recording {
     volumes: Vec<Volume>,
@@ -32,14 +32,15 @@ impl Recording {
     /// the manifest says, or were moved together with this one.
     ///
     /// # Errors
-    /// When a volume is not found, directories do not belong together, a manifest is damaged, or a journal is
-    /// missing or of another volume. Lines of a journal that are damaged are left out, and
-    /// [`damaged_lines`](Self::damaged_lines) tells of them.
+    /// A volume is not found, directories do not belong together, a manifest is damaged, or a
+    /// journal is missing or belongs to another volume. Damaged journal lines are skipped and
+    /// listed in [`damaged_lines`](Self::damaged_lines).
     pub fn open(dirs: &[PathBuf]) -> Result<Recording, RecordingError> {
         Recording::read(locate(dirs)?, Vec::new())
     }
 
-    /// The same, also when volumes are not found: [`missing`](Self::missing) tells which.
+    /// Like [`open`](Self::open), but accepts missing volumes and lists them in
+    /// [`missing`](Self::missing).
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -48,31 +49,31 @@ impl Recording {
         Recording::read(found, missing)
     }
 
-    fn read(places: Places, missing: Vec<PathBuf>) -> Result<Recording, RecordingError> {
+    fn read(places: VolumeDirectories, missing: Vec<PathBuf>) -> Result<Recording, RecordingError> {
         let mut volumes = Vec::new();
         for (dir, manifest) in places {
             let mut volume = Volume::new(&dir, manifest);
             volume.read_journal()?;
             if !volume.has_begun() && !Journal::is_held(&dir) {
-                volume.tell_unbegun();
+                volume.report_missing_begin();
             }
             volumes.push(volume);
         }
         Ok(Recording { volumes, missing })
     }
 
-    /// Volumes that were not found, as they were given when it was recorded.
+    /// Volumes that were not found, as given at recording time.
     pub fn missing(&self) -> &[PathBuf] {
         &self.missing
     }
 
-    /// Lines of the journals that cannot be used. What they told of the recording is not known; everything
-    /// else is as the other lines say.
+    /// Unusable lines of the journals. The information in them is missing; all other lines are
+    /// used.
     pub fn damaged_lines(&self) -> impl Iterator<Item = &DamagedLine> {
         self.volumes.iter().flat_map(Volume::damaged_lines)
     }
 
-    /// True while a recorder is at work on it.
+    /// Whether a recorder is writing it.
     pub fn is_being_made(&self) -> bool {
         self.volumes.iter().any(|volume| Journal::is_held(volume.dir()))
     }
@@ -87,7 +88,7 @@ impl Recording {
         self.volumes[0].manifest()
     }
 
-    /// True when the run has ended on all volumes.
+    /// Whether the run has ended on all volumes.
     pub fn is_ended(&self) -> bool {
         self.volumes.iter().all(|volume| volume.end().is_some())
     }
@@ -97,12 +98,12 @@ impl Recording {
         self.volumes.iter().flat_map(Volume::streams).map(|(&id, stream)| (id, stream)).collect()
     }
 
-    /// All gaps that a journal tells of, by stream and place, each once.
+    /// All gaps in the journals, by stream and position, without repetition.
     pub fn gaps(&self) -> Vec<Gap> {
         crate::volume::gaps(self.volumes.iter())
     }
 
-    /// Volumes that were taken out of rotation and came back, in the order in which it happened, each once.
+    /// Volumes taken out of rotation and brought back, in order, without repetition.
     pub fn rotations(&self) -> Vec<Rotation> {
         let mut all: Vec<Rotation> =
             self.volumes.iter().flat_map(|volume| volume.rotations().iter().cloned()).collect();
@@ -111,27 +112,27 @@ impl Recording {
         all
     }
 
-    /// What was removed of each stream because no more was to be kept.
+    /// Events of each stream that were removed by the retention limit.
     pub fn removed(&self) -> BTreeMap<u32, RemovedStream> {
         crate::volume::removed(self.volumes.iter())
     }
 
-    /// Where the NeXus master is, once the recording has ended.
+    /// Path of the NeXus master, which exists once the recording has ended.
     pub fn master_path(&self) -> PathBuf {
         self.volumes[0].dir().join(MASTER_FILE)
     }
 
-    /// Whether it is there; a link to one elsewhere is none.
+    /// Whether the master exists as a regular file, not a link.
     pub fn has_master(&self) -> bool {
         std::fs::symlink_metadata(self.master_path()).is_ok_and(|meta| meta.is_file())
     }
 }
 
 /// Directories and manifests of volumes.
-pub(crate) type Places = Vec<(PathBuf, Manifest)>;
+pub(crate) type VolumeDirectories = Vec<(PathBuf, Manifest)>;
 
-/// Finds the directory of each volume, by number; all of them.
-pub(crate) fn locate(dirs: &[PathBuf]) -> Result<Places, RecordingError> {
+/// Finds the directories of all volumes, by number.
+pub(crate) fn locate(dirs: &[PathBuf]) -> Result<VolumeDirectories, RecordingError> {
     let (found, missing) = locate_present(dirs)?;
     if let (Some(volume), Some((home, manifest))) = (missing.into_iter().next(), found.first()) {
         let index = manifest.volumes.iter().position(|known| *known == volume).unwrap_or(0);
@@ -140,8 +141,8 @@ pub(crate) fn locate(dirs: &[PathBuf]) -> Result<Places, RecordingError> {
     Ok(found)
 }
 
-/// Finds the directories of volumes, by number, and tells which volumes are missing.
-pub(crate) fn locate_present(dirs: &[PathBuf]) -> Result<(Places, Vec<PathBuf>), RecordingError> {
+/// Finds the directories of volumes, by number, and lists missing volumes.
+pub(crate) fn locate_present(dirs: &[PathBuf]) -> Result<(VolumeDirectories, Vec<PathBuf>), RecordingError> {
     let mut found: BTreeMap<usize, (PathBuf, Manifest)> = BTreeMap::new();
     for dir in dirs {
         let manifest = Manifest::read(dir)?;
@@ -176,7 +177,7 @@ fn mixed(first: &Path, second: &Path, what: &'static str) -> RecordingError {
     RecordingError::Mixed { first: first.to_path_buf(), second: second.to_path_buf(), what }
 }
 
-/// Looks for a volume where it was recorded, and beside the volumes of `homes`.
+/// Looks for a volume at its recorded path and next to the volumes of `homes`.
 fn find_volume(homes: &[PathBuf], manifest: &Manifest, index: usize) -> Option<(PathBuf, Manifest)> {
     let recorded = manifest.volumes.get(index)?;
     let beside = |home: &PathBuf| Some(home.parent()?.parent()?.join(recorded.file_name()?));

@@ -1,4 +1,4 @@
-//! Tests of opening a recording and reading its blocks.
+//! Opening a recording and reading its blocks.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ use crate::testing::{TestRecording, payloads, stream};
 
 const BOUND: u64 = 1 << 24;
 
-/// Every event in a recording: stream, sequence, time and bytes, by volume and segment.
+/// All events of a recording: stream, sequence, time and bytes, by volume and segment.
 fn events(recording: &Recording) -> Vec<(u32, u64, u64, Vec<u8>)> {
     let mut found = Vec::new();
     for volume in recording.volumes() {
@@ -60,7 +60,7 @@ fn one_directory_finds_the_others_also_after_a_move() {
     test.end();
     let one = [test.dirs()[1].clone()];
     assert_eq!(Recording::open(&one).unwrap().volumes().len(), 3);
-    // All disks mounted elsewhere: the manifest's directories are gone.
+    // All disks are mounted elsewhere: the manifest's directories no longer exist.
     let elsewhere = test.root.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     for disk in ["disk0", "disk1", "disk2"] {
@@ -70,7 +70,7 @@ fn one_directory_finds_the_others_also_after_a_move() {
     let recording = Recording::open(&moved).unwrap();
     let found: Vec<_> = recording.volumes().iter().map(|v| v.manifest().volume_index).collect();
     assert_eq!(found, [0, 1, 2]);
-    // One of them somewhere quite different.
+    // One of them in an unrelated directory.
     fs::rename(elsewhere.join("disk1"), test.root.path().join("usb stick")).unwrap();
     let missing = Recording::open(&moved).unwrap_err();
     assert!(matches!(missing, RecordingError::VolumeMissing { index: 1, .. }), "{missing}");
@@ -94,7 +94,7 @@ fn directories_that_do_not_belong_together_are_refused() {
 }
 
 #[test]
-fn damage_is_an_error_at_its_place_and_the_reader_stays() {
+fn damage_is_an_error_at_its_offset_and_the_reader_stays() {
     let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
     let next = test.block(0, 0, 0, 0, &payloads(1, 5, 700));
     let second = test.volumes[0].builder.bytes().len() as u64;
@@ -122,7 +122,7 @@ fn damage_is_an_error_at_its_place_and_the_reader_stays() {
     assert!(narrow.next_block(limit).unwrap_err().to_string().contains("longer than this reader"));
     let mut early = SegmentReader::open(volume, segment, BOUND).unwrap();
     assert!(early.next_block(second - 4096).unwrap_err().to_string().contains("beyond what is durable"));
-    // A block that stands in the place of another, though it is whole.
+    // An intact block in the place of another one.
     let swapped = [&good[..SECTOR], &good[second as usize..]].concat();
     fs::write(&path, swapped).unwrap();
     let mut reader = SegmentReader::open(volume, segment, BOUND).unwrap();
@@ -153,7 +153,7 @@ fn a_hostile_length_takes_no_memory() {
         let error = reader.next_block(limit).unwrap_err();
         assert!(matches!(error, RecordingError::Segment { offset: 4096, .. }), "{error}");
     }
-    // Messages that lie about their length below a right checksum.
+    // Messages with a false length and a valid checksum.
     let mut records = [0; MESSAGE_HEADER + 10];
     put_message_header(&mut records, 0, 0, 0, 1 << 40);
     let header = BlockHeader {

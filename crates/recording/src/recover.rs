@@ -1,9 +1,9 @@
-//! Recovery: what a crash, a full disk or a pulled volume left becomes a whole recording again.
+//! Recovery: makes a recording complete after a crash, a full disk or a removed volume.
 //!
-//! Segments that were not sealed are sealed with every block that is provably whole; what is missing is
-//! entered in the journals, with its cause; then the run gets its end. Invariants: a sealed segment is
-//! never touched; nothing that was acknowledged is cut off; a second recovery finds nothing to do; while
-//! the recorder is still at work nothing is done at all.
+//! Unsealed segments are sealed with every block that is provably intact; missing events are
+//! entered in the journals with their cause; then the run gets its end record. Invariants: a
+//! sealed segment is never changed; nothing that was acknowledged is cut off; a second recovery
+//! has nothing to do; a recording in progress is refused.
 mod account;
 mod copies;
 pub(crate) mod scan;
@@ -12,6 +12,7 @@ mod volume;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use keepup_error::Cause;
 use keepup_stream::ledger::{Count, Gap, LossCause};
 use serde::Serialize;
 
@@ -23,10 +24,10 @@ use crate::journal::{JournalRecord, StreamEnd};
 use crate::master::write_master;
 use crate::reader::{Recording, locate_present};
 
-/// Reason that the end record of a recovered recording gives.
+/// Reason in the end record of a recovered recording.
 const REASON: &str = "cut off, and recovered";
 
-/// What recovery found and did.
+/// Report of a recovery.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecoverReport {
     /// Name of the recording.
@@ -35,30 +36,31 @@ pub struct RecoverReport {
     pub recording: Id,
     /// Whether anything had to be done.
     pub changed: bool,
-    /// Whether all of it is sealed, accounted for and undamaged now, as far as recovery has looked.
+    /// Whether everything is now sealed, accounted for and undamaged, as far as recovery has
+    /// checked.
     pub complete: bool,
-    /// Volumes that were not found, as they were given when it was recorded.
+    /// Volumes that were not found, as given at recording time.
     pub missing_volumes: Vec<PathBuf>,
-    /// What was done on each volume.
+    /// Changes on each volume.
     pub volumes: Vec<VolumeRecovery>,
-    /// What there is of each stream, by id; empty when a volume is missing, or blocks are damaged.
+    /// Totals of each stream, by id; empty when a volume is missing or blocks are damaged.
     pub streams: BTreeMap<u32, StreamRecovery>,
-    /// The NeXus master, when it was written.
+    /// NeXus master, if it was written.
     pub master: Option<PathBuf>,
 }
 
-/// What was done on one volume.
+/// Changes on one volume.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct VolumeRecovery {
     /// The recording's directory on it.
     pub directory: PathBuf,
-    /// Segments sealed now.
+    /// Segments sealed by this recovery.
     pub sealed: Vec<SegmentRecovery>,
-    /// Files of segments in which nothing was written, removed.
+    /// Removed files of empty segments.
     pub removed: Vec<PathBuf>,
     /// Bytes of a torn line cut off from the journal.
     pub journal_cut_bytes: u64,
-    /// What is damaged, and was left as it is.
+    /// Damage that was left unchanged.
     pub faults: Vec<String>,
 }
 
@@ -67,41 +69,42 @@ pub struct VolumeRecovery {
 pub struct SegmentRecovery {
     /// Its file.
     pub path: PathBuf,
-    /// Whole blocks in it.
+    /// Intact blocks in it.
     pub blocks: u64,
-    /// Of these, blocks behind the journal's last watermark.
+    /// Of these, blocks above the journal's last watermark.
     pub blocks_behind: u64,
-    /// Blocks behind those that were left out, because another volume has them as well: their writes had
-    /// failed, were done again there, and got here after all.
+    /// Blocks at the end that were dropped because another volume has them too: their writes were
+    /// reported failed, were repeated there, and reached this disk after all.
     pub duplicates: u64,
-    /// Where the blocks end, bytes.
+    /// End of the blocks, bytes.
     pub data_bytes: u64,
 }
 
-/// What there is of one stream.
+/// Totals of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamRecovery {
     /// Its name.
     pub name: String,
     /// Events in the recording.
     pub recorded: Count,
-    /// Events that were removed because no more was to be kept.
+    /// Events removed by the retention limit.
     pub removed: Count,
-    /// Events that are not there, by cause. Those after the last one recorded are not known of.
+    /// Missing events, by cause. Events after the last recorded one are unknown.
     pub missing: BTreeMap<LossCause, u64>,
 }
 
-/// Recovers the recording that `dirs` belong to, found as in [`Recording::open`]; volumes that are not
-/// found are told of, and the others are sealed.
+/// Recovers the recording that `dirs` belong to, located as in [`Recording::open`]; missing
+/// volumes are listed, and the others are sealed.
 ///
 /// # Errors
-/// When the recording is still being made or may be, a manifest cannot be used, or a journal is missing or
-/// of another volume. Nothing is lost then.
+/// The recording is or may be in progress, a manifest cannot be used, or a journal is missing or
+/// belongs to another volume. No data is lost then.
 pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
     recover_at(dirs, false)
 }
 
-/// The same where the file system has no locks, and the caller knows that nobody records there.
+/// Like [`recover`] for a file system without locks; the caller knows that nobody is recording
+/// there.
 ///
 /// # Errors
 /// As [`recover`].
@@ -137,7 +140,7 @@ fn recover_at(dirs: &[PathBuf], without_locks: bool) -> Result<RecoverReport, Re
             }
             Err((volume, error)) => {
                 is_whole = false;
-                volumes[volume].report.faults.push(error.to_string());
+                volumes[volume].report.faults.push(Cause::of(&error).to_text());
             }
         }
     }
@@ -163,7 +166,7 @@ fn recover_at(dirs: &[PathBuf], without_locks: bool) -> Result<RecoverReport, Re
     })
 }
 
-/// Enters what is missing and the end in every journal that lacks them.
+/// Enters gaps and the end record in every journal that lacks them.
 fn conclude(volumes: &mut [OpenVolume], account: &Account) -> Result<(), RecordingError> {
     let ends = volumes.iter().all(|volume| volume.volume.end().is_some() && !volume.is_changed);
     if ends && account.new_gaps.is_empty() && account.found_again.is_empty() {

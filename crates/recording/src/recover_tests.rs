@@ -1,4 +1,4 @@
-//! Recordings cut off in every way, recovered and verified.
+//! Interrupted recordings, recovered and verified.
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -18,8 +18,8 @@ fn verified(recording: &TestRecording) -> VerifyReport {
     verify(&Recording::open(&recording.dirs()).unwrap(), VerifyOptions { threads: 1 }, &|_| {})
 }
 
-/// Two volumes with two streams in turns, cut off: volume 0 has a watermark behind all of its blocks,
-/// volume 1 only behind the first two, and its last block is torn.
+/// Two volumes with two alternating streams, interrupted: volume 0 has a watermark after all of
+/// its blocks, volume 1 only after the first two, and its last block is torn.
 fn cut_off() -> TestRecording {
     let mut recording = TestRecording::new(2, Placement::Free, &[1, 2]);
     for turn in 0..4u64 {
@@ -42,13 +42,13 @@ fn cut_off() -> TestRecording {
 }
 
 #[test]
-fn what_is_whole_is_sealed_and_what_is_missing_is_told() {
+fn intact_blocks_are_sealed_and_missing_events_are_reported() {
     let recording = cut_off();
     assert!(matches!(verified(&recording).ending, Ending::NotEnded { .. }));
     let report = recover(&recording.dirs()).unwrap();
     assert!(report.complete && report.changed, "{report:#?}");
     let sealed = &report.volumes[1].sealed;
-    // Stream 1's second block on volume 1 stands behind the watermark and is whole, stream 2's is torn.
+    // On volume 1, stream 1's second block is intact above the watermark, and stream 2's is torn.
     assert_eq!((sealed.len(), sealed[0].blocks, sealed[0].blocks_behind), (1, 3, 1));
     assert_eq!(report.streams[&1].recorded.events, 20);
     assert_eq!(report.streams[&2].recorded.events, 15);
@@ -60,11 +60,11 @@ fn what_is_whole_is_sealed_and_what_is_missing_is_told() {
 }
 
 #[test]
-fn a_hole_behind_which_events_are_durable_gets_a_cause() {
+fn a_hole_before_durable_events_gets_a_cause() {
     let recording = {
         let mut recording = TestRecording::new(2, Placement::Free, &[2]);
         recording.block(0, 2, 0, 0, &payloads(1, 5, 100));
-        // These five were given to volume 1, and never got there.
+        // These five were given to volume 1 and not written.
         recording.skip_block(2);
         recording.block(0, 2, 10, 0, &payloads(2, 5, 100));
         recording.volumes.iter_mut().for_each(|volume| volume.watermark());
@@ -78,7 +78,7 @@ fn a_hole_behind_which_events_are_durable_gets_a_cause() {
 }
 
 #[test]
-fn a_second_time_there_is_nothing_to_do() {
+fn a_second_recovery_has_nothing_to_do() {
     let recording = cut_off();
     recover(&recording.dirs()).unwrap();
     let before = snapshot(recording.root.path());
@@ -103,7 +103,7 @@ fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_recording_that_is_still_made_is_left_alone() {
+fn a_recording_in_progress_is_refused() {
     let mut recording = TestRecording::new(1, Placement::Free, &[1]);
     recording.block(0, 1, 0, 0, &payloads(1, 5, 100));
     recording.volumes[0].watermark();
@@ -119,7 +119,7 @@ fn a_torn_line_is_cut_off_and_an_unused_segment_removed() {
     let dir = recording.volumes[0].dir.clone();
     let journal = dir.join(JOURNAL_FILE);
     OpenOptions::new().append(true).open(&journal).unwrap().write_all(b"{\"t\":\"waterm").unwrap();
-    // Prepared ahead, never begun.
+    // Prepared ahead, never used.
     fs::write(dir.join(segment_file_name(1)), [0; 9000]).unwrap();
     let report = recover(&recording.dirs()).unwrap();
     assert_eq!(report.volumes[0].journal_cut_bytes, 12);
@@ -128,11 +128,11 @@ fn a_torn_line_is_cut_off_and_an_unused_segment_removed() {
 }
 
 #[test]
-fn a_segment_that_the_journal_lost_is_taken_in() {
+fn a_segment_missing_in_the_journal_is_added() {
     let recording = cut_off();
     let dir = recording.volumes[0].dir.clone();
     let journal = dir.join(JOURNAL_FILE);
-    // A loss of power may take lines that were not flushed, though the blocks were.
+    // A power loss may lose lines that were not flushed, even if their blocks were.
     let lines = fs::read_to_string(&journal).unwrap();
     let kept: String = lines.split_inclusive('\n').filter(|l| !l.contains("\"segment")).collect();
     fs::write(&journal, kept).unwrap();
@@ -142,7 +142,7 @@ fn a_segment_that_the_journal_lost_is_taken_in() {
 }
 
 #[test]
-fn a_missing_volume_is_told_of_and_the_rest_is_sealed() {
+fn a_missing_volume_is_reported_and_the_rest_is_sealed() {
     let recording = cut_off();
     let away = recording.root.path().join("away");
     fs::rename(recording.root.path().join("disk1"), &away).unwrap();
@@ -151,7 +151,7 @@ fn a_missing_volume_is_told_of_and_the_rest_is_sealed() {
     assert!(!report.complete && report.streams.is_empty());
     assert_eq!(report.missing_volumes, [recording.root.path().join("disk1")]);
     assert_eq!(report.volumes[0].sealed.len(), 1);
-    // When it comes back, recovery is finished.
+    // When the volume returns, recovery completes.
     fs::rename(away, recording.root.path().join("disk1")).unwrap();
     let report = recover(&dirs).unwrap();
     assert!(report.complete && report.streams[&1].recorded.events == 20);
@@ -159,7 +159,7 @@ fn a_missing_volume_is_told_of_and_the_rest_is_sealed() {
 }
 
 #[test]
-fn damage_below_the_watermark_is_told_and_left() {
+fn damage_below_the_watermark_is_reported_and_kept() {
     let recording = cut_off();
     let path = recording.volumes[0].segment_path();
     let mut bytes = fs::read(&path).unwrap();
@@ -168,17 +168,17 @@ fn damage_below_the_watermark_is_told_and_left() {
     let report = recover(&recording.dirs()).unwrap();
     assert!(!report.complete);
     assert!(report.volumes[0].faults[0].contains("at offset 4096"), "{report:#?}");
-    assert_eq!(fs::read(&path).unwrap(), bytes, "it is as it was");
+    assert_eq!(fs::read(&path).unwrap(), bytes, "the file is unchanged");
 }
 
 #[test]
-fn events_declared_lost_and_found_again_are_no_loss() {
+fn events_declared_lost_and_found_again_are_not_lost() {
     let mut recording = TestRecording::new(2, Placement::Free, &[2]);
     for turn in 0..3u64 {
         recording.block(usize::from(turn == 1), 2, turn * 5, 0, &payloads(turn, 5, 100));
     }
     recording.volumes.iter_mut().for_each(|volume| volume.watermark());
-    // Volume 1 failed in the recorder's eyes, but what it had been given is there.
+    // The recorder took volume 1 for failed, but its blocks were written.
     recording.gap(0, 2, 4, 5);
     recording.release();
     let report = recover(&recording.dirs()).unwrap();
@@ -187,8 +187,8 @@ fn events_declared_lost_and_found_again_are_no_loss() {
     assert_eq!((after.fault_count, after.lost_events()), (0, 0), "{after:#?}");
 }
 
-/// Volume 1 failed: its last block was given to volume 0 as well. Both are whole; `differs` makes the second
-/// one another.
+/// Volume 1 failed and its last block was also given to volume 0. Both copies are intact;
+/// `differs` changes the second one.
 fn written_twice(differs: bool) -> TestRecording {
     let mut recording = TestRecording::new(2, Placement::Free, &[2]);
     let events: Vec<_> = (0..4).map(|turn| payloads(turn, 5, 900)).collect();
@@ -213,7 +213,7 @@ fn a_block_that_was_written_twice_is_kept_once() {
     assert!(report.complete, "{report:#?}");
     let sealed: Vec<_> =
         report.volumes.iter().map(|v| (v.sealed[0].blocks, v.sealed[0].duplicates)).collect();
-    assert_eq!(sealed, [(2, 0), (1, 1)], "the durable one stays");
+    assert_eq!(sealed, [(2, 0), (1, 1)], "the durable copy stays");
     assert_eq!(report.streams[&2].recorded.events, 15);
     let after = verified(&recording);
     assert_eq!(
@@ -235,7 +235,7 @@ fn blocks_of_the_same_events_that_differ_both_stay() {
 
 #[test]
 fn a_block_that_was_sealed_twice_counts_once() {
-    // As the first version's recovery left it.
+    // As recovered by version 1.
     let mut recording = written_twice(false);
     recording.end();
     let opened = Recording::open(&recording.dirs()).unwrap();
@@ -262,7 +262,7 @@ fn a_block_that_was_sealed_twice_counts_once() {
 }
 
 #[test]
-fn a_damaged_index_is_told_and_the_blocks_are_counted() {
+fn a_damaged_index_is_reported_and_the_blocks_are_counted() {
     let mut recording = cut_off();
     recover(&recording.dirs()).unwrap();
     let path = recording.volumes[0].segment_path();
@@ -283,7 +283,7 @@ fn a_damaged_index_is_told_and_the_blocks_are_counted() {
 }
 
 #[test]
-fn nothing_is_cut_off_that_a_lost_line_may_have_called_durable() {
+fn nothing_is_cut_off_that_a_lost_line_may_have_listed_as_durable() {
     let mut recording = TestRecording::new(1, Placement::Free, &[1]);
     let first = recording.block(0, 1, 0, 0, &payloads(1, 5, 900));
     let damaged = recording.volumes[0].builder.bytes().len() + 5000;
@@ -291,7 +291,7 @@ fn nothing_is_cut_off_that_a_lost_line_may_have_called_durable() {
     let path = recording.volumes[0].segment_path();
     recording.volumes[0].rotate();
     recording.release();
-    // The line that says where the segment ends is lost, and in the segment there is damage.
+    // The line with the segment's end is lost, and the segment is damaged.
     let journal = recording.volumes[0].dir.join(JOURNAL_FILE);
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, text.replace("segment_end", "segment_and")).unwrap();

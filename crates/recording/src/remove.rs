@@ -1,5 +1,5 @@
-//! Removes a recording from one volume: exactly the files that a recorder makes, and only below its own
-//! marker.
+//! Removes a recording from one volume: only the files that a recorder creates, and only next to
+//! its manifest.
 use std::fs;
 use std::path::Path;
 
@@ -14,19 +14,20 @@ use crate::retention::{DRAINED_FILE, REMOVED_FILE};
 
 /// Removes the recording in `dir`: its segments, journal and manifest, then the directory.
 ///
-/// # Errors When `dir` has no manifest of a recording, or the system refuses. Files of others are left, and
-/// with them the directory, which is then an error too.
+/// # Errors
+/// `dir` has no manifest of a recording, or the system refuses. Other files are kept, and so is
+/// the directory, which is then an error too.
 pub fn remove(dir: &Path) -> Result<(), RecordingError> {
     Manifest::read(dir)?;
     remove_files(dir)?;
     fs::remove_dir(dir).map_err(RecordingError::io("remove the directory", dir))
 }
 
-/// Takes back what was made for the recording `recording` in `dir` before it had an event; the directory goes
-/// too when it was made for it (`with_directory`).
+/// Removes what was created for the recording `recording` in `dir` before its first event; also
+/// the directory, if it was created for it (`with_directory`).
 ///
 /// # Errors
-/// When `dir` has no manifest of that recording, or the system refuses. Files of others are left.
+/// `dir` has no manifest of that recording, or the system refuses. Other files are kept.
 pub fn take_back(dir: &Path, recording: Id, with_directory: bool) -> Result<(), RecordingError> {
     if Manifest::read(dir)?.recording != recording {
         return Err(RecordingError::Foreign { path: dir.to_path_buf() });
@@ -44,10 +45,10 @@ fn remove_files(dir: &Path) -> Result<(), RecordingError> {
     for entry in entries {
         names.push(entry.map_err(RecordingError::io("list", dir))?.file_name());
     }
-    // The manifest goes last: what is left after a crash is still known as ours.
+    // The manifest goes last: after a crash the remaining files are still recognized.
     let ours = names.iter().filter(|name| name.to_str().is_some_and(is_segment));
     let others = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, JOURNAL_FILE, MANIFEST_FILE];
-    // What a crash left of replacing one.
+    // Temporary files that a crash left.
     let fresh = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, MANIFEST_FILE].map(|name| format!("{name}{FRESH}"));
     let others = fresh.iter().map(Path::new).chain(others.map(Path::new));
     for name in ours.map(Path::new).chain(others) {
@@ -60,7 +61,7 @@ fn remove_files(dir: &Path) -> Result<(), RecordingError> {
     Ok(())
 }
 
-/// Whether `name` is one that a recorder gives to a segment.
+/// Whether `name` is a segment's file name.
 fn is_segment(name: &str) -> bool {
     let digits = name.strip_prefix("segment-").and_then(|rest| rest.strip_suffix(".mcap"));
     digits.and_then(|digits| digits.parse().ok()).is_some_and(|index| segment_file_name(index) == name)

@@ -1,4 +1,4 @@
-//! Only what a recorder made is removed.
+//! Only files of the recorder are removed.
 use std::path::PathBuf;
 
 use super::*;
@@ -14,7 +14,7 @@ fn recording(volume: &Path) -> PathBuf {
 }
 
 #[test]
-fn removes_a_recording_whole() {
+fn a_recording_is_removed_completely() {
     let volume = tempfile::tempdir().unwrap();
     let dir = recording(volume.path());
     remove(&dir).unwrap();
@@ -22,7 +22,7 @@ fn removes_a_recording_whole() {
 }
 
 #[test]
-fn leaves_what_is_not_its_own() {
+fn foreign_files_are_kept() {
     let volume = tempfile::tempdir().unwrap();
     fs::write(volume.path().join("segment-000000.mcap"), "mine").unwrap();
     remove(volume.path()).unwrap_err();
@@ -36,14 +36,14 @@ fn leaves_what_is_not_its_own() {
 }
 
 #[test]
-fn takes_back_one_recording_and_nothing_else() {
+fn take_back_removes_only_its_recording() {
     let volume = tempfile::tempdir().unwrap();
     let dir = recording(volume.path());
     let own = Manifest::read(&dir).unwrap().recording;
     let other = take_back(&dir, Id([1; 16]), true);
     assert!(matches!(other, Err(RecordingError::Foreign { .. })), "{other:?}");
     assert!(dir.join("segment-000000.mcap").exists());
-    // A directory that was there before stays, empty as it was.
+    // A directory that existed before stays, empty as it was.
     take_back(&dir, own, false).unwrap();
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
     assert_eq!(recording(volume.path()), dir);

@@ -1,11 +1,12 @@
-//! Recordings that are kept for so long or so large only: what may go, what has gone, and what is elsewhere.
+//! Retention limits of recordings: what may be removed, what was removed, and what is durable
+//! elsewhere.
 //!
-//! Two small files lie beside the journal of such a recording. Each has one line like the journal's and is
-//! replaced as a whole: `removed.jsonl`, by the recorder, says up to which segment the volume's oldest ones
-//! were removed, with the counts of their events; `drained.jsonl`, by a drain, what of it is durable
-//! elsewhere:
-//! up to which segment this volume, and up to which event each stream. Invariant: what a removed segment had
-//! is in `removed.jsonl`, durable, before the segment's file goes.
+//! A recording with a limit has two small files next to its journal. Each has one line in the
+//! journal's format and is replaced as a whole. `removed.jsonl`, written by the recorder, has the
+//! number of the volume's first remaining segment, with the counts of the removed events.
+//! `drained.jsonl`, written by a drain, lists what is durable elsewhere: up to which segment of
+//! this volume, and up to which event of each stream. Invariant: a removed segment's counts are
+//! durable in `removed.jsonl` before its file is deleted.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -25,32 +26,32 @@ use crate::layout::segment_file_name;
 use crate::line::{LINE_BYTES_MAX, parse_line, put_line};
 use crate::manifest::Manifest;
 
-/// Says what was removed.
+/// File with the counts of removed events.
 pub const REMOVED_FILE: &str = "removed.jsonl";
-/// Says what is durable elsewhere.
+/// File with the drain marks: what is durable elsewhere.
 pub const DRAINED_FILE: &str = "drained.jsonl";
 
-/// How much of a recording is kept, as `keepup.json` says it.
+/// Retention setting of a recording, stored in `keepup.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keep {
-    /// What is beyond this may go.
+    /// Data beyond this limit may be removed.
     pub limit: KeepLimit,
-    /// It may go without being anywhere else.
+    /// Whether data may be removed without a copy elsewhere.
     pub disposable: bool,
 }
 
-/// How much is kept.
+/// Retention limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepLimit {
-    /// So many bytes on all volumes together.
+    /// Total size on all volumes.
     Bytes(u64),
-    /// What was sealed less than so many seconds ago.
+    /// Age since sealing.
     Seconds(u64),
 }
 
-/// What one volume's removed segments had.
+/// Counts of one volume's removed segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Removed {
@@ -58,13 +59,13 @@ pub struct Removed {
     pub recording: Id,
     /// Number of the volume.
     pub volume_index: u32,
-    /// The first segment that is still there: all before it were removed.
+    /// First remaining segment: all before it were removed.
     pub first_segment: u32,
-    /// What was removed of each stream, by id.
+    /// Removed events of each stream, by id.
     pub streams: BTreeMap<u32, RemovedStream>,
 }
 
-/// What was removed of a stream.
+/// Removed events of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemovedStream {
@@ -76,34 +77,35 @@ pub struct RemovedStream {
     pub end_sequence: u64,
 }
 
-/// What of a recording is durable elsewhere.
+/// Drain marks of a recording: what is durable elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drained {
     /// The recording.
     pub recording: Id,
-    /// One past the last event up to which each stream is durable elsewhere, or known to be missing.
+    /// One past the last event up to which each stream is durable elsewhere or known to be
+    /// missing.
     pub streams: BTreeMap<u32, u64>,
-    /// Everything in segments of this volume with a lower number is durable elsewhere.
+    /// All segments of this volume below this number are durable elsewhere.
     #[serde(default)]
     pub segments: u32,
 }
 
 impl RemovedStream {
-    /// Its events.
+    /// Count of the removed events.
     pub fn count(&self) -> Count {
         Count { events: self.events, bytes: self.bytes }
     }
 
-    /// Takes in another part of the same stream.
+    /// Adds another part of the same stream.
     pub fn add(&mut self, other: &RemovedStream) {
         self.events = self.events.saturating_add(other.events);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.end_sequence = self.end_sequence.max(other.end_sequence);
     }
 
-    /// Takes as many numbers of `hole`, which lacks an explanation, as this can explain; returns how many.
-    /// Which events were removed is not remembered one by one, how many is.
+    /// Explains as many missing numbers of `hole` as possible; returns how many. Only the number
+    /// of removed events is stored, not which ones.
     pub(crate) fn explain(&mut self, hole: &Range<u64>, unexplained: u64) -> u64 {
         let within = self.end_sequence.min(hole.end).saturating_sub(hole.start);
         let taken = unexplained.min(within).min(self.events);
@@ -113,10 +115,10 @@ impl RemovedStream {
 }
 
 impl Removed {
-    /// Reads what was removed of the recording in `dir`; nothing where there is no such file.
+    /// Reads the removed counts of the recording in `dir`; empty without the file.
     ///
     /// # Errors
-    /// When the file cannot be used, or is of another recording or volume.
+    /// The file cannot be used, or belongs to another recording or volume.
     pub fn read(dir: &Path, manifest: &Manifest) -> Result<Removed, RecordingError> {
         let own = (manifest.recording, manifest.volume_index);
         match read::<Removed>(&dir.join(REMOVED_FILE), |file| (file.recording, file.volume_index) == own)? {
@@ -125,11 +127,11 @@ impl Removed {
         }
     }
 
-    /// Enters durably that segment `first_segment`, which had `streams`, is removed; returns its path.
-    /// [`take_away`] comes next.
+    /// Durably enters that segment `first_segment`, which had `streams`, is removed; returns its
+    /// path. [`take_away`] comes next.
     ///
     /// # Errors
-    /// When the system refuses. Nothing is changed then.
+    /// The system refuses. Nothing changes then.
     pub fn enter(&mut self, dir: &Path, streams: &[(u32, RemovedStream)]) -> Result<PathBuf, RecordingError> {
         let mut next = self.clone();
         for (id, stream) in streams {
@@ -142,18 +144,19 @@ impl Removed {
         Ok(path)
     }
 
-    /// Files of segments that were entered here and are still in `dir`, as after a crash.
+    /// Files of removed segments that are still in `dir`, as after a crash.
     pub(crate) fn left_over(&self, dir: &Path) -> impl Iterator<Item = PathBuf> {
-        // The last one entered: each was taken away before the next was entered.
+        // Only the last one: each file is deleted before the next entry.
         let last = self.first_segment.checked_sub(1).map(|index| dir.join(segment_file_name(index)));
         last.into_iter().filter(|path| path.symlink_metadata().is_ok())
     }
 }
 
-/// Takes the name of a removed segment away. Returns the file, whose bytes are free when it is dropped.
+/// Deletes the name of a removed segment. Returns the file; its space is freed when that is
+/// dropped.
 ///
 /// # Errors
-/// When the system refuses. Recovery takes the file away then.
+/// The system refuses. Recovery deletes the file then.
 pub fn take_away(path: &Path) -> Result<File, RecordingError> {
     let take_away = || {
         // A sealed file is read-only.
@@ -166,20 +169,20 @@ pub fn take_away(path: &Path) -> Result<File, RecordingError> {
 }
 
 impl Drained {
-    /// Reads what of the recording in `dir` is elsewhere; nothing where there is no such file.
+    /// Reads the drain marks of the recording in `dir`; empty without the file.
     ///
     /// # Errors
-    /// When the file cannot be used, or is of another recording.
+    /// The file cannot be used, or belongs to another recording.
     pub fn read(dir: &Path, recording: Id) -> Result<Drained, RecordingError> {
         let found = read::<Drained>(&dir.join(DRAINED_FILE), |file| file.recording == recording)?;
         Ok(found.unwrap_or(Drained { recording, ..Drained::default() }))
     }
 
-    /// Enters in `dir` that these streams are durable elsewhere up to these events, and all segments of this
-    /// volume below number `segments`. What was entered before stays.
+    /// Enters in `dir` that these streams are durable elsewhere up to these events, and all
+    /// segments of this volume below number `segments`. Marks never go back.
     ///
     /// # Errors
-    /// When the file cannot be used, or the system refuses.
+    /// The file cannot be used, or the system refuses.
     pub fn enter(
         dir: &Path,
         recording: Id,
@@ -196,7 +199,7 @@ impl Drained {
         if next == known { Ok(()) } else { write(&dir.join(DRAINED_FILE), &next) }
     }
 
-    /// Whether all events of segment `index`, which has `streams`, are elsewhere.
+    /// Whether all events of segment `index`, which has `streams`, are durable elsewhere.
     pub fn has(&self, index: u32, streams: &[(u32, RemovedStream)]) -> bool {
         let end = |id: &u32| self.streams.get(id).copied().unwrap_or(0);
         index < self.segments || streams.iter().all(|(id, stream)| stream.end_sequence <= end(id))
@@ -211,7 +214,7 @@ fn read<T: DeserializeOwned>(path: &Path, is_own: impl Fn(&T) -> bool) -> Result
     };
     let mut text = Vec::new();
     file.take(LINE_BYTES_MAX as u64 + 1).read_to_end(&mut text).map_err(RecordingError::io("read", path))?;
-    let fault = |what: String| RecordingError::Manifest { path: path.to_path_buf(), what };
+    let fault = |what: String| RecordingError::Manifest { path: path.to_path_buf(), what: what.into() };
     let line = text.strip_suffix(b"\n").ok_or_else(|| fault("it is not a whole line".to_owned()))?;
     let found = parse_line(line).map_err(fault)?;
     if !is_own(&found) {
@@ -220,11 +223,11 @@ fn read<T: DeserializeOwned>(path: &Path, is_own: impl Fn(&T) -> bool) -> Result
     Ok(Some(found))
 }
 
-/// Puts `content` in the place of the file, all or nothing, durable.
+/// Atomically and durably replaces the file with `content`.
 fn write(path: &Path, content: &impl Serialize) -> Result<(), RecordingError> {
     let mut text = Vec::new();
     put_line(&mut text, content)
-        .map_err(|what| RecordingError::Manifest { path: path.to_path_buf(), what })?;
+        .map_err(|what| RecordingError::Manifest { path: path.to_path_buf(), what: what.into() })?;
     replace(path, |mut file| file.write_all(&text)).map_err(RecordingError::io("write", path))
 }
 

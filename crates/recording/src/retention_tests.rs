@@ -1,4 +1,4 @@
-//! Tests of what was removed and what is elsewhere.
+//! Removed counts and drain marks.
 
 use super::*;
 use crate::manifest::Placement;
@@ -29,7 +29,7 @@ fn removed_counts_add_up_and_survive() {
     assert_eq!(read.first_segment, 2);
     assert_eq!(read.streams[&0], stream(9, 12));
     assert_eq!(read.left_over(root.path()).count(), 0);
-    // Entered, and not taken away: as after a crash.
+    // Entered but not deleted, as after a crash.
     fs::write(root.path().join(segment_file_name(1)), b"x").unwrap();
     let left: Vec<_> = read.left_over(root.path()).collect();
     assert_eq!(left, [root.path().join(segment_file_name(1))]);
@@ -39,7 +39,7 @@ fn removed_counts_add_up_and_survive() {
 }
 
 #[test]
-fn marks_only_go_forward() {
+fn marks_never_go_back() {
     let root = tempfile::tempdir().unwrap();
     let id = Id([3; 16]);
     Drained::enter(root.path(), id, &BTreeMap::from([(0, 10), (1, 5)]), 2).unwrap();
@@ -49,7 +49,7 @@ fn marks_only_go_forward() {
     assert!(drained.has(2, &[(0, stream(3, 10)), (1, stream(1, 5))]));
     assert!(!drained.has(2, &[(0, stream(3, 10)), (1, stream(1, 6))]));
     assert!(!drained.has(2, &[(9, stream(1, 1))]));
-    assert!(drained.has(1, &[(9, stream(1, 1))]), "this segment is, whatever the streams");
+    assert!(drained.has(1, &[(9, stream(1, 1))]), "segment 1 is drained as a whole");
     assert!(Drained::read(root.path(), Id([4; 16])).is_err(), "of another recording");
     let path = root.path().join(DRAINED_FILE);
     let whole = fs::read(&path).unwrap();
@@ -65,15 +65,15 @@ fn marks_only_go_forward() {
 }
 
 #[test]
-fn removed_numbers_explain_no_more_than_they_are() {
+fn removed_events_explain_at_most_their_number() {
     let mut removed = stream(5, 12);
     assert_eq!(removed.explain(&(0..4), 4), 4);
     assert_eq!(removed.explain(&(11..14), 3), 1, "12 and 13 are above the end");
-    assert_eq!(removed.explain(&(5..8), 3), 0, "all five are found");
-    assert_eq!(stream(5, 12).explain(&(0..9), 2), 2, "the others are explained otherwise");
+    assert_eq!(removed.explain(&(5..8), 3), 0, "all five are already explained");
+    assert_eq!(stream(5, 12).explain(&(0..9), 2), 2, "at most the unexplained ones");
 }
 
-/// Lets the keep be known, as a recorder that keeps a part says it.
+/// Adds a retention limit to the manifest.
 fn keep_a_part(dir: &Path) {
     let mut manifest = Manifest::read(dir).unwrap();
     manifest.keep = Some(Keep { limit: KeepLimit::Bytes(1 << 30), disposable: true });
@@ -81,7 +81,7 @@ fn keep_a_part(dir: &Path) {
 }
 
 #[test]
-fn what_was_removed_is_not_a_fault_and_not_a_loss_for_verify_and_recovery() {
+fn removed_events_are_neither_faults_nor_losses() {
     let mut test = TestRecording::new(2, Placement::Free, &[0]);
     let events = crate::testing::payloads(1, 3, 100);
     for (block, volume) in [0, 1, 0, 1].into_iter().enumerate() {
@@ -117,8 +117,8 @@ fn what_was_removed_is_not_a_fault_and_not_a_loss_for_verify_and_recovery() {
         assert_eq!(report.streams[&0].removed.events, 6, "{report:#?}");
         if complete {
             assert_eq!((report.streams[&0].recorded.events, report.streams[&0].lost_events), (6, 0));
-            let told = crate::info::info(&recording).unwrap();
-            assert_eq!((told.streams[&0].events, told.streams[&0].removed.events), (6, 6));
+            let summary = crate::info::info(&recording).unwrap();
+            assert_eq!((summary.streams[&0].events, summary.streams[&0].removed.events), (6, 6));
         }
     };
     check(false);

@@ -1,7 +1,7 @@
-//! Numbers of runs: which of them the recordings on some volumes have.
+//! Run numbers in use on a set of volumes.
 //!
-//! Invariant: looks at the manifests directly below the volumes and at nothing else; how many of them is
-//! bounded, and so is the size of each.
+//! Invariant: reads only the manifests directly below the volumes; their number and size are
+//! bounded.
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -10,34 +10,35 @@ use std::path::Path;
 use crate::error::RecordingError;
 use crate::manifest::{MANIFEST_FILE, Manifest};
 
-/// Entries of a volume's directory that are looked at.
+/// Most directory entries examined per volume.
 pub const ENTRIES_MAX: usize = 100_000;
-/// Largest number of a run: the largest that programs that read JSON have exactly.
+/// Largest run number: the largest integer that all JSON readers represent exactly.
 pub const RUN_MAX: u64 = (1 << 53) - 1;
 
-/// Numbers of runs that are taken.
+/// Run numbers in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
     /// By number.
     pub taken: BTreeSet<u64>,
-    /// Whether all recordings were looked at; else there may be more than are `taken`.
+    /// Whether all recordings were examined; otherwise there may be more than `taken`.
     pub is_complete: bool,
 }
 
 impl Runs {
-    /// Number of the next run: one more than the highest, from 1 on; nothing when that cannot be told.
+    /// Number of the next run: one more than the highest, starting at 1; `None` if it cannot be
+    /// determined.
     pub fn next(&self) -> Option<u64> {
         let next = self.taken.last().map_or(1, |highest| highest.saturating_add(1));
         (self.is_complete && next <= RUN_MAX).then_some(next)
     }
 }
 
-/// Looks for recordings directly below `volumes`.
+/// Collects the run numbers of the recordings directly below `volumes`.
 ///
-/// A directory without a manifest, or with one that cannot be used, has no number.
+/// A directory without a usable manifest has no number.
 ///
 /// # Errors
-/// When a volume cannot be listed.
+/// A volume cannot be listed.
 pub fn runs<'a>(volumes: impl IntoIterator<Item = &'a Path>) -> Result<Runs, RecordingError> {
     let mut runs = Runs { taken: BTreeSet::new(), is_complete: true };
     for volume in volumes {

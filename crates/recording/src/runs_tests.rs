@@ -1,4 +1,4 @@
-//! Which numbers are taken.
+//! Run numbers in use.
 use proptest::prelude::*;
 
 use super::*;
@@ -12,18 +12,18 @@ fn recorded(volume: &Path, name: &str, run: Option<u64>) {
 #[test]
 fn the_next_run_is_one_more_than_the_highest_on_any_volume() {
     let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let look = || runs([a.path(), b.path()]).unwrap();
-    assert_eq!(look().next(), Some(1));
+    let collect = || runs([a.path(), b.path()]).unwrap();
+    assert_eq!(collect().next(), Some(1));
     recorded(a.path(), "old", None);
-    assert_eq!(look().next(), Some(1), "a recording without a number counts for nothing");
+    assert_eq!(collect().next(), Some(1), "a recording without a number counts for nothing");
     recorded(a.path(), "one", Some(7));
     recorded(b.path(), "two", Some(3));
-    assert_eq!(look().next(), Some(8));
-    assert_eq!(look().taken, BTreeSet::from([3, 7]));
+    assert_eq!(collect().next(), Some(8));
+    assert_eq!(collect().taken, BTreeSet::from([3, 7]));
 }
 
 #[test]
-fn what_is_no_recording_is_left_out() {
+fn other_directories_are_skipped() {
     let volume = tempfile::tempdir().unwrap();
     recorded(volume.path(), "one", Some(4));
     fs::write(volume.path().join("file"), "x").unwrap();
@@ -39,7 +39,7 @@ fn what_is_no_recording_is_left_out() {
 }
 
 #[test]
-fn a_next_run_that_cannot_be_told_is_none() {
+fn an_unknown_next_run_number_is_none() {
     let runs = |taken: &[u64], is_complete| Runs { taken: taken.iter().copied().collect(), is_complete };
     assert_eq!(runs(&[1], false).next(), None);
     assert_eq!(runs(&[RUN_MAX - 1], true).next(), Some(RUN_MAX));

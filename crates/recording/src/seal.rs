@@ -1,10 +1,10 @@
-//! Sealing: what makes a segment with all its blocks a file that other programs open.
+//! Sealing: turns a complete segment into a file that other programs open.
 //!
-//! Behind the last block comes the tail: MCAP message indexes, HDF5 metadata, an index of our own, and
-//! MCAP's summary. Then the HDF5 superblock is put into its room in the first sector, and the file becomes
-//! read-only. Invariants: no payload moves; the tail depends on nothing but the blocks, so verification can
-//! make it anew and compare; a crash at any point leaves the blocks as they were, and sealing can begin
-//! again.
+//! The tail follows the last block: MCAP message indexes, HDF5 metadata, our own index, and
+//! MCAP's summary. Then the HDF5 superblock is written into the space reserved in the first
+//! sector, and the file becomes read-only. Invariants: no payload moves; the tail depends only on
+//! the blocks, so verification can generate it again and compare; a crash at any point leaves the
+//! blocks unchanged, and sealing can be repeated.
 mod index;
 mod lookup;
 mod mcap;
@@ -25,20 +25,19 @@ pub(crate) use self::view::attributes;
 
 use crate::error::RecordingError;
 use crate::files::{open_regular, open_regular_to_write};
-use crate::layout::SUPERBLOCK_ROOM;
+use crate::layout::SUPERBLOCK_SPACE;
 
-/// Seals a segment whose blocks end at `data_bytes` and are those of `index`: writes the tail behind them,
-/// cuts the file there, puts the superblock in its room, and makes all of it durable. Returns the file's
-/// length.
+/// Seals a segment with blocks up to `data_bytes`, as in `index`: writes the tail, truncates the
+/// file after it, writes the superblock, and flushes. Returns the file's length.
 ///
-/// One flush serves tail and superblock, and a flush holds up whoever writes to the same disk. So a loss of
-/// power may keep the superblock without all of the tail; the journal does not call such a segment sealed,
-/// and HDF5's own checksums tell it.
+/// One flush covers tail and superblock, since a flush delays other writes to the disk. After a
+/// power loss the superblock may exist without the whole tail; the journal does not list such a
+/// segment as sealed, and HDF5's own checksums detect it.
 ///
 /// # Errors
-/// What the system said. The blocks are as they were; [`RecordingError::Unsealed`] when the tail could not be
-/// written and a flush made all that was written before it durable. After a flush that failed another proves
-/// nothing (the kernel reports such an error once), so none is tried.
+/// A system call failed. The blocks are unchanged; [`RecordingError::Unsealed`] if the tail could
+/// not be written and a flush made the earlier data durable. After a failed flush no other one is
+/// tried, since it proves nothing: the kernel reports such an error once.
 pub fn seal(path: &Path, index: &SegmentIndex, data_bytes: u64) -> Result<u64, RecordingError> {
     let file = open_to_seal(path).map_err(RecordingError::io("open the segment to seal it", path))?;
     match write_tail(&file, index, data_bytes) {
@@ -50,7 +49,7 @@ pub fn seal(path: &Path, index: &SegmentIndex, data_bytes: u64) -> Result<u64, R
     }
 }
 
-/// What an earlier recovery left read-only and not sealed may be written again.
+/// An earlier recovery may have left the file read-only and unsealed.
 fn open_to_seal(path: &Path) -> io::Result<File> {
     match open_regular_to_write(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -67,7 +66,7 @@ fn write_tail(file: &File, index: &SegmentIndex, data_bytes: u64) -> io::Result<
     let tail = put_tail(index, data_bytes, &mut out)?;
     out.flush()?;
     drop(out);
-    file.write_all_at(&tail.superblock, SUPERBLOCK_ROOM.start as u64)?;
+    file.write_all_at(&tail.superblock, SUPERBLOCK_SPACE.start as u64)?;
     file.set_len(data_bytes + tail.bytes)?;
     file.set_permissions(Permissions::from_mode(0o444))?;
     Ok(data_bytes + tail.bytes)

@@ -1,4 +1,4 @@
-//! Tails as an MCAP reader and our own lookup see them.
+//! Tails, read by an MCAP reader and by our own lookup.
 use std::fs;
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,19 +9,19 @@ use super::{EventMark, SegmentIndex, SegmentLookup, put_tail, seal};
 use crate::fixture::{BlockPlan, SegmentBuilder};
 use crate::id::Id;
 use crate::layout::{
-    BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, SUPERBLOCK_ROOM, SegmentIdentity, block_bytes,
+    BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, block_bytes,
 };
 use crate::recover::scan::scan;
 use crate::testing::{payloads, stream};
 use crate::volume::{Segment, SegmentState};
 
-/// A sealed segment with blocks of two streams; where its blocks end.
+/// A sealed segment with blocks of two streams, and the end of its blocks.
 fn sealed(streams: [&StreamInfo; 2], event_bytes: usize) -> (Vec<u8>, u64) {
     let mut segment = SegmentBuilder::new(SegmentIdentity::default());
     for block in 0..20u64 {
         let events = payloads(block, 7, event_bytes);
         let events: Vec<(u64, &[u8])> = events.iter().map(|(time, payload)| (*time, &payload[..])).collect();
-        // The second stream's blocks come in reverse, as when a volume gave them back.
+        // The second stream's blocks come in reverse, as after a volume returned them.
         for (stream, number) in [(streams[0], block), (streams[1], 19 - block)] {
             let plan = BlockPlan { stream_block: number, first_sequence: number * 7, flags: 0 };
             segment.block(stream, plan, &events).unwrap();
@@ -32,7 +32,7 @@ fn sealed(streams: [&StreamInfo; 2], event_bytes: usize) -> (Vec<u8>, u64) {
 }
 
 #[test]
-fn mcap_readers_find_everything_by_the_summary() {
+fn mcap_readers_find_everything_through_the_summary() {
     let (bytes, _) = sealed([&stream(1), &stream(3)], 900);
     let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
     let stats = summary.stats.as_ref().unwrap();
@@ -53,7 +53,7 @@ fn mcap_readers_find_everything_by_the_summary() {
 }
 
 #[test]
-fn the_lookup_tells_what_lies_where() {
+fn the_lookup_locates_every_block() {
     let (bytes, data_bytes) = sealed([&stream(1), &stream(3)], 900);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s");
@@ -73,7 +73,7 @@ fn the_lookup_tells_what_lies_where() {
         assert!(blocks.windows(2).all(|pair| pair[0].first_sequence < pair[1].first_sequence));
         assert_eq!(blocks.len(), 20);
     }
-    // Cut: there is no lookup then. One bit flipped: it is the same, or there is none.
+    // A truncated file has no lookup. After a bit flip the lookup is unchanged or refused.
     for cut in [0, 7, data_bytes, bytes.len() as u64 - 1] {
         fs::write(&path, &bytes[..cut as usize]).unwrap();
         assert!(SegmentLookup::open(&segment(cut)).is_err(), "{cut}");
@@ -88,7 +88,7 @@ fn the_lookup_tells_what_lies_where() {
 }
 
 #[test]
-fn the_tail_never_takes_more_room_than_was_kept_free() {
+fn the_tail_never_exceeds_its_reserved_space() {
     for streams in [[1, 3], [2, 4]] {
         let streams = streams.map(stream);
         let (bytes, data_bytes) = sealed([&streams[0], &streams[1]], 64);
@@ -99,7 +99,7 @@ fn the_tail_never_takes_more_room_than_was_kept_free() {
 }
 
 #[test]
-fn an_index_cut_short_is_that_of_the_first_blocks() {
+fn a_truncated_index_is_that_of_the_first_blocks() {
     let (bytes, data_bytes) = sealed([&stream(1), &stream(3)], 300);
     let mut index = index_of(&bytes, data_bytes);
     index.truncate(1);
@@ -107,10 +107,10 @@ fn an_index_cut_short_is_that_of_the_first_blocks() {
     index.truncate(0);
     let mut out = Vec::new();
     let tail = put_tail(&index, 4096, &mut out).unwrap();
-    assert_eq!((tail.bytes, tail.superblock.len()), (out.len() as u64, SUPERBLOCK_ROOM.len()));
+    assert_eq!((tail.bytes, tail.superblock.len()), (out.len() as u64, SUPERBLOCK_SPACE.len()));
 }
 
-/// The index that reading the blocks gives.
+/// Index obtained by reading the blocks.
 fn index_of(bytes: &[u8], data_bytes: u64) -> SegmentIndex {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s");
@@ -120,8 +120,8 @@ fn index_of(bytes: &[u8], data_bytes: u64) -> SegmentIndex {
     found.index
 }
 
-/// What `docs/journal` says of sealing; writes about 250 MB below the temporary directory, in sparse files:
-/// `cargo test --release -p keepup-recording seal_speed -- --ignored --nocapture`
+/// Measures sealing for `docs/journal`; writes about 250 MB below the temporary directory, in
+/// sparse files: `cargo test --release -p keepup-recording seal_speed -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement, not a test"]
 fn seal_speed() {

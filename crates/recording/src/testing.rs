@@ -1,4 +1,4 @@
-//! Tests only: writes whole recordings, with journals, over one or more volumes.
+//! For tests: writes whole recordings with journals over one or more volumes.
 
 pub(crate) mod damage;
 
@@ -19,8 +19,8 @@ use crate::layout::{SegmentIdentity, segment_file_name};
 use crate::manifest::{Manifest, Placement};
 use crate::recover::RecoverReport;
 
-/// Recovers, once nobody makes the recording: a child that another test starts holds a copy of a journal's
-/// lock until it becomes another program.
+/// Recovers once the journal's lock is free: a child process started by another test holds a copy
+/// of it until it executes its program.
 pub(crate) fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
     for _ in 0..2000 {
         match crate::recover::recover(dirs) {
@@ -31,7 +31,7 @@ pub(crate) fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError>
     crate::recover::recover(dirs)
 }
 
-/// Names that a file, a path, a terminal or a format may take for something else, of the streams from
+/// Names with a special meaning in a file name, path, terminal or format, for the streams from
 /// [`ODD_NAMES_FROM`] on.
 pub(crate) const ODD_NAMES: [&str; 12] = [
     "../../outside/canary",
@@ -58,7 +58,7 @@ pub(crate) fn stream(id: u32) -> StreamInfo {
     StreamInfo { id, name, element: ElementType::U16, shape, compression: None }
 }
 
-/// `count` payloads of about `bytes` bytes, all different, with times that are not in order.
+/// `count` distinct payloads of about `bytes` bytes, with times that are not in order.
 pub(crate) fn payloads(seed: u64, count: usize, bytes: usize) -> Vec<(u64, Vec<u8>)> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut payload = |index: usize| {
@@ -141,7 +141,7 @@ impl TestRecording {
         first_sequence + events.len() as u64
     }
 
-    /// The last block of stream `id` once more, with `events`, which are as many as it has.
+    /// Repeats the last block of stream `id` with `events`, of the same number.
     pub(crate) fn block_again(&mut self, volume: usize, id: u32, events: &[(u64, Vec<u8>)]) {
         let events: Vec<(u64, &[u8])> = events.iter().map(|(time, payload)| (*time, &payload[..])).collect();
         let stream_block = self.next_block[&id] - 1;
@@ -150,7 +150,7 @@ impl TestRecording {
         self.volumes[volume].builder.block(&stream(id), plan, &events).unwrap();
     }
 
-    /// A block that was never written, or not where it is looked for.
+    /// A block that was not written, or not to this volume.
     pub(crate) fn skip_block(&mut self, id: u32) {
         *self.next_block.entry(id).or_default() += 1;
     }
@@ -160,7 +160,7 @@ impl TestRecording {
         self.volumes[volume].journal().append(&JournalRecord::Gap(gap)).unwrap();
     }
 
-    /// Lets go of the journals, as the end of a process does.
+    /// Closes the journals, as the end of a process does.
     pub(crate) fn release(&mut self) {
         self.volumes.iter_mut().for_each(|volume| volume.journal = None);
     }
@@ -205,7 +205,7 @@ impl TestVolume {
         self.journal().append(&record).unwrap();
     }
 
-    /// Writes the blocks so far, with a preallocated tail of zeros, and the watermark behind them.
+    /// Writes the blocks so far, a preallocated tail of zeros, and their watermark.
     pub(crate) fn watermark(&mut self) {
         let mut bytes = self.builder.bytes().to_vec();
         let durable_bytes = bytes.len() as u64;
@@ -227,7 +227,7 @@ impl TestVolume {
         self.journal().append(&record).unwrap();
     }
 
-    /// Ends the segment and begins the next.
+    /// Ends the segment and starts the next one.
     pub(crate) fn rotate(&mut self) {
         self.end_segment();
         self.segment += 1;

@@ -1,8 +1,8 @@
-//! Reads every byte of a recording and says whether it is what was recorded, and whether all of it is there.
+//! Verification: reads every byte of a recording and checks integrity and completeness.
 //!
-//! Invariants: damage is reported with its place and the scan goes on behind it; a loss that the journal
-//! explains is a loss, one that it does not explain is a fault; the report does not depend on the number of
-//! threads.
+//! Invariants: damage is reported with its location and the scan continues after it; a loss
+//! listed in the journal is a loss, any other loss is a fault; the report does not depend on the
+//! number of threads.
 
 mod closing;
 mod coverage;
@@ -21,22 +21,22 @@ use crate::layout::ChannelBytes;
 use crate::ranges::Ranges;
 use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
-use closing::{check_endings, ending, place_path, settled_blocks};
+use closing::{check_endings, ending, location_path, settled_blocks};
 use coverage::Coverage;
 use report::Faults;
-use scan::{Known, SegmentScan, scan_segment};
+use scan::{RecordingContext, SegmentScan, scan_segment};
 use window::Window;
 
 pub use report::{Ending, FAULTS_MAX, Fault, Stop, StreamReport, VerifyReport};
 
-/// How to verify.
+/// Options of a verification.
 #[derive(Clone, Copy, Debug)]
 pub struct VerifyOptions {
-    /// Segments read at the same time; at least 1.
+    /// Segments read concurrently; at least 1.
     pub threads: usize,
 }
 
-/// How far verification has got.
+/// Progress of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes read.
@@ -45,7 +45,7 @@ pub struct Progress {
     pub total_bytes: u64,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Shared<'a> {
     channels: BTreeMap<u32, Arc<ChannelBytes>>,
     duplicates: Duplicates,
@@ -57,7 +57,7 @@ struct Shared<'a> {
     tally: Mutex<Tally>,
 }
 
-/// What the scans add up to, taken in the order of the jobs whatever thread is first.
+/// Sum of the scans, added in the order of the jobs, independent of the threads.
 struct Tally {
     next_job: usize,
     waiting: BTreeMap<usize, SegmentScan>,
@@ -65,10 +65,10 @@ struct Tally {
     report: VerifyReport,
 }
 
-/// Reads every byte of the recording below its durable watermarks, and checks it. `progress` is called from
-/// several threads, and often.
+/// Reads every byte of the recording below its durable watermarks, and checks it. `progress` is
+/// called often and from several threads.
 ///
-/// Faults of reading are part of the report: this function itself cannot fail.
+/// Read errors are part of the report: the function itself cannot fail.
 pub fn verify(
     recording: &Recording,
     options: VerifyOptions,
@@ -78,7 +78,8 @@ pub fn verify(
     let channel =
         |(&id, &stream): (&u32, &&StreamInfo)| Some((id, Arc::new(ChannelBytes::new(stream).ok()?)));
     let mut jobs: Vec<_> = recording.volumes().iter().flat_map(segments_of).collect();
-    // Segments of one time lie on all volumes: read together, their streams join up early.
+    // Segments of the same time are on all volumes: reading them together joins their streams
+    // early.
     jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
     let shared = Shared {
         channels: streams.iter().filter_map(channel).collect(),
@@ -104,7 +105,7 @@ fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
     volume.segments().iter().map(move |segment| (volume, segment))
 }
 
-/// Scans segments until none is left.
+/// Scans segments until none remains.
 fn work(shared: &Shared<'_>) {
     let mut window = Window::new();
     loop {
@@ -114,7 +115,7 @@ fn work(shared: &Shared<'_>) {
         };
         let place = (volume.manifest().volume_index, segment.index);
         let duplicates = shared.duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
-        let known = Known { channels: &shared.channels, duplicates };
+        let known = RecordingContext { channels: &shared.channels, duplicates };
         let scan = scan_segment(volume, segment, known, &mut window, &|bytes| {
             let done_bytes = shared.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
             (shared.progress)(Progress { done_bytes, total_bytes: shared.total_bytes });
@@ -172,7 +173,7 @@ impl Tally {
         self.report.take_faults(faults);
     }
 
-    /// When all segments were taken in: holes, counts, and what should not be there.
+    /// Final checks after all segments: holes, counts, and unexpected files.
     fn conclude(mut self, recording: &Recording) -> VerifyReport {
         let mut faults = Faults::default();
         let mut lost = BTreeMap::new();
@@ -193,7 +194,7 @@ impl Tally {
             report.lost_events = conclusion.lost_events;
             report.unsettled_events = conclusion.unsettled_events;
             for finding in conclusion.findings {
-                let path = place_path(recording, finding.place);
+                let path = location_path(recording, finding.place);
                 faults.push(finding.fault(stream, &path));
             }
         }

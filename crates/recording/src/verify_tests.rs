@@ -1,4 +1,4 @@
-//! Tests of verification: nothing is found in what is whole, everything in what is not.
+//! Verification: no faults in intact recordings, every fault in damaged ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ fn check(dirs: &[PathBuf], threads: usize) -> VerifyReport {
     report
 }
 
-/// Three streams on two volumes and five segments, with a gap that is journaled.
+/// Three streams on two volumes and five segments, with a gap listed in the journal.
 fn sample(placement: Placement) -> TestRecording {
     let mut test = TestRecording::new(2, placement, &[0, 1, 2]);
     let mut next = [0; 3];
@@ -45,7 +45,7 @@ fn sample(placement: Placement) -> TestRecording {
 }
 
 #[test]
-fn a_whole_recording_has_no_faults_whatever_the_threads() {
+fn an_intact_recording_has_no_faults_for_any_number_of_threads() {
     for placement in [Placement::Pinned, Placement::Free] {
         let mut test = sample(placement);
         test.end();
@@ -74,7 +74,8 @@ fn every_byte_of_a_segment_counts() {
     let recording = Recording::open(&test.dirs()).unwrap();
     let options = VerifyOptions { threads: 1 };
     assert!(verify(&recording, options, &|_| {}).is_intact());
-    // A prime step reaches every class of bytes: preamble, headers, channels, payloads, pads, trailer.
+    // A prime step reaches every class of bytes: preamble, headers, channels, payloads, pads,
+    // trailer.
     for at in (0..good.len()).step_by(7).chain(good.len() - 50..good.len()) {
         let mut damaged = good.clone();
         damaged[at] ^= 1 << (at % 8);
@@ -87,7 +88,7 @@ fn every_byte_of_a_segment_counts() {
 }
 
 #[test]
-fn faults_name_their_place_stream_and_event() {
+fn faults_name_their_location_stream_and_event() {
     let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
     let mut blocks = vec![];
     for number in 0..4 {
@@ -103,18 +104,18 @@ fn faults_name_their_place_stream_and_event() {
         fs::write(&path, &bytes).unwrap();
         check(&test.dirs(), 1)
     };
-    // A payload: one fault, its block's events are counted as damaged, and nothing is called lost.
+    // A payload: one fault, its block's events count as damaged, none as lost.
     let report = damaged(blocks[1] + SECTOR + 700);
     assert_eq!((report.fault_count, report.streams[&0].damaged_events), (1, 10));
     let fault = &report.faults[0];
     assert_eq!((fault.offset, fault.stream, fault.event), (blocks[1] as u64, Some(0), Some(10)));
     assert!(fault.what.contains("events 10 to 19"), "{}", fault.what);
-    // A length in a message header: shows later, and is a fault of its block.
+    // A length in a message header: detected later, and a fault of its block.
     let report = damaged(blocks[2] + SECTOR - 30);
     let first = (report.faults[0].offset, report.faults[0].event);
     assert_eq!((report.fault_count, first), (1, (blocks[2] as u64, Some(20))));
     assert!(report.faults[0].what.contains("it shows at offset"), "{}", report.faults[0].what);
-    // A header: the scan finds the next block, and says which events and counts are missing for it.
+    // A header: the scan finds the next block, and reports the missing events and counts.
     let report = damaged(blocks[1] + 60);
     assert_eq!(report.blocks, 3);
     let events: Vec<_> = report.faults.iter().map(|fault| (fault.offset, fault.event)).collect();
@@ -123,7 +124,7 @@ fn faults_name_their_place_stream_and_event() {
 }
 
 #[test]
-fn a_file_that_is_cut_grown_swapped_or_gone_is_a_fault() {
+fn a_file_that_is_cut_grown_swapped_or_missing_is_a_fault() {
     let mut test = sample(Placement::Pinned);
     test.end();
     let path = test.volumes[0].dir.join(segment_file_name(0));
@@ -159,7 +160,7 @@ fn a_gap_without_a_journal_line_is_a_fault() {
 }
 
 #[test]
-fn a_stream_that_was_lost_whole_is_reported() {
+fn a_completely_lost_stream_is_reported() {
     let mut test = TestRecording::new(1, Placement::Pinned, &[0, 1]);
     test.block(0, 0, 0, 0, &payloads(1, 5, 100));
     test.gap(0, 1, 0, 9);
@@ -184,14 +185,14 @@ fn counts_that_differ_from_the_end_record_are_a_fault() {
 }
 
 #[test]
-fn a_recording_that_was_cut_off_is_read_to_its_watermark() {
+fn an_interrupted_recording_is_read_to_its_watermark() {
     let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
     test.block(0, 0, 0, 0, &payloads(1, 5, 3000));
     test.volumes[0].rotate();
     test.block(0, 0, 5, 0, &payloads(2, 5, 3000));
     test.volumes[0].watermark();
     let durable = test.volumes[0].builder.bytes().len() as u64;
-    // Written behind the watermark, in part: neither counted nor a fault.
+    // Partly written above the watermark: neither counted nor a fault.
     test.block(0, 0, 10, 0, &payloads(3, 5, 3000));
     let path = test.volumes[0].segment_path();
     let mut bytes = test.volumes[0].builder.bytes().to_vec();
@@ -211,11 +212,11 @@ fn a_recording_that_was_cut_off_is_read_to_its_watermark() {
 }
 
 #[test]
-fn a_crash_between_the_volumes_watermarks_is_no_fault() {
+fn a_crash_between_the_volumes_watermarks_is_not_a_fault() {
     let mut test = TestRecording::new(2, Placement::Free, &[0]);
     test.block(0, 0, 0, 0, &payloads(1, 5, 300));
     test.volumes[0].watermark();
-    // The second block went to volume 0 behind its watermark, the third is durable on volume 1.
+    // The second block went to volume 0 above its watermark, the third is durable on volume 1.
     test.skip_block(0);
     test.block(1, 0, 10, 0, &payloads(3, 5, 300));
     test.volumes[1].watermark();
@@ -225,7 +226,7 @@ fn a_crash_between_the_volumes_watermarks_is_no_fault() {
 }
 
 #[test]
-fn the_list_of_faults_is_bounded_and_their_number_is_not() {
+fn the_list_of_faults_is_bounded_and_the_count_is_not() {
     let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
     for number in 0..1500 {
         test.block(0, 0, number, 0, &payloads(number, 1, 10));
@@ -242,7 +243,7 @@ fn the_list_of_faults_is_bounded_and_their_number_is_not() {
 }
 
 #[test]
-fn more_events_than_a_segment_may_have_take_no_memory_and_are_told() {
+fn too_many_events_in_a_segment_take_no_memory_and_are_reported() {
     let mut test = TestRecording::new(1, Placement::Pinned, &[1]);
     let many = vec![(1, Vec::new()); crate::seal::SEGMENT_EVENTS_MAX];
     let next = test.block(0, 1, 0, 0, &many);
@@ -250,17 +251,21 @@ fn more_events_than_a_segment_may_have_take_no_memory_and_are_told() {
     test.block(0, 1, next, 0, &many[..1]);
     test.end();
     let report = check(&test.dirs(), 1);
-    let told: Vec<_> = report.faults.iter().map(|fault| (fault.offset, fault.event)).collect();
-    assert_eq!(told, [(offset, Some(next))], "{:?}", report.faults);
-    assert_eq!((report.blocks, report.streams[&1].recorded.events), (2, next + 1), "all of it was read");
-    // Exports read the blocks in the same way, and say the same.
+    let found_faults: Vec<_> = report.faults.iter().map(|fault| (fault.offset, fault.event)).collect();
+    assert_eq!(found_faults, [(offset, Some(next))], "{:?}", report.faults);
+    assert_eq!(
+        (report.blocks, report.streams[&1].recorded.events),
+        (2, next + 1),
+        "the whole segment was read"
+    );
+    // Exports read the blocks in the same way, and report the same fault.
     let out = test.root.path().join("all.mcap");
     let error = one_file(&Recording::open(&test.dirs()).unwrap(), None, &out).unwrap_err();
     assert!(error.to_string().contains("more events than one may have"), "{error}");
 }
 
-/// The speed that `docs/recording-format.md` states; needs 2 GiB below the temporary directory:
-/// `cargo test --release -p keepup-recording verify_speed -- --ignored --nocapture`
+/// Measures the speed that `docs/recording-format.md` states; needs 2 GiB below the temporary
+/// directory: `cargo test --release -p keepup-recording verify_speed -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement, not a test"]
 fn verify_speed() {

@@ -1,7 +1,8 @@
-//! One volume's part of a recording, as its manifest and journal tell it.
+//! One volume's part of a recording, according to its manifest and journal.
 //!
-//! Invariant: journal records are taken only when they fit the ones before, so that segments are numbered
-//! without holes and watermarks never go back. A line of the journal that is damaged is left out and told of.
+//! Invariant: journal records are accepted only if they are consistent with earlier ones, so that
+//! segments are numbered without holes and watermarks never go back. Damaged journal lines are
+//! skipped and listed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,6 +10,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use keepup_error::Cause;
 use keepup_stream::ledger::Gap;
 use keepup_stream::wire::StreamInfo;
 
@@ -23,34 +25,35 @@ use crate::manifest::Manifest;
 use crate::ranges::Ranges;
 use crate::retention::{Removed, RemovedStream};
 
-/// What is wrong with the begin record of a journal that does not belong here.
+/// Defect of a journal that belongs to another recording.
 const FOREIGN: &str = "it is of another recording or volume than the manifest";
 
-/// Most removed segments whose lines may be lost: a bound on the memory that one number can take.
+/// Most removed segments with lost lines: bounds the memory that one number in a file can cause.
 const LOST_SEGMENTS_MAX: u32 = 1 << 20;
 
-/// What is known of one volume's part of a recording.
+/// State of one volume's part of a recording.
 #[derive(Clone, Debug)]
 pub struct Volume {
     dir: PathBuf,
     manifest: Manifest,
     has_begun: bool,
-    /// Of all segments, also those that were removed.
+    /// All segments, including removed ones.
     segments: Vec<Segment>,
     removed: Removed,
     streams: BTreeMap<u32, StreamInfo>,
     gaps: Vec<Gap>,
-    /// Stream and sequence numbers of events found again.
+    /// Stream and sequence numbers of events that recovery found again.
     found: Vec<(u32, Range<u64>)>,
     rotations: Vec<Rotation>,
     end: Option<End>,
     torn_tail: Option<TornTail>,
     damaged_lines: Vec<DamagedLine>,
-    /// The journal is of another recording or volume.
+    /// Whether the journal belongs to another recording or volume.
     is_foreign: bool,
 }
 
-/// Gaps that the journals of `volumes` tell of, by stream and place, each once, without what was found again.
+/// Gaps in the journals of `volumes`, by stream and position, without repetition and without
+/// events that were found again.
 pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
     let (mut gaps, mut found) = (Vec::new(), Vec::new());
     for volume in volumes {
@@ -58,7 +61,7 @@ pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
         found.extend_from_slice(&volume.found);
     }
     gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence, gap.events, gap.cause));
-    // A gap in the sequence may have been explained later: of several causes the first is the better one.
+    // A gap may have been explained later: of several causes the first is the more specific one.
     gaps.dedup_by_key(|gap| (gap.stream, gap.first_sequence, gap.events));
     if found.is_empty() {
         return gaps;
@@ -82,14 +85,14 @@ pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
     gaps.into_iter().flat_map(left).collect()
 }
 
-/// Reads the preamble of a segment, or what is wrong with it.
+/// Reads the preamble of a segment, or returns its defect.
 pub(crate) fn preamble(file: &File) -> io::Result<Result<SegmentIdentity, LayoutError>> {
     let mut sector = [0; SECTOR];
     let read = read_fully_at(file, &mut sector, 0)?;
     Ok(parse_preamble(&sector[..read]))
 }
 
-/// What was removed of each stream, over all volumes.
+/// Removed events of each stream, over all volumes.
 pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap<u32, RemovedStream> {
     let mut streams: BTreeMap<u32, RemovedStream> = BTreeMap::new();
     for (&id, stream) in volumes.flat_map(|volume| &volume.removed.streams) {
@@ -98,7 +101,7 @@ pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap
     streams
 }
 
-/// A segment that the journal names.
+/// A segment listed in the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Number of the segment on its volume.
@@ -107,25 +110,25 @@ pub struct Segment {
     pub id: Id,
     /// Its file.
     pub path: PathBuf,
-    /// How far it has got.
+    /// Progress.
     pub state: SegmentState,
 }
 
-/// How far a segment has got.
+/// Progress of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentState {
-    /// It is being written, or was when the recording was cut off.
+    /// In progress, or interrupted.
     Open {
         /// Everything below this offset is durable, bytes.
         durable_bytes: u64,
-        /// Blocks below it.
+        /// Blocks below that offset.
         blocks: u64,
     },
-    /// It is complete.
+    /// Complete.
     Ended {
-        /// Length of the file with its tail, bytes.
+        /// Length of the file including its tail, bytes.
         bytes: u64,
-        /// Where its blocks end and its tail begins, bytes.
+        /// End of its blocks and start of its tail, bytes.
         data_bytes: u64,
         /// Blocks in it.
         blocks: u64,
@@ -135,9 +138,9 @@ pub enum SegmentState {
 /// A journal's end record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// The run ended as asked and everything received is durable.
+    /// Whether the run ended as requested and everything received is durable.
     pub clean: bool,
-    /// What ended the run.
+    /// Reason for the end.
     pub reason: String,
     /// Final counts over all volumes.
     pub streams: Vec<StreamEnd>,
@@ -152,7 +155,7 @@ impl Segment {
         }
     }
 
-    /// Bytes of the file that mean something: blocks, and the tail where there is one.
+    /// Used bytes of the file: blocks, and the tail if there is one.
     pub fn file_bytes(&self) -> u64 {
         match self.state {
             SegmentState::Open { durable_bytes, .. } => durable_bytes,
@@ -167,14 +170,14 @@ impl Segment {
         }
     }
 
-    /// True when nothing will be added to it.
+    /// Whether it is complete.
     pub fn is_ended(&self) -> bool {
         matches!(self.state, SegmentState::Ended { .. })
     }
 }
 
 impl Volume {
-    /// A volume whose journal was not read yet.
+    /// A volume before its journal is read.
     pub(crate) fn new(dir: &Path, manifest: Manifest) -> Volume {
         Volume {
             dir: dir.to_path_buf(),
@@ -203,7 +206,7 @@ impl Volume {
         &self.manifest
     }
 
-    /// What the preamble of this volume's segment `index` must say; the time of its creation is 0 here.
+    /// Expected preamble of this volume's segment `index`, with a creation time of 0.
     pub(crate) fn identity(&self, index: u32, id: Id) -> SegmentIdentity {
         SegmentIdentity {
             recording: self.manifest.recording,
@@ -214,22 +217,22 @@ impl Volume {
         }
     }
 
-    /// The segments that are there, by number.
+    /// Existing segments, by number.
     pub fn segments(&self) -> &[Segment] {
         self.segments.get(self.removed.first_segment as usize..).unwrap_or_default()
     }
 
-    /// The segment of this number, when it was begun and not removed.
+    /// The segment of this number, if it was started and not removed.
     pub fn segment(&self, index: u32) -> Option<&Segment> {
         self.segments.get(index as usize).filter(|_| index >= self.removed.first_segment)
     }
 
-    /// Number of the segment that was not begun yet.
+    /// Number of the next segment to start.
     pub fn next_segment(&self) -> u32 {
         self.segments.len() as u32
     }
 
-    /// What was removed because no more was to be kept.
+    /// Events removed by the retention limit.
     pub fn removed(&self) -> &Removed {
         &self.removed
     }
@@ -239,54 +242,54 @@ impl Volume {
         &self.streams
     }
 
-    /// The end record, when the run has ended.
+    /// End record, if the run has ended.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// Volumes that were taken out of rotation and came back, as this volume's journal tells it.
+    /// Volumes taken out of rotation and brought back, according to this volume's journal.
     pub fn rotations(&self) -> &[Rotation] {
         &self.rotations
     }
 
-    /// Whether this volume's own journal says that it failed: what it holds may lack its seal.
+    /// Whether this volume's own journal says that it failed: its segments may be unsealed.
     pub fn has_failed(&self) -> bool {
         let own = self.manifest.volume_index;
         self.rotations.iter().any(|r| r.volume == own && r.state == RotationState::Failed)
     }
 
-    /// How many lines of the journal say what is lost, or was found again.
+    /// Number of journal lines about losses and found events.
     pub(crate) fn gap_lines(&self) -> usize {
         self.gaps.len() + self.found.len()
     }
 
-    /// What a crash left of the journal's last line.
+    /// Torn last line of the journal.
     pub fn torn_tail(&self) -> Option<TornTail> {
         self.torn_tail
     }
 
-    /// Lines of the journal that cannot be used; the first hundred. What they said is not known.
+    /// Unusable journal lines, the first hundred.
     pub fn damaged_lines(&self) -> &[DamagedLine] {
         &self.damaged_lines
     }
 
-    /// Tells of a journal without a line that nobody is writing.
-    pub(crate) fn tell_unbegun(&mut self) {
+    /// Reports a journal without a begin record, unless it is being written.
+    pub(crate) fn report_missing_begin(&mut self) {
         let (file, what) = (self.dir.join(JOURNAL_FILE), "it has no begin record".to_owned());
         self.damaged_lines.push(DamagedLine { file, line: 1, offset: 0, what });
     }
 
-    /// Whether the journal has its first line, or another that shows that it had.
+    /// Whether the journal has a begin record, or another line that implies one.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Takes in the whole journal, also behind lines that are damaged.
+    /// Reads the whole journal, skipping damaged lines.
     ///
     /// # Errors
-    /// When there is none, it is of another recording or volume, or it cannot be read.
+    /// The journal is missing, belongs to another recording or volume, or cannot be read.
     pub(crate) fn read_journal(&mut self) -> Result<(), RecordingError> {
-        // Whose lines were lost and who was removed is told apart by this.
+        // Needed to distinguish removed segments from those with lost lines.
         self.read_removed()?;
         let mut journal = JournalReader::open(&self.dir)?;
         self.damaged_lines = journal.read_past_damage(&mut |record| self.apply_past_damage(record))?;
@@ -294,13 +297,13 @@ impl Volume {
         if !self.is_foreign {
             return Ok(());
         }
-        let told = self.damaged_lines.iter().find(|line| line.what == FOREIGN);
-        let (line, offset) = told.map_or((1, 0), |told| (told.line, told.offset));
+        let foreign = self.damaged_lines.iter().find(|line| line.what == FOREIGN);
+        let (line, offset) = foreign.map_or((1, 0), |foreign| (foreign.line, foreign.offset));
         let path = self.dir.join(JOURNAL_FILE);
         Err(RecordingError::JournalLine { path, line, offset, what: FOREIGN.to_owned() })
     }
 
-    /// Takes in a record that may stand behind lines that were lost.
+    /// Applies a record that may follow lost lines.
     fn apply_past_damage(&mut self, record: JournalRecord) -> Result<(), String> {
         if self.is_foreign {
             return Err("it stands behind that".to_owned());
@@ -318,7 +321,7 @@ impl Volume {
         if is_first { Err("there is no begin record before it".to_owned()) } else { Ok(()) }
     }
 
-    /// Takes in segments below `end` whose lines were lost, as far as their files are there or were removed.
+    /// Adds segments below `end` with lost lines, if their files exist or were removed.
     pub(crate) fn find_segments(&mut self, end: u32) {
         while self.segments.len() < end as usize {
             let index = self.segments.len() as u32;
@@ -338,12 +341,12 @@ impl Volume {
         }
     }
 
-    /// Whether a preamble is that of this volume's segment `index`, whatever the segment's own identity.
+    /// Whether a preamble is that of this volume's segment `index`, with any segment identity.
     pub(crate) fn is_own(&self, found: &SegmentIdentity, index: u32) -> bool {
         self.identity(index, found.segment) == SegmentIdentity { created_unix_ns: 0, ..*found }
     }
 
-    /// Takes in what the journal has gained; returns true when it has.
+    /// Applies new journal lines; returns whether there were any.
     pub(crate) fn catch_up(&mut self, journal: &mut JournalReader) -> Result<bool, RecordingError> {
         let has_grown = journal.poll(&mut |record| self.apply(record))?;
         self.read_removed()?;
@@ -351,7 +354,7 @@ impl Volume {
         Ok(has_grown)
     }
 
-    /// Takes in what was removed since.
+    /// Applies new removals.
     pub(crate) fn read_removed(&mut self) -> Result<(), RecordingError> {
         if self.manifest.keep.is_some() {
             self.removed = Removed::read(&self.dir, &self.manifest)?;
@@ -359,7 +362,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Takes in one journal record; the error says what it contradicts.
+    /// Applies one journal record; the error is the contradiction.
     pub(crate) fn apply(&mut self, record: JournalRecord) -> Result<(), String> {
         if self.end.is_some() && !matches!(record, JournalRecord::Recover { .. }) {
             return Err("it stands behind the end record".to_owned());
@@ -422,7 +425,7 @@ impl Volume {
     }
 
     fn add_stream(&mut self, stream: StreamInfo) -> Result<(), String> {
-        ChannelBytes::new(&stream).map_err(|error| error.to_string())?;
+        ChannelBytes::new(&stream).map_err(|error| Cause::of(&error).to_text())?;
         stream.check_shape()?;
         match self.streams.insert(stream.id, stream) {
             None => Ok(()),

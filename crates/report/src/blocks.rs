@@ -1,11 +1,12 @@
-//! The eight blocks of the one-page verdict, in the order a reader asks: does it fit, how sure is that, what
-//! limits it, what was tried, where did events go, what does it cost, how far is each
-//! part, what was left out.
+//! The blocks of a qualification's page: what is proven, what limits it, what was tried, where events went,
+//! what it costs, how far each part is from the requirement, what was not tested. A document begins with the
+//! verdict, a terminal's page ends with it.
 
 mod cost;
 mod ledger;
 mod proof;
 mod staircase;
+mod verdict;
 
 use std::cmp::Ordering;
 
@@ -14,6 +15,7 @@ use keepup_results::{Bottleneck, ResultSummary, SessionLoad, TrialResult, Verdic
 pub(crate) use self::cost::block as cost;
 pub(crate) use self::ledger::block as ledger;
 pub(crate) use self::proof::block as proof;
+pub(crate) use self::verdict::{brief, full};
 use crate::format::{digits, or_not_measured, rate, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, Page, Table, Tone, left, right};
 
@@ -63,10 +65,7 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
         let specs: Vec<String> = summary.loads.iter().map(spec).collect();
         items.push(Item::Text(format!("Beside it ran: {}.", specs.join("; "))));
     }
-    let mut reasons = summary.verdict_reasons.clone();
-    if summary.interrupted {
-        reasons.push("the measurement was interrupted: figures are those of its first part".to_owned());
-    }
+    let reasons = reasons(summary);
     if !reasons.is_empty() {
         items.push(Item::List(reasons));
     }
@@ -80,6 +79,14 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
         title: format!("{profile} on this machine, {}, result {}", summary.created, summary.id),
         items,
     }
+}
+
+fn reasons(summary: &ResultSummary) -> Vec<String> {
+    let mut reasons = summary.verdict_reasons.clone();
+    if summary.interrupted {
+        reasons.push("the measurement was interrupted: figures are those of its first part".to_owned());
+    }
+    reasons
 }
 
 pub(crate) fn bottleneck(found: Option<&Bottleneck>) -> Block {
@@ -149,8 +156,8 @@ pub(crate) fn limits(summary: &ResultSummary) -> Block {
     }
     items.push(Item::Facts(vec![
         Fact::new("environment", format!("{}, keepup {}", summary.environment_hash, summary.tool_version)),
-        Fact::literal("repeat with", summary.command.clone()),
-        Fact::literal("result in", summary.result_directory.clone()),
+        Fact::command("repeat with", summary.command.clone()),
+        Fact::path("result in", summary.result_directory.clone()),
     ]));
     Block::new("What was not tested, and how to repeat", items)
 }

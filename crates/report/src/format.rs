@@ -14,6 +14,11 @@ pub(crate) fn or_not_measured<T>(figure: Option<T>, words: impl FnOnce(T) -> Str
     figure.map_or_else(|| NOT_MEASURED.to_owned(), words)
 }
 
+/// A figure of a column, whose title has the unit: so many digits behind the point, "-" where there is none.
+pub(crate) fn fixed(figure: Option<f64>, digits: usize) -> String {
+    figure.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
 /// Bytes in decimal units, as "7.20 GB".
 pub(crate) fn bytes(bytes: u64) -> String {
     if bytes < 1000 { format!("{bytes} B") } else { scaled(bytes as f64) }
@@ -64,11 +69,11 @@ pub(crate) fn count(count: Count) -> String {
     format!("{} ({})", plural(count.events, "event"), bytes(count.bytes))
 }
 
-/// A number of things, as "1 pass" or "3 events"; words on -s get -es.
+/// A number of things, as "1 pass" or "3 events"; words on -s and -ch get -es.
 pub(crate) fn plural(value: u64, one: &str) -> String {
     let ending = match value {
         1 => "",
-        _ if one.ends_with('s') => "es",
+        _ if one.ends_with('s') || one.ends_with("ch") => "es",
         _ => "s",
     };
     format!("{} {one}{ending}", number(value))

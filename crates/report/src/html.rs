@@ -142,7 +142,7 @@ fn fact(fact: &Fact) -> Markup {
     html! {
         div {
             dt { (fact.label) }
-            dd { @if fact.literal { code { (fact.text) } } @else { (fact.text) } }
+            dd { @if fact.copied.is_some() { code { (fact.text) } } @else { (fact.text) } }
         }
     }
 }

@@ -1,26 +1,13 @@
 //! Whole HTML pages: of every kind of result, whole and safe whatever text is in it.
 
-use keepup_results::{Stored, StoredResult};
+use keepup_results::Stored;
 
 use super::{POLICY, table};
 use crate::page::{Table, left, right};
+use crate::samples::samples;
 use crate::{History, html, markdown};
 
 const LARGEST: usize = 1_500_000;
-
-fn samples() -> Vec<(String, Stored)> {
-    let folders = ["../results/samples", "tests"];
-    let files = folders.iter().flat_map(|folder| {
-        let folder = format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
-    });
-    let json = files.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
-    let mut all: Vec<(String, Stored)> =
-        json.map(|path| (path.display().to_string(), StoredResult::open(&path).unwrap().summary)).collect();
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    assert!(all.len() > 10, "{}", all.len());
-    all
-}
 
 fn page(stored: &Stored) -> String {
     html(stored, &History::missing("no log"))

@@ -6,6 +6,7 @@ mod compare;
 mod disk;
 mod forest;
 mod latency;
+mod loads;
 mod net;
 mod paper;
 mod predict;
@@ -58,8 +59,8 @@ pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
     }
     let document = document(stored, &History::default());
     let mut page = document.page;
-    page.blocks = document.glance.into_iter().chain(page.blocks).collect();
-    page.blocks = without_charts(page.blocks);
+    let all = document.glance.into_iter().chain(page.blocks);
+    page.blocks = without_charts(all.filter(|block| !(is_terminal && block.is_detail)).collect());
     page
 }
 
@@ -78,3 +79,7 @@ fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
         .map(|block| Block { items: block.items.into_iter().filter_map(undrawn).collect(), ..block });
     blocks.filter(|block| !block.items.is_empty()).collect()
 }
+
+#[cfg(test)]
+#[path = "kinds_tests.rs"]
+mod tests;

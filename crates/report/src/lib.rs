@@ -15,6 +15,8 @@ mod html;
 mod kinds;
 mod markdown;
 mod page;
+#[cfg(test)]
+mod samples;
 mod terminal;
 
 pub use history::History;
@@ -32,11 +34,25 @@ pub struct Style {
     pub width: usize,
 }
 
-/// The page for a terminal; of a qualification one page. Only the command and the directory may be wider than
-/// the terminal: broken in two they could not be copied.
+/// The page for a terminal, one page where that is possible: the answer, its tables, and what a reader must
+/// know of them; of a qualification the verdict and what was not tested. Only commands and the path of the
+/// result may be wider than the terminal: broken in two they could not be copied.
 #[must_use]
 pub fn terminal(result: &Stored, style: Style) -> String {
-    terminal::render(&kinds::page(result, true), style)
+    match result {
+        Stored::Qualify(summary) => terminal::render_closed(&blocks::brief(summary), style),
+        other => terminal::render(&kinds::page(other, true), style),
+    }
+}
+
+/// The page for a terminal with all blocks of a qualification; other results have no shorter one.
+#[must_use]
+pub fn terminal_full(result: &Stored, style: Style) -> String {
+    let page = kinds::page(result, true);
+    match result {
+        Stored::Qualify(summary) => terminal::render_closed(&blocks::full(summary, page.blocks), style),
+        _ => terminal::render(&page, style),
+    }
 }
 
 /// One HTML file that needs nothing else, with what the event log says of the time.

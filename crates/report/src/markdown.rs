@@ -36,7 +36,7 @@ fn items(text: &mut String, items: &[Item]) {
 }
 
 fn fact_line(fact: &Fact) -> String {
-    let words = if fact.literal { code(&fact.text) } else { escape(&fact.text) };
+    let words = if fact.copied.is_some() { code(&fact.text) } else { escape(&fact.text) };
     format!("- {}: {words}\n", escape(&fact.label))
 }
 

@@ -10,6 +10,13 @@ pub(crate) struct Page {
     pub(crate) blocks: Vec<Block>,
 }
 
+/// A report that ends with its headline, where a terminal's reader looks.
+pub(crate) struct Closed {
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) verdict: Headline,
+}
+
 /// A report with what is shown only where there is room for it.
 pub(crate) struct Document {
     /// What was measured, in two or three words.
@@ -37,11 +44,18 @@ pub(crate) struct Block {
     pub(crate) is_beside: bool,
     /// Rows of each of its tables that a terminal shows; as many as of any without it.
     pub(crate) terminal_rows: Option<usize>,
+    /// Whether a terminal leaves it to the forms that have room.
+    pub(crate) is_detail: bool,
 }
 
 impl Block {
     pub(crate) fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
-        Self { title: title.into(), items, is_beside: false, terminal_rows: None }
+        Self { title: title.into(), items, is_beside: false, terminal_rows: None, is_detail: false }
+    }
+
+    /// The same, left out on a terminal.
+    pub(crate) fn detail(self) -> Self {
+        Self { is_detail: true, ..self }
     }
 }
 
@@ -63,17 +77,30 @@ pub(crate) enum Item {
 pub(crate) struct Fact {
     pub(crate) label: String,
     pub(crate) text: String,
-    /// To be copied by the reader as it stands, so never broken into lines.
-    pub(crate) literal: bool,
+    /// Whether it is to be copied by the reader as it stands.
+    pub(crate) copied: Option<Copied>,
+}
+
+/// What is to be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// A command of a shell, which may go on in the next line.
+    Command,
+    /// The path of a file, never broken.
+    Path,
 }
 
 impl Fact {
     pub(crate) fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { label: label.into(), text: text.into(), literal: false }
+        Self { label: label.into(), text: text.into(), copied: None }
     }
 
-    pub(crate) fn literal(label: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { label: label.into(), text: text.into(), literal: true }
+    pub(crate) fn command(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { label: label.into(), text: text.into(), copied: Some(Copied::Command) }
+    }
+
+    pub(crate) fn path(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { label: label.into(), text: text.into(), copied: Some(Copied::Path) }
     }
 }
 

@@ -1,18 +1,19 @@
 //! A page drawn for a terminal.
 //!
-//! Invariant: no control character of the summary reaches the terminal; a path may hold anything.
+//! Invariants: no control character of the summary reaches the terminal, since a path may hold anything; no
+//! line is wider than the terminal, but for a path or a quoted word that is to be copied.
+
+mod layout;
 
 use keepup_results::printable::is_printable;
+use unicode_width::UnicodeWidthStr as _;
 
+use self::layout::{columns, pieces, shell_lines, wrap};
 use crate::Style;
-use crate::page::{Cell, Fact, Headline, Item, Page, Table, Tone};
+use crate::page::{Block, Cell, Closed, Copied, Fact, Headline, Item, Page, Table, Tone};
 
-/// Tables need this much; on a narrower terminal lines run over.
+/// Narrower terminals are drawn for as if they had this many columns.
 const WIDTH_MIN: usize = 60;
-/// Narrowest column of a table before it runs over the edge.
-const COLUMN_MIN: usize = 12;
-/// By how much a column gives way at a time, characters.
-const STEP: usize = 2;
 /// Rows of a table that are shown; the other forms of a report have more.
 const ROWS_MAX: usize = 100;
 const INDENT: usize = 2;
@@ -20,16 +21,19 @@ const GAP: &str = "  ";
 
 /// The page as text; ends with a line feed.
 pub(crate) fn render(page: &Page, style: Style) -> String {
-    let width = style.width.max(WIDTH_MIN);
-    let mut pen = Pen { text: String::new(), style: Style { width, ..style }, rows_max: ROWS_MAX };
+    let mut pen = Pen::new(style);
     pen.headline(&page.headline);
-    for block in &page.blocks {
-        pen.line(0, "");
-        let title = pen.strong(&clean(&block.title));
-        pen.line(0, &title);
-        pen.rows_max = block.terminal_rows.unwrap_or(ROWS_MAX);
-        block.items.iter().for_each(|item| pen.item(item));
-    }
+    page.blocks.iter().for_each(|block| pen.block(block));
+    pen.text
+}
+
+/// The page as text, with the verdict as its last lines.
+pub(crate) fn render_closed(page: &Closed, style: Style) -> String {
+    let mut pen = Pen::new(style);
+    pen.title(&page.title);
+    page.blocks.iter().for_each(|block| pen.block(block));
+    pen.line(0, "");
+    pen.headline(&page.verdict);
     pen.text
 }
 
@@ -40,6 +44,18 @@ struct Pen {
 }
 
 impl Pen {
+    fn new(style: Style) -> Self {
+        let width = style.width.max(WIDTH_MIN);
+        Self { text: String::new(), style: Style { width, ..style }, rows_max: ROWS_MAX }
+    }
+
+    fn block(&mut self, block: &Block) {
+        self.line(0, "");
+        self.title(&block.title);
+        self.rows_max = block.terminal_rows.unwrap_or(ROWS_MAX);
+        block.items.iter().for_each(|item| self.item(item));
+    }
+
     fn line(&mut self, indent: usize, text: &str) {
         let line = format!("{}{text}", " ".repeat(indent));
         self.text.push_str(line.trim_end());
@@ -47,17 +63,26 @@ impl Pen {
     }
 
     fn headline(&mut self, headline: &Headline) {
-        let verdict = format!("[ {} ]", headline.verdict);
+        let verdict = format!("[ {} ]", clean(&headline.verdict));
         let title = clean(&headline.title);
-        let fits = verdict.chars().count() + GAP.len() + title.chars().count() <= self.style.width;
-        let (verdict, title_drawn) = (self.toned(&verdict, headline.tone), self.strong(&title));
+        let fits = verdict.width() + GAP.len() + title.width() <= self.style.width;
         if fits {
-            self.line(0, &format!("{verdict}{GAP}{title_drawn}"));
+            let (verdict, title) = (self.toned(&verdict, headline.tone), self.strong(&title));
+            self.line(0, &format!("{verdict}{GAP}{title}"));
         } else {
+            let verdict = self.toned(&verdict, headline.tone);
             self.line(0, &verdict);
             self.wrapped("", &title);
         }
         headline.items.iter().for_each(|item| self.item(item));
+    }
+
+    /// The title of a block, which may have a path in it.
+    fn title(&mut self, title: &str) {
+        for line in wrap(&clean(title), self.style.width) {
+            let line = self.strong(&line);
+            self.line(0, &line);
+        }
     }
 
     fn item(&mut self, item: &Item) {
@@ -72,25 +97,42 @@ impl Pen {
 
     /// A text broken at spaces; further lines stand below the first one's text.
     fn wrapped(&mut self, lead: &str, text: &str) {
-        let lead_width = lead.chars().count();
-        let lines = wrap(&clean(text), self.style.width - INDENT - lead_width);
-        for (index, line) in lines.iter().enumerate() {
+        self.wrapped_at(INDENT, lead, text);
+    }
+
+    fn wrapped_at(&mut self, indent: usize, lead: &str, text: &str) {
+        let lead_width = lead.width();
+        let room = self.style.width.saturating_sub(indent + lead_width).max(1);
+        for (index, line) in wrap(&clean(text), room).iter().enumerate() {
             if index == 0 {
-                self.line(INDENT, &format!("{lead}{line}"));
+                self.line(indent, &format!("{lead}{line}"));
             } else {
-                self.line(INDENT + lead_width, line);
+                self.line(indent + lead_width, line);
             }
         }
     }
 
     fn facts(&mut self, facts: &[Fact]) {
-        let width = facts.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
+        let width = facts.iter().map(|fact| clean(&fact.label).width()).max().unwrap_or(0);
         for fact in facts {
-            let lead = format!("{:width$}{GAP}", clean(&fact.label));
-            if fact.literal {
-                self.line(INDENT, &format!("{lead}{}", clean(&fact.text)));
-            } else {
-                self.wrapped(&lead, &fact.text);
+            let lead = format!("{}{GAP}", filled(&clean(&fact.label), width));
+            let text = clean(&fact.text);
+            match fact.copied {
+                None => self.wrapped(&lead, &fact.text),
+                Some(Copied::Path) => self.line(INDENT, &format!("{lead}{text}")),
+                Some(Copied::Command) => self.command(&lead, &text),
+            }
+        }
+    }
+
+    /// A command in as many lines as it takes, which a shell puts together again.
+    fn command(&mut self, lead: &str, command: &str) {
+        let lead_width = lead.width();
+        let room = self.style.width.saturating_sub(INDENT + lead_width);
+        for (index, line) in shell_lines(command, room).iter().enumerate() {
+            match index {
+                0 => self.line(INDENT, &format!("{lead}{line}")),
+                _ => self.line(INDENT + lead_width, line),
             }
         }
     }
@@ -98,46 +140,50 @@ impl Pen {
     fn table(&mut self, table: &Table) {
         let shown = table.rows.iter().take(self.rows_max);
         let rows: Vec<Vec<Cell>> = shown.map(|row| row.iter().map(cleaned).collect()).collect();
-        let widths = self.widths(table, &rows);
-        if table.columns.iter().any(|column| !column.title.is_empty()) {
-            let titles: Vec<Cell> = table.columns.iter().map(|column| clean(&column.title).into()).collect();
-            self.row(table, &widths, &titles);
+        let titles: Vec<Cell> = table.columns.iter().map(|column| clean(&column.title).into()).collect();
+        let gaps = INDENT + GAP.len() * titles.len().saturating_sub(1);
+        match columns(table, &titles, &rows, self.style.width.saturating_sub(gaps)) {
+            Some(widths) => {
+                self.heads(table, &widths, &titles);
+                rows.iter().for_each(|row| self.row(table, &widths, row));
+            }
+            None => rows.iter().for_each(|row| self.record(table, &titles, row)),
         }
-        rows.iter().for_each(|row| self.row(table, &widths, row));
         let more = table.rows.len() - rows.len();
         if more > 0 {
             self.line(INDENT, &format!("... {more} more rows: keepup report RESULT --markdown"));
         }
     }
 
-    /// Every column as wide as its widest cell, but where they do not fit the widest ones give way.
-    fn widths(&self, table: &Table, rows: &[Vec<Cell>]) -> Vec<usize> {
-        let natural = |(index, title): (usize, &str)| {
-            let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.text.chars().count());
-            cells.chain([title.chars().count()]).max().unwrap_or(0)
-        };
-        let mut widths: Vec<usize> =
-            table.columns.iter().map(|column| column.title.as_str()).enumerate().map(natural).collect();
-        let gaps = INDENT + GAP.len() * widths.len().saturating_sub(1);
-        let room = self.style.width.saturating_sub(gaps);
-        loop {
-            let over = widths.iter().sum::<usize>().saturating_sub(room);
-            let Some(widest) = widths.iter_mut().max() else { return widths };
-            if over == 0 || *widest <= COLUMN_MIN {
-                return widths;
-            }
-            // Step by step, so that columns which become equally wide give way together.
-            *widest -= over.min(STEP).min(*widest - COLUMN_MIN);
+    /// The titles of a table's columns, the last line of each directly above its column.
+    fn heads(&mut self, table: &Table, widths: &[usize], titles: &[Cell]) {
+        if titles.iter().all(|title| title.text.is_empty()) {
+            return;
         }
+        let mut parts: Vec<Vec<String>> =
+            titles.iter().zip(widths).map(|(title, width)| wrap(&title.text, (*width).max(1))).collect();
+        let height = parts.iter().map(Vec::len).max().unwrap_or(0);
+        for part in &mut parts {
+            part.splice(0..0, vec![String::new(); height - part.len()]);
+        }
+        self.lines_of_row(table, widths, titles, &parts);
     }
 
     /// A row, over several lines where a cell has more text than its column is wide.
     fn row(&mut self, table: &Table, widths: &[usize], cells: &[Cell]) {
-        let parts: Vec<Vec<String>> =
-            cells.iter().zip(widths).map(|(cell, width)| wrap(&cell.text, (*width).max(1))).collect();
+        let parts: Vec<Vec<String>> = cells
+            .iter()
+            .zip(&table.columns)
+            .zip(widths)
+            .map(|((cell, column), width)| pieces(&cell.text, column.right, (*width).max(1)))
+            .collect();
+        self.lines_of_row(table, widths, cells, &parts);
+    }
+
+    fn lines_of_row(&mut self, table: &Table, widths: &[usize], cells: &[Cell], parts: &[Vec<String>]) {
         for number in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
             let mut line = String::new();
-            for (((cell, column), width), parts) in cells.iter().zip(&table.columns).zip(widths).zip(&parts) {
+            for (((cell, column), width), parts) in cells.iter().zip(&table.columns).zip(widths).zip(parts) {
                 let part = parts.get(number).map(String::as_str).unwrap_or_default();
                 line.push_str(&self.padded(&Cell::toned(part, cell.tone), column.right, *width));
                 line.push_str(GAP);
@@ -146,9 +192,29 @@ impl Pen {
         }
     }
 
+    /// A row of a table that is too wide: its words first, then each figure with its title before it.
+    fn record(&mut self, table: &Table, titles: &[Cell], row: &[Cell]) {
+        let heads = table.columns.iter().take_while(|column| !column.right).count().clamp(1, 3);
+        let named = row.iter().zip(titles).take(heads).filter(|(cell, _)| !cell.text.is_empty());
+        let lead: Vec<String> = named
+            .map(|(cell, title)| match table.columns.first().is_some_and(|column| column.right) {
+                true => format!("{} {}", title.text, cell.text),
+                false => cell.text.clone(),
+            })
+            .collect();
+        self.wrapped("", &lead.join(", "));
+        let rest: Vec<(&Cell, &Cell)> =
+            row.iter().zip(titles).skip(heads).filter(|(cell, _)| !cell.text.is_empty()).collect();
+        let width = rest.iter().map(|(_, title)| title.text.width()).max().unwrap_or(0);
+        for (cell, title) in rest {
+            let lead = format!("{}{GAP}", filled(&title.text, width));
+            self.wrapped_at(2 * INDENT, &lead, &cell.text);
+        }
+    }
+
     /// A cell with its padding outside of the colour, so that trailing space can be cut.
     fn padded(&self, cell: &Cell, right: bool, width: usize) -> String {
-        let padding = " ".repeat(width.saturating_sub(cell.text.chars().count()));
+        let padding = " ".repeat(width.saturating_sub(cell.text.width()));
         let text = self.toned(&cell.text, cell.tone);
         if right { format!("{padding}{text}") } else { format!("{text}{padding}") }
     }
@@ -184,22 +250,9 @@ fn cleaned(cell: &Cell) -> Cell {
     Cell::toned(clean(&cell.text), cell.tone)
 }
 
-/// Lines of at most `width` characters, broken at spaces; a longer word gets a line of its own. Spaces within
-/// a line stay as they are.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let needed = line.chars().count() + 1 + word.chars().count();
-        if !line.is_empty() && needed > width {
-            lines.push(std::mem::take(&mut line).trim_end().to_owned());
-        } else if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines.push(line);
-    lines
+/// A text with spaces behind it.
+fn filled(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
 #[cfg(test)]

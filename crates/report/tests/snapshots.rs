@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use keepup_report::{Style, markdown, terminal};
-use keepup_results::{ResultSummary, Stored};
+use keepup_report::{Style, markdown, terminal, terminal_full};
+use keepup_results::{ResultSummary, Stored, Verdict};
 
 const NAMES: [&str; 4] = ["fit", "limited", "not_fit", "bare"];
 const PAGE: Style = Style { colour: false, width: 100 };
@@ -40,7 +40,60 @@ fn assert_same(drawn: &str, file: &str) {
 fn terminal_pages_are_as_committed() {
     for name in NAMES {
         assert_same(&terminal(&stored(name), PAGE), &format!("{name}.txt"));
+        assert_same(&terminal_full(&stored(name), PAGE), &format!("{name}_full.txt"));
     }
+}
+
+#[test]
+fn a_terminal_page_ends_with_the_verdict_in_three_lines() {
+    for name in NAMES {
+        let verdict = format!("[ {} ]", summary(name).verdict);
+        let narrow = terminal(&stored(name), Style { colour: false, width: 80 });
+        assert_eq!(narrow.lines().rev().nth(3), Some(verdict.as_str()), "{name}: {narrow}");
+        let brief = terminal(&stored(name), PAGE);
+        let ending: Vec<&str> = brief.lines().rev().take(4).collect();
+        assert_eq!(ending[3], verdict, "{name}: {brief}");
+        for (line, label) in ending.iter().zip(["limit", "held", "asked"]) {
+            assert!(line.trim_start().starts_with(label), "{name}: {line}");
+        }
+        let full = terminal_full(&stored(name), PAGE);
+        assert!(brief.lines().count() < 20, "{name}: {brief}");
+        assert_eq!(full.lines().rev().take(4).collect::<Vec<_>>(), ending, "{name}");
+    }
+}
+
+/// What would make a reader act otherwise is never left to the full page.
+#[test]
+fn a_brief_page_has_every_reason_and_every_limit() {
+    for name in NAMES {
+        let summary = summary(name);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let brief = words(&terminal(&stored(name), PAGE));
+        let reasons = if summary.verdict == Verdict::Fit { &[][..] } else { &summary.verdict_reasons };
+        for said in reasons.iter().chain(&summary.limits) {
+            assert!(brief.contains(&words(said)), "{name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_load_that_fell_short_is_said_beside_a_fit_too() {
+    let mut found = summary("limited");
+    found.verdict = Verdict::Fit;
+    let page = terminal(&Stored::Qualify(Box::new(found)), PAGE);
+    assert!(page.contains("41.2 MB/s of 50.0 MB/s"), "{page}");
+}
+
+#[test]
+fn a_rate_that_failed_is_never_called_none() {
+    let mut found = summary("limited");
+    let page = |found: &ResultSummary| terminal_full(&Stored::Qualify(Box::new(found.clone())), PAGE);
+    assert!(page(&found).contains("and no rate failed"));
+    let mut trial = found.trials[0].clone();
+    trial.passed = false;
+    trial.failed_condition = Some("the source did not keep its schedule".into());
+    found.trials.push(trial);
+    assert!(!page(&found).contains("no rate failed"), "{}", page(&found));
 }
 
 #[test]
@@ -61,14 +114,18 @@ fn the_fixtures_do_not_contradict_themselves() {
 fn a_terminal_page_is_one_page() {
     for name in NAMES {
         for width in [80, 100, 140] {
-            let page = terminal(&stored(name), Style { colour: false, width });
-            let literal = |line: &&str| line.contains("repeat with") || line.contains("result in");
-            let lines = page.lines().filter(|line| !literal(line));
-            let widest = lines.max_by_key(|line| line.chars().count()).unwrap();
-            assert!(widest.chars().count() <= width, "{name} at {width}: {widest}");
+            let style = Style { colour: false, width };
+            for page in [terminal(&stored(name), style), terminal_full(&stored(name), style)] {
+                let literal = |line: &&str| {
+                    ["repeat with", "result in", "  result "].iter().any(|start| line.contains(start))
+                };
+                let lines = page.lines().filter(|line| !literal(line));
+                let widest = lines.max_by_key(|line| line.chars().count()).unwrap();
+                assert!(widest.chars().count() <= width, "{name} at {width}: {widest}");
+            }
         }
-        let lines = terminal(&stored(name), PAGE).lines().count();
-        assert!(lines <= 72, "{name}: {lines} lines");
+        let lines = terminal_full(&stored(name), PAGE).lines().count();
+        assert!(lines <= 80, "{name}: {lines} lines");
     }
 }
 

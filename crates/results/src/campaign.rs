@@ -1,6 +1,7 @@
-//! What a campaign found: every cell with its runs, its figures, and how it compares with its baseline.
+//! Result of a campaign: every cell with its runs, its figures, and the comparison with its
+//! baseline.
 //!
-//! `None` means "not measured" or "there is none" and is written as null.
+//! `None` means "not measured" or "not applicable" and is written as null.
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -12,36 +13,36 @@ use crate::summary::Kind;
 use crate::test::test_summary;
 
 test_summary! {
-    /// What a campaign found.
+    /// Result of a campaign.
     pub struct CampaignSummary: Kind::Campaign, version 1 {
-        /// Name of the campaign, as its directory has it.
+        /// Name of the campaign, as in its directory.
         pub name: String,
-        /// What it is about, for people.
+        /// Description, for people.
         pub title: String,
-        /// What varies, the slowest first.
+        /// Axes that vary, the slowest first.
         pub axes: Vec<CampaignAxis>,
-        /// Axes that are compared, and the label of each that others are compared with.
+        /// Compared axes, with the label of the baseline on each.
         pub baseline: BTreeMap<String, String>,
-        /// How runs follow each other: `alternating` or `random`.
+        /// Order of the runs: `alternating` or `random`.
         pub order: String,
-        /// Runs of each cell, at most.
+        /// Maximum number of runs per cell.
         pub repetitions: u32,
-        /// All cells, also those that were left out.
+        /// All cells, including skipped ones.
         pub cells: Vec<CampaignCell>,
-        /// All of them together.
+        /// Totals of the campaign.
         pub totals: CampaignTotals,
-        /// What became of the paper that it repeats, where it repeats one.
+        /// Comparison with the reproduced paper, if any.
         pub paper: Option<PaperPage>,
     }
 }
 
-/// Something that varies.
+/// An axis of the campaign.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignAxis {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is set to, in the order of the campaign's file.
+    /// Labels of its values, in the order of the campaign's file.
     pub labels: Vec<String>,
 }
 
@@ -49,30 +50,29 @@ pub struct CampaignAxis {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignCell {
-    /// Its number, from 1.
+    /// Number of the cell, from 1.
     pub number: u32,
     /// Label on each axis.
     pub coordinates: BTreeMap<String, String>,
-    /// The command that each run of it is.
+    /// Command of each run.
     pub command: String,
-    /// Number of the cell that it is compared with; `None` where it is such a cell itself, and without
-    /// baseline.
+    /// Number of the baseline cell; `None` for a baseline cell and without a baseline.
     pub baseline: Option<u32>,
     /// Axes in which it differs from that cell.
     pub changed: Vec<String>,
     /// Settings of the command in which it differs from that cell.
     pub settings: Vec<String>,
-    /// Whether more than one axis or setting changed at once, so that no ratio tells which of them did it.
+    /// Whether more than one axis or setting changed at once, so that a ratio has no single cause.
     pub confounded: bool,
-    /// Numbers of the cells that change one of these axes alone.
+    /// Numbers of the cells that change only one of these axes.
     pub alone: Vec<u32>,
-    /// Why it was left out, where it was.
+    /// Reason for skipping it, if it was skipped.
     pub skipped: Option<String>,
-    /// Its runs, in the order of repetitions.
+    /// Runs in the order of repetitions.
     pub runs: Vec<CampaignRun>,
-    /// What all its runs measured: values one after another in the order of repetitions.
+    /// Figures over all runs, with values in the order of repetitions.
     pub figures: Vec<Figure>,
-    /// How these compare with those of the baseline.
+    /// Comparison of the figures with those of the baseline.
     pub ratios: Vec<CampaignRatio>,
 }
 
@@ -80,70 +80,70 @@ pub struct CampaignCell {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignRun {
-    /// Which repetition, from 1.
+    /// Number of the repetition, from 1.
     pub repetition: u32,
-    /// Where its result is, relative to the campaign's directory; `None` when it left none.
+    /// Path of its result relative to the campaign's directory; `None` without a result.
     pub directory: Option<String>,
-    /// How it ended; 128 and the signal's number where one ended it.
+    /// Exit code; 128 plus the signal number if killed by a signal.
     pub exit_code: i32,
-    /// How long it took with all its preparations, seconds.
+    /// Duration including preparations, seconds.
     pub seconds: f64,
-    /// What went wrong, where anything did.
+    /// Error, if any.
     pub why: Option<String>,
 }
 
-/// A figure of a cell beside that of its baseline.
+/// Comparison of a cell's figure with that of its baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignRatio {
-    /// Where it was measured, as the cell calls it.
+    /// Place of the measurement, as named by the cell.
     pub place: String,
-    /// What was done.
+    /// Operation.
     pub what: String,
-    /// What of it.
+    /// Quantity.
     pub quantity: Quantity,
-    /// Median of the ratios of all pairs, turned so that more than 1 is better than the baseline. Of a
-    /// quantity that is neither better nor worse it is the cell's over the baseline's.
+    /// Median of the ratios of all pairs, inverted where necessary so that more than 1 is better
+    /// than the baseline. For a quantity that is neither better nor worse: cell over baseline.
     pub ratio: f64,
-    /// Lower end of its 95 % interval; `None` with fewer than two pairs.
+    /// Lower bound of its 95 % interval; `None` with fewer than two pairs.
     pub lower: Option<f64>,
-    /// Upper end.
+    /// Upper bound.
     pub upper: Option<f64>,
-    /// Values that stood beside each other.
+    /// Number of pairs.
     pub pairs: u32,
-    /// Whether the two differ: there are at least five pairs, the interval does not hold 1, and chance alone
-    /// makes such a difference less often than 1 in 100 times.
+    /// Whether the difference is significant: at least five pairs, an interval that excludes 1, and
+    /// a p-value below 0.01.
     pub flagged: bool,
 }
 
-/// All cells together.
+/// Totals over all cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignTotals {
-    /// Cells, those left out included.
+    /// Number of cells, including skipped ones.
     pub cells: u32,
-    /// Of those, left out.
+    /// Number of skipped cells.
     pub skipped: u32,
-    /// Runs that were planned.
+    /// Planned runs.
     pub planned: u32,
-    /// Runs that ended.
+    /// Completed runs.
     pub runs: u32,
-    /// Of those, with another exit code than 0.
+    /// Completed runs with an exit code other than 0.
     pub failed: u32,
-    /// Runs that were not needed, for their cell was exact enough.
+    /// Runs that were not needed because their cell was already precise enough.
     pub spared: u32,
-    /// Runs that are left.
+    /// Remaining runs.
     pub left: u32,
-    /// Time of all runs, seconds.
+    /// Total time of all runs, seconds.
     pub seconds: f64,
-    /// What the runs that ended wrote at most, by their own plans, bytes.
+    /// Maximum bytes written by the completed runs, according to their plans.
     pub bytes_written: u64,
-    /// Why it ended before all runs were made, by a rule of the campaign.
+    /// Rule of the campaign that ended it early, if any.
     pub stopped: Option<String>,
 }
 
 impl CampaignCell {
-    /// What it is called: its labels in the order of `axes`.
+    /// Name: its labels in the order of `axes`.
     #[must_use]
     pub fn name(&self, axes: &[CampaignAxis]) -> String {
         let labels = axes.iter().filter_map(|axis| self.coordinates.get(&axis.name));
@@ -152,7 +152,8 @@ impl CampaignCell {
 }
 
 impl Figures for CampaignSummary {
-    /// Those of all cells; the place says which, and where within it unless a label does so already.
+    /// Figures of all cells; the place names the cell, and the place within it unless a label
+    /// contains it.
     fn figures(&self) -> Vec<Figure> {
         let of_cell = |cell: &CampaignCell| {
             let name = cell.name(&self.axes);

@@ -1,12 +1,12 @@
-//! Contradictions within a summary: a result that says two things at once must not be published.
+//! Consistency checks of a summary: a contradictory result must not be published.
 
 use crate::summary::{Count, LedgerSummary, ResultSummary, SCHEMA_VERSION, TrialResult, Verdict};
 
-/// Relative difference allowed between figures derived from one another: they are rounded on the way.
+/// Relative difference allowed between derived figures because of rounding.
 const TOLERANCE: f64 = 1e-3;
 
 impl ResultSummary {
-    /// Every contradiction found, one sentence each; empty when the summary is consistent.
+    /// All contradictions, one sentence each; empty for a consistent summary.
     #[must_use]
     pub fn check(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -123,7 +123,7 @@ fn check_ledger(ledger: &LedgerSummary, interrupted: bool, found: &mut Vec<Strin
     }
     let due = ledger.sent.events.saturating_add(ledger.lost_at_source.events);
     let accounted = ledger.durable.events.saturating_add(ledger.lost.events);
-    // An interrupted run leaves events on their way, neither durable nor lost.
+    // An interrupted run leaves events in flight, neither durable nor lost.
     if accounted > due || (accounted < due && !interrupted) {
         found.push(format!("ledger: {due} events were due, but {accounted} are durable or lost"));
     }

@@ -124,6 +124,6 @@ fn trials_say_why_they_failed_and_only_then() {
 
 #[test]
 fn another_schema_version_is_found() {
-    let (next, told) = (SCHEMA_VERSION + 1, format!("schema version is {}", SCHEMA_VERSION + 1));
-    assert_found(&after(|s| s.schema_version = next), &told);
+    let (next, message) = (SCHEMA_VERSION + 1, format!("schema version is {}", SCHEMA_VERSION + 1));
+    assert_found(&after(|s| s.schema_version = next), &message);
 }

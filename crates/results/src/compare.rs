@@ -1,6 +1,7 @@
-//! What a comparison found: what differs between the systems, and every figure of each beside the baseline's.
+//! Result of a comparison: differences between the systems, and their figures relative to the
+//! baseline.
 //!
-//! `None` means "not measured" or "there is none" and is written as null.
+//! `None` means "not measured" or "not applicable" and is written as null.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,94 +9,94 @@ use crate::figure::{Figure, Figures, Quantity};
 use crate::stored::{Head, Headed};
 use crate::summary::Kind;
 
-/// Version of the layout of a comparison; rises whenever a reader of the old one could misread the new one.
+/// Version of the comparison's layout; incremented when an older reader could misread a newer file.
 pub const COMPARE_SCHEMA_VERSION: u32 = 1;
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareSummary {
-    /// Version of this layout.
+    /// Layout version.
     pub schema_version: u32,
-    /// What was done.
+    /// Kind of result.
     pub kind: Kind,
-    /// Version of keepup that compared.
+    /// Version of keepup that made the comparison.
     pub tool_version: String,
-    /// When, RFC 3339, UTC.
+    /// Time, RFC 3339, UTC.
     pub created: String,
-    /// Exact command that repeats it.
+    /// Command that repeats it.
     pub command: String,
-    /// Name of the test that all systems were put to.
+    /// Name of the common test.
     pub workload: String,
-    /// Its settings, as the baseline had them.
+    /// Settings of the test for the baseline.
     pub plan: serde_json::Value,
     /// Environment record of the baseline.
     pub environment: serde_json::Value,
-    /// What was compared, the baseline first.
+    /// Compared systems, the baseline first.
     pub systems: Vec<ComparedSystem>,
-    /// In what they may differ, as the user said.
+    /// Declared differences between the systems.
     pub declared: Vec<String>,
-    /// In what each differs from the baseline.
+    /// Differences of each system from the baseline.
     pub differences: Vec<ComparedDifference>,
-    /// Why there is no ranking; null when there is one.
+    /// Reason for the absence of a ranking; null if there is one.
     pub not_ranked: Option<String>,
-    /// Every figure that at least two systems have.
+    /// Figures available for at least two systems.
     pub rows: Vec<ComparedRow>,
-    /// One index for each system, where there is a ranking.
+    /// Index of each system, if there is a ranking.
     pub indices: Vec<ComparedIndex>,
-    /// What was asked of the others, and whether it holds; null when nothing was asked.
+    /// Requested limit and whether it holds; null without one.
     pub limit: Option<ComparedLimit>,
-    /// What the reader should know of how it was compared.
+    /// Notes on how the comparison was made.
     pub notes: Vec<String>,
 }
 
-/// A machine, a configuration, or a disk.
+/// A machine, configuration or disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedSystem {
-    /// What it is called here.
+    /// Name in the comparison.
     pub name: String,
-    /// Results that its figures are from, in order; none of a published one.
+    /// Results that its figures are from, in order; empty for a published system.
     pub results: Vec<String>,
-    /// Where in them, when only one place was taken.
+    /// Selected place in the results, if only one was taken.
     pub place: Option<String>,
-    /// When the first of them began, RFC 3339, UTC; of a published one the year.
+    /// Start of the first result, RFC 3339, UTC; the year for a published system.
     pub created: String,
-    /// Version of keepup that measured; null of a published one.
+    /// Version of keepup that measured; null for a published system.
     pub tool_version: Option<String>,
-    /// Publication that its figures are from: they have no repeats, so no intervals.
+    /// Publication of the figures, which have no repeats and thus no intervals.
     pub published: Option<String>,
 }
 
-/// Something in which a system differs from the baseline.
+/// A difference between a system and the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedDifference {
-    /// Which system.
+    /// Name of the system.
     pub system: String,
-    /// Axis that it belongs to, as `--axis` takes it.
+    /// Axis of the difference, as in `--axis`.
     pub axis: String,
     /// Whether the axis was declared.
     pub is_declared: bool,
-    /// Where it stands, as in `volumes[0].filesystem`.
+    /// Path of the item, as in `volumes[0].filesystem`.
     pub item: String,
-    /// What the baseline has.
+    /// Value of the baseline.
     pub baseline: String,
-    /// What the system has.
+    /// Value of the system.
     pub value: String,
 }
 
-/// One figure over all systems.
+/// One figure of all systems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedRow {
-    /// Where it was measured; empty where places are what is compared, or there is only one.
+    /// Place of the measurement; empty if places are compared or there is only one.
     pub place: String,
-    /// What was done.
+    /// Operation.
     pub what: String,
-    /// What of it.
+    /// Quantity.
     pub quantity: Quantity,
-    /// Each system, in their order; null for one that does not have it.
+    /// One entry per system, in order; null if the system lacks the figure.
     pub cells: Vec<Option<ComparedCell>>,
 }
 
@@ -103,82 +104,84 @@ pub struct ComparedRow {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedCell {
-    /// All values, in the order in which they were measured.
+    /// Values in the order of measurement.
     pub values: Vec<f64>,
-    /// Their median.
+    /// Median.
     pub median: f64,
-    /// Standard deviation over mean; null with fewer than two.
+    /// Coefficient of variation; null with fewer than two values.
     pub variation: Option<f64>,
-    /// Beside the baseline; null of the baseline itself.
+    /// Comparison with the baseline; null for the baseline itself.
     pub beside: Option<ComparedRatio>,
 }
 
-/// A system's figure beside the baseline's.
+/// Comparison of a system's figure with the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedRatio {
-    /// Ratio of the medians, or median of the ratios of pairs; turned so that more than 1 is better. Of a
-    /// quantity that is neither better nor worse it is the system's over the baseline's.
+    /// Ratio of the medians, or median of the ratios of pairs, inverted where necessary so that
+    /// more than 1 is better. For a quantity that is neither better nor worse: system over
+    /// baseline.
     pub ratio: f64,
-    /// Lower end of its 95 % bootstrap interval.
+    /// Lower bound of its 95 % bootstrap interval.
     pub lower: Option<f64>,
-    /// Upper end.
+    /// Upper bound.
     pub upper: Option<f64>,
-    /// How often chance alone would make such a difference.
+    /// p-value of the difference.
     pub chance: Option<f64>,
-    /// How often a value of the system is better than one of the baseline; 0.5 when they are alike.
+    /// Probability that a value of the system is better than one of the baseline; 0.5 for equal
+    /// distributions.
     pub effect: f64,
-    /// Whether they were measured in alternation, pair by pair.
+    /// Whether the values were measured in alternation, as pairs.
     pub is_paired: bool,
-    /// What that means.
+    /// Interpretation.
     pub change: Change,
 }
 
-/// What a ratio means.
+/// Interpretation of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Better than the baseline, and chance does not explain it.
+    /// Significantly better than the baseline.
     Better,
-    /// Worse, and chance does not explain it.
+    /// Significantly worse.
     Worse,
-    /// No more different than chance would make it.
+    /// No significant difference.
     NotShown,
-    /// Too few values to tell.
+    /// Too few values.
     TooFew,
-    /// A quantity that is told, not judged.
+    /// A quantity that is reported but not judged.
     NotJudged,
 }
 
-/// One system over all rows that are judged by rates and times.
+/// Summary of one system over all judged rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedIndex {
-    /// Which.
+    /// Name of the system.
     pub system: String,
     /// Geometric mean of its ratios; null without any.
     pub index: Option<f64>,
-    /// Lower end of its 95 % bootstrap interval over the rows; null with fewer than two.
+    /// Lower bound of its 95 % bootstrap interval over the rows; null with fewer than two.
     pub lower: Option<f64>,
-    /// Upper end.
+    /// Upper bound.
     pub upper: Option<f64>,
-    /// Rows that it rests on.
+    /// Number of rows.
     pub rows: u32,
-    /// Of those, shown to be better.
+    /// Number of significantly better rows.
     pub better: u32,
-    /// Of those, shown to be worse.
+    /// Number of significantly worse rows.
     pub worse: u32,
 }
 
-/// What was asked of all systems but the baseline.
+/// Requested limit for all systems except the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedLimit {
-    /// No ratio below this.
+    /// Minimum ratio.
     pub below: f64,
-    /// What is below it and shown to be worse: the limit does not hold.
+    /// Ratios below the minimum that are significantly worse: the limit is violated.
     pub failed: Vec<String>,
-    /// What is below it, but too few values or too much noise to tell.
+    /// Ratios below the minimum without significance.
     pub open: Vec<String>,
 }
 
@@ -200,18 +203,19 @@ impl Headed for CompareSummary {
 }
 
 impl Figures for CompareSummary {
-    /// Those of all systems; each is named with its system.
+    /// Figures of all systems, each with the name of its system.
     fn figures(&self) -> Vec<Figure> {
         let of_row = |row: &ComparedRow| {
             let cells = self.systems.iter().zip(&row.cells);
-            let told = cells.filter_map(|(system, cell)| Some((system, cell.as_ref()?)));
-            told.map(|(system, cell)| Figure {
-                place: row.place.clone(),
-                what: format!("{}: {}", system.name, row.what),
-                quantity: row.quantity,
-                values: cell.values.clone(),
-            })
-            .collect::<Vec<_>>()
+            let present = cells.filter_map(|(system, cell)| Some((system, cell.as_ref()?)));
+            present
+                .map(|(system, cell)| Figure {
+                    place: row.place.clone(),
+                    what: format!("{}: {}", system.name, row.what),
+                    quantity: row.quantity,
+                    values: cell.values.clone(),
+                })
+                .collect::<Vec<_>>()
         };
         self.rows.iter().flat_map(of_row).collect()
     }

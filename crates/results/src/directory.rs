@@ -1,7 +1,7 @@
-//! Result directories: a directory of its own per result, told by a marker file.
+//! Result directories: one directory per result, identified by a marker file.
 //!
-//! Invariants: never writes into a directory that holds anything already; `result.json` is either absent or
-//! whole, on stable storage, and readable by this crate.
+//! Invariants: never writes into a non-empty directory; `result.json` is either absent or complete,
+//! durable, and readable by this crate.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -17,30 +17,32 @@ use crate::log::{EventLog, EventReader};
 use crate::summary::{Kind, SCHEMA_VERSION};
 use crate::test::Begun;
 
-/// File whose presence says that keepup made the directory.
+/// Marker file of directories created by keepup.
 pub(crate) const MARKER: &str = ".keepup-result";
 const EVENTS: &str = "events.jsonl";
 pub(crate) const SUMMARY: &str = "result.json";
 const SUMMARY_TEMPORARY: &str = ".result.json.new";
-/// Characters of the id in a directory's name: enough to tell two results of one second apart.
+/// Characters of the id in a directory's name, to distinguish results of the same second.
 const SHORT_ID_CHARACTERS: usize = 8;
 
-/// RFC 3339 text, UTC, whole seconds, of a time in nanoseconds since the Unix epoch.
+/// Formats nanoseconds since the Unix epoch as RFC 3339, UTC, whole seconds.
 #[must_use]
 pub fn rfc3339(unix_ns: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(unix_ns)).to_string()
 }
 
-/// Nanoseconds since the Unix epoch of a time as [`rfc3339`] writes it; `None` when the text is no such time.
+/// Parses a time in the format of [`rfc3339`] to nanoseconds since the Unix epoch; `None` if
+/// malformed.
 pub fn unix_ns(text: &str) -> Option<u64> {
     let time = humantime::parse_rfc3339(text).ok()?;
     u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
-/// Default name of a result directory, `<profile>-<yyyymmddThhmmssZ>-<short id>`: sorts by time per profile.
+/// Default name of a result directory, `<profile>-<yyyymmddThhmmssZ>-<short id>`: sorts by time per
+/// profile.
 ///
 /// # Errors
-/// The profile's name or the id is not fit to be part of a file name.
+/// The profile's name or the id is unsuitable for a file name.
 pub fn default_name(profile: &str, id: &str, created_unix_ns: u64) -> Result<String, ResultsError> {
     let fit = |text: &str| {
         !text.is_empty()
@@ -64,10 +66,10 @@ pub struct ResultDirectory {
 }
 
 impl ResultDirectory {
-    /// Makes a directory of its own below `out` for what begins now, and a log that begins with it.
+    /// Creates a result directory below `out`, and an event log with its first event.
     ///
     /// # Errors
-    /// The workload's name or the id is not fit to be part of a file name, or the system refuses.
+    /// The workload's name or the id is unsuitable for a file name, or a system error.
     pub fn begin(
         out: &Path,
         kind: Kind,
@@ -91,10 +93,10 @@ impl ResultDirectory {
         Ok((directory, log))
     }
 
-    /// Makes the directory, its parents too, and marks it as keepup's. One that exists must be empty.
+    /// Creates the directory with its parents and marks it. An existing directory must be empty.
     ///
     /// # Errors
-    /// Something else has this name, the directory is not empty, or the system refuses.
+    /// The path is not a directory, the directory is not empty, or a system error.
     pub fn create(path: &Path, id: &str) -> Result<Self, ResultsError> {
         match fs::symlink_metadata(path) {
             Ok(found) if !found.is_dir() => {
@@ -114,7 +116,7 @@ impl ResultDirectory {
                 return Err(ResultsError::Io { what: "look at", path: path.to_path_buf(), source });
             }
         }
-        // `create_new` also settles a race: two runs that found the same empty directory.
+        // `create_new` also resolves a race of two runs for the same empty directory.
         let marker = path.join(MARKER);
         let text = format!("keepup result {id}, schema version {SCHEMA_VERSION}\n");
         write_whole(&marker, text.as_bytes(), OpenOptions::new().write(true).create_new(true))?;
@@ -122,7 +124,7 @@ impl ResultDirectory {
         Ok(Self { path: path.to_path_buf() })
     }
 
-    /// Opens a directory that keepup made.
+    /// Opens a directory created by keepup.
     ///
     /// # Errors
     /// It has no marker file.
@@ -133,19 +135,19 @@ impl ResultDirectory {
         Ok(Self { path: path.to_path_buf() })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes the directory of a result that failed before anything was measured, with the files that this
-    /// crate makes.
+    /// Removes the directory of a result that failed before anything was measured, with the files
+    /// of this crate.
     ///
     /// # Errors
-    /// It holds something else, or the system refuses.
+    /// It contains other files, or a system error.
     pub fn discard(&self) -> Result<(), ResultsError> {
-        // The marker goes last: a directory that stays is still known as keepup's.
+        // The marker is removed last: a remaining directory is still recognized.
         for name in [EVENTS, SUMMARY_TEMPORARY, SUMMARY, MARKER] {
             let path = self.path.join(name);
             match fs::remove_file(&path) {
@@ -156,18 +158,18 @@ impl ResultDirectory {
         fs::remove_dir(&self.path).map_err(ResultsError::io("remove the result directory", &self.path))
     }
 
-    /// Starts the event log.
+    /// Creates the event log.
     ///
     /// # Errors
-    /// There is one already, or the system refuses.
+    /// It exists already, or a system error.
     pub fn create_log(&self) -> Result<EventLog, ResultsError> {
         EventLog::create(&self.path.join(EVENTS))
     }
 
-    /// Goes on with the event log of an earlier run; half a line at its end is cut off.
+    /// Continues the event log of an earlier run; an incomplete last line is cut off.
     ///
     /// # Errors
-    /// There is none, or the system refuses.
+    /// It does not exist, or a system error.
     pub fn reopen_log(&self) -> Result<EventLog, ResultsError> {
         EventLog::reopen(&self.path.join(EVENTS))
     }
@@ -175,15 +177,15 @@ impl ResultDirectory {
     /// Reads the event log.
     ///
     /// # Errors
-    /// There is none, or the system refuses; damage is reported by the iterator.
+    /// It does not exist, or a system error; damage is reported by the iterator.
     pub fn events(&self) -> Result<EventReader, ResultsError> {
         EventReader::open(&self.path.join(EVENTS))
     }
 
-    /// Writes or replaces `result.json`, all or nothing, and makes it durable.
+    /// Writes or replaces `result.json` atomically and durably.
     ///
     /// # Errors
-    /// A figure that must be a number is not finite, or the system refuses.
+    /// A figure is not finite, or a system error.
     pub fn write_summary<S: Serialize + DeserializeOwned>(&self, summary: &S) -> Result<(), ResultsError> {
         let path = self.path.join(SUMMARY);
         let unwritable = |source| ResultsError::Unwritable { path: path.clone(), source };
@@ -191,7 +193,7 @@ impl ResultDirectory {
         serde_json::from_str::<S>(&text).map_err(unwritable)?;
         text.push('\n');
         let temporary = self.path.join(SUMMARY_TEMPORARY);
-        // What an earlier try left, or somebody put there, is not written through.
+        // Remove a leftover of an earlier attempt, or a link placed there.
         let _ = fs::remove_file(&temporary);
         write_whole(&temporary, text.as_bytes(), OpenOptions::new().write(true).create_new(true))?;
         fs::rename(&temporary, &path).map_err(ResultsError::io("put the summary in its place,", &path))?;
@@ -209,7 +211,7 @@ fn write_whole(path: &Path, bytes: &[u8], options: &OpenOptions) -> Result<(), R
         .map_err(ResultsError::io("write", path))
 }
 
-/// Makes names in a directory durable: a file's own flush does not cover the entry that names it.
+/// Syncs a directory: a file's own flush does not cover its directory entry.
 fn sync_directory(path: &Path) -> Result<(), ResultsError> {
     File::open(path).and_then(|directory| directory.sync_all()).map_err(ResultsError::io("flush", path))
 }

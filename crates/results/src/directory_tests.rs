@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use keepup_error::Diagnostic as _;
+
 use super::{ResultDirectory, default_name, rfc3339};
 use crate::error::ResultsError;
 use crate::event::Event;
@@ -89,8 +91,8 @@ fn only_an_empty_or_absent_directory_is_taken() {
     let foreign = parent.path().join("foreign");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("thesis.tex"), "x").unwrap();
-    let error = ResultDirectory::create(&foreign, "one").unwrap_err().to_string();
-    assert!(error.contains("not empty\nhint: "), "{error}");
+    let error = ResultDirectory::create(&foreign, "one").unwrap_err();
+    assert!(error.to_string().ends_with("not empty") && error.hint().is_some(), "{error}");
 
     let file = parent.path().join("file");
     fs::write(&file, "x").unwrap();

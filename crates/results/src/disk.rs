@@ -1,4 +1,4 @@
-//! What `keepup disk` found: the phases of a test on each volume, every repeat of them.
+//! Result of `keepup disk`: the phases of a test on each volume, for every repeat.
 //!
 //! Rates are bytes per second, MB = 10^6 bytes. `None` means "not measured" and is written as null.
 
@@ -23,9 +23,9 @@ pub use steady::{
 };
 
 test_summary! {
-    /// What one disk test found.
+    /// Result of a disk test.
     pub struct DiskSummary: Kind::Disk, version 4 {
-        /// Every run, in the order in which they were made: volumes in turns, repeat by repeat.
+        /// All runs in order: volumes alternate within each repeat.
         pub runs: Vec<DiskRun>,
     }
 }
@@ -34,17 +34,17 @@ test_summary! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskRun {
-    /// The volumes that it used at once; for most tests one.
+    /// Volumes used concurrently; for most tests one.
     pub volumes: Vec<String>,
     /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// Its phases, in order; fewer than planned when it was cut short.
+    /// Completed phases, in order.
     pub phases: Vec<DiskPhase>,
-    /// Phases that cannot be here.
+    /// Phases that are impossible here.
     pub skipped: Vec<DiskSkipped>,
-    /// What the phases mean together, where the test says so.
+    /// Combined finding of the phases, if the test has one.
     pub finding: Option<DiskFinding>,
-    /// What ran beside it on purpose, from the begin of the run to its end.
+    /// Background loads during the whole run.
     pub loads: Vec<LoadResult>,
 }
 
@@ -52,9 +52,9 @@ pub struct DiskRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskSkipped {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Why it was not measured.
+    /// Reason.
     pub why: String,
 }
 
@@ -62,64 +62,65 @@ pub struct DiskSkipped {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskPhase {
-    /// Its name, unique within the test.
+    /// Name, unique within the test.
     pub name: String,
-    /// When it began, seconds after the run did: the series of the run's loads count from there.
+    /// Start, seconds since the start of the run; the series of the run's loads use the same
+    /// origin.
     pub begin_seconds: f64,
-    /// Files touched.
+    /// Files used.
     pub files: u64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// Requests made, where they are of one kind.
+    /// Number of requests, if of one kind.
     pub operations: Option<u64>,
-    /// How long it took, with what belongs into the timed window, seconds.
+    /// Duration of the timed window, seconds.
     pub seconds: f64,
-    /// CPU of this process, its kernel workers included, seconds.
+    /// CPU time of this process including its kernel workers, seconds.
     pub cpu_seconds: f64,
-    /// CPU of the whole machine in that time: also what the kernel did on its own, and neighbours; in steps
-    /// of a tick of each core. Seconds.
+    /// CPU time of the whole machine, including kernel threads and other processes, in ticks per
+    /// core, seconds.
     pub machine_cpu_seconds: Option<f64>,
-    /// What the hypervisor gave to others in that time, seconds.
+    /// Time stolen by the hypervisor, seconds.
     pub steal_seconds: Option<f64>,
-    /// From the start of a request to its end, where requests are of one kind.
+    /// Latency from the start to the completion of a request, if requests are of one kind.
     pub latency: Option<LatencyFigures>,
-    /// What ran at the same time, where there was more than one thing.
+    /// Concurrent parts, if more than one.
     pub parts: Vec<DiskPart>,
-    /// Rate that each of the run's loads achieved meanwhile, in their order and units; null for a phase too
-    /// short to tell.
+    /// Rate of each of the run's loads during the phase, in their order and units; null for a phase
+    /// too short to tell.
     pub load_rates: Vec<Option<f64>>,
 }
 
-/// One reader or writer among several that ran at the same time.
+/// One of several concurrent readers or writers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskPart {
-    /// Its name, unique within the phase.
+    /// Name, unique within the phase.
     pub name: String,
-    /// The volume that it was on.
+    /// Volume.
     pub volume: String,
-    /// Whether it wrote; else it read.
+    /// Whether it wrote; otherwise it read.
     pub writes: bool,
-    /// Bytes moved within the window that counts.
+    /// Bytes transferred in the measurement window.
     pub bytes: u64,
-    /// Requests that ended within it.
+    /// Requests completed in the window.
     pub operations: u64,
-    /// How long the window was for this part, seconds.
+    /// Length of the window of this part, seconds.
     pub seconds: f64,
-    /// From the end of the window until all that it had written was durable, seconds; only of writers.
+    /// Time from the end of the window until all its writes were durable, seconds; writers only.
     pub flush_seconds: Option<f64>,
-    /// Rate asked for, bytes per second; `None` when it went as fast as it could.
+    /// Requested rate, bytes per second; `None` if unthrottled.
     pub target_bytes_per_second: Option<f64>,
-    /// From when a request was due to its end; without pacing the same as `service`.
+    /// Response time: from due time to completion; equals `service` without pacing.
     pub latency: Option<LatencyFigures>,
-    /// From when a request was made to its end.
+    /// Service time: from start to completion.
     pub service: Option<LatencyFigures>,
-    /// Bytes that ended in each tenth of a second of the window, in order.
+    /// Bytes completed in each 0.1 s of the window, in order.
     pub tenths: Vec<u64>,
 }
 
 impl DiskPart {
-    /// Bytes per second within the window; `None` when nothing was moved.
+    /// Bytes per second in the window; `None` if nothing was transferred.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.seconds)
@@ -127,13 +128,20 @@ impl DiskPart {
 }
 
 impl DiskPhase {
-    /// Bytes per second; `None` for a phase that took no time or moved nothing.
+    /// Bytes per second; `None` for a phase without duration or bytes.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.seconds)
     }
 
-    /// CPU of this process, seconds per GB.
+    /// Rate of the first part times the number of parts, bytes per second: what the event logger's paper
+    /// calls the normalised rate of files that are read or written at the same time.
+    #[must_use]
+    pub fn normalised_bytes_per_second(&self) -> Option<f64> {
+        Some(self.parts.first()?.bytes_per_second()? * self.parts.len() as f64)
+    }
+
+    /// CPU time of this process, seconds per GB.
     #[must_use]
     pub fn cpu_seconds_per_gb(&self) -> Option<f64> {
         (self.bytes > 0).then(|| self.cpu_seconds / (self.bytes as f64 / 1e9))
@@ -141,7 +149,7 @@ impl DiskPhase {
 }
 
 impl DiskRun {
-    /// Its volumes in one word.
+    /// Names of its volumes, joined.
     #[must_use]
     pub fn place(&self) -> String {
         self.volumes.join(" + ")
@@ -149,18 +157,18 @@ impl DiskRun {
 }
 
 impl DiskSummary {
-    /// The rates of one phase in one place over all repeats, bytes per second.
+    /// Rates of one phase in one place over all repeats, bytes per second.
     pub fn rates<'a>(&'a self, place: &'a str, phase: &'a str) -> impl Iterator<Item = f64> + 'a {
         self.phases(place, phase).filter_map(DiskPhase::bytes_per_second)
     }
 
-    /// One phase in one place, each time it was run.
+    /// All repetitions of one phase in one place.
     pub fn phases<'a>(&'a self, place: &'a str, phase: &'a str) -> impl Iterator<Item = &'a DiskPhase> {
         let runs = self.runs.iter().filter(move |run| run.place() == place);
         runs.flat_map(|run| &run.phases).filter(move |found| found.name == phase)
     }
 
-    /// Places and names of phases, in the order in which they first came.
+    /// Places and names of phases, in order of first appearance.
     #[must_use]
     pub fn kinds(&self) -> Vec<(String, &str)> {
         let mut kinds = Vec::new();

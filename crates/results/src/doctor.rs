@@ -1,99 +1,99 @@
-//! What `keepup doctor` found: which settings of a host are harmful for a stream, why, and what changes them.
+//! Result of `keepup doctor`: harmful host settings for a stream, with reasons and remedies.
 //!
-//! `None` means "not read" or "there is none" and is written as null. Sizes are bytes, MB = 10^6 bytes.
+//! `None` means "not read" or "not applicable" and is written as null. Sizes are bytes, MB = 10^6
+//! bytes.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of the layout of a doctor's result; rises whenever a reader of the old one could misread the new
-/// one.
+/// Version of the layout; incremented when an older reader could misread a newer file.
 pub const DOCTOR_SCHEMA_VERSION: u32 = 1;
 
-/// What one look found.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DoctorSummary {
-    /// Version of this layout.
+    /// Layout version.
     pub schema_version: u32,
-    /// Version of keepup that looked.
+    /// Version of keepup.
     pub tool_version: String,
-    /// When, RFC 3339, UTC.
+    /// Time, RFC 3339, UTC.
     pub created: String,
-    /// Exact command.
+    /// Command line.
     pub command: String,
-    /// What the host was judged for.
+    /// Requirements that the host was judged for.
     pub needs: DoctorNeeds,
-    /// Interfaces that were judged.
+    /// Judged interfaces.
     pub interfaces: Vec<String>,
-    /// Volumes that were judged.
+    /// Judged volumes.
     pub volumes: Vec<String>,
-    /// How many findings there are of each kind.
+    /// Number of findings by severity.
     pub counts: DoctorCounts,
-    /// Findings, the worst first.
+    /// Findings, worst first.
     pub findings: Vec<DoctorFinding>,
-    /// What the reader should know of how it was judged.
+    /// Notes on how the host was judged.
     pub notes: Vec<String>,
-    /// Everything that was read, whether a rule asks for it or not.
+    /// All readings, including those without a rule.
     pub readings: serde_json::Value,
 }
 
-/// What a stream needs of the host.
+/// Requirements of a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DoctorNeeds {
-    /// Name of the profile; `None` when none was given.
+    /// Profile name; `None` without a profile.
     pub profile: Option<String>,
-    /// Bytes per second, mean over bursts and silence.
+    /// Mean bytes per second including pauses.
     pub bytes_per_second: f64,
     /// Bytes per second within bursts.
     pub bytes_per_second_peak: f64,
     /// Mean size of an event.
     pub event_bytes: f64,
-    /// How the detector hands over its data.
+    /// Transport of the detector.
     pub transport: String,
-    /// Connections, or sources of datagrams.
+    /// Number of connections or datagram sources.
     pub connections: u32,
     /// Bytes of one run; `None` without a profile.
     pub run_bytes: Option<u64>,
-    /// Longest stall of the receiver that buffers should bridge.
+    /// Longest receiver stall that buffers should bridge.
     pub stall_ns: u64,
 }
 
-/// How bad a setting is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DoctorSeverity {
-    /// Data will be lost, or the rate cannot be held, or what counts as durable is not.
+    /// Data will be lost, the rate cannot be reached, or durability is not guaranteed.
     Harmful,
-    /// It costs something, or may.
+    /// Possible cost.
     WorthALook,
     /// It could not be judged.
     NotJudged,
-    /// As it should be.
+    /// Fine.
     Fine,
 }
 
-/// One setting, judged.
+/// Finding about one setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DoctorFinding {
-    /// How bad it is.
+    /// Severity.
     pub severity: DoctorSeverity,
-    /// The setting by the name that its command has, with what it belongs to.
+    /// Name of the setting, as in its command, with its device.
     pub setting: String,
-    /// What it is; `None` when it could not be read.
+    /// Current value; `None` if unreadable.
     pub value: Option<String>,
-    /// What is wanted; `None` when it was not judged.
+    /// Recommended value; `None` if not judged.
     pub wanted: Option<String>,
-    /// Why, with the figures; why not, when it was not judged.
+    /// Explanation with figures, or the reason for not judging.
     pub why: String,
-    /// Where the rule is from.
+    /// Source of the rule.
     pub source: String,
-    /// What changes it until the next start of the machine; `None` where nothing is to be changed, or no
-    /// command can.
+    /// Command that changes it until the next boot; `None` if no change is needed or no command
+    /// exists.
     pub command: Option<String>,
 }
 
-/// How many findings there are of each kind.
+/// Number of findings by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DoctorCounts {
@@ -108,7 +108,7 @@ pub struct DoctorCounts {
 }
 
 impl DoctorCounts {
-    /// Of these findings.
+    /// Counts these findings.
     #[must_use]
     pub fn of(findings: &[DoctorFinding]) -> Self {
         let mut counts = Self::default();

@@ -1,35 +1,29 @@
 //! What can go wrong with result directories.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use keepup_error::{Diagnostic, ErrorClass};
 
 /// Why a result could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The directory to be created holds files already.
-    #[error(
-        "create the result directory {}: it exists and is not empty\n\
-         hint: name a directory that does not exist yet",
-        path.display()
-    )]
+    #[error("cannot create the result directory {}: it exists and is not empty", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
     },
     /// The path exists and is no directory; a symbolic link is not followed.
-    #[error(
-        "create the result directory {}: something else has this name\n\
-         hint: name a directory that does not exist yet",
-        path.display()
-    )]
+    #[error("cannot create the result directory {}: it exists and is not a directory", path.display())]
     NotADirectory {
         /// The path.
         path: PathBuf,
     },
     /// The directory has no marker file.
     #[error(
-        "open the result directory {}: it has no `{}` file, so keepup did not make it\n\
-         hint: name a directory that `keepup` printed as its result",
+        "cannot open the result directory {}: it has no `{}` file, so keepup did not make it",
         path.display(),
         crate::directory::MARKER
     )]
@@ -39,8 +33,8 @@ pub enum ResultsError {
     },
     /// A name that cannot be part of a file name.
     #[error(
-        "name a result directory after {what} `{text}`: only letters, digits, `.`, `_` and `-` can be used, \
-         and no `.` in front\nhint: choose another name"
+        "cannot name a result directory after {what} `{text}`: only letters, digits, `.`, `_` and `-` can be \
+         used, and no leading `.`"
     )]
     BadName {
         /// Which part of the name.
@@ -49,7 +43,7 @@ pub enum ResultsError {
         text: String,
     },
     /// A system call failed.
-    #[error("{what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}", path.display())]
     Io {
         /// What was tried.
         what: &'static str,
@@ -59,13 +53,13 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// An earlier write to the event log failed.
-    #[error("append to {}: an earlier write failed, the log ends there", path.display())]
+    #[error("cannot append to {}: an earlier write failed, the log ends there", path.display())]
     LogBroken {
         /// The log.
         path: PathBuf,
     },
     /// Text that is not what it should be.
-    #[error("read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Summary {
         /// The file.
         path: PathBuf,
@@ -73,7 +67,7 @@ pub enum ResultsError {
         source: serde_json::Error,
     },
     /// A summary that could not be read back.
-    #[error("write {}: the summary holds a figure that JSON cannot say: {source}", path.display())]
+    #[error("cannot write {}: JSON cannot represent a figure of the summary: {source}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -81,20 +75,13 @@ pub enum ResultsError {
         source: serde_json::Error,
     },
     /// JSON that is no summary of a result.
-    #[error(
-        "read {}: it is no summary of a result\n\
-         hint: name a directory that `keepup` printed as its result, or the `result.json` in it",
-        path.display()
-    )]
+    #[error("cannot read {}: it is not the summary of a result", path.display())]
     NotASummary {
         /// The file.
         path: PathBuf,
     },
     /// A measurement that was cut off too early.
-    #[error(
-        "open the result {}: the measurement was cut off, and {reason}\nhint: measure again",
-        path.display()
-    )]
+    #[error("cannot open the result {}: the measurement was cut off, and {reason}", path.display())]
     CutOff {
         /// The directory.
         path: PathBuf,
@@ -102,7 +89,7 @@ pub enum ResultsError {
         reason: String,
     },
     /// A line of the event log that is damaged, and not the torn last one.
-    #[error("read {}, line {line}: {reason}", path.display())]
+    #[error("cannot read line {line} of {}: {reason}", path.display())]
     Event {
         /// The log.
         path: PathBuf,
@@ -112,17 +99,47 @@ pub enum ResultsError {
         reason: String,
     },
     /// A layout that this version does not know.
-    #[error(
-        "read {}: its layout, version {found}, is not known to this keepup; a newer one wrote it\n\
-         hint: use the keepup that wrote it, or a newer one",
-        path.display()
-    )]
+    #[error("cannot read {}: this keepup does not know its layout version {found}", path.display())]
     SchemaVersion {
         /// The file.
         path: PathBuf,
         /// Version found.
         found: u64,
     },
+}
+
+impl Diagnostic for ResultsError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => ErrorClass::Usage,
+            Self::NotAResult { .. }
+            | Self::NotASummary { .. }
+            | Self::SchemaVersion { .. }
+            | Self::BadName { .. } => ErrorClass::Usage,
+            Self::NotEmpty { .. } | Self::NotADirectory { .. } => ErrorClass::Refused,
+            Self::Summary { .. } | Self::Event { .. } | Self::CutOff { .. } => ErrorClass::Failed,
+            Self::Io { .. } | Self::LogBroken { .. } | Self::Unwritable { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::NotEmpty { .. } | Self::NotADirectory { .. } => "name a directory that does not exist yet",
+            Self::NotAResult { .. } => "name a directory that `keepup` printed as its result",
+            Self::NotASummary { .. } => {
+                "name a directory that `keepup` printed as its result, or the `result.json` in it"
+            }
+            Self::BadName { .. } => "choose another name",
+            Self::CutOff { .. } => "measure again",
+            Self::SchemaVersion { .. } => "use the keepup that wrote it, or a newer one",
+            Self::Io { .. }
+            | Self::LogBroken { .. }
+            | Self::Summary { .. }
+            | Self::Unwritable { .. }
+            | Self::Event { .. } => return None,
+        };
+        Some(hint.into())
+    }
 }
 
 impl ResultsError {

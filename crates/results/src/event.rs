@@ -1,6 +1,6 @@
-//! Events of a measurement, as `events.jsonl` holds them: one flat JSON object per line.
+//! Events of a measurement in `events.jsonl`: one flat JSON object per line.
 //!
-//! A reader that knows only `event` and `t_unix_ns` can order and filter a whole log.
+//! A reader can order and filter a log by `event` and `t_unix_ns` alone.
 
 use std::collections::BTreeMap;
 
@@ -13,141 +13,142 @@ use crate::register::RegisterRun;
 use crate::replay::ReplayPass;
 use crate::summary::{Kind, TrialResult, Verdict};
 
-/// One thing that happened. `t_unix_ns` is nanoseconds since the Unix epoch.
+/// One event. `t_unix_ns` is nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event {
-    /// The measurement began: with this line alone a crashed run can still be told from others.
+    /// The measurement started; identifies a crashed run.
     Started {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// Version of the layout, as in the summary.
+        /// Layout version, as in the summary.
         schema_version: u32,
         /// Version of keepup.
         tool_version: String,
         /// Identity of the result.
         id: String,
-        /// What is done.
+        /// Kind of result.
         kind: Kind,
-        /// Exact command.
+        /// Command line.
         command: String,
         /// Name of the profile.
         profile: String,
-        /// The plan as it is run.
+        /// Plan of the measurement.
         plan: serde_json::Value,
         /// Environment record.
         environment: serde_json::Value,
     },
-    /// A new phase began, for example a ceiling, the search, the soak.
+    /// A phase started, for example a ceiling, the search, the soak.
     Phase {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
         /// Name of the phase.
         name: String,
     },
-    /// What the samplers read.
+    /// Readings of the samplers.
     Sample {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// Milliseconds since the measurement began, on the monotonic clock.
+        /// Milliseconds since the start, on the monotonic clock.
         t_ms: u64,
-        /// Readings by name, units last in the name. One that is not finite is left out: JSON cannot say it.
+        /// Readings by name, with the unit as suffix. Non-finite values are omitted, since JSON
+        /// cannot represent them.
         #[serde(serialize_with = "finite_only")]
         values: BTreeMap<String, f64>,
     },
     /// A trial ended.
     Trial {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// What it showed.
+        /// Result of the trial.
         trial: Box<TrialResult>,
     },
     /// A run of a disk test ended.
     DiskRun {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// What it found.
+        /// Result of the run.
         run: Box<DiskRun>,
     },
     /// A run of a network test ended.
     NetRun {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// What it found.
+        /// Result of the run.
         run: Box<NetRun>,
     },
-    /// A run of a recording's trial ended.
+    /// A run of a recording trial ended.
     RecordRun {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// What it found.
+        /// Result of the run.
         run: Box<RecordRun>,
     },
-    /// A test of registers ended.
+    /// A register test ended.
     RegisterRun {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// What it found.
+        /// Result of the test.
         run: Box<RegisterRun>,
     },
-    /// A pass of a replay ended.
+    /// A replay pass ended.
     ReplayPass {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// What it found.
+        /// Result of the pass.
         pass: Box<ReplayPass>,
     },
     /// A run of a campaign's cell ended.
     CellRun {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
         /// Number of the cell, from 1.
         cell: u32,
-        /// Which repetition, from 1.
+        /// Number of the repetition, from 1.
         repetition: u32,
-        /// How it ended.
+        /// Exit code.
         exit_code: i32,
-        /// Where its result is, relative to the campaign's directory; null when it left none.
+        /// Path of its result relative to the campaign's directory; null without a result.
         directory: Option<String>,
-        /// How long it took, seconds.
+        /// Duration, seconds.
         seconds: f64,
-        /// What went wrong, where anything did.
+        /// Error, if any.
         why: Option<String>,
     },
     /// Events of a stream were lost.
     Loss {
-        /// When it was noticed.
+        /// Time of detection.
         t_unix_ns: u64,
         /// Stream.
         stream: u32,
         /// Sequence number of the first event lost, if known.
         first_sequence: Option<u64>,
-        /// How many.
+        /// Number of events.
         events: u64,
-        /// Why, in the ledger's words.
+        /// Cause, in the ledger's words.
         cause: String,
     },
-    /// A histogram of one phase or trial.
+    /// Histogram of one phase or trial.
     Histogram {
-        /// When it was closed.
+        /// Time of completion.
         t_unix_ns: u64,
-        /// Name, unit last.
+        /// Name, with the unit as suffix.
         name: String,
-        /// HDR histogram, V2, base64: existing HdrHistogram plotters read it.
+        /// HDR histogram, V2, base64, readable by HdrHistogram tools.
         hdr_v2_base64: String,
     },
-    /// Something a reader should know, in words.
+    /// A note.
     Note {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// The words.
+        /// Text.
         text: String,
     },
-    /// The measurement ended in order.
+    /// The measurement ended regularly.
     Finished {
-        /// When.
+        /// Time.
         t_unix_ns: u64,
-        /// The answer, where there was a question that has one.
+        /// Verdict, if the measurement has one.
         verdict: Option<Verdict>,
     },
 }

@@ -1,55 +1,55 @@
-//! What every result has in common: quantities measured in some place, each over its repeats. Comparison,
-//! campaigns and reports work for every test because they know only these.
+//! Figures: quantities measured in some place over all repeats, the common form of all results for
+//! comparisons, campaigns and reports.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyFigures;
 
-/// One quantity of a result, over all repeats.
+/// One quantity of a result over all repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Where it was measured: volumes as in "/data/a + /data/b", a server, a register target; empty where
-    /// there is only one place.
+    /// Place of the measurement: volumes as in "/data/a + /data/b", a server, a register target;
+    /// empty if there is only one.
     pub place: String,
-    /// What was done, as the test calls it: "write", "read 64 KiB x 8", "soak".
+    /// Operation, as named by the test: "write", "read 64 KiB x 8", "soak".
     pub what: String,
-    /// What of it.
+    /// Quantity.
     pub quantity: Quantity,
-    /// One value for each repeat, in the order in which they were measured, in the quantity's unit.
+    /// One value per repeat in the order of measurement, in the quantity's unit.
     pub values: Vec<f64>,
 }
 
-/// What a figure says; its unit is the first word of each docstring.
+/// Quantity of a figure; its unit is the first word of each docstring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// B/s: payload moved.
+    /// B/s: payload throughput.
     BytesPerSecond,
-    /// 1/s: requests, files, or messages.
+    /// 1/s: requests, files or messages.
     OperationsPerSecond,
-    /// s/GB: CPU of keepup with its kernel workers per 10^9 bytes.
+    /// s/GB: CPU time of keepup with its kernel workers per 10^9 bytes.
     CpuSecondsPerGb,
-    /// cores: CPU of the whole machine.
+    /// cores: CPU usage of the whole machine.
     CoresBusy,
-    /// s: mean time of a request.
+    /// s: mean latency.
     MeanSeconds,
-    /// s: the time that 99 of 100 requests stay below.
+    /// s: 99th percentile of latency.
     P99Seconds,
-    /// s: longest time of a request.
+    /// s: maximum latency.
     MaxSeconds,
-    /// s: what a transfer of registers costs before the first.
+    /// s: set-up time of a register transfer.
     SetUpSeconds,
-    /// s: what each register costs.
+    /// s: time per register.
     SecondsPerRegister,
-    /// B: a size that was found, as of a cache.
+    /// B: a measured size, as of a cache.
     Bytes,
     /// 1: events or datagrams lost, bytes damaged.
     Lost,
 }
 
 impl Quantity {
-    /// Its unit, as written behind a figure.
+    /// Unit, as written behind a figure.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Quantity {
         }
     }
 
-    /// What it is called.
+    /// Name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -85,44 +85,44 @@ impl Quantity {
         }
     }
 
-    /// Whether more of it is better, less, or neither.
+    /// Whether higher is better, lower is better, or neither.
     #[must_use]
     pub fn better(self) -> Better {
         match self {
             Self::BytesPerSecond | Self::OperationsPerSecond => Better::More,
-            // What runs beside keepup on purpose is busy too.
+            // Includes the background loads.
             Self::Bytes | Self::CoresBusy => Better::Neither,
             _ => Better::Less,
         }
     }
 }
 
-/// Which way a quantity should go.
+/// Preferred direction of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// More is better.
+    /// Higher is better.
     More,
-    /// Less is better.
+    /// Lower is better.
     Less,
-    /// It is told, not judged.
+    /// Not judged.
     Neither,
 }
 
-/// A result that tells its figures.
+/// A result with figures.
 pub trait Figures {
-    /// All of them, in the order of the test.
+    /// All figures, in the order of the test.
     fn figures(&self) -> Vec<Figure>;
 }
 
 impl Figure {
-    /// Whether the other is of the same thing in the same place.
+    /// Whether the other figure has the same place, operation and quantity.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.place, &self.what, self.quantity) == (&other.place, &other.what, other.quantity)
     }
 
-    /// Figures of several runs as those of one: values of the same thing behind each other.
+    /// Merges the figures of several runs, appending the values of the same figure.
     #[must_use]
     pub fn pooled(figures: impl IntoIterator<Item = Self>) -> Vec<Self> {
         let mut pooled: Vec<Self> = Vec::new();
@@ -136,13 +136,12 @@ impl Figure {
     }
 }
 
-/// Figures under way: values of the same quantity of the same thing come together, in the order in which
-/// each first came.
+/// Collector of figures: values of the same figure are appended, in order of first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Collected(Vec<Figure>);
 
 impl Collected {
-    /// Adds a value, where there is one.
+    /// Adds a value, if present.
     pub(crate) fn add(&mut self, place: &str, what: &str, quantity: Quantity, value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let is_same = |figure: &&mut Figure| {
@@ -159,7 +158,7 @@ impl Collected {
         }
     }
 
-    /// Adds how long requests took.
+    /// Adds latency figures.
     pub(crate) fn add_latency(&mut self, place: &str, what: &str, figures: Option<&LatencyFigures>) {
         let seconds = |ns: u64| ns as f64 / 1e9;
         self.add(place, what, Quantity::MeanSeconds, figures.map(|times| times.mean_ns / 1e9));
@@ -167,7 +166,7 @@ impl Collected {
         self.add(place, what, Quantity::MaxSeconds, figures.map(|times| seconds(times.max_ns)));
     }
 
-    /// All of them.
+    /// All figures.
     pub(crate) fn done(self) -> Vec<Figure> {
         self.0
     }

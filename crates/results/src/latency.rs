@@ -1,19 +1,33 @@
-//! How long things took, as results tell it.
+//! Latency figures of results.
+use keepup_measure::histogram::Latency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How long requests took, nanoseconds; to 1 %.
+/// Latencies in nanoseconds, accurate to 1 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyFigures {
     /// Arithmetic mean.
     pub mean_ns: f64,
-    /// Half of them took no longer.
+    /// Median.
     pub p50_ns: u64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub p99_9_ns: u64,
-    /// The longest.
+    /// Maximum.
     pub max_ns: u64,
+}
+
+impl From<&Latency> for LatencyFigures {
+    fn from(latency: &Latency) -> Self {
+        let summary = latency.summary();
+        Self {
+            mean_ns: summary.mean_ns,
+            p50_ns: summary.p50_ns,
+            p99_ns: summary.p99_ns,
+            p99_9_ns: summary.p99_9_ns,
+            max_ns: summary.max_ns,
+        }
+    }
 }

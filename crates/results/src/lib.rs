@@ -1,10 +1,10 @@
-//! What was measured: event and result types, result directories, schema.
+//! Event and result types, result directories, schema.
 //!
-//! A result directory holds `events.jsonl`, append-only and the truth, and `result.json`, its summary.
-//! Reports are drawn from these two files alone, at any later time.
+//! A result directory contains `events.jsonl`, the append-only primary record, and its summary
+//! `result.json`. Reports are generated from these two files alone.
 //!
-//! Invariants: a figure that was not measured is null, never 0 or invented; what this crate writes it can
-//! read back; time is passed in, never looked up.
+//! Invariants: an unmeasured figure is null, never 0 or invented; this crate can read what it
+//! writes; time is passed in.
 
 mod campaign;
 mod check;

@@ -1,6 +1,6 @@
-//! What a recorder does while it does it: the state of its run control, and the figures of a moment.
+//! Live state of a recorder: run control and current figures.
 //!
-//! These are what passes between a recorder and whoever looks at it or commands it; nothing here is stored.
+//! Messages between a recorder and its observers and controllers; nothing here is stored.
 
 mod moment;
 mod run;

@@ -1,52 +1,53 @@
-//! What a background load did beside what was measured: asked, achieved, and what it cost.
+//! Background loads of a measurement: requested and achieved rate, and cost.
 //!
-//! A load of bytes is in bytes per second, one of processors in cores. `None` means "not measured" and is
-//! written as null.
+//! Rates are bytes per second, or cores for CPU loads. `None` means "not measured" and is written
+//! as null.
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A load that achieved less than this share of what was asked fell short.
+/// Minimum achieved share of the requested rate.
 const ENOUGH: f64 = 0.99;
-/// What a load's reports cannot tell apart, in seconds of its work.
+/// Resolution of a load's reports, seconds of its work.
 const BLUR_SECONDS: f64 = 0.05;
-/// Width of a step of the series, seconds, and how many there are at most; a longer time has wider ones.
+/// Minimum step width of the series, seconds, and maximum number of steps; longer times use wider
+/// steps.
 const STEP_SECONDS: f64 = 0.1;
 const STEPS_MAX: f64 = 600.0;
 
-/// One load over a stretch of time.
+/// Result of one load over a time window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadResult {
-    /// The load as `--load` takes it.
+    /// Specification, as in `--load`.
     pub spec: String,
-    /// What it keeps busy.
+    /// Loaded resource.
     pub kind: LoadKind,
-    /// What its rates count.
+    /// Unit of its rates.
     pub unit: LoadUnit,
-    /// Rate asked for.
+    /// Requested rate.
     pub asked: f64,
-    /// Rate achieved; null when nothing is known of this time.
+    /// Achieved rate; null if unknown.
     pub achieved: Option<f64>,
-    /// Length of the time that is known of, seconds.
+    /// Length of the known window, seconds.
     pub seconds: f64,
-    /// CPU of the load's own process in that time, its kernel workers included, seconds.
+    /// CPU time of the load's process including kernel workers, seconds.
     pub cpu_seconds: Option<f64>,
-    /// Width of a step of `series`, seconds.
+    /// Step width of `series`, seconds.
     pub step_seconds: f64,
-    /// Rate achieved in each step, in order.
+    /// Achieved rate of each step, in order.
     pub series: Vec<f64>,
-    /// Whether it achieved less than 99 % of what was asked, by more than 50 ms of its work: its reports
-    /// come ten times a second, so that less cannot be told in a short time.
+    /// Whether it achieved less than 99 % of the requested work and missed it by more than 50 ms of
+    /// its work, the resolution of its reports (ten per second).
     pub fell_short: bool,
-    /// What ended it before its time, if anything did.
+    /// Error that ended it early, if any.
     pub failure: Option<String>,
-    /// What the reader should know of how it was done.
+    /// Notes on how it was done.
     pub notes: Vec<String>,
 }
 
-/// What a load keeps busy.
+/// Loaded resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadKind {
@@ -56,44 +57,44 @@ pub enum LoadKind {
     Disk,
     /// Main memory.
     Memory,
-    /// Processors.
+    /// CPUs.
     Cpu,
 }
 
-/// What the rates of a load count.
+/// Unit of a load's rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadUnit {
-    /// Bytes each second.
+    /// Bytes per second.
     BytesPerSecond,
-    /// Seconds on processors each second.
+    /// CPU seconds per second.
     Cores,
 }
 
-/// One load of a whole session, and of the run that the verdict rests on.
+/// One load over the whole session, and over the run that decides the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionLoad {
     /// From the first ceiling to the end of the last trial.
     pub session: LoadResult,
-    /// During the run that ledger and CPU are of: the soak, or the last trial without one.
+    /// During the run of ledger and CPU figures: the soak, or the last trial without one.
     pub shown: LoadResult,
 }
 
-/// What a load did until a moment: its own cumulative account.
+/// Cumulative progress of a load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadReading {
-    /// The moment, ns on the monotonic clock.
+    /// Time, ns on the monotonic clock.
     pub t_ns: u64,
-    /// Bytes moved, or ns on processors, since it began.
+    /// Bytes, or CPU time in ns, since the start.
     pub amount: u64,
-    /// CPU of its process since it began, ns.
+    /// CPU time of its process since the start, ns.
     pub cpu_ns: u64,
 }
 
 impl LoadResult {
-    /// What `readings`, in the order of time, say of the time from `begin_ns` to `end_ns`; between two of
-    /// them the load is taken to have been even.
+    /// Result of the window from `begin_ns` to `end_ns` from `readings` in time order, with linear
+    /// interpolation.
     pub fn of(
         spec: String,
         kind: LoadKind,
@@ -140,20 +141,20 @@ impl LoadResult {
         result
     }
 
-    /// Share of what was asked that was achieved.
+    /// Achieved share of the requested rate.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         self.achieved.map(|achieved| achieved / self.asked)
     }
 
-    /// Processors that it kept busy by itself.
+    /// CPU usage of the load itself, cores.
     #[must_use]
     pub fn cores(&self) -> Option<f64> {
         self.cpu_seconds.filter(|_| self.seconds > 0.0).map(|seconds| seconds / self.seconds)
     }
 }
 
-/// What the readings say of a moment, on a straight line between the two next to it.
+/// Linear interpolation of the readings at one time.
 fn at(readings: &[LoadReading], t_ns: u64, of: fn(&LoadReading) -> u64) -> f64 {
     let after = readings.partition_point(|reading| reading.t_ns < t_ns);
     let before = readings.get(after.wrapping_sub(1));

@@ -33,7 +33,7 @@ fn a_load_falls_short_below_99_per_cent() {
     let readings = even(1000);
     assert!(!over(&readings, 1005.0, (0, 10 * S)).fell_short);
     assert!(over(&readings, 1020.0, (0, 10 * S)).fell_short);
-    // Within 50 ms of work nothing can be told.
+    // Within 50 ms of work nothing is resolved.
     assert!(!over(&readings, 1020.0, (0, S)).fell_short);
     assert!(over(&readings, 1100.0, (0, S)).fell_short);
 }

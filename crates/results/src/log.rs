@@ -1,8 +1,8 @@
-//! The event log: appending while a measurement runs, reading at any later time.
+//! Event log: append during a measurement, read later.
 //!
-//! Invariants: append-only; what matters (everything but samples) has reached the kernel when `append`
-//! returns, so a crash of the process loses at most some samples; a reader accepts a torn last line and no
-//! other damage.
+//! Invariants: append-only; all events except samples have reached the kernel when `append`
+//! returns, so a process crash loses at most some samples; a reader accepts an incomplete last line
+//! and no other damage.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Take, Write};
@@ -14,22 +14,23 @@ use keepup_sys::regular;
 use crate::error::ResultsError;
 use crate::event::Event;
 
-/// Longest line a reader takes into memory. A histogram of 3 digits over 8 decades stays below 1 MiB.
+/// Maximum line length. A histogram of 3 digits over 8 decades stays below 1 MiB.
 const LINE_BYTES_MAX: u64 = 16 << 20;
-/// Longest log that is read: two weeks of samples, ten a second. Reading more would take minutes.
+/// Maximum log size: two weeks of ten samples per second. Reading more would take minutes.
 const LOG_BYTES_MAX: u64 = 4 << 30;
 
-/// Writes `events.jsonl`.
+/// Writer of `events.jsonl`.
 #[derive(Debug)]
 pub struct EventLog {
     path: PathBuf,
     file: BufWriter<File>,
-    /// After a failed write the end of the file is unknown; a further line could follow half a line.
+    /// After a failed write the end of the file is unknown; a further line might follow an
+    /// incomplete one.
     broken: bool,
 }
 
 impl EventLog {
-    /// A new log.
+    /// Creates a log.
     ///
     /// # Errors
     /// The file exists or cannot be created.
@@ -42,22 +43,22 @@ impl EventLog {
         Ok(Self { path: path.to_path_buf(), file: BufWriter::new(file), broken: false })
     }
 
-    /// Goes on with a log; half a line at its end, as a crash leaves it, is cut off.
+    /// Continues a log; an incomplete last line, left by a crash, is cut off.
     ///
     /// # Errors
-    /// There is none, or the system refuses.
+    /// It does not exist, or a system error.
     pub(crate) fn reopen(path: &Path) -> Result<Self, ResultsError> {
         let fail = |what| ResultsError::io(what, path);
         let file = regular::open_to_append(path).map_err(fail("open the event log"))?;
-        let length = file.metadata().map_err(fail("look at the event log"))?.len();
+        let length = file.metadata().map_err(fail("read the metadata of the event log"))?.len();
         let whole = whole_lines(&file, length).map_err(fail("read the event log"))?;
         if whole < length {
-            file.set_len(whole).map_err(fail("cut half a line off the event log"))?;
+            file.set_len(whole).map_err(fail("truncate the incomplete last line of the event log"))?;
         }
         Ok(Self { path: path.to_path_buf(), file: BufWriter::new(file), broken: false })
     }
 
-    /// Appends one event. A sample may wait in memory; any other event is given to the kernel at once.
+    /// Appends one event. Samples may be buffered; other events are written at once.
     ///
     /// # Errors
     /// The write failed, or an earlier one did.
@@ -70,7 +71,7 @@ impl EventLog {
         })
     }
 
-    /// Ends the log: everything is on stable storage afterwards.
+    /// Closes the log durably.
     ///
     /// # Errors
     /// The write or the flush failed, or an earlier write did.
@@ -95,7 +96,7 @@ impl EventLog {
     }
 }
 
-/// How many of `length` bytes are whole lines, looked for from the end.
+/// Length of the complete lines, searched from the end.
 fn whole_lines(file: &File, length: u64) -> std::io::Result<u64> {
     let mut end = length;
     let mut piece = vec![0; 64 << 10];
@@ -111,7 +112,7 @@ fn whole_lines(file: &File, length: u64) -> std::io::Result<u64> {
     Ok(0)
 }
 
-/// Reads an event log line by line, so that a log of many hours needs no more memory than one of seconds.
+/// Streaming reader of an event log, with constant memory use.
 #[derive(Debug)]
 pub struct EventReader {
     path: PathBuf,
@@ -121,7 +122,6 @@ pub struct EventReader {
     line_bytes: u64,
     /// Bytes read so far.
     bytes: u64,
-    torn: bool,
     ended: bool,
 }
 
@@ -130,18 +130,12 @@ impl EventReader {
         let file = regular::open(path).map_err(ResultsError::io("open the event log", path))?;
         let file = BufReader::new(file.take(LOG_BYTES_MAX));
         let (line, line_bytes, bytes) = (0, 0, 0);
-        Ok(Self { path: path.to_path_buf(), file, line, line_bytes, bytes, torn: false, ended: false })
+        Ok(Self { path: path.to_path_buf(), file, line, line_bytes, bytes, ended: false })
     }
 
-    /// Length of the line of the event that was read last, bytes.
+    /// Length of the last event's line, bytes.
     pub(crate) fn line_bytes(&self) -> u64 {
         self.line_bytes
-    }
-
-    /// Whether the log ended in half a line, as a crash leaves it. Known once the iterator has ended.
-    #[must_use]
-    pub fn is_torn(&self) -> bool {
-        self.torn
     }
 
     fn read(&mut self) -> Result<Option<Event>, ResultsError> {
@@ -163,11 +157,8 @@ impl EventReader {
         }
         match serde_json::from_slice(&text) {
             Ok(event) => Ok(Some(event)),
-            // Only the last line can lack its line feed.
-            Err(_) if text.last() != Some(&b'\n') => {
-                self.torn = true;
-                Ok(None)
-            }
+            // Only the last line can lack its line feed, which a crash cuts off.
+            Err(_) if text.last() != Some(&b'\n') => Ok(None),
             Err(error) => Err(self.damage(error.to_string())),
         }
     }

@@ -1,7 +1,7 @@
-//! What `keepup net` found: the flows of a test, what both ends paid for them, and where datagrams went.
+//! Result of `keepup net`: flows, cost at both ends, and datagram losses.
 //!
-//! Rates are bytes of payload per second, MB = 10^6 bytes. `None` means "not measured" and is written as
-//! null.
+//! Rates are payload bytes per second, MB = 10^6 bytes. `None` means "not measured" and is written
+//! as null.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ use crate::test::test_summary;
 mod figures;
 
 test_summary! {
-    /// What one network test found.
+    /// Result of a network test.
     pub struct NetSummary: Kind::Net, version 2 {
-        /// Every run, in the order in which they were made.
+        /// All runs, in order.
         pub runs: Vec<NetRun>,
-        /// The highest rate without loss, where it was searched for.
+        /// Result of the search for the highest rate without loss, if any.
         pub finding: Option<NetRateFinding>,
     }
 }
@@ -26,19 +26,19 @@ test_summary! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetRun {
-    /// Its settings in words, unique among those that are compared.
+    /// Description of its settings, unique among compared runs.
     pub name: String,
     /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// All flows, in the order in which they were opened.
+    /// All flows, in the order of their numbers.
     pub flows: Vec<NetFlow>,
-    /// What each end says of itself: the client first, then every server that came to its end.
+    /// Reports of the ends: the client first, then every server that completed.
     pub ends: Vec<NetEnd>,
-    /// Where the datagrams went; of datagrams only, and only when both ends came to their end.
+    /// Datagram losses; only for datagrams with reports of all ends.
     pub ledger: Option<NetLedger>,
-    /// Time there and back beside the flows, or of the flow that does nothing else.
+    /// Round-trip latency of the probe.
     pub latency: Option<NetLatency>,
-    /// What the background loads did meanwhile.
+    /// Results of the background loads.
     pub loads: Vec<LoadResult>,
 }
 
@@ -50,49 +50,49 @@ pub struct NetFlow {
     pub number: u32,
     /// Address of the server.
     pub server: String,
-    /// Whether the client sent; else the server did.
+    /// Whether the client sent; otherwise the server did.
     pub from_client: bool,
-    /// Rate asked for, bytes per second; `None` when it went as fast as it could.
+    /// Requested rate, bytes per second; `None` if unthrottled.
     pub target_bytes_per_second: Option<f64>,
-    /// What the sender handed to the kernel within its window.
+    /// Data accepted by the sender's kernel in its window.
     pub sent: Option<NetMoved>,
-    /// What the receiver took from the kernel within its window: the goodput.
+    /// Data received in the receiver's window: the goodput.
     pub received: Option<NetMoved>,
-    /// The sender's side of the connection at the end; of TCP only.
+    /// State of the sender's connection at the end; TCP only.
     pub sender: Option<NetTransport>,
-    /// Receive buffer in force at the receiver, as the kernel counts it, bytes.
+    /// Effective receive buffer as counted by the kernel, bytes.
     pub receive_buffer_bytes: Option<u64>,
 }
 
-/// Bytes that moved at one end within the window that counts.
+/// Data transferred at one end in the measurement window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetMoved {
-    /// Bytes of payload.
+    /// Payload bytes.
     pub bytes: u64,
-    /// Messages, or datagrams, begun or received.
+    /// Messages or datagrams.
     pub messages: u64,
     /// Length of the window at this end, seconds.
     pub seconds: f64,
-    /// Bytes in each tenth of a second of the window, in order.
+    /// Bytes in each 0.1 s of the window, in order.
     pub tenths: Vec<u64>,
 }
 
-/// A connection as its sender's kernel knows it.
+/// Kernel statistics of a sender's connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetTransport {
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
-    /// Smoothed time to the peer and back at the end, us.
+    /// Smoothed round-trip time at the end, us.
     pub rtt_us: u32,
-    /// Largest segment, bytes of payload.
+    /// Maximum segment size, bytes of payload.
     pub segment_bytes: u32,
-    /// Largest packet of the path, bytes with its headers.
+    /// Path MTU, bytes with headers.
     pub path_mtu_bytes: Option<u32>,
-    /// Congestion control in force.
+    /// Active congestion control.
     pub congestion: Option<String>,
-    /// Send buffer in force, as the kernel counts it, bytes.
+    /// Effective send buffer as counted by the kernel, bytes.
     pub send_buffer_bytes: u64,
 }
 
@@ -104,75 +104,75 @@ pub struct NetEnd {
     pub name: String,
     /// Length of its window, seconds.
     pub seconds: f64,
-    /// CPU of the process within the window, seconds: of a server, for all whom it served meanwhile.
+    /// CPU time of the process in the window, seconds; for a server over all its sessions.
     pub cpu_seconds: f64,
-    /// Sessions that the process had at the same time; the CPU is theirs together.
+    /// Concurrent sessions of the process, which share the CPU time.
     pub sessions: u32,
-    /// CPU of the whole machine meanwhile, seconds; in steps of a tick of each core.
+    /// CPU time of the whole machine in the window, seconds, in ticks per core.
     pub machine_cpu_seconds: Option<f64>,
-    /// Of that, deferred interrupts, where the network's receive work is done; seconds.
+    /// Part of it in softirqs, which do the network receive work; seconds.
     pub softirq_seconds: Option<f64>,
-    /// What the hypervisor gave to others meanwhile, seconds.
+    /// Time stolen by the hypervisor in the window, seconds.
     pub steal_seconds: Option<f64>,
     /// Cores of the machine.
     pub cores: Option<u32>,
-    /// Name of the machine, to tell whether two ends share one.
+    /// Host name, to recognize ends on the same machine.
     pub host: String,
-    /// The interfaces that lead to the other ends, as they were set when the test began.
+    /// Interfaces towards the other ends, with their settings at the start.
     pub interfaces: Vec<NetInterface>,
 }
 
-/// An interface and what it does for the kernel. `None`: it does not tell.
+/// Interface settings. `None`: unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetInterface {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Largest packet, bytes.
+    /// MTU, bytes.
     pub mtu_bytes: Option<u64>,
-    /// Speed of the link, Mbit/s.
+    /// Link speed, Mbit/s.
     pub speed_mbit: Option<u64>,
-    /// Whether it cuts what TCP sends (TSO).
+    /// TCP segmentation offload (TSO).
     pub tso: Option<bool>,
-    /// Whether what is sent is cut late in the kernel (GSO).
+    /// Generic segmentation offload (GSO).
     pub gso: Option<bool>,
-    /// Whether the kernel joins received packets of one flow early (GRO).
+    /// Generic receive offload (GRO).
     pub gro: Option<bool>,
-    /// Whether the card joins them (LRO).
+    /// Large receive offload (LRO).
     pub lro: Option<bool>,
-    /// Whether it checks the checksums of what it receives.
+    /// Receive checksum offload.
     pub receive_checksum: Option<bool>,
 }
 
-/// Where the datagrams of a run went, warm-up and end included.
+/// Loss ledger of a run's datagrams, including warm-up and end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetLedger {
     /// Datagrams that were due.
     pub due: u64,
-    /// Of these, what the senders did not hand over: they were late, or it was refused.
+    /// Of these, not sent: late, or refused by the kernel.
     pub unsent: u64,
-    /// Of what was not handed over, what a full queue of the sending machine refused.
+    /// Of the unsent ones, refused by a full queue of the sending machine.
     pub refused: u64,
-    /// Datagrams that the kernel took.
+    /// Datagrams accepted by the kernel.
     pub sent: u64,
-    /// Different datagrams that arrived whole.
+    /// Distinct datagrams received completely.
     pub received: u64,
-    /// Datagrams that arrived once more.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Datagrams that arrived after a later one.
+    /// Reordered datagrams.
     pub reordered: u64,
-    /// Sent and not received.
+    /// Sent but not received.
     pub lost: u64,
-    /// What is known of where they were lost, layer by layer; none twice.
+    /// Losses attributed to layers, each counted once.
     pub losses: Vec<NetLoss>,
-    /// Lost, and counted by no layer of either machine: the network between them.
+    /// Losses not counted by any layer of either machine: the network between them.
     pub unexplained: u64,
-    /// Datagrams that were not of this test.
+    /// Datagrams of another origin.
     pub foreign: u64,
-    /// Longest time in which a receiver that was sent to took nothing from the kernel, ns.
+    /// Longest time in which a receiver with queued data read nothing, ns.
     pub longest_pause_ns: u64,
-    /// Buffer that bridges this pause at the rate of the fastest flow, bytes of payload.
+    /// Payload buffer for this pause at the rate of the fastest flow, bytes.
     pub buffer_needed_bytes: u64,
 }
 
@@ -180,73 +180,75 @@ pub struct NetLedger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetLoss {
-    /// Which.
+    /// Layer.
     pub layer: NetLayer,
-    /// How many of the lost ones.
+    /// Lost datagrams attributed to it.
     pub datagrams: u64,
-    /// What the layer's counters grew by in all, others' traffic included; where the kernel joins
-    /// datagrams, it counts several as one.
+    /// Total growth of the layer's counters, including foreign traffic; coalesced datagrams count
+    /// as one.
     pub counted: u64,
 }
 
-/// Layers that lose datagrams, in the order in which a datagram passes them.
+/// Layers that lose datagrams, in the order of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NetLayer {
-    /// The sending machine's interface.
+    /// Interface of the sending machine.
     SenderInterface,
-    /// The receiving machine's interface: ring full, broken or thrown away.
+    /// Interface of the receiving machine: ring overruns, errors and drops.
     Interface,
-    /// A core's queue of received packets was full.
+    /// Backlog queue of a core.
     Softirq,
-    /// Fragments that could not be put together.
+    /// Fragment reassembly.
     Ip,
-    /// The socket's receive buffer was full.
+    /// Receive buffer of the socket.
     SocketBuffer,
-    /// The receiver's own: longer than the room for it.
+    /// Receiver: longer than its buffer.
     Program,
 }
 
-/// Time there and back.
+/// Round-trip latency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetLatency {
-    /// Messages due each second.
+    /// Messages per second.
     pub per_second: f64,
-    /// Size of a message, bytes.
+    /// Message size, bytes.
     pub bytes: u64,
     /// Messages sent.
     pub sent: u64,
-    /// Answers that came.
+    /// Answers received.
     pub answered: u64,
-    /// From when a message was due to its answer; `None` without an answer.
+    /// Latency from a message's due time to its answer; `None` without an answer.
     pub figures: Option<LatencyFigures>,
 }
 
-/// What a search for the highest rate without loss found; bytes of payload per second, all flows together.
+/// Result of the search for the highest rate without loss; payload bytes per second, all flows
+/// together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetRateFinding {
-    /// Highest rate tried: what the generator did by itself, or what was asked for.
+    /// Highest rate tried: the generator's limit, or the requested one.
     pub ceiling_bytes_per_second: f64,
     /// Highest rate without loss below every rate with loss.
     pub knee_lower_bytes_per_second: Option<f64>,
     /// Lowest rate with loss.
     pub knee_upper_bytes_per_second: Option<f64>,
-    /// The rate that then held for the whole soak.
+    /// Rate sustained for the whole soak.
     pub safe_bytes_per_second: Option<f64>,
-    /// Losses per second that the soak cannot exclude at 95 %: 3/T after T seconds without one.
+    /// Losses per second that the soak cannot exclude at 95 % confidence: 3/T after T seconds
+    /// without one.
     pub loss_events_per_second_max: Option<f64>,
-    /// Longest pause of a receiver with datagrams waiting, in any trial, ns.
+    /// Longest pause of a receiver with queued datagrams in any trial, ns.
     pub longest_pause_ns: Option<u64>,
-    /// Buffer that bridges it at the rate of that trial, bytes of payload.
+    /// Payload buffer for that pause at the rate of its trial, bytes.
     pub buffer_needed_bytes: Option<u64>,
-    /// Why the search ended.
+    /// Reason for the end of the search.
     pub end: String,
 }
 
 impl NetMoved {
-    /// Bytes of payload per second; `None` when nothing moved.
+    /// Payload bytes per second; `None` if nothing was transferred.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.seconds)
@@ -254,14 +256,14 @@ impl NetMoved {
 }
 
 impl NetRun {
-    /// Goodput of all flows, or of those in one direction, bytes per second; `None` when nothing arrived.
+    /// Goodput of all flows, or of one direction, bytes per second; `None` if nothing arrived.
     #[must_use]
     pub fn goodput(&self, from_client: Option<bool>) -> Option<f64> {
         let flows = self.flows.iter().filter(|flow| from_client.is_none_or(|side| flow.from_client == side));
         flows.filter_map(|flow| flow.received.as_ref()?.bytes_per_second()).reduce(|a, b| a + b)
     }
 
-    /// Bytes that arrived within the window, all flows.
+    /// Bytes received in the window, all flows.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
         self.flows.iter().filter_map(|flow| flow.received.as_ref()).map(|moved| moved.bytes).sum()

@@ -1,35 +1,35 @@
-//! A paper's own tables and figures with this machine beside the published ones, and what follows.
+//! Tables and figures of a paper with this machine's values beside the published ones.
 //!
-//! Values are in the units that the paper's table has; the column says which. `None` means "not measured", or
-//! "not published", and is written as null.
+//! Values are in the units of the paper's table, given by the column. `None` means "not measured"
+//! or "not published" and is written as null.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What became of a paper on this machine.
+/// Reproduction of a paper on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperPage {
-    /// Name of the paper, as `keepup reproduce` takes it.
+    /// Name of the paper, as in `keepup reproduce`.
     pub name: String,
     /// Its title.
     pub title: String,
-    /// Who wrote it, where and when.
+    /// Authors, place and year.
     pub source: String,
-    /// This machine in one line.
+    /// One-line description of this machine.
     pub machine: String,
-    /// Part of the paper's amounts of data that was moved here, as --scale gives it.
+    /// Share of the paper's amounts of data, as in --scale.
     pub scale: f64,
-    /// What the paper asked, what it answered, and what the answer is here.
+    /// Questions of the paper, its answers, and the answers for this machine.
     pub answers: Vec<PaperAnswer>,
     /// Its tables.
     pub tables: Vec<PaperTable>,
     /// Its figures.
     pub curves: Vec<PaperCurve>,
-    /// What was found here, in the manner of the paper.
+    /// Findings on this machine, in the paper's terms.
     pub findings: Vec<String>,
-    /// What the paper says and what follows from its own numbers.
+    /// Claims of the paper, checked against its own numbers.
     pub claims: Vec<PaperClaim>,
-    /// What was not done as in the paper, or not at all, and why.
+    /// Deviations from the paper and their reasons.
     pub limits: Vec<String>,
 }
 
@@ -37,11 +37,11 @@ pub struct PaperPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperAnswer {
-    /// What was asked.
+    /// Question.
     pub question: String,
-    /// What the paper answers.
+    /// Answer of the paper.
     pub published: String,
-    /// What this machine answers.
+    /// Answer for this machine.
     pub here: String,
 }
 
@@ -49,55 +49,55 @@ pub struct PaperAnswer {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperTable {
-    /// What it is of.
+    /// Caption.
     pub title: String,
-    /// Where it stands in the paper, as "Table 1".
+    /// Number in the paper, as in "Table 1".
     pub stands: String,
-    /// Over the first column, which names the rows.
+    /// Heading of the first column, which names the rows.
     pub head: String,
-    /// Its columns.
+    /// Columns.
     pub columns: Vec<PaperColumn>,
-    /// Published rows first, then those of this machine.
+    /// Published rows, then those of this machine.
     pub rows: Vec<PaperRow>,
 }
 
-/// A column of figures.
+/// A column of values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperColumn {
-    /// What stands over it.
+    /// Heading.
     pub title: String,
-    /// Unit of its values.
+    /// Unit.
     pub unit: String,
 }
 
-/// A system, or a setting.
+/// A row: a system or a setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperRow {
-    /// Which.
+    /// Name.
     pub name: String,
-    /// Whether it was measured here; else it is published.
+    /// Whether it was measured here; otherwise it is published.
     pub is_here: bool,
-    /// One for each column.
+    /// One value per column.
     pub cells: Vec<PaperCell>,
-    /// What the reader should know of it.
+    /// Note, if any.
     pub note: Option<String>,
 }
 
-/// One figure.
+/// One value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperCell {
-    /// The value, or the median of several.
+    /// Value, or median of several.
     pub value: Option<f64>,
-    /// The lowest of several, or the lower end of a published range.
+    /// Minimum of several, or lower end of a published range.
     pub lowest: Option<f64>,
-    /// The highest.
+    /// Maximum, or upper end.
     pub highest: Option<f64>,
-    /// Measurements that it is from; 0 of a published one.
+    /// Number of measurements; 0 for a published value.
     pub runs: u32,
-    /// What the reader should know of it, or what stands in place of a number.
+    /// Note, or text in place of a number.
     pub note: Option<String>,
 }
 
@@ -105,19 +105,19 @@ pub struct PaperCell {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperCurve {
-    /// What it shows.
+    /// Caption.
     pub title: String,
-    /// Where it stands in the paper, as "Figure 3 (a)".
+    /// Number in the paper, as in "Figure 3 (a)".
     pub stands: String,
-    /// What lies along the horizontal axis, and its unit.
+    /// Label and unit of the horizontal axis.
     pub x: PaperColumn,
-    /// What lies along the vertical one.
+    /// Label and unit of the vertical axis.
     pub y: PaperColumn,
     /// Whether the horizontal axis is logarithmic.
     pub is_log_x: bool,
-    /// The curves.
+    /// Curves.
     pub series: Vec<PaperSeries>,
-    /// What the reader should know, as that the published curve is lost.
+    /// Note, for example that the published curve is lost.
     pub note: Option<String>,
 }
 
@@ -125,25 +125,25 @@ pub struct PaperCurve {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperSeries {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whether it was measured here; else it is published.
+    /// Whether it was measured here; otherwise it is published.
     pub is_here: bool,
-    /// Its points: x, y.
+    /// Points: x, y.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Something that the paper says.
+/// A claim of the paper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaperClaim {
-    /// What it says.
+    /// Claim.
     pub says: String,
-    /// Where.
+    /// Place in the paper.
     pub stands: String,
-    /// What follows from its own numbers, with the arithmetic.
+    /// Result from the paper's own numbers, with the arithmetic.
     pub follows: String,
-    /// Whether the two do not agree.
+    /// Whether claim and numbers disagree.
     pub is_contradicted: bool,
 }
 
@@ -154,13 +154,13 @@ impl PaperCell {
         Self { value: Some(value), ..Self::default() }
     }
 
-    /// Words in place of a number.
+    /// Text in place of a number.
     #[must_use]
     pub fn words(note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..Self::default() }
     }
 
-    /// The median of what was measured; nothing without a value.
+    /// Median of the measured values; without a value, none.
     #[must_use]
     pub fn measured(values: &[f64]) -> Self {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();

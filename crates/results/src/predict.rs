@@ -1,6 +1,7 @@
-//! What the capacity model says of a machine that may not exist, or of those that papers tell of.
+//! Predictions of the capacity model for a machine, or for the systems in papers.
 //!
-//! `None` means "not known" or "there is none" and is written as null. All rates are of payload.
+//! `None` means "not known" or "not applicable" and is written as null. All rates are payload
+//! rates.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,189 +10,190 @@ use crate::summary::Kind;
 use crate::test::test_summary;
 
 test_summary! {
-    /// A prediction, and all that it rests on.
+    /// A prediction and its inputs.
     pub struct PredictSummary: Kind::Predict, version 1 {
-        /// The machine; its name is empty where papers were predicted.
+        /// Machine; its name is empty for predictions of papers.
         pub machine: PredictedMachine,
-        /// Mean rate that the profile requires, bytes per second; null for "as fast as it goes".
+        /// Required mean rate of the profile, bytes per second; null: unlimited.
         pub required_bytes_per_second: Option<f64>,
-        /// Rate over required rate that the profile asks for.
+        /// Required head-room of the profile.
         pub headroom_wanted: f64,
-        /// What was varied, as in "disks"; null when nothing was.
+        /// Varied quantity, as in "disks"; null without a sweep.
         pub sweep: Option<String>,
-        /// One for each point of the sweep, one alone without a sweep.
+        /// One prediction per point of the sweep, or a single one.
         pub points: Vec<Prediction>,
-        /// Every number that it rests on, with its source.
+        /// All input numbers with their sources.
         pub assumptions: Vec<Assumption>,
-        /// Published figures beside what the model says of them; null for a machine.
+        /// Comparison with published figures; null for a machine.
         pub papers: Option<PredictedPapers>,
-        /// What the model leaves out, one sentence each.
+        /// Effects that the model does not include, one sentence each.
         pub limits: Vec<String>,
     }
 }
 
-/// The machine that was asked about.
+/// The predicted machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PredictedMachine {
-    /// Name in the catalogue, or of its file.
+    /// Name in the catalog, or of its file.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub title: String,
-    /// Name of the path that was asked about, as in "record".
+    /// Name of the path, as in "record".
     pub path: String,
-    /// Payload of one operation, bytes.
+    /// Payload per operation, bytes.
     pub operation_bytes: f64,
-    /// Operations under way at a time; null for a stream, whose stages all work at the same time.
+    /// Concurrent operations; null for a stream, in which all stages work concurrently.
     pub operations_under_way: Option<u32>,
-    /// Settings that were changed, as they were given.
+    /// Changed settings, as given.
     pub with: Vec<String>,
-    /// Such machines side by side.
+    /// Number of machines in parallel.
     pub hosts: u32,
 }
 
-/// What the model says of one configuration.
+/// Prediction for one configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prediction {
     /// Point of the sweep, as in "4"; empty without one.
     pub label: String,
-    /// Rate of all hosts together with every number at its best known value.
+    /// Rate of all hosts together at the best known values.
     pub bytes_per_second: f64,
-    /// Of draws from the ranges of all numbers, 2.5 % come out lower; null where no number has a range.
+    /// 2.5 % quantile of the rate over the ranges of all numbers; null without ranges.
     pub lower_bytes_per_second: Option<f64>,
-    /// And 2.5 % higher.
+    /// 97.5 % quantile.
     pub upper_bytes_per_second: Option<f64>,
-    /// Events or operations each second.
+    /// Events or operations per second.
     pub operations_per_second: f64,
-    /// Rate over the required rate; null when none is required.
+    /// Rate over required rate; null without a required rate.
     pub headroom: Option<f64>,
-    /// Cores of one host that are busy at its rate; null when the machine says nothing of its processors.
+    /// Busy cores of one host at the predicted rate; null if CPU costs are not modelled.
     pub cores_busy: Option<f64>,
-    /// Cores of one host that are busy at the required rate, as far as it is reached.
+    /// Busy cores of one host at the required rate, as far as it is reached.
     pub cores_busy_at_required: Option<f64>,
-    /// What limits it, the bottleneck first, then the runner-up and all others.
+    /// Limits, the bottleneck first, then the runner-up and all others.
     pub parts: Vec<PredictedPart>,
-    /// What it takes to reach the required rate; null when none is required.
+    /// Resources needed for the required rate; null without one.
     pub enough: Option<Enough>,
-    /// What its stalls ask of memory; empty when the machine says nothing of stalls.
+    /// Memory needed for stalls; empty if stalls are not modelled.
     pub buffers: Vec<PredictedBuffer>,
 }
 
-/// One resource of a machine on the path.
+/// One resource on the path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PredictedPart {
-    /// What the machine calls it.
+    /// Name in the machine.
     pub name: String,
-    /// Part of the catalogue.
+    /// Part of the catalog.
     pub part: String,
-    /// How many of it there are.
+    /// Count.
     pub count: u32,
-    /// Whether its limit is that a master waits for answers, not that there is no more of it.
+    /// Whether it limits by a master waiting for answers, so that more of it would not help.
     pub is_waiting: bool,
     /// Rate of all hosts together if it were the only limit.
     pub bytes_per_second: f64,
-    /// Share of it in use at the predicted rate, 0 to 1.
+    /// Utilization at the predicted rate, 0 to 1.
     pub utilisation: f64,
-    /// Growth of the rate when there is a tenth more of it, as a share; null for a second limit of the same.
+    /// Relative growth of the rate with 10 % more of it; null for a second limit of the same
+    /// resource.
     pub gain_of_a_tenth: Option<f64>,
 }
 
-/// What would reach the required rate with its head-room.
+/// Resources needed for the required rate with head-room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Enough {
-    /// Rate to be reached, bytes per second: the required one with its head-room.
+    /// Rate to reach, bytes per second: required rate with head-room.
     pub bytes_per_second: f64,
-    /// Machines of this kind; null where not even thousands would do.
+    /// Number of such machines; null if even thousands would not suffice.
     pub hosts: Option<u32>,
-    /// For each resource that is too little for it in one machine: how many of it there would have to be.
+    /// Resources that are insufficient in one machine, with the counts needed.
     pub more: Vec<MoreOf>,
 }
 
-/// A resource of which there is too little.
+/// An insufficient resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoreOf {
-    /// What the machine calls it.
+    /// Name in the machine.
     pub name: String,
-    /// How many there are.
+    /// Present count.
     pub count: u32,
-    /// How many there would have to be; null where more of it does not help: its master waits for answers.
+    /// Needed count; null if more of it does not help because its master waits for answers.
     pub needed: Option<u32>,
 }
 
-/// What a stall asks of memory.
+/// Memory needed for a stall.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PredictedBuffer {
-    /// Rate that comes in meanwhile, bytes per second.
+    /// Incoming rate, bytes per second.
     pub bytes_per_second: f64,
-    /// The stall, seconds.
+    /// Length of the stall, seconds.
     pub stall_seconds: f64,
-    /// Memory in which everything that comes meanwhile has room, bytes.
+    /// Memory for the data that arrives during the stall, bytes.
     pub bytes: f64,
-    /// From the end of the stall until the memory is empty again, seconds; null when it never is.
+    /// Time from the end of the stall until the memory is empty, seconds; null if never.
     pub recovery_seconds: Option<f64>,
-    /// From the end of one stall to the next, seconds; null for a single one.
+    /// Time from the end of one stall to the next, seconds; null for a single one.
     pub every_seconds: Option<f64>,
-    /// Memory that loses nothing when it stalls that often, simulated; null for a single stall, and where no
-    /// memory would do.
+    /// Memory without loss at that stall frequency, simulated; null for a single stall, and if no
+    /// memory suffices.
     pub repeated_bytes: Option<f64>,
-    /// Memory that there is, bytes; null when nothing was said of it.
+    /// Available memory, bytes; null if not given.
     pub given_bytes: Option<f64>,
-    /// Share of the data that finds no room there, simulated; null without memory that is given.
+    /// Lost share of the data with that memory, simulated; null if not given.
     pub lost_share: Option<f64>,
 }
 
-/// A number that a prediction rests on.
+/// An input number of a prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Assumption {
-    /// What it belongs to and its name, as in "loop.baud".
+    /// Part and name, as in "loop.baud".
     pub name: String,
-    /// Its best known value, with its unit.
+    /// Best known value with unit.
     pub value: String,
-    /// Its range, with units; null where none is known.
+    /// Range with units; null if unknown.
     pub range: Option<String>,
-    /// What kind of source: datasheet, paper, standard, measured, fitted, guessed.
+    /// Kind of source: datasheet, paper, standard, measured, fitted, guessed.
     pub source: String,
-    /// The source.
+    /// Source.
     pub from: String,
-    /// Share of the prediction's scatter that its range makes, 0 to 1; null without a range.
+    /// Share of the prediction's scatter caused by its range, 0 to 1; null without a range.
     pub share: Option<f64>,
 }
 
-/// Published figures and the model's.
+/// Comparison of published and predicted figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PredictedPapers {
-    /// Every figure that the model says something of.
+    /// Figures that the model predicts.
     pub cells: Vec<PredictedCell>,
-    /// What it says nothing of, and why.
+    /// Figures that it does not predict, with reasons.
     pub open: Vec<OpenCell>,
-    /// Claims that do not follow from their papers' own numbers.
+    /// Claims that contradict their papers' own numbers.
     pub contradicted: Vec<ContradictedClaim>,
-    /// How many constants were fitted.
+    /// Number of fitted constants.
     pub fitted_constants: u32,
-    /// How well it does.
+    /// Accuracy of the model.
     pub skill: Vec<Skill>,
 }
 
-/// How a cell came about.
+/// Origin of a predicted value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// Follows from protocols and counts alone.
+    /// Derived from protocols and counts alone.
     Derived,
-    /// Predicted with constants that were fitted to other cells.
+    /// Predicted with constants fitted to other cells.
     Predicted,
-    /// A constant was fitted to this very cell: it proves nothing.
+    /// A constant was fitted to this cell, so it proves nothing.
     Fitted,
 }
 
-/// One published figure beside the model's.
+/// One published figure and its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PredictedCell {
@@ -199,35 +201,35 @@ pub struct PredictedCell {
     pub paper: String,
     /// Id of the figure in the list of published numbers.
     pub id: String,
-    /// The system that was measured.
+    /// Measured system.
     pub system: String,
-    /// Under which condition.
+    /// Condition.
     pub condition: String,
-    /// What was measured.
+    /// Quantity.
     pub quantity: String,
     /// Unit of both values.
     pub unit: String,
-    /// The paper's value.
+    /// Published value.
     pub published: f64,
-    /// The model's.
+    /// Predicted value.
     pub predicted: f64,
-    /// Bounds of the model's value, from the ranges of its numbers; null where none has a range.
+    /// Lower bound of the prediction, from the ranges of its numbers; null without ranges.
     pub lower: Option<f64>,
-    /// The upper one.
+    /// Upper bound.
     pub upper: Option<f64>,
-    /// The model's over the paper's, less 1.
+    /// Relative error of the prediction.
     pub error: f64,
-    /// What "nothing changes" would say; null where there is nothing it could start from.
+    /// Value of the "no change" baseline model; null where it has no reference.
     pub unchanged: Option<f64>,
-    /// How the model's value came about.
+    /// Origin of the predicted value.
     pub origin: Origin,
-    /// Error up to which the cell counts as met, as a share.
+    /// Maximum relative error for the cell to count as met.
     pub target: f64,
-    /// What limits it there, or how it was worked out.
+    /// Limiting resource, or derivation.
     pub because: String,
 }
 
-/// A published figure, or several, of which the model says nothing.
+/// Published figures that the model does not predict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenCell {
@@ -235,42 +237,42 @@ pub struct OpenCell {
     pub paper: String,
     /// Id of the figure.
     pub id: String,
-    /// What it is.
+    /// Description.
     pub what: String,
-    /// Why nothing can be said.
+    /// Reason.
     pub why: String,
 }
 
-/// A claim that does not follow.
+/// A contradicted claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContradictedClaim {
     /// Name of the paper.
     pub paper: String,
-    /// Where it stands there.
+    /// Place in the paper.
     pub place: String,
-    /// What the paper says, in other words.
+    /// Claim, paraphrased.
     pub says: String,
-    /// What follows from its own numbers.
+    /// Result from the paper's own numbers.
     pub arithmetic: String,
 }
 
-/// How well the model does over cells of one kind.
+/// Accuracy of the model for one kind of cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Skill {
-    /// Which cells.
+    /// Kind of cells.
     pub of: String,
-    /// How many.
+    /// Number of cells.
     pub cells: u32,
-    /// How many are within their target.
+    /// Number of cells within their target.
     pub met: u32,
-    /// Median of the errors without their signs, as a share.
+    /// Median absolute relative error.
     pub median_error: f64,
-    /// The largest of them.
+    /// Maximum absolute relative error.
     pub worst_error: f64,
-    /// 1 - (mean squared error of the model / that of "nothing changes"), over cells that have both: above 0
-    /// it is better than that; null without such cells.
+    /// Skill: 1 - (mean squared error of the model / that of the "no change" model), over cells
+    /// with both: above 0 it is better; null without such cells.
     pub over_unchanged: Option<f64>,
 }
 

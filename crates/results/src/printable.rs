@@ -1,17 +1,16 @@
-//! Text from elsewhere, made fit for terminals and logs.
+//! Sanitizing of foreign text for terminals and logs.
 //!
-//! A peer, a file or a name may hold characters that command a terminal, reorder or hide what follows, or
-//! begin
-//! a line that looks like one of keepup's own. Each text of a peer goes through [`one_line`] where it is
-//! received, and everything that is printed through [`lines`] or [`json`].
+//! Text of a peer, a file or a name may contain control characters, reorder or hide other text, or
+//! imitate a line of keepup. Text of a peer is sanitized by [`one_line`] on receipt, and all output
+//! by [`lines`] or [`json`].
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
 
-/// Longest text of a peer that is shown, in characters.
+/// Maximum length of a peer's text, characters.
 const CHARACTERS_MAX: usize = 1000;
 
-/// Whether `c` may be shown as it is: it neither commands a terminal nor hides or reorders text.
+/// Whether `c` is printable: neither a control character nor one that hides or reorders text.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
     let hides_or_reorders = matches!(
@@ -29,8 +28,8 @@ pub fn is_printable(c: char) -> bool {
     !c.is_control() && !hides_or_reorders
 }
 
-/// A text of a peer as one line of at most 1000 characters. Breaks and tabs become blanks, everything else
-/// that cannot be shown becomes U+FFFD.
+/// A peer's text as one line of at most 1000 characters. Line breaks and tabs become blanks, other
+/// unprintable characters U+FFFD.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let shown = |c| match c {
@@ -49,20 +48,20 @@ pub fn one_line(text: &str) -> String {
 /// [`one_line`] for a field of a message from a peer: `#[serde(deserialize_with = "…")]`.
 ///
 /// # Errors
-/// It is no text.
+/// The value is not a string.
 pub fn deserialize_line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     String::deserialize(from).map(|text| one_line(&text))
 }
 
-/// The same where the field may be null or missing.
+/// The same for a field that may be null or missing.
 ///
 /// # Errors
-/// It is neither null nor a text.
+/// The value is neither null nor a string.
 pub fn deserialize_optional_line<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Option::<String>::deserialize(from).map(|text| text.as_deref().map(one_line))
 }
 
-/// A text of several lines for a terminal: what cannot be shown becomes U+FFFD.
+/// Multi-line text for a terminal; unprintable characters become U+FFFD.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     let may_stay = |c| is_printable(c) || matches!(c, '\n' | '\t');
@@ -72,10 +71,10 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A JSON text that says the same, with everything escaped that cannot be shown.
+/// Equivalent JSON with unprintable characters escaped.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
-    // Breaks stand between members only; within texts they are escaped already.
+    // Line breaks occur only between members; within strings they are already escaped.
     let may_stay = |c| is_printable(c) || c == '\n';
     if text.chars().all(may_stay) {
         return Cow::Borrowed(text);

@@ -1,8 +1,8 @@
-//! What `keepup trial` found: runs of the path that records, each at one rate.
+//! Result of `keepup trial`: recording runs, each at one rate.
 //!
-//! Times count from the moment when the source's schedule began. A run without disks receives, checks and
-//! seals as any other and drops its blocks: what its ledger calls written and durable was dropped then.
-//! MB = 10^6 bytes. `None` means "not measured" and is written as null.
+//! Times count from the start of the source's schedule. A run without disks receives, checks and
+//! seals like any other but discards its blocks; "written" and "durable" in its ledger then mean
+//! discarded. MB = 10^6 bytes. `None` means "not measured" and is written as null.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,13 @@ use crate::load::LoadResult;
 use crate::summary::{CpuCost, Engine, Kind, LedgerSummary};
 use crate::test::test_summary;
 
-/// Where runs without disks took place, for people.
+/// Place name of runs without disks.
 const NO_DISK: &str = "no disk";
 
 test_summary! {
-    /// What the trials of a recording found.
+    /// Result of recording trials.
     pub struct RecordSummary: Kind::Record, version 1 {
-        /// Every run, in the order in which they were made.
+        /// All runs, in order.
         pub runs: Vec<RecordRun>,
     }
 }
@@ -26,119 +26,119 @@ test_summary! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordRun {
-    /// Directories that were recorded to, at the same time; empty without disks.
+    /// Directories recorded to concurrently; empty without disks.
     pub volumes: Vec<String>,
     /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// When the source's schedule began, seconds since the first run of the measurement began.
+    /// Start of the source's schedule, seconds since the start of the first run.
     pub begin_seconds: f64,
-    /// Rate asked of the source, mean over bursts; null when it went as fast as it was taken.
+    /// Requested rate, mean over bursts; null if unthrottled.
     pub asked_bytes_per_second: Option<f64>,
-    /// Streams that were sent.
+    /// Number of streams.
     pub streams: u32,
-    /// Connections that they were dealt over.
+    /// Number of connections.
     pub connections: u32,
-    /// Payload of an event, bytes; of the largest where sizes differ.
+    /// Event payload, bytes; of the largest event if sizes differ.
     pub event_bytes: u64,
-    /// How blocks came to volumes.
+    /// Placement of blocks on volumes.
     pub placement: RecordPlacement,
-    /// Whether blocks were dropped instead of written.
+    /// Whether blocks were discarded instead of written.
     pub to_null: bool,
-    /// Until the source had handed its last event to the network, seconds.
+    /// Time until the source had sent its last event, seconds.
     pub source_seconds: f64,
-    /// Until all that came was durable (without disks: taken), seconds.
+    /// Time until all received data was durable (without disks: discarded), seconds.
     pub seconds: f64,
-    /// Payload that got into the recorder, over `source_seconds`.
+    /// Payload received over `source_seconds`.
     pub achieved_bytes_per_second: f64,
-    /// Payload that became durable, over `seconds`; null without disks.
+    /// Payload made durable over `seconds`; null without disks.
     pub durable_bytes_per_second: Option<f64>,
-    /// How long the first events took; null when the run had fewer.
+    /// Times of the first events; null if the run had fewer.
     pub first: Option<RecordFirst>,
-    /// Where each event went.
+    /// Ledger of all events.
     pub ledger: LedgerSummary,
-    /// The whole CPU bill.
+    /// CPU cost.
     pub cpu: CpuCost,
-    /// Memory for blocks, bytes.
+    /// Block memory, bytes.
     pub pool_bytes: u64,
-    /// Most of it in use at a time, bytes.
+    /// Maximum block memory in use, bytes.
     pub pool_bytes_used_max: u64,
-    /// Most that was due and neither lost nor written, bytes: in the source, the network, the pool.
+    /// Maximum backlog, due but neither lost nor written, bytes: in source, network and pool.
     pub backlog_bytes_max: Option<u64>,
-    /// Longest time in which something waited and nothing was written, as far as samples show it, seconds.
+    /// Longest time with a backlog but no writes, at the resolution of the samples, seconds.
     pub stall_seconds_max: Option<f64>,
-    /// How blocks were written; null without disks.
+    /// I/O engine; null without disks.
     pub engine: Option<Engine>,
-    /// Faults that reading everything back and checking it found; null when that was not done.
+    /// Faults found by verification; null if not requested.
     pub faults: Option<u64>,
-    /// Reading the recording back in order; null when that was not done.
+    /// Reading back in order; null if not requested.
     pub read_back: Option<RecordReadBack>,
-    /// Why the recording broke off, if it did.
+    /// Reason for an aborted or incomplete recording.
     pub broken_off: Option<String>,
-    /// What ran beside it on purpose.
+    /// Background loads.
     pub loads: Vec<LoadResult>,
-    /// What the reader should know of how it was done.
+    /// Notes on how it was done.
     pub notes: Vec<String>,
 }
 
-/// How blocks came to volumes.
+/// Placement of blocks on volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordPlacement {
-    /// A block went to the volume with the least waiting.
+    /// Each block to the volume with the shortest queue.
     Free,
-    /// Each stream had its volume.
+    /// Each stream pinned to a volume.
     Pinned,
 }
 
-/// How long the first events took.
+/// Times of the first events.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordFirst {
-    /// So many were asked for.
+    /// Requested number of events.
     pub events: u64,
-    /// When so many had been received: they may have been in memory only.
+    /// Time at which they were received, possibly only in memory.
     pub received: RecordMoment,
-    /// When so many were durable, on all volumes together; null without disks. A recorder learns that from
-    /// a flush, so that it may be many more at once.
+    /// Time at which they were durable, over all volumes; null without disks. Detected at a flush,
+    /// which may make many more events durable at once.
     pub durable: Option<RecordMoment>,
 }
 
-/// A moment, and what had been reached then. Counts are looked at each millisecond: all three figures are
-/// of the first look that saw enough.
+/// Time and amounts at the first poll that reached the requested number; counters are polled every
+/// millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordMoment {
-    /// Seconds since the source's schedule began.
+    /// Seconds since the start of the source's schedule.
     pub seconds: f64,
-    /// Events by then.
+    /// Number of events.
     pub events: u64,
-    /// Their payload, bytes.
+    /// Payload of the events, bytes.
     pub bytes: u64,
 }
 
-/// Reading a recording back: stream by stream, each in the order of its events, one thread for each volume,
-/// with nothing of it in the page cache at first; every checksum is compared.
+/// Reading back by stream in event order, one thread per volume, with a cold page cache; every
+/// checksum is verified.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordReadBack {
-    /// Streams that had events.
+    /// Streams with events.
     pub streams: u32,
-    /// Events that were read.
+    /// Events read.
     pub events: u64,
-    /// Their payload, bytes.
+    /// Payload of the events, bytes.
     pub bytes: u64,
-    /// Time it took, seconds.
+    /// Duration, seconds.
     pub seconds: f64,
-    /// Threads that read.
+    /// Number of threads.
     pub threads: u32,
-    /// CPU of this process meanwhile, its kernel workers included, seconds.
+    /// CPU time of this process including its kernel workers, seconds.
     pub cpu_seconds: f64,
-    /// CPU of the whole machine meanwhile, seconds.
+    /// CPU time of the whole machine, seconds.
     pub machine_cpu_seconds: Option<f64>,
 }
 
 impl RecordMoment {
-    /// Bytes per second from the beginning to this moment; `None` at the beginning itself.
+    /// Mean bytes per second until this moment; `None` at time 0.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.bytes as f64 / self.seconds)
@@ -146,13 +146,13 @@ impl RecordMoment {
 }
 
 impl RecordReadBack {
-    /// Payload bytes per second; `None` when nothing was read.
+    /// Payload bytes per second; `None` if nothing was read.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.seconds)
     }
 
-    /// CPU of this process, seconds per GB of payload.
+    /// CPU time of this process, seconds per GB of payload.
     #[must_use]
     pub fn cpu_seconds_per_gb(&self) -> Option<f64> {
         (self.bytes > 0).then(|| self.cpu_seconds / (self.bytes as f64 / 1e9))
@@ -160,26 +160,26 @@ impl RecordReadBack {
 }
 
 impl RecordRun {
-    /// Its volumes in one word.
+    /// Names of its volumes, joined.
     #[must_use]
     pub fn place(&self) -> String {
         if self.to_null { NO_DISK.to_owned() } else { self.volumes.join(" + ") }
     }
 
-    /// What it recorded per second: durable bytes, or bytes received where there are no disks.
+    /// Recording rate: durable bytes, or received bytes without disks.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
         self.durable_bytes_per_second.unwrap_or(self.achieved_bytes_per_second)
     }
 
-    /// Processors of the machine that were busy on average; `None` when not measured.
+    /// Mean CPU usage of the machine, cores; `None` if not measured.
     #[must_use]
     pub fn cores_busy(&self) -> Option<f64> {
         let cores = &self.cpu.per_core_percent;
         (!cores.is_empty()).then(|| cores.iter().sum::<f64>() / 100.0)
     }
 
-    /// Whether all that was due got through undamaged, and was read back where that was asked for.
+    /// Whether all due data was recorded undamaged, and verified if requested.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.ledger.lost.events == 0

@@ -1,5 +1,5 @@
-//! What `keepup register` found: every way of reading a target's registers at every depth, what a transfer
-//! and a register cost, and from where on one way pays.
+//! Result of `keepup register`: read methods of a target at all depths, cost per transfer and
+//! register, and break-even lengths.
 //!
 //! `None` means "not measured" and is written as null. MB = 10^6 bytes.
 use schemars::JsonSchema;
@@ -12,163 +12,163 @@ use crate::test::test_summary;
 mod figures;
 
 test_summary! {
-    /// What one test of registers found.
+    /// Result of a register test.
     pub struct RegisterSummary: Kind::Register, version 2 {
-        /// What was measured.
+        /// Measurements.
         pub run: Option<RegisterRun>,
-        /// What a transfer and a register cost by each way.
+        /// Cost per transfer and register for each method.
         pub fits: Vec<RegisterFit>,
-        /// Every pair of ways, the simple one first.
+        /// All pairs of methods, the simple one first.
         pub break_evens: Vec<RegisterBreakEven>,
     }
 }
 
-/// A target that was read.
+/// A measured target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRun {
-    /// Its name.
+    /// Name.
     pub target: String,
-    /// Of a register.
+    /// Register width.
     pub width_bits: u32,
-    /// Where the first register is, bytes.
+    /// Offset of the first register, bytes.
     pub offset: u64,
-    /// Whether the same register was read again and again.
+    /// Whether the same register was read repeatedly.
     pub is_fifo: bool,
-    /// What is known of the device.
+    /// Properties of the device.
     pub device: RegisterDevice,
-    /// Processor that the reader was bound to.
+    /// CPU to which the reader was bound.
     pub cpu: Option<usize>,
-    /// What a call of the clock cost, ns; it is part of single reads.
+    /// Cost of a clock call, ns; included in single reads.
     pub clock_ns: f64,
-    /// What the loop of loads itself cost over memory, s for each register; taken off where a way says so.
+    /// Cost of the load loop itself on memory, s per register; subtracted where a method says so.
     pub loop_seconds_per_register: Option<f64>,
-    /// Whether a way read nothing but ones, as when nobody answers on the bus.
+    /// Whether a method read only ones, as if no device answers on the bus.
     pub all_ones: bool,
-    /// All ways, in the order in which they took turns.
+    /// Methods in the order in which they alternated.
     pub methods: Vec<RegisterMethod>,
 }
 
-/// A device and how it is attached. `None`: not told, or not a device.
+/// Device and its attachment. `None`: unknown, or not applicable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterDevice {
-    /// Vendor and device number of PCI, as in `1234:11e8`.
+    /// PCI vendor and device id, as in `1234:11e8`.
     pub id: Option<String>,
-    /// The driver that it is bound to.
+    /// Bound driver.
     pub driver: Option<String>,
-    /// Speed of the link, as the kernel names it.
+    /// Link speed as named by the kernel.
     pub link_speed: Option<String>,
-    /// Lanes of the link.
+    /// Link width in lanes.
     pub link_width: Option<String>,
     /// NUMA node.
     pub numa_node: Option<i32>,
     /// IOMMU group.
     pub iommu_group: Option<String>,
-    /// How the IOMMU serves that group, as the kernel names it: `DMA`, `identity`.
+    /// IOMMU mode of that group as named by the kernel: `DMA`, `identity`.
     pub iommu_type: Option<String>,
-    /// Most payload of a packet that is set, bytes; needs root.
+    /// Configured maximum payload size, bytes; needs root.
     pub payload_bytes_max: Option<u32>,
-    /// Most that the device asks for with one read of memory, bytes; needs root.
+    /// Maximum read request size of the device, bytes; needs root.
     pub read_request_bytes_max: Option<u32>,
-    /// States of low power that its link may enter (ASPM), which make the next access wait; needs root.
+    /// Enabled low-power link states (ASPM), which delay the next access; needs root.
     pub link_states: Option<String>,
-    /// Power management of the links (ASPM policy).
+    /// System-wide ASPM policy.
     pub aspm: Option<String>,
-    /// Whether a file or a program stands for the device: what is measured is not the device's.
+    /// Whether a file or program simulates the device, so that its timing is not measured.
     pub is_simulated: bool,
-    /// Whether this machine is a virtual one: what is measured of its devices proves order, not speed.
+    /// Whether this is a virtual machine, where timings show order, not speed.
     pub is_virtual: Option<bool>,
 }
 
-/// One way of reading.
+/// One access method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterMethod {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whether it writes one register again and again, instead of reading.
+    /// Whether it writes one register repeatedly instead of reading.
     pub writes: bool,
-    /// Most registers of one transfer, if there is a limit.
+    /// Maximum registers per transfer, if limited.
     pub words_max: Option<u64>,
-    /// All depths, rising.
+    /// Depths in ascending order.
     pub points: Vec<RegisterPoint>,
-    /// Depths that would have taken too long.
+    /// Depths skipped because they would have taken too long.
     pub left_out: Vec<u64>,
-    /// Whether the loop's own cost was taken off: only from loads, and only where it is at most a fifth of
-    /// them.
+    /// Whether the loop's own cost was subtracted: only for loads, and only if it is at most a
+    /// fifth of the total.
     pub loop_taken_off: bool,
-    /// Single reads, timed one by one; the clock is part of them.
+    /// Latencies of single reads, including the clock call.
     pub single: Option<LatencyFigures>,
 }
 
-/// One way at one depth.
+/// One method at one depth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterPoint {
-    /// Registers read at a time.
+    /// Registers per read.
     pub depth: u64,
-    /// How often they were read in a trial.
+    /// Reads per trial.
     pub transfers_per_trial: u64,
-    /// Of each trial: how long reading all of them once took, s.
+    /// Time per read of all registers, for each trial, s.
     pub seconds: Vec<f64>,
-    /// Of each trial: CPU of this process for that, s.
+    /// CPU time of this process per read, for each trial, s.
     pub cpu_seconds: Vec<f64>,
 }
 
-/// What a way costs: T(n) = set-up + n * each.
+/// Cost of a method: T(n) = set-up + n * each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterFit {
-    /// The way.
+    /// Method.
     pub method: String,
-    /// Of time; `None` with fewer than two depths.
+    /// Time cost; `None` with fewer than two depths.
     pub elapsed: Option<RegisterCost>,
-    /// Of CPU.
+    /// CPU cost.
     pub cpu: Option<RegisterCost>,
-    /// Where the line is furthest off what was measured, if by more than a tenth.
+    /// Depth with the largest deviation from the line, if above 10 %.
     pub knee: Option<RegisterKnee>,
 }
 
-/// A line.
+/// A fitted line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterCost {
-    /// Of a transfer, s; may come out below zero where it is too small to be seen.
+    /// Set-up per transfer, s; may be negative if too small to resolve.
     pub set_up_seconds: f64,
-    /// Of a register, s.
+    /// Cost per register, s.
     pub each_seconds: f64,
-    /// Registers at which half of the highest rate is reached (n 1/2).
+    /// Registers at which half of the maximum rate is reached (n 1/2).
     pub half_rate_registers: Option<f64>,
-    /// The highest rate (r inf), bytes per second.
+    /// Asymptotic rate (r inf), bytes per second.
     pub bytes_per_second: Option<f64>,
 }
 
-/// A depth at which the line does not hold.
+/// A depth that deviates from the line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterKnee {
     /// Registers.
     pub depth: u64,
-    /// How far the line is off there, as a part of what was measured.
+    /// Relative deviation of the measured value from the line.
     pub off: f64,
 }
 
-/// Two ways compared.
+/// Comparison of two methods.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterBreakEven {
-    /// The simple way: without a limit of its transfers, or with the dearer register.
+    /// Simple method: without a transfer limit, or with the higher cost per register.
     pub simple: String,
-    /// The other, of which the verdicts say where it takes less.
+    /// Other method, whose advantage is judged.
     pub way: String,
-    /// Less time.
+    /// Verdict on time.
     pub elapsed: RegisterVerdict,
-    /// Less CPU.
+    /// Verdict on CPU time.
     pub cpu: RegisterVerdict,
 }
 
-/// Where a way takes less.
+/// Range in which a method is cheaper.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RegisterVerdict {
@@ -176,24 +176,24 @@ pub enum RegisterVerdict {
     Always,
     /// At no length.
     Never,
-    /// From so many registers on.
+    /// From this number of registers on.
     From {
         /// Registers.
         registers: f64,
-        /// Lower end of the 95 % interval.
+        /// Lower bound of the 95 % interval.
         lower: f64,
-        /// Upper end.
+        /// Upper bound.
         upper: f64,
     },
-    /// Up to so many registers.
+    /// Up to this number of registers.
     UpTo {
         /// Registers.
         registers: f64,
-        /// Lower end of the 95 % interval.
+        /// Lower bound of the 95 % interval.
         lower: f64,
-        /// Upper end.
+        /// Upper bound.
         upper: f64,
     },
-    /// The measurements do not tell, or only that it lies beyond the depths that were tried.
+    /// Not resolved, or beyond the tried depths.
     NotResolved,
 }

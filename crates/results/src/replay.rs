@@ -1,8 +1,8 @@
-//! What `keepup replay` found: every pass of every trace on every place, and how places compare.
+//! Result of `keepup replay`: every pass of every trace on every target, and their comparison.
 //!
-//! Times of requests: *service* is from the moment when a request was made to its end; *response* is from the
-//! moment when it was due, so that what waited is not left out; *lateness* lies between them. MB = 10^6
-//! bytes. `None` means "not measured" and is written as null.
+//! Request times: *service* is from issue to completion; *response* is from the due time to
+//! completion and includes waiting; *lateness* is the difference between due time and issue. MB =
+//! 10^6 bytes. `None` means "not measured" and is written as null.
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -19,150 +19,150 @@ mod index;
 pub use index::{ReplayIndex, ReplayMetric, ReplayPlace, ReplayRatio};
 
 test_summary! {
-    /// What a replay found.
+    /// Result of a replay.
     pub struct ReplaySummary: Kind::Replay, version 2 {
-        /// The traces as they were replayed.
+        /// Traces as replayed.
         pub traces: Vec<ReplayTrace>,
-        /// Every pass, in the order in which they were made.
+        /// All passes, in order.
         pub passes: Vec<ReplayPass>,
-        /// How places compare, where one was named as the baseline.
+        /// Comparison of targets, if a baseline was named.
         pub index: Option<ReplayIndex>,
     }
 }
 
-/// A trace, and what became of it before it was replayed.
+/// A trace and its preparation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayTrace {
-    /// Its name: the file without its directory.
+    /// Name: the file without its directory.
     pub trace: String,
-    /// Whether it was captured, or made up and how.
+    /// Whether it was captured, or generated and how.
     pub origin: String,
-    /// Where in the machine its requests were seen.
+    /// Layer at which its requests were traced.
     pub level: String,
-    /// Whether it has times at all.
+    /// Whether it has times.
     pub has_times: bool,
-    /// Requests that are replayed.
+    /// Replayed requests.
     pub records: u64,
-    /// Of those, reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Of those, writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Of those, flushes.
+    /// Number of flushes.
     pub flushes: u64,
-    /// Bytes that one pass reads.
+    /// Bytes read per pass.
     pub bytes_read: u64,
-    /// Bytes that one pass writes.
+    /// Bytes written per pass.
     pub bytes_written: u64,
-    /// From its first request to its last, seconds.
+    /// Time from the first to the last request, seconds.
     pub span_seconds: f64,
-    /// Whether a part of it only was asked for.
+    /// Whether only a part was selected.
     pub is_cut: bool,
-    /// How much was taken away from pauses, seconds.
+    /// Total time removed from pauses, seconds.
     pub shortened_seconds: f64,
-    /// Discards: none is made, for what is discarded could not be read again.
+    /// Discards, which are never replayed because discarded data could not be read again.
     pub discards_left_out: u64,
-    /// Writes and flushes that were left out because only reads were to be made.
+    /// Writes and flushes skipped by a read-only replay.
     pub writes_left_out: u64,
-    /// Requests that are longer than can be made as one.
+    /// Requests skipped because they exceed the maximum size.
     pub too_long_left_out: u64,
-    /// Writes that were to be durable before or after others: they are made as ordinary ones.
+    /// Writes with ordering flags (barriers), replayed as ordinary writes.
     pub orders_not_kept: u64,
-    /// What was put right or left out while it was read: how many of what.
+    /// Corrections while reading the trace, with counts.
     pub corrected: BTreeMap<String, u64>,
-    /// What became of its addresses.
+    /// Mapping of addresses.
     pub map: ReplayMap,
 }
 
-/// What became of addresses.
+/// Mapping of addresses.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayMap {
-    /// How they were placed: `identity`, `clip`, `wrap` or `scale`.
+    /// Policy: `identity`, `clip`, `wrap` or `scale`.
     pub policy: String,
-    /// Size of the trace's address space, all its devices one behind the other, bytes.
+    /// Address space of the trace, all devices concatenated, bytes.
     pub source_bytes: u64,
     /// Size of the target, bytes.
     pub target_bytes: u64,
-    /// The smallest piece that the target takes, bytes.
+    /// Smallest request of the target, bytes.
     pub block_bytes: u64,
-    /// Requests that were placed elsewhere.
+    /// Relocated requests.
     pub moved: u64,
-    /// Requests that were left out, for the target has no room for them.
+    /// Requests dropped because they do not fit on the target.
     pub left_out: u64,
-    /// Requests that became longer, so that they are whole blocks.
+    /// Requests extended to whole blocks.
     pub aligned: u64,
-    /// By how much, all of them, bytes.
+    /// Total extension, bytes.
     pub aligned_bytes: u64,
-    /// Share of requests that begin where the one before ended, in the trace.
+    /// Share of sequential requests in the trace.
     pub sequential_before: Option<f64>,
-    /// The same on the target.
+    /// Share of sequential requests on the target.
     pub sequential_after: Option<f64>,
 }
 
-/// One pass of a trace on one place.
+/// One pass of a trace on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayPass {
     /// Name of the trace.
     pub trace: String,
-    /// Name of the place: its target, and `+ loads` where `loads` ran beside it.
+    /// Name of the target, with `+ loads` if `loads` ran in the background.
     pub place: String,
-    /// How requests were timed: `timed`, `afap`, `dep` or `paced`.
+    /// Timing mode: `timed`, `afap`, `dep` or `paced`.
     pub mode: String,
     /// Number of the pass, from 1.
     pub pass: u32,
-    /// Whether it was the first, in which the disk and the machine may not know the data yet.
+    /// Whether it was the first, with cold caches.
     pub is_cold: bool,
-    /// From the first request's time to the last end, seconds.
+    /// Time from the first due time to the last completion, seconds.
     pub seconds: f64,
-    /// Time in which at least one request was under way, seconds.
+    /// Time with at least one request in flight, seconds.
     pub busy_seconds: f64,
-    /// Requests that ended well.
+    /// Successful requests.
     pub requests: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub failed: u64,
-    /// Why the first of them did.
+    /// Error of the first failure.
     pub failure: Option<String>,
-    /// Requests under way, mean over `seconds`.
+    /// Mean number of requests in flight over `seconds`.
     pub outstanding_mean: f64,
-    /// Requests under way, most.
+    /// Maximum number of requests in flight.
     pub outstanding_max: u64,
-    /// How many could be under way.
+    /// Limit of requests in flight.
     pub outstanding_limit: u64,
-    /// Requests that were due and had to wait, for so many were under way or their memory was taken.
+    /// Requests delayed at their due time by that limit or by buffer memory.
     pub blocked: u64,
-    /// Requests that ended after one which was made later (RFC 4737, type P reordered).
+    /// Requests completed after a later-issued one (RFC 4737, type P reordered).
     pub reordered: u64,
-    /// Of all requests.
+    /// Times of all requests.
     pub all: Option<ReplayTimes>,
-    /// Of reads.
+    /// Times of reads.
     pub reads: Option<ReplayTimes>,
-    /// Of writes.
+    /// Times of writes.
     pub writes: Option<ReplayTimes>,
-    /// Of flushes.
+    /// Times of flushes.
     pub flushes: Option<ReplayTimes>,
-    /// How late requests were made.
+    /// Lateness of issue.
     pub lateness: Option<LatencyFigures>,
-    /// Whether the pass kept the trace's time; only of modes that have one.
+    /// Whether the pass kept its timing; only for modes with timing.
     pub fidelity: Option<ReplayFidelity>,
-    /// What a check of the data found, where it was asked for.
+    /// Result of data verification, if requested.
     pub check: Option<ReplayCheck>,
-    /// CPU of this process, its kernel workers included, seconds.
+    /// CPU time of this process including its kernel workers, seconds.
     pub cpu_seconds: f64,
-    /// CPU of the whole machine, seconds.
+    /// CPU time of the whole machine, seconds.
     pub machine_cpu_seconds: Option<f64>,
-    /// What the hypervisor gave to others, seconds.
+    /// Time stolen by the hypervisor, seconds.
     pub steal_seconds: Option<f64>,
-    /// Share of the time in which some task waited for a disk, as the kernel tells it, per cent.
+    /// Share of time in which a task waited for a disk (I/O pressure), percent.
     pub io_pressure_percent: Option<f64>,
-    /// Interrupts of the whole machine in that time, of devices and timers alike.
+    /// Interrupts of the whole machine in that time, of devices and timers.
     pub interrupts: Option<u64>,
-    /// What ran beside it on purpose.
+    /// Background loads.
     pub loads: Vec<LoadResult>,
 }
 
@@ -170,63 +170,62 @@ pub struct ReplayPass {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayTimes {
-    /// How many.
+    /// Count.
     pub requests: u64,
-    /// From when it was made to its end.
+    /// Service time: from issue to completion.
     pub service: LatencyFigures,
-    /// 95 of 100 took no longer from when they were made, ns.
+    /// 95th percentile of the service time, ns.
     pub service_p95_ns: u64,
-    /// From when it was due to its end; what it is about only in modes that keep time.
+    /// Response time: from the due time to completion; meaningful only in modes with timing.
     pub response: LatencyFigures,
-    /// 95 of 100 took no longer from when they were due, ns.
+    /// 95th percentile of the response time, ns.
     pub response_p95_ns: u64,
 }
 
-/// Whether a pass kept the time that was asked for.
+/// Whether a pass kept the requested timing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayFidelity {
-    /// Whether all of the following holds; if not, response times say nothing.
+    /// Whether all conditions hold; otherwise response times are meaningless.
     pub is_kept: bool,
-    /// From the first request to the last as it should be, seconds.
+    /// Requested time from the first to the last request, seconds.
     pub span_asked_seconds: f64,
-    /// From the first request to the last as it was, seconds.
+    /// Actual time from the first to the last request, seconds.
     pub span_seconds: f64,
-    /// How much longer or shorter the span was; at most 0.01.
+    /// Relative deviation of the span; at most 0.01.
     pub span_error: f64,
-    /// The lateness that 99 of 100 requests may have, ns: a tenth of the median time between requests, or
-    /// 1 ms where that is more.
+    /// Maximum 99th percentile of lateness, ns: a tenth of the median inter-arrival time, at least
+    /// 1 ms.
     pub lateness_allowed_ns: u64,
-    /// Whether the target is the cause: requests had to wait for others to end. If not, this machine made
-    /// them late.
+    /// Whether the target is the cause (requests had to wait for completions) and not this machine.
     pub is_target: bool,
-    /// What does not hold, for people.
+    /// Violated conditions, for people.
     pub why: Vec<String>,
 }
 
-/// What was found when written data was read back.
+/// Result of verifying written data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayCheck {
-    /// Blocks of the target that were compared.
+    /// Compared target blocks.
     pub blocks: u64,
-    /// Blocks that were written by requests under way at the same time: any of them may have been the last.
+    /// Blocks written by concurrent requests, where any could have been the last.
     pub ambiguous: u64,
-    /// Blocks that hold something else than what was written last.
+    /// Blocks that differ from the last write.
     pub wrong: u64,
-    /// The first of them.
+    /// First such block.
     pub first_wrong: Option<String>,
 }
 
 impl ReplayPass {
-    /// Bytes per second over the whole time; `None` when nothing was moved.
+    /// Bytes per second over the whole time; `None` if nothing was transferred.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         let bytes = self.bytes_read + self.bytes_written;
         (self.seconds > 0.0 && bytes > 0).then(|| bytes as f64 / self.seconds)
     }
 
-    /// Bytes per second over the time in which something was under way.
+    /// Bytes per second over the busy time.
     #[must_use]
     pub fn busy_bytes_per_second(&self) -> Option<f64> {
         let bytes = self.bytes_read + self.bytes_written;
@@ -239,7 +238,7 @@ impl ReplayPass {
         (self.seconds > 0.0).then(|| self.requests as f64 / self.seconds)
     }
 
-    /// Whether its figures may be compared: nothing failed, and its time was kept where it has one.
+    /// Whether its figures may be compared: no failure, and timing kept if it has one.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.failed == 0 && self.fidelity.as_ref().is_none_or(|fidelity| fidelity.is_kept)

@@ -1,5 +1,4 @@
-//! What `keepup soak` found: bytes written and read back, every byte that was wrong, and what follows from
-//! both.
+//! Result of `keepup soak`: bytes written and read back, all wrong bytes, and the error rate.
 //!
 //! `None` means "not measured" and is written as null. Times are ns, sizes bytes, MB = 10^6 bytes.
 use std::collections::BTreeMap;
@@ -14,85 +13,86 @@ use crate::test::test_summary;
 mod figures;
 
 test_summary! {
-    /// What one soak found, over all its sittings. Its beginning is that of the first one; its command that
-    /// of the last; its identity is in every stamp that it writes.
+    /// Result of one soak over all its sessions. Its start is that of the first session, its
+    /// command that of the last; its identity is in every stamp.
     pub struct SoakSummary: Kind::Soak, version 3 {
         /// Digests of the reference files, in the order of the plan.
         pub digests: Vec<String>,
-        /// How often it was begun or gone on with.
+        /// Number of sessions.
         pub sittings: u64,
-        /// What was done.
+        /// Totals of the work done.
         pub totals: SoakTotals,
-        /// What was wrong.
+        /// Totals of the damage found.
         pub damage: SoakDamage,
-        /// Mismatches, the first ones; `damage` counts all.
+        /// The first mismatches; `damage` counts all.
         pub mismatches: Vec<SoakMismatch>,
-        /// What follows for the rate of errors; `None` when nothing was read back.
+        /// Error rate; `None` before anything was read back.
         pub rate: Option<SoakRate>,
-        /// Counters of errors that the kernel and the disks keep.
+        /// Error counters of the kernel and the disks.
         pub counters: Vec<SoakCounter>,
-        /// What ran beside it on purpose, in this sitting.
+        /// Background loads of this session.
         pub loads: Vec<LoadResult>,
-        /// What the reader should know of how it was measured.
+        /// Notes on how it was measured.
         pub notes: Vec<String>,
     }
 }
 
-/// What was done, also in turns that were cut short.
+/// Work done, including interrupted turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakTotals {
-    /// Turns that came to their end: each reference copied once, or one generation stamped, on one volume.
+    /// Completed turns: each reference copied once, or one generation stamped, on one volume.
     pub turns: u64,
-    /// Files read back to their end.
+    /// Files read back completely.
     pub files: u64,
-    /// Time in turns.
+    /// Total time of turns.
     pub elapsed_ns: u64,
-    /// Making what is written: reading the reference, or stamping pages.
+    /// Generation of data: reading the reference, or stamping pages.
     pub source: SoakPart,
-    /// Writing, with the flush.
+    /// Writing, including flushes.
     pub write: SoakPart,
-    /// Reading back past the page cache.
+    /// Reading back, bypassing the page cache.
     pub read: SoakPart,
-    /// Comparing what was read back.
+    /// Comparison.
     pub compare: SoakPart,
 }
 
-/// One part of the work, summed.
+/// Total of one part of the work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakPart {
     /// Bytes that went through it.
     pub bytes: u64,
-    /// How long it took.
+    /// Duration.
     pub elapsed_ns: u64,
-    /// CPU of this process in that time.
+    /// CPU time of this process.
     pub cpu_ns: u64,
 }
 
-/// What was wrong in what was read back, all of it.
+/// Totals of all damage found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakDamage {
-    /// Files read back that were not as written.
+    /// Files that differ from what was written.
     pub mismatches: u64,
-    /// Bytes in them that were wrong.
+    /// Wrong bytes.
     pub bytes: u64,
-    /// Bits in them that were wrong.
+    /// Wrong bits.
     pub bits: u64,
-    /// Mismatches by where the wrong bytes are.
+    /// Mismatches by location of the wrong bytes.
     pub places: BTreeMap<SoakPlace, u64>,
-    /// Wrong places by kind.
+    /// Wrong ranges by kind.
     pub kinds: BTreeMap<SoakKind, u64>,
-    /// References that were read wrongly; not counted above, since they are read through the page cache.
+    /// References that were read wrongly; not counted above, since they are read through the page
+    /// cache.
     pub references: u64,
 }
 
-/// Which file was wrong.
+/// Kind of a wrong file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SoakFile {
-    /// A reference, when it was read to be copied.
+    /// A reference while being read for copying.
     Reference,
     /// A copy.
     Copy,
@@ -100,41 +100,42 @@ pub enum SoakFile {
     Stamped,
 }
 
-/// Where wrong bytes are, by reading them again: directly, through the cache, and after dropping the cache.
+/// Location of wrong bytes, determined by rereading with direct I/O, through the page cache, and
+/// after dropping the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SoakPlace {
-    /// Only the first reading was wrong: on the way from the medium.
+    /// Only the first read was wrong: on the path from the medium.
     Path,
-    /// Only what the page cache holds is wrong.
+    /// Only the page cache is wrong.
     Cache,
-    /// Wrong again, but not the same.
+    /// Wrong again, but differently.
     Unsteady,
-    /// The same wrong bytes each time: so they lie on the medium, or were written so.
+    /// The same wrong bytes each time: on the medium, or written that way.
     Medium,
 }
 
-/// What wrong bytes look like.
+/// Kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SoakKind {
-    /// A few bits differ from what was written.
+    /// A few flipped bits.
     Flipped,
-    /// Nothing but zeros: never written, or lost.
+    /// Zeros: never written, or lost.
     Blank,
-    /// What an earlier write put there: a write was lost.
+    /// Content of an earlier write: a write was lost.
     Stale,
     /// Parts of two writes in one page.
     Torn,
-    /// What belongs to another place.
+    /// Content of another position.
     Misplaced,
-    /// The file ends too early or too late.
+    /// Wrong file length.
     Length,
     /// None of these.
     Foreign,
 }
 
-/// A file that was not as written.
+/// A file that differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakMismatch {
@@ -142,51 +143,51 @@ pub struct SoakMismatch {
     pub turn: u64,
     /// The volume.
     pub volume: String,
-    /// The file as it was called when it was read.
+    /// Path of the file when it was read.
     pub file: String,
-    /// What it is.
+    /// Kind of file.
     pub what: SoakFile,
-    /// How it had been written and read.
+    /// Write and read modes.
     pub way: String,
-    /// Wrong places, the first ones.
+    /// The first wrong ranges.
     pub ranges: Vec<SoakRange>,
-    /// Wrong places in all, by kind.
+    /// All wrong ranges, by kind.
     pub kinds: BTreeMap<SoakKind, u64>,
     /// Wrong bytes.
     pub bytes: u64,
     /// Wrong bits.
     pub bits: u64,
-    /// Where they are; `None` when nothing could be read again.
+    /// Location; `None` if rereading was impossible.
     pub place: Option<SoakPlace>,
-    /// What reading again gave, reading by reading.
+    /// Outcome of each reread.
     pub rereads: Vec<String>,
-    /// Where the file was kept, if it was.
+    /// Path of the kept file, if kept.
     pub kept: Option<String>,
 }
 
-/// Wrong bytes in a row, or nearly so.
+/// A range of wrong bytes, including small gaps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakRange {
-    /// Where the first wrong byte lies in the file.
+    /// Offset of the first wrong byte.
     pub offset: u64,
-    /// From there to the last wrong byte.
+    /// Length up to the last wrong byte.
     pub bytes: u64,
-    /// Wrong bits within.
+    /// Wrong bits in the range.
     pub bits: u64,
-    /// What it looks like.
+    /// Kind of damage.
     pub kind: SoakKind,
-    /// The first bytes as they should be, hexadecimal.
+    /// Expected first bytes, hexadecimal.
     pub expected: String,
-    /// The same as they are.
+    /// Actual first bytes.
     pub found: String,
-    /// Their exclusive or: set bits are wrong bits.
+    /// Exclusive or of both: set bits are wrong bits.
     pub xor: String,
-    /// Where the contents belong, by their own stamp.
+    /// Origin of the content according to its own stamp.
     pub origin: Option<SoakOrigin>,
 }
 
-/// What a stamp says of the sector that it is in.
+/// Stamp of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakOrigin {
@@ -194,77 +195,78 @@ pub struct SoakOrigin {
     pub is_ours: bool,
     /// Number of the stamped file: that of its volume, from 0.
     pub file: u64,
-    /// Where in the file it was to be.
+    /// Intended offset in the file.
     pub offset: u64,
-    /// Which generation it is of, from 1.
+    /// Generation, from 1.
     pub generation: u64,
 }
 
-/// The rate of errors, with its 95 % interval.
+/// Error rate with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakRate {
     /// Bytes read back and compared.
     pub bytes: u64,
-    /// Wrong bytes for each of them.
+    /// Wrong bytes per byte.
     pub wrong_bytes_per_byte: f64,
-    /// Mismatches for each byte; the bits of one mismatch are not independent, so the interval counts these.
+    /// Mismatches per byte; bits of one mismatch are not independent, so the interval counts
+    /// mismatches.
     pub mismatches_per_byte: SoakInterval,
-    /// The same for each bit.
+    /// Mismatches per bit.
     pub mismatches_per_bit: SoakInterval,
 }
 
-/// An estimate with its 95 % interval; without any error the upper end is the one-sided bound,
-/// -ln 0.05 / exposure.
+/// Estimate with its 95 % interval; without errors the upper bound is one-sided, -ln 0.05 /
+/// exposure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakInterval {
-    /// The estimate.
+    /// Estimate.
     pub value: f64,
-    /// Lower end.
+    /// Lower bound.
     pub lower: f64,
-    /// Upper end.
+    /// Upper bound.
     pub upper: f64,
 }
 
-/// A counter of errors, which rises.
+/// An increasing error counter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoakCounter {
-    /// Whose it is and what it counts.
+    /// Device and counter name.
     pub name: String,
-    /// Before the first sitting; `None` where it cannot be read.
+    /// Before the first session; `None` if unreadable.
     pub first: Option<u64>,
-    /// Before this sitting; the kernel's own begin anew at a start of the machine.
+    /// Before this session; kernel counters restart at boot.
     pub before: Option<u64>,
-    /// After this sitting.
+    /// After this session.
     pub after: Option<u64>,
 }
 
 impl SoakPart {
-    /// Adds what another has.
+    /// Adds another total.
     pub fn add(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.elapsed_ns += other.elapsed_ns;
         self.cpu_ns += other.cpu_ns;
     }
 
-    /// Bytes per second; `None` where nothing was moved.
+    /// Bytes per second; `None` if nothing was transferred.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.elapsed_ns > 0 && self.bytes > 0).then(|| self.bytes as f64 * 1e9 / self.elapsed_ns as f64)
     }
 
-    /// CPU of this process, seconds per GB.
+    /// CPU time of this process, seconds per GB.
     #[must_use]
     pub fn cpu_seconds_per_gb(&self) -> Option<f64> {
-        // ns per byte are seconds per GB.
+        // ns per byte equals seconds per GB.
         (self.bytes > 0).then(|| self.cpu_ns as f64 / self.bytes as f64)
     }
 }
 
 impl SoakTotals {
-    /// Adds what another has.
+    /// Adds other totals.
     pub fn add(&mut self, other: &Self) {
         self.turns += other.turns;
         self.files += other.files;
@@ -295,7 +297,7 @@ impl SoakDamage {
     }
 }
 
-/// What serde calls it, for people.
+/// Serde name, for output.
 fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Any result there is, whatever was measured and whichever version of keepup wrote it.
+//! Reading of stored results of any kind and version.
 //!
-//! A result is named by its directory or by its summary alone (`result.json`, or what `--json` printed). A
-//! directory whose measurement was cut off has no summary; it is built again from the events, where these
-//! hold what was measured.
+//! A result is given by its directory or by its summary (`result.json`, or the output of `--json`).
+//! A directory of an interrupted measurement has no summary; it is rebuilt from the events if
+//! possible.
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -28,21 +28,21 @@ use crate::summary::{Kind, ResultSummary};
 use crate::test::{Begun, Ended, TestSummary};
 use crate::version;
 
-/// Largest summary that is read, bytes: ten thousand cells of a campaign stay far below it.
+/// Maximum summary size, bytes; ten thousand cells of a campaign stay far below it.
 const SUMMARY_BYTES_MAX: u64 = 1 << 30;
 
-/// A result that was read.
+/// A stored result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredResult {
-    /// What was given to find it: its directory, or the file.
+    /// Given path: directory or file.
     pub path: PathBuf,
-    /// What was measured.
+    /// Summary.
     pub summary: Stored,
-    /// Whether the summary was missing, so that it was built again from the events.
+    /// Whether the summary was missing and was rebuilt from the events.
     pub is_rebuilt: bool,
 }
 
-/// A summary by its kind.
+/// A summary by kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stored {
     /// A qualification.
@@ -55,24 +55,24 @@ pub enum Stored {
     Register(Box<RegisterSummary>),
     /// A replay.
     Replay(Box<ReplaySummary>),
-    /// Trials of a recording.
+    /// Recording trials.
     Record(Box<RecordSummary>),
     /// A bit-error test.
     Soak(Box<SoakSummary>),
-    /// A matrix of other results.
+    /// Campaign.
     Campaign(Box<CampaignSummary>),
-    /// Results beside each other.
+    /// Comparison of results.
     Compare(Box<CompareSummary>),
     /// A prediction.
     Predict(Box<PredictSummary>),
 }
 
-/// What every result says of itself.
+/// Common fields of all results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Head<'a> {
-    /// What was done.
+    /// Kind of result.
     pub kind: Kind,
-    /// Identity; empty for one of a version that did not write it down.
+    /// Identity; empty in versions without it.
     pub id: &'a str,
     /// Version of keepup that measured.
     pub tool_version: &'a str,
@@ -80,21 +80,21 @@ pub struct Head<'a> {
     pub created: &'a str,
     /// Command that repeats it.
     pub command: &'a str,
-    /// Name of the test, or of the profile.
+    /// Name of the test or profile.
     pub workload: &'a str,
     /// Settings.
     pub plan: &'a Value,
     /// Environment record.
     pub environment: &'a Value,
-    /// What cut it short, if anything did.
+    /// Error that ended it early, if any.
     pub failure: Option<&'a str>,
     /// Whether the user stopped it.
     pub interrupted: bool,
 }
 
-/// A result that says what it is.
+/// A result with common fields.
 pub trait Headed {
-    /// What it says of itself.
+    /// Common fields.
     fn head(&self) -> Head<'_>;
 }
 
@@ -102,8 +102,8 @@ impl StoredResult {
     /// Opens a result directory, or the file of a summary.
     ///
     /// # Errors
-    /// Nothing is there, keepup did not make it, a newer keepup did, it is damaged, or it was cut off before
-    /// anything was measured.
+    /// The path does not exist, was not created by keepup or by a newer version, is damaged, or was
+    /// interrupted before anything was measured.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         let found = fs::metadata(path).map_err(ResultsError::io("open the result", path))?;
         if found.is_dir() {
@@ -113,17 +113,17 @@ impl StoredResult {
         Ok(Self { path: path.to_path_buf(), summary, is_rebuilt: false })
     }
 
-    /// Opens a result directory in which others may have put what they like: of its files only regular ones
-    /// are read, and no more than `bytes_max` bytes of each are taken into memory.
+    /// Opens an untrusted result directory: only regular files are read, with at most `bytes_max`
+    /// bytes of each in memory.
     ///
     /// # Errors
-    /// As [`StoredResult::open`], and where more than that would be needed.
+    /// As [`StoredResult::open`], and if a file is larger.
     pub fn open_directory(path: &Path, bytes_max: u64) -> Result<Self, ResultsError> {
         let (summary, is_rebuilt) = in_directory(&ResultDirectory::open(path)?, bytes_max)?;
         Ok(Self { path: path.to_path_buf(), summary, is_rebuilt })
     }
 
-    /// Its directory, where it has one.
+    /// Directory of the result, if any.
     #[must_use]
     pub fn directory(&self) -> Option<ResultDirectory> {
         ResultDirectory::open(&self.path).ok()
@@ -131,7 +131,7 @@ impl StoredResult {
 }
 
 impl Stored {
-    /// Reads a summary of any kind and version. `started` is the first of its events, where there are any.
+    /// Parses a summary of any kind and version. `started` is its first event, if any.
     fn parse(text: &str, path: &Path, started: Option<&Event>) -> Result<Self, ResultsError> {
         let damaged = |source| ResultsError::Summary { path: path.to_path_buf(), source };
         let mut value: Value = serde_json::from_str(text).map_err(damaged)?;
@@ -171,6 +171,26 @@ impl Stored {
     }
 }
 
+/// Lets the result of a kind of test be shown as any stored one is.
+macro_rules! of_test {
+    ($($kind:ident: $summary:ty),*) => {
+        $(impl From<$summary> for Stored {
+            fn from(summary: $summary) -> Self {
+                Self::$kind(Box::new(summary))
+            }
+        })*
+    };
+}
+
+of_test!(
+    Disk: DiskSummary,
+    Net: NetSummary,
+    Register: RegisterSummary,
+    Replay: ReplaySummary,
+    Record: RecordSummary,
+    Soak: SoakSummary
+);
+
 impl Headed for Stored {
     fn head(&self) -> Head<'_> {
         self.parts().0.head()
@@ -183,7 +203,7 @@ impl Figures for Stored {
     }
 }
 
-/// The text of a summary that was named itself: it may come through a link or a pipe.
+/// Reads a summary given directly, possibly through a link or pipe.
 fn read(path: &Path) -> Result<String, ResultsError> {
     let unreadable = ResultsError::io("read the summary", path);
     let mut text = String::new();
@@ -210,7 +230,7 @@ fn in_directory(directory: &ResultDirectory, bytes_max: u64) -> Result<(Stored, 
     }
 }
 
-/// What can be told of a measurement from its events alone.
+/// Rebuilds a result from its events.
 fn rebuild(
     directory: &ResultDirectory,
     started: Option<Event>,
@@ -232,7 +252,7 @@ fn rebuild(
         t_unix_ns,
     }) = started
     else {
-        return Err(cut("its event log does not say what was begun"));
+        return Err(cut("its event log has no start event"));
     };
     version::known(kind, u64::from(schema_version), &directory.path().join("events.jsonl"))?;
     let begun =
@@ -270,22 +290,22 @@ fn rebuild(
             })?;
             Ok(Stored::Replay(Box::new(summary)))
         }
-        Kind::Campaign => Err(cut("can be gone on with: keepup campaign resume DIR")),
+        Kind::Campaign => Err(cut("can be resumed: keepup campaign resume DIR")),
         Kind::Qualify | Kind::Register | Kind::Soak | Kind::Compare | Kind::Predict => {
-            Err(cut("what it measured is known in the end only"))
+            Err(cut("its results are known only at the end"))
         }
     }
 }
 
-/// A test that was begun and cut off.
+/// An interrupted test.
 fn ended<S: TestSummary>(begun: &Begun) -> S {
     let mut summary = S::begun(begun);
-    let why = "the measurement was cut off; this is what its events have".to_owned();
+    let why = "the measurement was interrupted; rebuilt from its events".to_owned();
     summary.end(Ended { failure: Some(why), interrupted: false });
     summary
 }
 
-/// What `pick` takes of the events, whose lines may have `bytes_max` bytes together.
+/// Events selected by `pick`, with at most `bytes_max` bytes of lines in total.
 fn only<T>(
     directory: &ResultDirectory,
     bytes_max: u64,

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use keepup_error::Diagnostic as _;
 use keepup_testkit::pipe;
 
 use super::{Headed, Stored, StoredResult};
@@ -60,7 +61,7 @@ fn figures_hold_every_repeat_of_the_same_thing() {
 }
 
 #[test]
-fn a_directory_that_was_cut_off_tells_what_its_events_have() {
+fn an_interrupted_directory_is_rebuilt_from_its_events() {
     let parent = tempfile::tempdir().unwrap();
     let directory = ResultDirectory::create(&parent.path().join("cut"), "0a1b2c3d").unwrap();
     let whole = open("disk-v3.json");
@@ -90,11 +91,11 @@ fn a_directory_that_was_cut_off_tells_what_its_events_have() {
     let Stored::Disk(rebuilt) = &found.summary else { panic!("{found:?}") };
     assert_eq!(rebuilt.runs, summary.runs[..1]);
     assert_eq!(rebuilt.id, "0a1b2c3d");
-    assert!(found.summary.head().failure.unwrap().contains("cut off"));
+    assert!(found.summary.head().failure.unwrap().contains("interrupted"));
 }
 
 #[test]
-fn what_is_no_result_is_called_so() {
+fn non_results_are_refused() {
     let parent = tempfile::tempdir().unwrap();
     assert!(matches!(StoredResult::open(parent.path()), Err(ResultsError::NotAResult { .. })));
     let missing = parent.path().join("missing");
@@ -112,12 +113,12 @@ fn what_is_no_result_is_called_so() {
         let path = parent.path().join("some.json");
         fs::write(&path, text).unwrap();
         let error = StoredResult::open(&path).unwrap_err();
-        let told = matches!(
+        let is_expected = matches!(
             (&error, is_newer),
             (ResultsError::SchemaVersion { .. }, true) | (ResultsError::NotASummary { .. }, false)
         );
-        assert!(told, "{text}: {error}");
-        assert!(error.to_string().contains("\nhint: "), "{error}");
+        assert!(is_expected, "{text}: {error}");
+        assert!(error.hint().unwrap().contains("keepup"), "{error}");
     }
 }
 
@@ -131,9 +132,9 @@ fn directory_of(parent: &Path, name: &str) -> PathBuf {
 
 /// What `open` says within a time that only something that hangs exceeds.
 fn in_time<T: Send + 'static>(open: impl FnOnce() -> T + Send + 'static) -> T {
-    let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || tell.send(open()));
-    told.recv_timeout(std::time::Duration::from_secs(30)).expect("opening hangs")
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(open()));
+    receiver.recv_timeout(std::time::Duration::from_secs(30)).expect("opening hangs")
 }
 
 #[test]

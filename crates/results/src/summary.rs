@@ -1,4 +1,4 @@
-//! The summary of a result: what `result.json` holds and `--json` prints.
+//! Summary of a qualification: content of `result.json` and of `--json`.
 //!
 //! Rates are bytes per second, MB = 10^6 bytes. `None` means "not measured" and is written as null.
 
@@ -13,14 +13,15 @@ use crate::stored::{Head, Headed};
 
 mod figures;
 
-/// Version of the layout of `result.json`; rises whenever a reader of the old one could misread the new one.
+/// Version of the layout of `result.json`; incremented when an older reader could misread a newer
+/// file.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// What one run of the tool found out about one machine and one profile.
+/// Result of qualifying one machine for one profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResultSummary {
-    /// Version of this layout.
+    /// Layout version.
     pub schema_version: u32,
     /// Version of keepup that measured.
     pub tool_version: String,
@@ -28,59 +29,59 @@ pub struct ResultSummary {
     pub id: String,
     /// Start of the measurement, RFC 3339, UTC.
     pub created: String,
-    /// Exact command that repeats the measurement.
+    /// Command that repeats the measurement.
     pub command: String,
-    /// What was done.
+    /// Kind of result.
     pub kind: Kind,
-    /// The answer.
+    /// Verdict.
     pub verdict: Verdict,
-    /// Why the verdict is what it is, most important first.
+    /// Reasons for the verdict, most important first.
     pub verdict_reasons: Vec<String>,
     /// Name of the detector profile.
     pub profile: String,
-    /// The plan as it was run, after flags.
+    /// Plan of the measurement, including flags.
     pub plan: serde_json::Value,
     /// Environment record of the machine.
     pub environment: serde_json::Value,
-    /// Short hash over what does not vary from minute to minute in the environment.
+    /// Fingerprint of the lasting items of the environment.
     pub environment_hash: String,
-    /// Rate that the profile requires, mean over time.
+    /// Required rate of the profile, mean over time.
     pub required_bytes_per_second: f64,
-    /// How long the profile's detector runs without a break, seconds.
+    /// Length of the detector's runs, seconds.
     pub required_run_seconds: Option<f64>,
-    /// Qualified rate over required rate that the profile asks for, for example 1.3.
+    /// Required head-room (qualified over required rate), for example 1.3.
     pub headroom_wanted: f64,
     /// Highest rate found with no loss and no growing backlog.
     pub knee_bytes_per_second: Option<f64>,
     /// Bounds of the knee.
     pub knee_interval: Option<KneeInterval>,
-    /// Rate that held for the whole soak.
+    /// Rate sustained for the whole soak.
     pub qualified_bytes_per_second: Option<f64>,
     /// Qualified rate over required rate.
     pub headroom: Option<f64>,
-    /// The soak that held, if one did.
+    /// The passed soak, if any.
     pub soak: Option<Soak>,
-    /// What limits the rate, if it could be named.
+    /// Bottleneck, if identified.
     pub bottleneck: Option<Bottleneck>,
-    /// The most that each component alone did.
+    /// Ceilings of the components.
     pub ceilings: Ceilings,
-    /// Where each event went, in the soak that the verdict rests on, or in the last trial without a soak.
+    /// Ledger of the soak that decides the verdict, or of the last trial without a soak.
     pub ledger: LedgerSummary,
-    /// The whole CPU bill of the same run as the ledger.
+    /// CPU cost of the same run.
     pub cpu: CpuCost,
-    /// What ran beside it on purpose.
+    /// Background loads.
     pub loads: Vec<SessionLoad>,
-    /// Every trial in the order it was run, the failed ones too.
+    /// All trials in order, including failed ones.
     pub trials: Vec<TrialResult>,
     /// Space and wear.
     pub storage: StorageCost,
-    /// How bytes were written.
+    /// I/O engine and memory.
     pub engine: Engine,
-    /// What was not tested, one sentence each.
+    /// Limits of validity, one sentence each.
     pub limits: Vec<String>,
-    /// Whether the measurement was stopped before its end.
+    /// Whether the measurement was interrupted.
     pub interrupted: bool,
-    /// Directory that holds this result.
+    /// Directory of this result.
     pub result_directory: String,
 }
 
@@ -101,45 +102,45 @@ impl Headed for ResultSummary {
     }
 }
 
-/// What was done to get a result.
+/// Kind of result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The highest safe rate of this machine for a profile.
+    /// Qualification of a machine for a profile.
     Qualify,
-    /// A test of disks alone.
+    /// Disk test.
     Disk,
-    /// A test of the network alone.
+    /// Network test.
     Net,
-    /// A test of register access.
+    /// Register test.
     Register,
-    /// A replay of traces.
+    /// Trace replay.
     Replay,
-    /// The path that records, at one rate.
+    /// Recording trials.
     Record,
-    /// A test for bit errors.
+    /// Bit-error test.
     Soak,
-    /// A matrix of other results.
+    /// Campaign.
     Campaign,
-    /// Results beside each other.
+    /// Comparison of results.
     Compare,
-    /// What the capacity model says.
+    /// Prediction of the capacity model.
     Predict,
 }
 
-/// The answer to "can this machine keep up with this detector?".
+/// Verdict on whether a machine can keep up with a detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
-    /// The required rate held with the wanted head-room and no loss.
+    /// The required rate was sustained with the required head-room and without loss.
     #[serde(rename = "FIT")]
     Fit,
-    /// It did not hold.
+    /// The required rate was not sustained.
     #[serde(rename = "NOT FIT")]
     NotFit,
-    /// The required rate held, with reservations that the reasons name.
+    /// The required rate was sustained, with limits given in the reasons.
     #[serde(rename = "FIT WITH LIMITS")]
     FitWithLimits,
-    /// The measurement cannot tell.
+    /// No conclusion is possible.
     #[serde(rename = "INCONCLUSIVE")]
     Inconclusive,
 }
@@ -155,17 +156,17 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Bounds between which the knee lies.
+/// Bounds of the knee.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KneeInterval {
-    /// Highest rate that is known to hold.
+    /// Highest rate known to hold.
     pub lower_bytes_per_second: f64,
-    /// Lowest rate that is known to fail; null when none failed.
+    /// Lowest rate known to fail; null if none failed.
     pub upper_bytes_per_second: Option<f64>,
 }
 
-/// The soak that proved the qualified rate: no loss is tolerated in it.
+/// The soak that proved the qualified rate, without tolerance for loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Soak {
@@ -173,53 +174,53 @@ pub struct Soak {
     pub seconds: f64,
     /// Bytes made durable over all passes.
     pub bytes: u64,
-    /// Passes that held in a row.
+    /// Consecutive passes.
     pub passes: u32,
-    /// With 95 % confidence fewer losses per second than this: 3 / total seconds (the rule of three).
+    /// Upper bound of losses per second with 95 % confidence: 3 / total seconds (rule of three).
     pub upper_bound_loss_per_second: f64,
-    /// Main memory of the machine, bytes: a soak that wrote less may have been helped by caches.
+    /// Main memory of the machine, bytes: caches may have helped a soak that wrote less.
     pub memory_bytes: Option<u64>,
 }
 
-/// What limits the rate.
+/// Bottleneck of the rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bottleneck {
-    /// Stage that limits, in words.
+    /// Limiting stage, in words.
     pub stage: String,
-    /// The figures that show it, one sentence.
+    /// Supporting figures, one sentence.
     pub evidence: String,
-    /// What would limit once this stage were faster.
+    /// Next limit after this one.
     pub next: Option<NextLimit>,
 }
 
-/// The limit that follows the bottleneck.
+/// The limit after the bottleneck.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NextLimit {
     /// Stage, in words.
     pub stage: String,
-    /// Rate at which it would limit.
+    /// Its rate.
     pub bytes_per_second: Option<f64>,
-    /// The figures that show it, one sentence.
+    /// Supporting figures, one sentence.
     pub evidence: String,
 }
 
-/// The most that each component alone did on this machine, bytes per second.
+/// Ceilings of the components of this machine, bytes per second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ceilings {
-    /// The source alone, sending to a receiver that discards.
+    /// Source, sending to a receiver that discards.
     pub source_bytes_per_second: Option<f64>,
-    /// The network path alone.
+    /// Network path.
     pub network_bytes_per_second: Option<f64>,
-    /// Copying in memory.
+    /// Memory copy.
     pub memory_bytes_per_second: Option<f64>,
-    /// Each volume alone.
+    /// Volumes.
     pub volumes: Vec<VolumeCeiling>,
 }
 
-/// The most that one volume alone did.
+/// Ceiling of one volume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeCeiling {
@@ -229,73 +230,72 @@ pub struct VolumeCeiling {
     pub bytes_per_second: Option<f64>,
 }
 
-/// A number of events and their bytes.
+/// Events and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Count {
     /// Events.
     pub events: u64,
-    /// Payload bytes of these events.
+    /// Payload bytes.
     pub bytes: u64,
 }
 
-/// Where each event went: sent + lost at source = durable + lost.
+/// Ledger of all events: sent + lost at source = durable + lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerSummary {
-    /// Given to the network by the source.
+    /// Sent by the source.
     pub sent: Count,
-    /// Due, but dropped by the source because its own buffer was full.
+    /// Due, but dropped by the source because its buffer was full.
     pub lost_at_source: Count,
-    /// Taken in by the recorder.
+    /// Received by the recorder.
     pub received: Count,
-    /// Confirmed by the kernel.
+    /// Written (completed by the kernel).
     pub written: Count,
-    /// Flushed to stable storage.
+    /// Durable.
     pub durable: Count,
-    /// What lies on the volumes, where events are reduced before they are written; left out where they lie
-    /// there as they came.
+    /// Stored on the volumes if events are reduced before writing; omitted otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<Count>,
-    /// Read back from the volumes and found intact; null when not read back.
+    /// Read back and found intact; null if not verified.
     pub verified: Option<Count>,
-    /// Moved elsewhere by the drain; null when there was no drain.
+    /// Moved by the drain; null without a drain.
     pub drained: Option<Count>,
-    /// Everything lost, at the source and after it.
+    /// All losses, at the source and later.
     pub lost: Count,
-    /// The same losses by cause; their events add up to `lost`.
+    /// Losses by cause; they sum to `lost`.
     pub lost_by_cause: BTreeMap<String, Count>,
 }
 
 impl LedgerSummary {
-    /// What lies on the volumes when everything durable is there.
+    /// Stored amount of the durable data.
     pub fn on_volumes(&self) -> Count {
         self.stored.unwrap_or(self.durable)
     }
 }
 
-/// The CPU bill. 1 GB = 10^9 bytes of payload.
+/// CPU cost. 1 GB = 10^9 bytes of payload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuCost {
-    /// CPU seconds of the recorder, its kernel workers included, per GB recorded.
+    /// CPU seconds of the recorder including its kernel workers, per GB recorded.
     pub seconds_per_gb: Option<f64>,
-    /// CPU seconds of the drain per GB recorded; null when there was no drain.
+    /// CPU seconds of the drain per GB recorded; null without a drain.
     #[serde(default)]
     pub drain_seconds_per_gb: Option<f64>,
-    /// CPU seconds of the source per GB sent; a detector would not spend these on this machine.
+    /// CPU seconds of the source per GB sent; not needed on this machine with a real detector.
     pub source_seconds_per_gb: Option<f64>,
-    /// Busy share of each core in per cent, core 0 first; empty when not measured.
+    /// Busy share of each core in percent, core 0 first; empty if not measured.
     pub per_core_percent: Vec<f64>,
-    /// Share of all cores spent in soft interrupts, per cent.
+    /// Share of all cores in softirqs, percent.
     pub softirq_percent: Option<f64>,
-    /// Share of all cores taken by the hypervisor, per cent.
+    /// Share of all cores stolen by the hypervisor, percent.
     pub steal_percent: Option<f64>,
     /// Threads of the recorder.
     pub recorder_threads: Vec<ThreadCpu>,
 }
 
-/// CPU of one thread, or of threads of one name.
+/// CPU usage of one thread, or of threads of one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadCpu {
@@ -303,7 +303,7 @@ pub struct ThreadCpu {
     pub name: String,
     /// Seconds on a core.
     pub seconds: f64,
-    /// Seconds ready to run, but waiting for a core.
+    /// Seconds runnable but waiting for a core.
     pub run_delay_seconds: Option<f64>,
 }
 
@@ -311,34 +311,34 @@ pub struct ThreadCpu {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialResult {
-    /// What the trial was for, for example "search" or "soak".
+    /// Purpose, for example "search" or "soak".
     pub phase: String,
-    /// Rate asked of the source.
+    /// Requested rate.
     pub asked_bytes_per_second: f64,
     /// Length, seconds.
     pub seconds: f64,
-    /// Rate that got into the recorder.
+    /// Received rate.
     pub achieved_bytes_per_second: f64,
-    /// Rate that became durable, the last flush inside the timed window.
+    /// Durable rate, including the last flush.
     pub durable_bytes_per_second: f64,
-    /// Events lost, at the source and after it.
+    /// Events lost, at the source and later.
     pub lost_events: u64,
     /// Whether the backlog grew.
     pub backlog_growing: bool,
     /// Whether every condition held.
     pub passed: bool,
-    /// The first condition that failed, in words.
+    /// First condition that failed, in words.
     pub failed_condition: Option<String>,
     /// Largest backlog between source and volumes, bytes.
     pub backlog_bytes_max: Option<u64>,
-    /// Longest stall of a write, milliseconds.
+    /// Longest write stall, milliseconds.
     pub stall_ms_max: Option<f64>,
-    /// How long the buffer could bridge a stall at this rate, seconds.
+    /// Stall that the buffer bridges at this rate, seconds.
     pub buffer_seconds: Option<f64>,
     /// CPU seconds of the recorder per GB.
     pub cpu_seconds_per_gb: Option<f64>,
-    /// Rate that each of the session's loads achieved meanwhile, in their order and units; null for a time
-    /// too short to tell.
+    /// Rate of each of the session's loads during the trial, in their order and units; null for a
+    /// time too short to tell.
     pub load_rates: Vec<Option<f64>>,
 }
 
@@ -346,31 +346,31 @@ pub struct TrialResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StorageCost {
-    /// Bytes that the whole measurement wrote to the volumes.
+    /// Bytes written to the volumes by the whole measurement.
     pub bytes_written: u64,
     /// Hours until the volumes are full at the required rate.
     pub hours_of_storage_left_at_required: Option<f64>,
-    /// Bytes written in a year of recording at the required rate without a break.
+    /// Bytes written per year of continuous recording at the required rate.
     pub bytes_per_year: Option<u64>,
 }
 
-/// How bytes were written.
+/// I/O engine and memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
-    /// System interface that wrote.
+    /// System interface for writing.
     pub io: IoEngine,
-    /// Memory that blocks lived in, in words, for example "huge pages, registered".
+    /// Kind of block memory, for example "huge pages, registered".
     pub buffers: String,
 }
 
-/// System interface that writes.
+/// System interface for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IoEngine {
-    /// The kernel's submission ring.
+    /// io_uring.
     IoUring,
-    /// Plain positioned writes, the fallback.
+    /// Positioned synchronous writes, the fallback.
     Pwrite,
 }
 

@@ -1,33 +1,33 @@
-//! What the results of all tests begin and end with, whatever was measured between.
+//! Common first and last fields of all test results.
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::stored::Headed;
 use crate::summary::Kind;
 
-/// What is known of a test before its first run.
+/// Properties of a test known before its first run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Begun {
     /// Identity of the result.
     pub id: String,
-    /// Version of keepup that measures.
+    /// Version of keepup.
     pub tool_version: String,
-    /// Start of the measurement, ns since 1970.
+    /// Start of the measurement, ns since the Unix epoch.
     pub created_unix_ns: u64,
-    /// Exact command that repeats the measurement.
+    /// Command that repeats the measurement.
     pub command: String,
     /// Name of the test.
     pub workload: String,
-    /// The test's settings.
+    /// Settings of the test.
     pub plan: serde_json::Value,
-    /// Environment record of the machine and of what is measured.
+    /// Environment record of machine and test object.
     pub environment: serde_json::Value,
 }
 
-/// How a test ended.
+/// End of a test.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// What cut the measurement short, if anything did.
+    /// Error that ended the measurement early, if any.
     pub failure: Option<String>,
     /// Whether the user stopped it.
     pub interrupted: bool,
@@ -37,18 +37,18 @@ pub struct Ended {
 pub trait TestSummary: Serialize + DeserializeOwned + Headed {
     /// The kind.
     const KIND: Kind;
-    /// Version of the layout; rises whenever a reader of the old one could misread the new one.
+    /// Version of the layout; incremented when an older reader could misread a newer file.
     const SCHEMA_VERSION: u32;
 
-    /// The result before the first run.
+    /// Result before the first run.
     fn begun(begun: &Begun) -> Self;
 
-    /// Writes down how the test ended.
+    /// Records the end of the test.
     fn end(&mut self, ended: Ended);
 }
 
-/// Makes the result of a kind of test: what all begin with, its own fields, what all end with. Own fields
-/// are empty before the first run.
+/// Defines the result type of a kind of test: common first fields, its own fields, common last
+/// fields. Own fields are empty before the first run.
 macro_rules! test_summary {
     (
         $(#[$attribute:meta])*
@@ -60,9 +60,9 @@ macro_rules! test_summary {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// Version of this layout.
+            /// Layout version.
             pub schema_version: u32,
-            /// What was done.
+            /// Kind of result.
             pub kind: $crate::summary::Kind,
             /// Identity of the result.
             pub id: String,
@@ -70,16 +70,16 @@ macro_rules! test_summary {
             pub tool_version: String,
             /// Start of the measurement, RFC 3339, UTC.
             pub created: String,
-            /// Exact command that repeats the measurement.
+            /// Command that repeats the measurement.
             pub command: String,
             /// Name of the test.
             pub workload: String,
-            /// The test's settings.
+            /// Settings of the test.
             pub plan: serde_json::Value,
-            /// Environment record of the machine and of what is measured.
+            /// Environment record of machine and test object.
             pub environment: serde_json::Value,
             $($(#[$of_field])* pub $field: $type,)*
-            /// What cut the measurement short, if anything did; what was measured up to there stands.
+            /// Error that ended the measurement early, if any; earlier measurements are kept.
             pub failure: Option<String>,
             /// Whether the user stopped it.
             pub interrupted: bool,

@@ -1,6 +1,6 @@
-//! Summaries of older versions, made into ones of today's, one step for each version.
+//! Conversion of older summaries to the current version, step by step.
 //!
-//! A step adds what its version added, as "nothing" or "not measured"; it never invents a figure.
+//! A step adds new fields as "none" or "not measured"; it never invents a figure.
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ use crate::test::TestSummary;
 
 type Fields = Map<String, Value>;
 
-/// From which version of a kind a step leads to the next.
+/// Version of a kind that a step converts to the next.
 struct Step {
     kind: Kind,
     from: u64,
@@ -32,7 +32,7 @@ const STEPS: &[Step] = &[
     Step { kind: Kind::Qualify, from: 1, change: loads_beside_trials },
     Step { kind: Kind::Disk, from: 1, change: several_volumes },
     Step { kind: Kind::Disk, from: 2, change: loads_beside_phases },
-    // Kind and identity are filled in by `update`: they stand in the events, or are told by the fields.
+    // Kind and identity are added by `update` from the events, or derived from the fields.
     Step { kind: Kind::Disk, from: 3, change: |_| {} },
     Step { kind: Kind::Net, from: 1, change: |_| {} },
     Step { kind: Kind::Register, from: 1, change: |_| {} },
@@ -41,7 +41,7 @@ const STEPS: &[Step] = &[
     Step { kind: Kind::Soak, from: 2, change: soak_by_name },
 ];
 
-/// Every kind.
+/// All kinds.
 #[cfg(test)]
 pub(crate) const ALL: [Kind; 10] = [
     Kind::Qualify,
@@ -56,7 +56,7 @@ pub(crate) const ALL: [Kind; 10] = [
     Kind::Predict,
 ];
 
-/// Today's version of a kind.
+/// Current version of a kind.
 pub(crate) fn current(kind: Kind) -> u64 {
     u64::from(match kind {
         Kind::Qualify => SCHEMA_VERSION,
@@ -72,10 +72,10 @@ pub(crate) fn current(kind: Kind) -> u64 {
     })
 }
 
-/// Whether there is a way from a version of a kind to today's.
+/// Checks that a version of a kind can be converted to the current one.
 ///
 /// # Errors
-/// It is newer, or never was.
+/// It is newer, or never existed.
 pub(crate) fn known(kind: Kind, version: u64, path: &Path) -> Result<(), ResultsError> {
     match (1..=current(kind)).contains(&version) {
         true => Ok(()),
@@ -83,17 +83,17 @@ pub(crate) fn known(kind: Kind, version: u64, path: &Path) -> Result<(), Results
     }
 }
 
-/// Makes a summary one of today's version, and says of which kind it is. `started` is the first of its
-/// events, where there are any.
+/// Converts a summary to the current version and returns its kind. `started` is its first event, if
+/// any.
 ///
 /// # Errors
-/// It is no summary, or one of a version that is not known.
+/// It is not a summary, or of an unknown version.
 pub(crate) fn update(value: &mut Value, path: &Path, started: Option<&Event>) -> Result<Kind, ResultsError> {
     let foreign = || ResultsError::NotASummary { path: path.to_path_buf() };
     let fields = value.as_object_mut().ok_or_else(foreign)?;
     let mut version = fields.get("schema_version").and_then(Value::as_u64).ok_or_else(foreign)?;
     let kind = kind_of(fields, started).ok_or_else(|| match fields.get("kind") {
-        // A kind that only a newer keepup knows.
+        // A kind known only to newer versions.
         Some(Value::String(_)) => ResultsError::SchemaVersion { path: path.to_path_buf(), found: version },
         _ => foreign(),
     })?;
@@ -110,14 +110,14 @@ pub(crate) fn update(value: &mut Value, path: &Path, started: Option<&Event>) ->
         Some(Event::Started { id, .. }) => id.as_str(),
         _ => "",
     };
-    // A comparison has none: it is nobody's measurement.
+    // Comparisons have none.
     if kind != Kind::Compare {
         fields.entry("id").or_insert_with(|| json!(id));
     }
     Ok(kind)
 }
 
-/// What a summary is of: it says so itself, or its events do, or else its fields.
+/// Kind of a summary: from the summary itself, its events, or its fields.
 fn kind_of(fields: &Fields, started: Option<&Event>) -> Option<Kind> {
     if let Some(kind) = fields.get("kind") {
         return serde_json::from_value(kind.clone()).ok();
@@ -135,7 +135,7 @@ fn kind_of(fields: &Fields, started: Option<&Event>) -> Option<Kind> {
     TOLD_BY.iter().find(|(field, _)| fields.contains_key(*field)).map(|(_, kind)| *kind)
 }
 
-/// Every object in a list among the fields.
+/// All objects in a list field.
 fn each<'a>(fields: &'a mut Fields, list: &str) -> impl Iterator<Item = &'a mut Fields> {
     let list = fields.get_mut(list).and_then(Value::as_array_mut);
     list.into_iter().flatten().filter_map(Value::as_object_mut)
@@ -156,7 +156,7 @@ fn soak_by_name(fields: &mut Fields) {
     fields.entry("workload").or_insert_with(|| json!("soak"));
 }
 
-/// A run was of one volume, and its phases of one thing at a time.
+/// A run used one volume, and its phases had a single part.
 fn several_volumes(fields: &mut Fields) {
     for run in each(fields, "runs") {
         if let Some(volume) = run.remove("volume") {
@@ -170,8 +170,8 @@ fn several_volumes(fields: &mut Fields) {
     }
 }
 
-/// There were no loads; when a phase began matters beside one only, so its earliest possible begin does: the
-/// end of those before it.
+/// There were no loads; the start of a phase matters only with loads, so its earliest possible
+/// start is used: the end of the previous phases.
 fn loads_beside_phases(fields: &mut Fields) {
     for run in each(fields, "runs") {
         no_loads(run);

@@ -1,124 +1,145 @@
-//! The sending half of the wire protocol: one TCP connection to a recorder, used by sources and drains.
+//! Sending side of the wire protocol: one TCP connection to a recorder, used by sources and
+//! drains.
 //!
-//! Invariants: the socket never blocks; every wait is a poll of at most 50 ms so that the caller can
-//! give up; answers of the recorder are read whenever the socket is full, so both sides can never wait for
-//! each other.
+//! Invariants: the socket never blocks; every wait is a poll of at most 50 ms, so that the caller
+//! can give up; the recorder's answers are read whenever the socket is full, so that the two
+//! sides cannot deadlock.
 
+use std::borrow::Cow;
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
-use crate::wire::{Bye, ControlMessage, End, Hello, Kind, StreamIndex, StreamInfo, Welcome, WireError};
+use crate::wire::{Bye, ControlMessage, End, FrameKind, Hello, StreamIndex, StreamInfo, Welcome, WireError};
 use inbox::{Frame, Inbox};
 
 mod inbox;
 
-/// Longest time between two looks at whether to give up.
+/// Longest time between two checks of whether to give up.
 const POLL_SLICE: Duration = Duration::from_millis(50);
-/// Most slices that Linux takes in one call (UIO_MAXIOV).
+/// Most slices of one system call (UIO_MAXIOV).
 pub const SLICES_MAX: usize = 1024;
 
-/// Why a client could not go on.
+/// Error of a client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens there.
-    #[error(
-        "connecting to {addr}: nobody listens there\n\
-         hint: start the recorder first: `keepup record --listen {addr}`"
-    )]
+    /// Connection refused.
+    #[error("cannot connect to {addr}: nothing listens there")]
     NotListening {
-        /// Where to.
+        /// Recorder's address.
         addr: SocketAddr,
     },
-    /// The system refused something on the socket.
-    #[error("{doing} {addr}: {source}")]
+    /// A socket operation failed.
+    #[error("cannot {action} {addr}: {source}")]
     Io {
-        /// What was tried, ending in "to" or "from".
-        doing: &'static str,
+        /// Operation, ending in "to" or "from".
+        action: &'static str,
         /// The recorder's address.
         addr: SocketAddr,
-        /// The system's answer.
+        /// Cause.
         source: io::Error,
     },
-    /// The recorder said no, in its own words.
-    #[error("the recorder refused: {error}{}", hint_line(hint))]
+    /// The recorder refused, in its own words.
+    #[error("the recorder refused: {error}")]
     Refused {
-        /// What it says is wrong.
+        /// The recorder's error.
         error: String,
-        /// What it says would help, may be empty.
+        /// The recorder's hint, possibly empty.
         hint: String,
     },
-    /// The connection ended too early.
-    #[error(
-        "{doing} {addr}: the recorder closed the connection\n\
-         hint: its own output says why; events that it did not acknowledge may be lost"
-    )]
+    /// The connection was closed early.
+    #[error("cannot {action} {addr}: the recorder closed the connection")]
     Closed {
-        /// What was tried, ending in "to" or "from".
-        doing: &'static str,
+        /// Operation, ending in "to" or "from".
+        action: &'static str,
         /// The recorder's address.
         addr: SocketAddr,
     },
-    /// The recorder did not answer, or did not take data, in time.
-    #[error("{doing} {addr}: no progress within {} s", waited.as_secs_f64())]
+    /// The recorder did not answer or accept data in time.
+    #[error("cannot {action} {addr}: no progress within {} s", waited.as_secs_f64())]
     TimedOut {
-        /// What was tried, ending in "to" or "from".
-        doing: &'static str,
+        /// Operation, ending in "to" or "from".
+        action: &'static str,
         /// The recorder's address.
         addr: SocketAddr,
-        /// How long it was waited for.
+        /// Timeout.
         waited: Duration,
     },
-    /// What the recorder sent, or what was to be sent, does not follow the protocol.
+    /// A protocol violation, sent or received.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
-fn hint_line(hint: &str) -> String {
-    if hint.is_empty() { String::new() } else { format!("\nhint: {hint}") }
+impl Diagnostic for ClientError {
+    /// Of a drain too: it loses nothing when the other side goes away, the recording still has everything.
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Wire(error) => error.class(),
+            Self::NotListening { .. }
+            | Self::Io { .. }
+            | Self::Refused { .. }
+            | Self::Closed { .. }
+            | Self::TimedOut { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::NotListening { addr } => {
+                Some(format!("start the recorder first: `keepup record --listen {addr}`").into())
+            }
+            Self::Refused { hint, .. } => Some(hint.as_str()).filter(|hint| !hint.is_empty()).map(Cow::from),
+            Self::Closed { .. } => {
+                Some("its own output says why; events that it did not acknowledge may be lost".into())
+            }
+            Self::Wire(error) => error.hint(),
+            Self::Io { .. } | Self::TimedOut { .. } => None,
+        }
+    }
 }
 
-/// What [`Client::send`] came to.
+/// Result of [`Client::send`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// The kernel took everything.
     All,
-    /// The caller gave up; the slices now hold what was not taken. Before another frame may be sent, these
-    /// must be: the connection may stand in the middle of a frame.
+    /// The caller gave up. The slices now hold the unsent rest, which must be sent before another
+    /// frame: the connection may be in the middle of a frame.
     Stopped,
 }
 
-/// A TCP connection to one address.
+/// Opens a TCP connection to one address.
 fn open(addr: SocketAddr, timeout: Duration) -> Result<(TcpStream, SocketAddr), ClientError> {
-    let doing = "connecting to";
+    let action = "connect to";
     match TcpStream::connect_timeout(&addr, timeout) {
         Ok(socket) => Ok((socket, addr)),
         Err(source) => Err(match source.kind() {
             io::ErrorKind::ConnectionRefused => ClientError::NotListening { addr },
-            io::ErrorKind::TimedOut => ClientError::TimedOut { doing, addr, waited: timeout },
-            _ => ClientError::Io { doing, addr, source },
+            io::ErrorKind::TimedOut => ClientError::TimedOut { action, addr, waited: timeout },
+            _ => ClientError::Io { action, addr, source },
         }),
     }
 }
 
-/// How far the recorder is with one stream.
+/// The recorder's progress on one stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Acked {
     /// First sequence number that is not yet durable.
     pub durable_next: u64,
-    /// Sequence number that the recorder expects to receive next.
+    /// Sequence number that the recorder expects next.
     pub received_next: u64,
     /// Events below `durable_next` that reached the recorder and are not stored, over all connections.
     pub lost_events: u64,
 }
 
-/// One connection to a recorder, after hello and welcome.
+/// Connection to a recorder, after hello and welcome.
 #[derive(Debug)]
 pub struct Client {
     socket: TcpStream,
@@ -126,7 +147,7 @@ pub struct Client {
     inbox: Inbox,
     index: StreamIndex,
     acks: Vec<Acked>,
-    /// What the welcome said was lost on each stream before this connection.
+    /// Losses of each stream before this connection, from the welcome.
     lost_before: Vec<u64>,
     welcome: Option<Welcome>,
     bye: Option<Bye>,
@@ -135,11 +156,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the first address that accepts, says hello and waits for the welcome; `timeout` is for
-    /// each step and each address.
+    /// Connects to the first address that accepts, sends hello and waits for the welcome;
+    /// `timeout` applies to each step and each address.
     ///
     /// # Errors
-    /// The hello is invalid, nobody listens, the recorder refuses, or it does not answer in time.
+    /// The hello is invalid, the connection is refused, the recorder refuses, or it does not
+    /// answer in time.
     pub fn connect(
         to: impl Into<Endpoint>,
         hello: &Hello,
@@ -147,7 +169,7 @@ impl Client {
     ) -> Result<(Client, Welcome), ClientError> {
         let frame = hello.to_frame()?;
         let (socket, addr) = to.into().try_each(|addr| open(addr, timeout))?;
-        let io = |source| ClientError::Io { doing: "connecting to", addr, source };
+        let io = |source| ClientError::Io { action: "connect to", addr, source };
         socket.set_nodelay(true).map_err(io)?;
         socket.set_nonblocking(true).map_err(io)?;
         let mut client = Client {
@@ -163,16 +185,17 @@ impl Client {
             longest_blocked_ns: 0,
         };
         client.send_frame(&frame, "sending hello to", timeout)?;
-        let welcome = client.await_answer("waiting for a welcome from", timeout, |c| c.welcome.take())?;
+        let welcome = client.await_answer("wait for a welcome from", timeout, |c| c.welcome.take())?;
         client.enter_welcome(&welcome, &hello.streams)?;
         Ok((client, welcome))
     }
 
-    /// Sends slices (headers and payloads of whole events), in order, and reads answers on the way. Calls
-    /// `on_blocked` when the socket is full and then at least every 50 ms; `Break` makes it give up.
+    /// Sends slices (headers and payloads of whole events) in order, and reads answers meanwhile.
+    /// Calls `on_blocked` when the socket is full and then at least every 50 ms; `Break` gives
+    /// up.
     ///
     /// # Errors
-    /// The connection broke or the recorder said why it ends it.
+    /// The connection broke, or the recorder closed it with an error.
     pub fn send(
         &mut self,
         slices: &mut &mut [IoSlice<'_>],
@@ -185,39 +208,39 @@ impl Client {
             match sendmsg(&self.socket, batch, &mut SendAncillaryBuffer::default(), flags) {
                 Ok(sent) => IoSlice::advance_slices(slices, sent),
                 Err(Errno::AGAIN) => {
-                    if !self.wait_for_room(on_blocked)? {
+                    if !self.wait_writable(on_blocked)? {
                         return Ok(Sent::Stopped);
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(self.broken("sending to", errno)),
+                Err(errno) => return Err(self.broken("send to", errno)),
             }
         }
         Ok(Sent::All)
     }
 
-    /// Time spent waiting for room in the socket, ns.
+    /// Time spent waiting for space in the socket, ns.
     pub fn blocked_ns(&self) -> u64 {
         self.blocked_ns
     }
 
-    /// Longest single wait for room in the socket, ns.
+    /// Longest single wait for space in the socket, ns.
     pub fn longest_blocked_ns(&self) -> u64 {
         self.longest_blocked_ns
     }
 
-    /// How far the recorder is, by the stream's position in hello; begins with what welcome said.
+    /// The recorder's progress, by the stream's position in hello; starts with the values of the
+    /// welcome.
     pub fn acks(&self) -> &[Acked] {
         &self.acks
     }
 
-    /// Events that the recorder acknowledged as lost since this connection began, by the stream's position in
-    /// hello.
+    /// Events acknowledged as lost on this connection, by the stream's position in hello.
     pub fn lost_events(&self) -> impl Iterator<Item = u64> + '_ {
         self.acks.iter().zip(&self.lost_before).map(|(ack, before)| ack.lost_events.saturating_sub(*before))
     }
 
-    /// Reads what the recorder has sent so far, without waiting.
+    /// Reads the answers that have arrived, without waiting.
     ///
     /// # Errors
     /// The recorder refused, closed the connection, or broke the protocol.
@@ -225,7 +248,7 @@ impl Client {
         let mut buffer = [0u8; 4096];
         loop {
             match recv(&self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                Ok((0, _)) => return Err(ClientError::Closed { doing: "reading from", addr: self.addr }),
+                Ok((0, _)) => return Err(ClientError::Closed { action: "read from", addr: self.addr }),
                 Ok((count, _)) => {
                     self.inbox.push(&buffer[..count]);
                     while let Some(frame) = self.inbox.next_frame()? {
@@ -234,30 +257,30 @@ impl Client {
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(self.io("reading from", errno)),
+                Err(errno) => return Err(self.io("read from", errno)),
             }
         }
     }
 
-    /// Says end and waits until the recorder has made everything durable and said bye.
+    /// Sends end and waits for the bye, which the recorder sends once everything is durable.
     ///
     /// # Errors
-    /// As for [`Client::send`]; or no bye within `timeout`.
+    /// As for [`Client::send`], or no bye within `timeout`.
     pub fn finish(mut self, end: &End, timeout: Duration) -> Result<Bye, ClientError> {
         let frame = end.to_frame()?;
         self.send_frame(&frame, "sending end to", timeout)?;
-        self.await_answer("waiting for a bye from", timeout, |c| c.bye.take())
+        self.await_answer("wait for a bye from", timeout, |c| c.bye.take())
     }
 
-    /// The error of a caller that gave up after `waited`.
-    pub(crate) fn timed_out(&self, doing: &'static str, waited: Duration) -> ClientError {
-        ClientError::TimedOut { doing, addr: self.addr, waited }
+    /// Timeout error of a caller that gave up after `waited`.
+    pub(crate) fn timed_out(&self, action: &'static str, waited: Duration) -> ClientError {
+        ClientError::TimedOut { action, addr: self.addr, waited }
     }
 
     fn send_frame(
         &mut self,
         frame: &[u8],
-        doing: &'static str,
+        action: &'static str,
         timeout: Duration,
     ) -> Result<(), ClientError> {
         let deadline = Instant::now() + timeout;
@@ -265,33 +288,34 @@ impl Client {
             || if Instant::now() < deadline { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         match self.send(&mut &mut [IoSlice::new(frame)][..], &mut on_blocked)? {
             Sent::All => Ok(()),
-            Sent::Stopped => Err(self.timed_out(doing, timeout)),
+            Sent::Stopped => Err(self.timed_out(action, timeout)),
         }
     }
 
     fn await_answer<T>(
         &mut self,
-        doing: &'static str,
+        action: &'static str,
         timeout: Duration,
         answer: impl Fn(&mut Client) -> Option<T>,
     ) -> Result<T, ClientError> {
         let deadline = Instant::now() + timeout;
         loop {
-            // The recorder closes after its last word, so the word counts before the closing does.
+            // The recorder closes after its final frame, so the frame is handled before the
+            // close.
             match (self.poll_acks(), answer(self)) {
                 (Err(refused @ ClientError::Refused { .. }), _) => return Err(refused),
                 (_, Some(answer)) => return Ok(answer),
                 (polled, None) => polled?,
             }
             if Instant::now() >= deadline {
-                return Err(self.timed_out(doing, timeout));
+                return Err(self.timed_out(action, timeout));
             }
             self.poll(PollFlags::IN)?;
         }
     }
 
-    /// Waits until the socket takes data; `false` when the caller gave up.
-    fn wait_for_room(
+    /// Waits until the socket accepts data; `false` when the caller gave up.
+    fn wait_writable(
         &mut self,
         on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<bool, ClientError> {
@@ -319,7 +343,7 @@ impl Client {
         let slice = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_SLICE.subsec_nanos()) };
         match poll(&mut fds, Some(&slice)) {
             Ok(_) | Err(Errno::INTR) => Ok(fds[0].revents()),
-            Err(errno) => Err(self.io("waiting for", errno)),
+            Err(errno) => Err(self.io("wait for", errno)),
         }
     }
 
@@ -327,7 +351,7 @@ impl Client {
         match frame {
             Frame::Ack(ack) => {
                 let at = self.index.get(ack.stream).ok_or(WireError::Unexpected {
-                    kind: Kind::Ack,
+                    kind: FrameKind::Ack,
                     why: "it names a stream that hello did not declare",
                 })?;
                 let acked = &mut self.acks[at];
@@ -344,12 +368,12 @@ impl Client {
         Ok(())
     }
 
-    /// Welcome must say for every declared stream where it goes on.
+    /// Checks that the welcome has the next sequence number of every declared stream.
     fn enter_welcome(&mut self, welcome: &Welcome, streams: &[StreamInfo]) -> Result<(), ClientError> {
         let known = welcome.streams.iter().filter(|s| self.index.get(s.id).is_some()).count();
         if known != streams.len() || welcome.streams.len() != streams.len() {
             let what = format!("{} streams declared, {known} of them answered", streams.len());
-            return Err(WireError::Invalid { kind: Kind::Welcome, what }.into());
+            return Err(WireError::Invalid { kind: FrameKind::Welcome, what: what.into() }.into());
         }
         for stream in &welcome.streams {
             if let Some(at) = self.index.get(stream.id) {
@@ -364,18 +388,19 @@ impl Client {
         Ok(())
     }
 
-    /// The connection broke while sending. The recorder's last words, if any arrived, say more than `errno`.
-    fn broken(&mut self, doing: &'static str, errno: Errno) -> ClientError {
+    /// Error of a connection that broke while sending. The recorder's final error, if it arrived,
+    /// is more specific than `errno`.
+    fn broken(&mut self, action: &'static str, errno: Errno) -> ClientError {
         match self.poll_acks() {
             Err(refused @ ClientError::Refused { .. }) => refused,
-            _ => self.io(doing, errno),
+            _ => self.io(action, errno),
         }
     }
 
-    fn io(&self, doing: &'static str, errno: Errno) -> ClientError {
+    fn io(&self, action: &'static str, errno: Errno) -> ClientError {
         match errno {
-            Errno::PIPE | Errno::CONNRESET => ClientError::Closed { doing, addr: self.addr },
-            _ => ClientError::Io { doing, addr: self.addr, source: errno.into() },
+            Errno::PIPE | Errno::CONNRESET => ClientError::Closed { action, addr: self.addr },
+            _ => ClientError::Io { action, addr: self.addr, source: errno.into() },
         }
     }
 }

@@ -1,6 +1,8 @@
-//! One connection against the receiver of the tests: agreement, refusal, silence, giving up.
+//! One connection with the test receiver: success, refusal, silence, giving up.
 
 use std::net::TcpListener;
+
+use keepup_error::Cause;
 
 use super::*;
 use crate::receiver::{Behaviour, receive};
@@ -20,7 +22,7 @@ fn hello(ids: &[u32]) -> Hello {
 }
 
 fn event(stream: u32, sequence: u64, payload: &[u8]) -> [u8; HEADER_BYTES] {
-    Header { stream, sequence, ..Header::control(Kind::Event, payload) }.encode()
+    Header { stream, sequence, ..Header::control(FrameKind::Event, payload) }.encode()
 }
 
 fn go_on() -> ControlFlow<()> {
@@ -38,7 +40,7 @@ fn many_slices_arrive_in_order_and_are_acknowledged() {
     let (addr, receiver) = receive(1, Behaviour::default);
     let (mut client, welcome) = Client::connect(addr, &hello(&[3]), TIMEOUT).unwrap();
     assert_eq!((welcome.recording.as_str(), client.acks().len()), ("test", 1));
-    // More slices than one system call takes, some of them empty.
+    // More slices than one system call accepts, some of them empty.
     let payloads: Vec<Vec<u8>> = (0..900usize).map(|n| vec![n as u8; n % 700]).collect();
     let headers: Vec<_> = (0..).zip(&payloads).map(|(n, payload)| event(3, n, payload)).collect();
     let mut slices: Vec<IoSlice<'_>> = vec![IoSlice::new(&[])];
@@ -58,7 +60,7 @@ fn many_slices_arrive_in_order_and_are_acknowledged() {
 }
 
 #[test]
-fn acks_begin_where_the_stream_goes_on() {
+fn acks_start_at_the_welcomes_position() {
     let (addr, receiver) = receive(1, || Behaviour { next_sequence: 77, ..Behaviour::default() });
     let (client, _) = Client::connect(addr, &hello(&[1, 2]), TIMEOUT).unwrap();
     assert_eq!(client.acks(), [Acked { received_next: 77, ..Acked::default() }; 2]);
@@ -67,24 +69,25 @@ fn acks_begin_where_the_stream_goes_on() {
 }
 
 #[test]
-fn a_refusal_is_passed_on_in_the_recorders_words() {
+fn a_refusal_is_reported_in_the_recorders_words() {
     let reply = ErrorReply { error: "no space\u{1b}[2J".to_owned(), hint: "free some".to_owned() };
     let (addr, receiver) =
         receive(1, move || Behaviour { refuse: Some(reply.clone()), ..Behaviour::default() });
     let error = Client::connect(addr, &hello(&[1]), TIMEOUT).unwrap_err();
-    assert_eq!(error.to_string(), "the recorder refused: no space\u{fffd}[2J\nhint: free some");
+    assert_eq!(error.to_string(), "the recorder refused: no space\u{fffd}[2J");
+    assert_eq!(error.hint().as_deref(), Some("free some"));
     receiver.join().unwrap();
 }
 
 #[test]
-fn a_refusal_beside_the_welcome_is_passed_on_too() {
-    let reply = ErrorReply { error: "no volume takes data any more".to_owned(), hint: String::new() };
+fn a_refusal_after_the_welcome_is_reported_too() {
+    let reply = ErrorReply { error: "no volume takes more data".to_owned(), hint: String::new() };
     let (addr, receiver) =
         receive(1, move || Behaviour { refuse_after_welcome: Some(reply.clone()), ..Behaviour::default() });
-    // Where the two come apart, the next look shows it.
+    // If the refusal arrives separately, the next poll reads it.
     let connected = Client::connect(addr, &hello(&[1]), TIMEOUT);
     let error = connected.and_then(|(client, _)| client.finish(&end(1, 0, 0), TIMEOUT)).unwrap_err();
-    assert_eq!(error.to_string(), "the recorder refused: no volume takes data any more");
+    assert_eq!(error.to_string(), "the recorder refused: no volume takes more data");
     receiver.join().unwrap();
 }
 
@@ -102,33 +105,33 @@ fn a_violation_ends_with_the_recorders_reason() {
 }
 
 #[test]
-fn nobody_there_says_what_to_start() {
-    let told = |_| {
-        let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed again at once
-        let error = Client::connect(addr, &hello(&[1]), TIMEOUT).unwrap_err().to_string();
+fn a_refused_connection_names_the_command_to_start() {
+    let names_the_command = |_| {
+        let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed at once
+        let error = Cause::of(&Client::connect(addr, &hello(&[1]), TIMEOUT).unwrap_err()).to_text();
         error.contains(&format!("hint: start the recorder first: `keepup record --listen {addr}`"))
     };
-    // A child that another test starts at this moment holds the port a little longer.
-    assert!((0..100).any(told));
+    // A child process started by another test may hold the port a little longer.
+    assert!((0..100).any(names_the_command));
 }
 
 #[test]
-fn a_silent_peer_is_given_up() {
+fn a_silent_peer_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
     let error = Client::connect(addr, &hello(&[1]), Duration::from_millis(60)).unwrap_err();
-    assert!(matches!(error, ClientError::TimedOut { doing: "waiting for a welcome from", .. }), "{error}");
+    assert!(matches!(error, ClientError::TimedOut { action: "wait for a welcome from", .. }), "{error}");
 }
 
 #[test]
 fn an_invalid_hello_is_not_sent() {
     let addr: std::net::SocketAddr = "127.0.0.1:9".parse().unwrap();
     let error = Client::connect(addr, &hello(&[1, 1]), TIMEOUT).unwrap_err();
-    assert!(matches!(error, ClientError::Wire(WireError::Invalid { kind: Kind::Hello, .. })));
+    assert!(matches!(error, ClientError::Wire(WireError::Invalid { kind: FrameKind::Hello, .. })));
 }
 
 #[test]
-fn a_full_socket_can_be_given_up_and_taken_up_again() {
+fn a_send_to_a_full_socket_can_stop_and_continue() {
     let (gate, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(Some(wait));
     let (addr, receiver) = receive(1, move || {

@@ -1,10 +1,11 @@
-//! The client printed in `docs/wire-protocol.md` must work as it stands, and the bytes shown there be right.
+//! The client printed in `docs/wire-protocol.md` must work as printed, and the bytes shown there
+//! must be correct.
 
 use std::process::Command;
 
 use crate::ledger::Count;
 use crate::receiver::{Behaviour, receive};
-use crate::wire::{Header, Kind};
+use crate::wire::{FrameKind, Header};
 
 const PAGE: &str = include_str!("../../../docs/wire-protocol.md");
 
@@ -34,14 +35,14 @@ fn the_python_client_delivers_its_events() {
 }
 
 #[test]
-fn the_bytes_shown_are_those_of_the_header() {
+fn the_bytes_shown_match_the_header() {
     let digits = block("hex").lines().flat_map(|line| line.split_whitespace().skip(1));
     let shown: Vec<u8> = digits.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let header = Header {
         stream: 7,
         sequence: 40,
         timestamp_ns: 1_700_000_000_123_456_789,
-        ..Header::control(Kind::Event, b"123456789")
+        ..Header::control(FrameKind::Event, b"123456789")
     };
     assert_eq!(shown, header.encode());
 }

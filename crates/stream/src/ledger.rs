@@ -1,9 +1,9 @@
-//! The ledger: where each event of each stream went, with every gap and its cause.
+//! Ledger: accounts for each event of each stream, with every gap and its cause.
 //!
-//! Invariant of a complete ledger, per stream: due = sent + lost at source = received + gaps before receipt,
-//! where every connection ended with its final counts;
-//! received = written + gaps after receipt; written = durable; received = durable or lost in reduced form,
-//! where there is one. `Ledger::balance` says what does not hold.
+//! Invariant of a complete ledger, per stream: due = sent + lost at source = received + gaps
+//! before receipt, if every connection ended with its final counts; received = written + gaps
+//! after receipt; written = durable; received = durable or lost in reduced form, for a reduced
+//! stream. `Ledger::balance` returns the first violation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +11,7 @@ use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// Most gaps that one stream's ledger lists; later ones only count. A list grows with trouble, and memory
-/// must not.
+/// Most gaps listed per stream; later ones are only counted, which bounds the memory.
 pub const MAX_GAPS_KEPT: usize = 1000;
 
 /// A number of events and their payload bytes. Arithmetic saturates.
@@ -60,25 +59,26 @@ impl Sub for Count {
     }
 }
 
-/// Why events are missing.
+/// Cause of missing events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossCause {
-    /// The source itself lost them: its buffer was full.
+    /// Lost by the source itself: its buffer was full.
     Source,
-    /// Sequence numbers were skipped, and the source did not say why.
+    /// Sequence numbers were skipped, and the source gave no reason.
     SequenceGap,
     /// The connection ended before they arrived.
     ConnectionLost,
     /// They arrived damaged.
     BadChecksum,
-    /// They were received, but the volume they were on failed.
+    /// Received, but their volume failed.
     VolumeFailed,
-    /// They were received, but no volume had room.
+    /// Received, but no volume had space.
     SpaceExhausted,
-    /// The recorder was cut off before they were durable, as by a loss of power; they may never have arrived.
+    /// The recorder was interrupted before they were durable, for example by a power loss; they
+    /// may not have arrived.
     CutOff,
-    /// They were received, but what was to be made of them could not be made.
+    /// Received, but could not be reduced.
     NotReduced,
 }
 
@@ -95,7 +95,7 @@ impl LossCause {
         LossCause::NotReduced,
     ];
 
-    /// Whether such events had been received (and counted as received) before they were lost.
+    /// Whether such events were received (and counted as received) before they were lost.
     pub fn is_after_receipt(self) -> bool {
         matches!(self, LossCause::VolumeFailed | LossCause::SpaceExhausted | LossCause::NotReduced)
     }
@@ -126,30 +126,31 @@ pub struct Gap {
     pub first_sequence: u64,
     /// Number of missing events.
     pub events: u64,
-    /// Why.
+    /// Cause.
     pub cause: LossCause,
 }
 
-/// What became of the events of a stream that is reduced before it is written.
+/// Counts of a reduced stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reduced {
-    /// Events that are durable in their reduced form, with the bytes that they have there.
+    /// Durable events in reduced form, with their reduced size.
     pub durable: Count,
-    /// Events received whose reduced form was lost.
+    /// Received events with a lost reduced form.
     pub lost_events: u64,
-    /// Whether what was received is kept beside it.
+    /// Whether the raw events are kept too.
     pub raw_kept: bool,
 }
 
-/// Where the events of one stream went. Bytes are those that the source sent, also where less was written:
-/// `reduced` has what lies on the volumes.
+/// Account of one stream. Bytes are raw bytes as sent by the source; `reduced` has the stored
+/// bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamLedger {
-    /// Sent by the source, as its end messages say.
+    /// Sent by the source, according to its end messages.
     pub sent: Count,
-    /// Connections that ended without an end message; `sent` and `lost_at_source` lack what they had.
+    /// Connections that ended without an end message; their events are missing in `sent` and
+    /// `lost_at_source`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
     /// Due, but lost before they could be sent.
@@ -160,12 +161,12 @@ pub struct StreamLedger {
     pub written: Count,
     /// Durable: flushed to the medium.
     pub durable: Count,
-    /// What it became, where it is reduced.
+    /// Counts of the reduced form, for a reduced stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
     /// The first [`MAX_GAPS_KEPT`] gaps.
     pub gaps: Vec<Gap>,
-    /// Missing events by cause, of all gaps, listed or not.
+    /// Missing events by cause, over all gaps.
     pub gap_events: BTreeMap<LossCause, u64>,
 }
 
@@ -179,13 +180,13 @@ impl StreamLedger {
         }
     }
 
-    /// Whether everything received is durable, reduced where it is to be.
+    /// Whether everything received is durable, in reduced form if the stream is reduced.
     pub fn is_whole(&self) -> bool {
         let reduced = self.reduced.is_none_or(|reduced| reduced.durable.events == self.received.events);
         self.received == self.durable && reduced
     }
 
-    /// Payload that lies on the volumes.
+    /// Payload stored on the volumes.
     pub fn stored(&self) -> Count {
         match self.reduced {
             None => self.durable,
@@ -216,11 +217,11 @@ impl StreamLedger {
             let total = self.gap_events.entry(*cause).or_default();
             *total = total.saturating_add(*events);
         }
-        let room = MAX_GAPS_KEPT - self.gaps.len().min(MAX_GAPS_KEPT);
-        self.gaps.extend(other.gaps.iter().take(room));
+        let space = MAX_GAPS_KEPT - self.gaps.len().min(MAX_GAPS_KEPT);
+        self.gaps.extend(other.gaps.iter().take(space));
     }
 
-    /// The equalities of this module's invariant, in the order in which events travel.
+    /// First violated equality of this module's invariant, in the order of the events' path.
     fn first_difference(&self) -> Option<Imbalance> {
         let before = self.gap_events_where(|cause| !cause.is_after_receipt());
         let after = self.gap_events_where(LossCause::is_after_receipt);
@@ -242,7 +243,8 @@ impl StreamLedger {
             let kept = reduced.durable.events.saturating_add(reduced.lost_events);
             ("events received", received.events, "durable or lost in their reduced form", kept)
         });
-        // Bytes of missing events are not known to the receiver, so bytes are compared where none is missing.
+        // The receiver does not know the size of missing events, so bytes are compared only
+        // without missing events.
         let all_arrived = self.unfinished == 0 && before == self.lost_at_source.events;
         let bytes = [
             (all_arrived, "bytes sent", self.sent.bytes, "received", received.bytes),
@@ -264,19 +266,19 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The first thing in a ledger that does not add up.
+/// First imbalance of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("adding up the ledger of stream {stream}: {left_is}: {left}, but {right_is}: {right}")]
 pub struct Imbalance {
     /// Stream id.
     pub stream: u32,
-    /// What is on the left.
+    /// Left side.
     pub left_is: &'static str,
-    /// Its number.
+    /// Its value.
     pub left: u64,
-    /// What should be the same.
+    /// Right side, which should be equal.
     pub right_is: &'static str,
-    /// Its number.
+    /// Its value.
     pub right: u64,
 }
 
@@ -284,12 +286,12 @@ pub struct Imbalance {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
-    /// One account for each stream.
+    /// Account of each stream.
     pub streams: BTreeMap<u32, StreamLedger>,
 }
 
 impl Ledger {
-    /// The sum over all streams.
+    /// Sum over all streams.
     pub fn total(&self) -> StreamLedger {
         let mut total = StreamLedger::default();
         for stream in self.streams.values() {
@@ -298,12 +300,12 @@ impl Ledger {
         total
     }
 
-    /// Payload that lies on the volumes, of all streams.
+    /// Payload of all streams stored on the volumes.
     pub fn stored(&self) -> Count {
         self.streams.values().fold(Count::default(), |sum, stream| sum + stream.stored())
     }
 
-    /// Whether everything received is durable, reduced where it is to be.
+    /// Whether everything received is durable, in reduced form if a stream is reduced.
     pub fn is_whole(&self) -> bool {
         self.streams.values().all(StreamLedger::is_whole)
     }
@@ -311,7 +313,7 @@ impl Ledger {
     /// Whether every event of a run that has ended is accounted for.
     ///
     /// # Errors
-    /// The first stream, in order of id, whose numbers do not add up. Losses that are entered as gaps add up.
+    /// The first stream, in order of id, with an imbalance. Losses entered as gaps balance.
     pub fn balance(&self) -> Result<(), Imbalance> {
         for (id, stream) in &self.streams {
             if let Some(difference) = stream.first_difference() {

@@ -1,4 +1,4 @@
-//! What balances, what does not, and that memory is bounded.
+//! Balanced and unbalanced ledgers, and bounded memory.
 
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ fn each_silent_loss_is_named() {
 }
 
 #[test]
-fn bytes_are_compared_where_nothing_is_missing() {
+fn bytes_are_compared_without_missing_events() {
     let mut stream = StreamLedger {
         sent: count(5),
         received: count(5),
@@ -110,7 +110,7 @@ proptest! {
 }
 
 #[test]
-fn both_sizes_of_a_reduced_stream_are_told_and_its_reduced_form_is_accounted_for() {
+fn a_reduced_stream_has_both_sizes_and_its_reduced_form_is_accounted_for() {
     let received = Count { events: 10, bytes: 1000 };
     let small = Count { events: 10, bytes: 90 };
     let plain =

@@ -1,7 +1,8 @@
 //! Event identity, the wire protocol, the source simulator and the ledger.
 //!
-//! Invariants: `wire`, `ledger` and, of the simulator, the schedule, the sizes and the front-end buffer are
-//! pure (no clock, no socket); lengths from a peer are compared with a limit before memory is taken.
+//! Invariants: `wire`, `ledger` and the simulator's schedule, sizes and front-end buffer are pure
+//! (no clock, no socket); lengths from a peer are checked against a limit before memory is
+//! allocated.
 
 pub mod client;
 pub mod ledger;

@@ -1,9 +1,11 @@
-//! A small receiver for tests: one thread, one connection after another, counts what arrives and forgets it.
+//! Receiver for tests: one thread per connection, counts what arrives and discards it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
+
+use keepup_error::Cause;
 
 use crate::ledger::Count;
 use crate::wire::{
@@ -11,16 +13,16 @@ use crate::wire::{
     Next, Session, Welcome, WelcomeStream, crc32,
 };
 
-/// How a receiver behaves.
+/// Behaviour of a receiver.
 pub(crate) struct Behaviour {
     pub(crate) max_event_bytes: u64,
-    /// Sequence number at which every stream is said to go on.
+    /// Next sequence number of every stream in the welcome.
     pub(crate) next_sequence: u64,
     /// Answer hello with this error.
     pub(crate) refuse: Option<ErrorReply>,
     /// Send this error in the same packet as welcome, and close.
     pub(crate) refuse_after_welcome: Option<ErrorReply>,
-    /// Close the connection after so many events.
+    /// Close the connection after this many events.
     pub(crate) die_after_events: Option<u64>,
     /// Called after welcome, before anything else is read.
     pub(crate) before_reading: Box<dyn Fn() + Send>,
@@ -39,7 +41,7 @@ impl Default for Behaviour {
     }
 }
 
-/// What arrived on one stream.
+/// Counts of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) received: Count,
@@ -48,24 +50,24 @@ pub(crate) struct Arrived {
     pub(crate) next_sequence: u64,
     pub(crate) timestamps_ns: Vec<u64>,
     pub(crate) sizes: Vec<u64>,
-    /// The first 16 bytes of every page, of which no two may be equal.
+    /// First 16 bytes of every page, which must all be distinct.
     pub(crate) stamps: Vec<Vec<u8>>,
 }
 
-/// What one connection brought.
+/// Result of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Conversation {
+pub(crate) struct ReceivedConnection {
     pub(crate) hello: Option<Hello>,
     pub(crate) end: Option<End>,
     pub(crate) streams: BTreeMap<u32, Arrived>,
 }
 
-/// Starts a receiver for `connections` connections, each with a thread; join gives what they brought, in the
-/// order in which they were accepted.
+/// Starts a receiver for `connections` connections, each with a thread; the results are in the
+/// order of accepting.
 pub(crate) fn receive(
     connections: usize,
     behaviour: impl Fn() -> Behaviour + Send + 'static,
-) -> (SocketAddr, JoinHandle<Vec<Conversation>>) {
+) -> (SocketAddr, JoinHandle<Vec<ReceivedConnection>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
     let handle = thread::spawn(move || {
@@ -73,7 +75,7 @@ pub(crate) fn receive(
             .map(|_| {
                 let (socket, _) = listener.accept().unwrap();
                 let behaviour = behaviour();
-                thread::spawn(move || converse(socket, &behaviour))
+                thread::spawn(move || serve(socket, &behaviour))
             })
             .collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
@@ -81,14 +83,18 @@ pub(crate) fn receive(
     (addr, handle)
 }
 
-fn converse(mut socket: TcpStream, behaviour: &Behaviour) -> Conversation {
-    let mut talk = Conversation::default();
-    // A client that goes away is what some tests are about: what arrived until then is the answer.
-    let _ = converse_to_end(&mut socket, behaviour, &mut talk);
+fn serve(mut socket: TcpStream, behaviour: &Behaviour) -> ReceivedConnection {
+    let mut talk = ReceivedConnection::default();
+    // Some tests close the client early: the result is what arrived until then.
+    let _ = serve_to_end(&mut socket, behaviour, &mut talk);
     talk
 }
 
-fn converse_to_end(socket: &mut TcpStream, behaviour: &Behaviour, talk: &mut Conversation) -> io::Result<()> {
+fn serve_to_end(
+    socket: &mut TcpStream,
+    behaviour: &Behaviour,
+    talk: &mut ReceivedConnection,
+) -> io::Result<()> {
     let limits = Limits {
         max_event_bytes: behaviour.max_event_bytes,
         max_control_bytes: 8 << 20,
@@ -102,7 +108,7 @@ fn converse_to_end(socket: &mut TcpStream, behaviour: &Behaviour, talk: &mut Con
         socket.read_exact(&mut head)?;
         match session.header(&head) {
             Err(error) => {
-                let reply = ErrorReply::from_text(&error.to_string());
+                let reply = ErrorReply::of(&Cause::of(&error));
                 return socket.write_all(&reply.to_frame().unwrap());
             }
             Ok(Next::Control { length }) => {
@@ -110,11 +116,11 @@ fn converse_to_end(socket: &mut TcpStream, behaviour: &Behaviour, talk: &mut Con
                 socket.read_exact(&mut payload)?;
                 match session.control(&payload) {
                     Err(error) => {
-                        let reply = ErrorReply::from_text(&error.to_string());
+                        let reply = ErrorReply::of(&Cause::of(&error));
                         return socket.write_all(&reply.to_frame().unwrap());
                     }
                     Ok(Control::Hello(hello)) => {
-                        if !greet(socket, behaviour, &hello)? {
+                        if !answer_hello(socket, behaviour, &hello)? {
                             return Ok(());
                         }
                         talk.streams = hello.streams.iter().map(|s| (s.id, starting(behaviour))).collect();
@@ -146,15 +152,15 @@ fn converse_to_end(socket: &mut TcpStream, behaviour: &Behaviour, talk: &mut Con
             }
         }
     }
-    socket.write_all(&farewell(talk).to_frame().unwrap())
+    socket.write_all(&build_bye(talk).to_frame().unwrap())
 }
 
 fn starting(behaviour: &Behaviour) -> Arrived {
     Arrived { next_sequence: behaviour.next_sequence, ..Arrived::default() }
 }
 
-/// `false`: the client was refused.
-fn greet(socket: &mut TcpStream, behaviour: &Behaviour, hello: &Hello) -> io::Result<bool> {
+/// Answers hello; `false` if the client was refused.
+fn answer_hello(socket: &mut TcpStream, behaviour: &Behaviour, hello: &Hello) -> io::Result<bool> {
     if let Some(refusal) = &behaviour.refuse {
         socket.write_all(&refusal.to_frame().unwrap())?;
         return Ok(false);
@@ -192,8 +198,8 @@ fn enter(stream: &mut Arrived, head: &EventHead, payload: &[u8]) {
     }
 }
 
-/// Counts the tail that end says was lost, and makes the bye.
-fn farewell(talk: &mut Conversation) -> Bye {
+/// Counts the tail that end lists as lost, and builds the bye.
+fn build_bye(talk: &mut ReceivedConnection) -> Bye {
     for ended in talk.end.iter().flat_map(|end| &end.streams) {
         let stream = talk.streams.get_mut(&ended.id).unwrap();
         stream.missing_events += ended.next_sequence - stream.next_sequence;

@@ -1,16 +1,20 @@
-//! The simulated source: sends streams of events open loop, on the detector's own clock, over TCP.
+//! Simulated source: sends streams of events over TCP in an open loop, on the detector's own
+//! clock.
 //!
-//! Event `n` of all streams together is due at a moment that follows from the plan alone, whatever happened
-//! before. What becomes due enters a front-end buffer of bounded size; what finds it full is lost at the
-//! source and counted, its sequence number used up. `Rate::Max` is the other mode, closed loop: as fast as
-//! accepted.
+//! Event `n` of all streams is due at a time that depends on the plan alone, whatever happened
+//! before. A due event enters a front-end buffer of bounded size; if the buffer is full, the
+//! event is lost at the source and counted, and its sequence number is used up. `Rate::Max` is
+//! the closed loop: as fast as the recorder accepts.
 //!
-//! Map: `plan` (what to send), `schedule` (when, which stream), `size` (how large), `frontend` (the buffer
-//! and the counts), all pure; `fill` (the bytes), `clock`, `lane` (one connection, one thread), `run` (all).
+//! Modules: `plan` (what to send), `schedule` (when, which stream), `size` (how large),
+//! `frontend` (buffer and counts), all pure; `fill` (bytes), `clock`, `lane` (one connection, one
+//! thread), `run` (all connections).
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;
 
 use hdrhistogram::Histogram;
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 
 use crate::client::ClientError;
 use crate::ledger::Count;
@@ -28,8 +32,8 @@ mod run;
 mod schedule;
 mod size;
 
-/// Counts of a running source, all connections together. Written with relaxed order, read at any time by
-/// others; the final truth is the [`SourceReport`].
+/// Live counters of a running source, over all connections. Written with relaxed order and read
+/// at any time; the final counts are in the [`SourceReport`].
 #[derive(Debug, Default)]
 pub struct SourceCounters {
     /// Events that have become due.
@@ -44,15 +48,15 @@ pub struct SourceCounters {
     pub lost_events: AtomicU64,
     /// Their payload, bytes.
     pub lost_bytes: AtomicU64,
-    /// Bytes in the front-end buffers now (payload plus 64 bytes for each event).
+    /// Bytes in the front-end buffers now (payload plus 64 bytes per event).
     pub backlog_bytes: AtomicU64,
-    /// Time spent waiting for room in sockets, ns, sum over connections.
+    /// Time spent waiting for space in sockets, ns, sum over connections.
     pub blocked_ns: AtomicU64,
     /// CPU time of the sending threads, ns.
     pub cpu_ns: AtomicU64,
 }
 
-/// What one stream came to.
+/// Counts of one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamReport {
     /// Stream id.
@@ -63,83 +67,100 @@ pub struct StreamReport {
     pub sent: Count,
     /// Events lost at the source.
     pub lost: Count,
-    /// First sequence number of this run: where the recorder said the stream goes on.
+    /// First sequence number of this run, from the recorder's welcome.
     pub first_sequence: u64,
     /// One past the last sequence number assigned.
     pub next_sequence: u64,
 }
 
-/// What a run of the source came to.
+/// Report of a source's run.
 #[derive(Debug, Clone)]
 pub struct SourceReport {
-    /// Whether the source waited for the recorder (`Rate::Max`) rather than for its own clock.
+    /// Whether the recorder set the pace (`Rate::Max`), not the schedule.
     pub closed_loop: bool,
-    /// One entry for each stream, by id.
+    /// One entry per stream, by id.
     pub streams: Vec<StreamReport>,
-    /// The recorder's final counts, by stream id; streams of a connection that broke are missing.
+    /// The recorder's final counts, by stream id; streams of a broken connection are missing.
     pub bye: Bye,
-    /// Events durable as the recorder last said: its final count, or its watermark if there was none.
+    /// Durable events: the recorder's final count, or its last watermark without one.
     pub durable_events: u64,
-    /// Time from due to the beginning of the send, ns, for every event sent; empty in a closed loop.
+    /// Time from due to the start of the send, ns, for every event sent; empty in a closed loop.
     pub lateness_ns: Histogram<u64>,
-    /// Longest single wait for room in a socket, ns.
+    /// Longest single wait for space in a socket, ns.
     pub longest_blocked_ns: u64,
-    /// Time spent waiting for room in sockets, ns, sum over connections.
+    /// Time spent waiting for space in sockets, ns, sum over connections.
     pub blocked_ns: u64,
-    /// Time slept because nothing was due, ns, sum over connections.
+    /// Time slept with no event due, ns, sum over connections.
     pub idle_ns: u64,
     /// CPU time of the sending threads, ns.
     pub cpu_ns: u64,
     /// Start of the schedule, ns since the Unix epoch.
     pub started_unix_ns: u64,
-    /// When the last event had been handed to the kernel, ns since the Unix epoch.
+    /// Time at which the last event was handed to the kernel, ns since the Unix epoch.
     pub ended_unix_ns: u64,
-    /// From start to end on the monotonic clock, ns.
+    /// Elapsed time on the monotonic clock, ns.
     pub elapsed_ns: u64,
-    /// Most bytes in the front-end buffers, sum of each connection's maximum.
+    /// Most bytes in the front-end buffers, sum of the connections' maxima.
     pub max_backlog_bytes: u64,
 }
 
 impl SourceReport {
-    /// Sum over the streams of what `count` picks.
+    /// Sum over the streams of the count selected by `count`.
     pub fn total(&self, count: impl Fn(&StreamReport) -> Count) -> Count {
         self.streams.iter().fold(Count::default(), |sum, stream| sum + count(stream))
     }
 }
 
-/// Why a source did not run, or not to its end.
+/// Error of a source.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The plan cannot be carried out.
-    #[error("planning the source: {what}")]
+    /// Invalid plan.
+    #[error("cannot plan the source: {what}")]
     Plan {
-        /// What is wrong, perhaps with a hint.
-        what: String,
+        /// Problem.
+        what: Cause,
     },
     /// A connection could not be opened; nothing was sent.
-    #[error("opening connection {connection} of the source: {error}")]
+    #[error("cannot open connection {connection} of the source: {error}")]
     Connect {
-        /// Which, from 0.
+        /// Connection, from 0.
         connection: u32,
-        /// Why.
+        /// Cause.
         error: ClientError,
     },
     /// The operating system refused a thread or its affinity.
-    #[error("starting the source's thread for connection {connection}: {what}")]
+    #[error("cannot start the source's thread for connection {connection}: {what}")]
     Thread {
-        /// Which, from 0.
+        /// Connection, from 0.
         connection: u32,
-        /// Why.
-        what: String,
+        /// Cause.
+        what: Cause,
     },
-    /// A connection broke during the run; the other connections were ended early and in good order.
-    #[error("sending on connection {connection} of the source: {error}")]
+    /// A connection broke during the run; the others were ended early and in order.
+    #[error("cannot send on connection {connection} of the source: {error}")]
     Broken {
-        /// Which, from 0.
+        /// Connection, from 0.
         connection: u32,
-        /// Why.
+        /// Cause.
         error: ClientError,
         /// Counts up to then.
         report: Box<SourceReport>,
     },
+}
+
+impl Diagnostic for SourceError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Plan { .. } => ErrorClass::Usage,
+            Self::Broken { .. } => ErrorClass::Failed,
+            Self::Connect { .. } | Self::Thread { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Plan { what } | Self::Thread { what, .. } => what.hint(),
+            Self::Connect { error, .. } | Self::Broken { error, .. } => error.hint(),
+        }
+    }
 }

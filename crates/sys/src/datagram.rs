@@ -1,7 +1,8 @@
-//! Many datagrams with one call: `sendmmsg` and `recvmmsg`, segmentation (`UDP_SEGMENT`) and its reverse
+//! Batched datagrams: `sendmmsg` and `recvmmsg`, segmentation (`UDP_SEGMENT`) and joining
 //! (`UDP_GRO`), which `rustix` does not offer.
 //!
-//! Invariant of a [`Batch`]: the kernel sees only memory that it owns, and only while a call lasts.
+//! Invariant of a [`Batch`]: the kernel sees only memory that the batch owns, and only during a
+//! call.
 use std::io::{Error, Result};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -10,29 +11,29 @@ mod ring;
 
 pub use ring::RingReceiver;
 
-/// Datagrams, or trains of them, of one call at most.
+/// Most datagrams, or trains of them, per call.
 pub const BATCH_MAX: usize = 64;
-/// Largest payload of a datagram over IPv4, in bytes; a train of segments may not be longer either.
+/// Largest payload of an IPv4 datagram, in bytes; also the limit of a train of segments.
 pub const DATAGRAM_BYTES_MAX: usize = 65_507;
-/// Segments of one train at most (UDP_MAX_SEGMENTS of kernels before 6.9).
+/// Most segments of one train (UDP_MAX_SEGMENTS of kernels before 6.9).
 pub const SEGMENTS_MAX: usize = 64;
 
-/// Room for the one control message that a train comes with.
+/// Space for the one control message of a train.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Memory for up to so many messages of one size, and what came in each.
+/// Memory for messages of one size, and the state of each.
 pub struct Batch {
     memory: Vec<u8>,
     bytes_each: usize,
     count: usize,
     received: Vec<Message>,
-    /// Who sent each message; the address of IPv4 is shorter and begins the same.
+    /// Sender of each message; an IPv4 address is shorter and has the same start.
     names: Vec<libc::sockaddr_in6>,
 }
 
-/// What came with one message, and where in the receiver's memory it lies.
+/// Length of one message and its position in the receiver's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Message {
     begin: usize,
@@ -41,14 +42,14 @@ struct Message {
     is_truncated: bool,
 }
 
-/// One message that was received.
+/// Received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Its bytes; several datagrams one after the other when the kernel joined them.
+    /// Its bytes; several consecutive datagrams if the kernel joined them.
     pub data: &'a [u8],
-    /// Length of each datagram in `data` but the last, which may be shorter; at least 1.
+    /// Length of each datagram in `data` except the last, which may be shorter; at least 1.
     pub segment_bytes: usize,
-    /// It was longer than the room there was: the rest is gone.
+    /// It was longer than the buffer: the rest is lost.
     pub is_truncated: bool,
 }
 
@@ -58,44 +59,46 @@ impl Message {
     }
 }
 
-/// Takes datagrams from a socket, many at a time.
+/// Receiver of datagrams in batches.
 pub trait DatagramReceiver {
-    /// Messages of one call at most.
+    /// Most messages per call.
     fn most(&self) -> usize;
 
-    /// Receives at least one message, and what else is there already, up to [`most`](Self::most); always
-    /// from the same socket. Returns how many; the messages of the call before are gone.
+    /// Receives at least one message, and those that have arrived already, up to
+    /// [`most`](Self::most); always from the same socket. Returns their number; discards the
+    /// messages of the previous call.
     ///
     /// # Errors
-    /// The kernel's; `WouldBlock` or `TimedOut` when nothing came in time.
+    /// The kernel's; `WouldBlock` or `TimedOut` when nothing arrived in time.
     fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<usize>;
 
-    /// A message of the last call that brought any, counted from 0.
+    /// Message of the last successful call, counted from 0.
     fn received(&self, index: usize) -> Option<Received<'_>>;
 }
 
 impl Batch {
-    /// Room for `count` messages (at most [`BATCH_MAX`], at least 1) of `bytes_each`, at least 1.
+    /// Allocates `count` messages (at most [`BATCH_MAX`], at least 1) of `bytes_each`, at least
+    /// 1.
     pub fn new(count: usize, bytes_each: usize) -> Self {
         let (count, bytes_each) = (count.clamp(1, BATCH_MAX), bytes_each.max(1));
         let (memory, received) = (vec![0; count * bytes_each], Vec::with_capacity(count));
         Self { memory, bytes_each, count, received, names: vec![EMPTY_NAME; count] }
     }
 
-    /// The memory of message `index`.
+    /// Memory of message `index`.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// The batch has no such message.
     pub fn message_mut(&mut self, index: usize) -> &mut [u8] {
         assert!(index < self.count, "message {index} of {}", self.count);
         &mut self.memory[index * self.bytes_each..][..self.bytes_each]
     }
 
-    /// Sends the first messages over a connected socket, as many as there are `lengths`; each is as long as
-    /// its length says. Returns how many were taken.
+    /// Sends the first messages over a connected socket, one per entry of `lengths`, each of that
+    /// length. Returns the number sent.
     ///
     /// # Errors
-    /// The kernel's, when not even the first was taken.
+    /// The kernel's, when not even the first was sent.
     pub fn send(&mut self, socket: BorrowedFd<'_>, lengths: &[usize]) -> Result<usize> {
         let mut vectors = [EMPTY_VECTOR; BATCH_MAX];
         let mut headers = [EMPTY_HEADER; BATCH_MAX];
@@ -110,19 +113,20 @@ impl Batch {
         // SAFETY: each of the first `count` headers points to a vector of this frame, which points to at most
         // `bytes_each` bytes of `memory` from its place on; all of them outlive the call.
         let sent = unsafe {
-            libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL)
+            // glibc and musl have other types for flags and lengths.
+            libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL as _)
         };
         if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
     }
 
-    /// Who sent message `index` of the last [`receive`](Self::receive); none when the socket is not of the
-    /// internet, or there was no such message.
+    /// Sender of message `index` of the last [`receive`](Self::receive); `None` without such a
+    /// message or an internet address.
     pub fn peer(&self, index: usize) -> Option<SocketAddr> {
         let name = self.names.get(index).filter(|_| index < self.received.len())?;
         let port = u16::from_be(name.sin6_port);
         match i32::from(name.sin6_family) {
             libc::AF_INET => {
-                // The address of IPv4 lies where that of IPv6 has its flow information.
+                // An IPv4 address is where IPv6 has its flow information.
                 let ip = Ipv4Addr::from(name.sin6_flowinfo.to_ne_bytes());
                 Some(SocketAddrV4::new(ip, port).into())
             }
@@ -154,7 +158,7 @@ impl DatagramReceiver for Batch {
             headers[index].msg_hdr.msg_name = (&raw mut self.names[index]).cast();
             headers[index].msg_hdr.msg_namelen = size_of::<libc::sockaddr_in6>() as libc::socklen_t;
             headers[index].msg_hdr.msg_control = (&raw mut controls[index]).cast();
-            headers[index].msg_hdr.msg_controllen = size_of::<Control>();
+            headers[index].msg_hdr.msg_controllen = size_of::<Control>() as _;
         }
         self.received.clear();
         // SAFETY: each of the first `count` headers points to a vector and a control buffer of this frame
@@ -165,7 +169,7 @@ impl DatagramReceiver for Batch {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 count as u32,
-                libc::MSG_WAITFORONE,
+                libc::MSG_WAITFORONE as _,
                 std::ptr::null_mut(),
             )
         };
@@ -202,7 +206,7 @@ const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), 
 // SAFETY: a header of zeros is valid: no name, no vectors, no control messages, no flags.
 const EMPTY_HEADER: libc::mmsghdr = unsafe { std::mem::zeroed() };
 
-/// The length of the segments that a train was joined from, if the kernel says so.
+/// Length of the segments of a joined train, if the kernel reports it.
 fn segment_bytes(header: &libc::msghdr) -> Option<usize> {
     // SAFETY: the kernel filled `msg_control` with whole control messages up to `msg_controllen`, and the
     // macros of libc stay within that; the buffer is aligned for headers and alive.
@@ -219,7 +223,7 @@ fn segment_bytes(header: &libc::msghdr) -> Option<usize> {
     None
 }
 
-/// Cuts what is sent into datagrams of `bytes` in the kernel, or in the card; 0 turns it off.
+/// Splits sends into datagrams of `bytes` in the kernel or in the card; 0 turns it off.
 ///
 /// # Errors
 /// Kernels before 4.18.
@@ -227,7 +231,7 @@ pub fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: usize) -> Result<()> {
     super::socket::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, i32::try_from(bytes).unwrap_or(0))
 }
 
-/// Has the kernel join datagrams of one sender and size before they are received.
+/// Lets the kernel join datagrams of one sender and size before they are received.
 ///
 /// # Errors
 /// Kernels before 5.0.
@@ -235,11 +239,11 @@ pub fn set_join(socket: BorrowedFd<'_>, is_on: bool) -> Result<()> {
     super::socket::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, i32::from(is_on))
 }
 
-/// Has sends fail (ENOBUFS) when the queue of the interface was full, instead of dropping without a word.
+/// Makes sends fail (ENOBUFS) when the interface's queue is full, instead of dropping silently.
 ///
 /// # Errors
 /// The kernel's.
-pub fn set_tell_of_drops(socket: BorrowedFd<'_>, is_ipv6: bool) -> Result<()> {
+pub fn set_report_drops(socket: BorrowedFd<'_>, is_ipv6: bool) -> Result<()> {
     match is_ipv6 {
         true => super::socket::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
         false => super::socket::set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, 1),

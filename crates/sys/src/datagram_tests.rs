@@ -1,11 +1,11 @@
-//! What is sent arrives, datagram by datagram, whatever joins or cuts it on the way.
+//! Every datagram arrives as sent, with and without joining and splitting.
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::*;
 
-/// Two sockets that are connected to each other.
+/// Two connected sockets.
 fn pair() -> (UdpSocket, UdpSocket) {
     let (a, b) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     a.connect(b.local_addr().unwrap()).unwrap();
@@ -14,7 +14,7 @@ fn pair() -> (UdpSocket, UdpSocket) {
     (a, b)
 }
 
-/// Everything received, datagram by datagram.
+/// All received datagrams.
 fn all(receiver: &mut dyn DatagramReceiver, socket: &UdpSocket, datagrams: usize) -> Vec<Vec<u8>> {
     let mut seen = Vec::new();
     while seen.len() < datagrams {
@@ -41,7 +41,7 @@ fn batches_and_trains_arrive_as_the_same_datagrams() {
         let (expected, lengths) = match cut {
             true => {
                 set_segment_bytes(from.as_fd(), 100).unwrap();
-                // The last train is short: one whole datagram and a part of one.
+                // The last train is short: one whole datagram and part of another.
                 (
                     (0..11u8).map(|n| vec![n; if n == 10 { 50 } else { 100 }]).collect(),
                     vec![300, 300, 300, 150],
@@ -55,7 +55,7 @@ fn batches_and_trains_arrive_as_the_same_datagrams() {
     }
 }
 
-/// Every way of receiving, with room for `bytes` and little patience.
+/// All receivers, with `bytes` per message and a short timeout.
 fn receivers(bytes: usize) -> [Box<dyn DatagramReceiver>; 3] {
     [
         Box::new(Batch::new(1, bytes)),
@@ -65,7 +65,7 @@ fn receivers(bytes: usize) -> [Box<dyn DatagramReceiver>; 3] {
 }
 
 #[test]
-fn what_does_not_fit_is_told_to_be_cut_off() {
+fn truncated_datagrams_are_marked() {
     for mut receiver in receivers(100) {
         let (from, to) = pair();
         from.send(&[7; 200]).unwrap();
@@ -81,13 +81,13 @@ fn what_does_not_fit_is_told_to_be_cut_off() {
 }
 
 #[test]
-fn nobody_who_sends_is_a_matter_of_time() {
+fn receiving_nothing_times_out() {
     for mut receiver in receivers(100) {
         let (from, to) = pair();
         to.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         assert_eq!(receiver.receive(to.as_fd()).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
         assert!(receiver.received(0).is_none());
-        // It goes on receiving after that.
+        // It still receives after that.
         from.send(&[3; 10]).unwrap();
         assert_eq!(receiver.receive(to.as_fd()).unwrap(), 1);
         assert_eq!(receiver.received(0).unwrap().data, [3; 10]);
@@ -95,12 +95,12 @@ fn nobody_who_sends_is_a_matter_of_time() {
 }
 
 #[test]
-fn a_ring_receives_many_times_more_than_it_has_buffers_for_and_in_order() {
+fn a_ring_reuses_its_buffers_and_keeps_the_order() {
     let (from, to) = pair();
     let mut receiver = RingReceiver::new(64, Duration::from_secs(5)).unwrap();
     let mut expected = 0u32;
     for burst in 0..60 {
-        // Up to what the socket holds, which is less than a ring has buffers for, and more.
+        // From less than a ring has buffers up to the socket's capacity.
         let burst = 1 + burst * 7 % 200;
         (0..burst).for_each(|n| {
             from.send(&(expected + n).to_le_bytes()).unwrap();
@@ -118,12 +118,12 @@ fn a_ring_receives_many_times_more_than_it_has_buffers_for_and_in_order() {
 }
 
 #[test]
-fn a_ring_without_free_buffers_takes_the_rest_from_the_socket_later() {
+fn a_ring_without_free_buffers_continues_later() {
     let (from, to) = pair();
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&to, 4 << 20)
         .or_else(|_| rustix::net::sockopt::set_socket_recv_buffer_size(&to, 4 << 20))
         .unwrap();
-    // 64 buffers of this size; more is sent before any is given back.
+    // 64 buffers of this size; more is sent before any is returned.
     let mut receiver = RingReceiver::new(DATAGRAM_BYTES_MAX, Duration::from_secs(5)).unwrap();
     from.send(&[0]).unwrap();
     assert_eq!(receiver.receive(to.as_fd()).unwrap(), 1);

@@ -1,4 +1,4 @@
-//! Every engine writes what it was given, where it was told, and gives every block back.
+//! Every engine writes correct data to the correct place, and returns every block.
 use std::os::fd::OwnedFd;
 
 use super::*;
@@ -84,8 +84,9 @@ fn a_failed_write_returns_its_block_and_the_error() {
 }
 
 #[test]
-fn blocks_land_where_told_whether_or_not_they_follow_each_other() {
-    // Runs of blocks that touch, with holes between the runs, out of order, more than one request takes.
+fn adjacent_and_separate_blocks_are_written_to_their_offsets() {
+    // Runs of adjacent blocks with holes between them, out of order, more than one request can
+    // take.
     const BLOCK: usize = 256 << 10;
     let places: Vec<u64> = (8..16).chain(0..3).chain([20, 18]).chain(4..7).collect();
     for choice in [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped] {
@@ -143,7 +144,7 @@ fn a_request_of_several_blocks_that_fails_returns_each_of_them() {
 }
 
 #[test]
-fn engines_read_what_lies_there_and_say_where_the_file_ends() {
+fn engines_read_the_file_and_report_its_end() {
     let content: Vec<u8> = (0..8u8).flat_map(|page| vec![page; 4096]).collect();
     for choice in [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped] {
         let directory = tempfile::tempdir().unwrap();
@@ -174,7 +175,7 @@ fn engines_read_what_lies_there_and_say_where_the_file_ends() {
 }
 
 #[test]
-fn more_requests_between_two_waits_than_the_kernel_is_shown_at_once_all_end_once() {
+fn more_requests_than_one_submission_all_complete_once() {
     const PAGES: u64 = 45;
     for choice in [EngineChoice::Auto, EngineChoice::Plain] {
         let directory = tempfile::tempdir().unwrap();

@@ -1,62 +1,84 @@
-//! What can fail below the data path, with the hint that helps.
+//! Errors of system calls, with hints.
+use std::borrow::Cow;
 use std::path::PathBuf;
+
+use keepup_error::{Diagnostic, ErrorClass};
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum SysError {
-    /// Memory for the pool could not be had.
-    #[error("cannot map {bytes} bytes for the block pool: {source}\nhint: choose a smaller pool with --pool")]
+    /// The pool's memory could not be mapped.
+    #[error("cannot map {bytes} bytes for the block pool: {source}")]
     Map {
-        /// Size asked for.
+        /// Requested size.
         bytes: usize,
-        /// The kernel's answer.
+        /// Cause.
         source: std::io::Error,
     },
-    /// A size or count that makes no sense.
+    /// Invalid size or count.
     #[error("{what}")]
     Invalid {
-        /// What was wrong.
+        /// Problem.
         what: String,
     },
-    /// A ring could not be made.
-    #[error("cannot open an io_uring ring: {source}\nhint: {hint}")]
+    /// An io_uring ring could not be created.
+    #[error("cannot open an io_uring ring: {source}")]
     Ring {
-        /// The kernel's answer.
+        /// Cause.
         source: std::io::Error,
-        /// The likely cause and its cure.
+        /// Hint for the likely cause.
         hint: &'static str,
     },
     /// A file operation failed.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// Operation.
         action: &'static str,
-        /// On which file.
+        /// File.
         path: PathBuf,
-        /// The kernel's answer.
+        /// Cause.
         source: std::io::Error,
     },
-    /// A file system without direct I/O, where nothing else was to be measured.
-    #[error(
-        "cannot open {} for direct I/O: this file system has none\n\
-         hint: measure through the page cache, without --direct", path.display()
-    )]
+    /// Direct I/O was required and the file system does not support it.
+    #[error("cannot open {} for direct I/O: this file system does not support it", path.display())]
     NotDirect {
         /// The file.
         path: PathBuf,
     },
-    /// Some other call failed.
+    /// Any other system call failed.
     #[error("cannot {action}: {source}")]
     Call {
-        /// What was tried.
+        /// Operation.
         action: &'static str,
-        /// The kernel's answer.
+        /// Cause.
         source: std::io::Error,
     },
 }
 
+impl Diagnostic for SysError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Map { .. }
+            | Self::Invalid { .. }
+            | Self::Ring { .. }
+            | Self::File { .. }
+            | Self::NotDirect { .. }
+            | Self::Call { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Map { .. } => Some("choose a smaller pool with --pool".into()),
+            Self::Ring { hint, .. } => Some((*hint).into()),
+            Self::NotDirect { .. } => Some("measure through the page cache, without --direct".into()),
+            Self::Invalid { .. } | Self::File { .. } | Self::Call { .. } => None,
+        }
+    }
+}
+
 impl SysError {
-    /// The operating system's error number, where there is one.
+    /// The operating system's error number, if there is one.
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
             Self::Map { source, .. }

@@ -1,11 +1,11 @@
-//! What a network card is set to, by the ethtool ioctl (linux/ethtool.h). Reads only.
+//! Settings of a network card, through the ethtool ioctl (linux/ethtool.h). Read-only.
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::SysError;
 
-/// Commands of linux/ethtool.h that read.
+/// Read commands of linux/ethtool.h.
 const GET_RING: u32 = 0x10;
 const GET_PAUSE: u32 = 0x12;
 const GET_RECEIVE_CHECKSUM: u32 = 0x14;
@@ -17,42 +17,42 @@ const GET_CHANNELS: u32 = 0x3c;
 /// `ETH_FLAG_LRO`.
 const FLAG_LRO: u32 = 1 << 15;
 
-/// Packets that the card may hold for the kernel, and the most it could.
+/// Ring sizes of a card in packets, current and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     /// Received packets, in each queue.
     pub receive: u32,
-    /// The most of these.
+    /// Maximum of `receive`.
     pub receive_max: u32,
-    /// Packets to be sent, in each queue.
+    /// Packets to send, in each queue.
     pub send: u32,
-    /// The most of these.
+    /// Maximum of `send`.
     pub send_max: u32,
 }
 
-/// Queues in use, and how many there could be.
+/// Number of queues, current and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// Queues that receive, alone or together with sending.
+    /// Queues that receive, including combined ones.
     pub receive: u32,
-    /// The most of these.
+    /// Maximum of `receive`.
     pub receive_max: u32,
     /// Whether they are set as `combined`, not as `rx`.
     pub is_combined: bool,
 }
 
-/// Pause frames, by which one end of a link holds back the other.
+/// Ethernet flow control by pause frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Whether both ends agree on the rest.
+    /// Whether both ends negotiate it.
     pub negotiated: bool,
-    /// Whether the card obeys those that it receives.
+    /// Whether the card obeys received pause frames.
     pub receive: bool,
-    /// Whether it sends them when it is full.
+    /// Whether it sends pause frames when it is full.
     pub send: bool,
 }
 
-/// An interface that can be asked about.
+/// Handle of an interface.
 #[derive(Debug)]
 pub struct Card {
     socket: OwnedFd,
@@ -60,13 +60,13 @@ pub struct Card {
 }
 
 impl Card {
-    /// The interface called `name`.
+    /// Opens the interface `name`.
     ///
-    /// Fails when the name is none, or when there are no sockets to ask through.
+    /// Fails for an invalid name or if no socket can be opened.
     pub fn open(name: &str) -> Result<Self, SysError> {
-        // One byte stays for the end of the name.
+        // One byte is needed for the terminating zero.
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0) {
-            return Err(SysError::Invalid { what: format!("{name:?} is no name of an interface") });
+            return Err(SysError::Invalid { what: format!("{name:?} is not an interface name") });
         }
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
             .map_err(|e| SysError::Call { action: "open a socket to ask about cards", source: e.into() })?;
@@ -77,14 +77,14 @@ impl Card {
         Ok(Self { socket, name: written })
     }
 
-    /// Its ring sizes. Fails where it has none that can be read, as loopback and many virtual cards.
+    /// Ring sizes. Fails if they cannot be read, as for loopback and many virtual cards.
     pub fn ring(&self) -> Result<Ring, SysError> {
         // struct ethtool_ringparam: rx_max, rx_mini_max, rx_jumbo_max, tx_max, rx, rx_mini, rx_jumbo, tx.
         let [receive_max, _, _, send_max, receive, _, _, send] = self.ask(GET_RING, "read ring sizes")?;
         Ok(Ring { receive, receive_max, send, send_max })
     }
 
-    /// Its queues. Fails where the number cannot be set.
+    /// Queues. Fails if their number cannot be set.
     pub fn channels(&self) -> Result<Channels, SysError> {
         // struct ethtool_channels: max_rx, max_tx, max_other, max_combined, rx, tx, other, combined.
         let [rx_max, _, _, combined_max, rx, _, _, combined] =
@@ -95,34 +95,34 @@ impl Card {
         })
     }
 
-    /// Its flow control. Fails where it has none.
+    /// Flow control. Fails if the card has none.
     pub fn pause(&self) -> Result<Pause, SysError> {
         // struct ethtool_pauseparam: autoneg, rx_pause, tx_pause.
         let [negotiated, receive, send] = self.ask(GET_PAUSE, "read flow control")?;
         Ok(Pause { negotiated: negotiated != 0, receive: receive != 0, send: send != 0 })
     }
 
-    /// Whether received packets of one stream are joined before the kernel handles them (GRO).
+    /// Whether the kernel joins received packets of one stream (GRO).
     pub fn gro(&self) -> Result<bool, SysError> {
         self.value(GET_GRO, "read generic receive offload").map(|value| value != 0)
     }
 
-    /// Whether the card itself joins them (LRO).
+    /// Whether the card joins them (LRO).
     pub fn lro(&self) -> Result<bool, SysError> {
         self.value(GET_FLAGS, "read large receive offload").map(|flags| flags & FLAG_LRO != 0)
     }
 
-    /// Whether what is sent is cut into packets late (GSO).
+    /// Whether sends are split into packets late (GSO).
     pub fn gso(&self) -> Result<bool, SysError> {
         self.value(GET_GSO, "read generic segmentation offload").map(|value| value != 0)
     }
 
-    /// Whether the card does that for TCP (TSO).
+    /// Whether the card splits TCP sends (TSO).
     pub fn tso(&self) -> Result<bool, SysError> {
         self.value(GET_TSO, "read TCP segmentation offload").map(|value| value != 0)
     }
 
-    /// Whether the card checks the checksums of what it receives.
+    /// Whether the card verifies receive checksums.
     pub fn receive_checksum(&self) -> Result<bool, SysError> {
         self.value(GET_RECEIVE_CHECKSUM, "read receive checksum offload").map(|value| value != 0)
     }
@@ -132,9 +132,9 @@ impl Card {
         self.ask(command, action).map(|[value]| value)
     }
 
-    /// Asks a command whose answer is `N` numbers of 32 bits behind the command, as all of the above.
+    /// Runs a command that returns `N` 32-bit numbers after the command, as all of the above do.
     fn ask<const N: usize>(&self, command: u32, action: &'static str) -> Result<[u32; N], SysError> {
-        /// The layout that these structures of linux/ethtool.h share.
+        /// Common layout of these structures of linux/ethtool.h.
         #[repr(C)]
         struct Question<const N: usize> {
             command: u32,

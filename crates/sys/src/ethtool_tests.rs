@@ -1,4 +1,4 @@
-//! Cards that can be asked everywhere: the loopback, and none at all.
+//! Interfaces that exist on every machine, and an interface that does not exist.
 
 use super::*;
 
@@ -11,13 +11,13 @@ fn the_loopback_has_offloads_and_no_rings() {
 }
 
 #[test]
-fn a_card_that_is_not_there_is_an_error() {
+fn a_missing_interface_is_an_error() {
     let missing = Card::open("no-such-card0").unwrap();
     assert_eq!(missing.gro().unwrap_err().raw_os_error(), Some(libc::ENODEV));
 }
 
 #[test]
-fn names_that_are_none_are_refused() {
+fn invalid_names_are_refused() {
     for name in ["", "sixteen-letters0", "nul\0"] {
         assert!(matches!(Card::open(name), Err(SysError::Invalid { .. })), "{name:?}");
     }

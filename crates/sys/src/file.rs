@@ -1,5 +1,5 @@
-//! Files of the data path: opened for direct I/O where the file system can, preallocated, never through
-//! links.
+//! Files of the data path: preallocated, opened for direct I/O if the file system supports it,
+//! never through links.
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::path::Path;
 use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, fdatasync, fsync, openat};
 
 use crate::SysError;
-use crate::tap::{Asked, told};
+use crate::io_trace::{RequestKind, trace_call};
 
-pub(crate) mod unheard;
+pub(crate) mod untraced;
 
-/// How the bytes of a file reach the device.
+/// Path from the bytes of a file to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Past the page cache (`O_DIRECT`).
+    /// Bypasses the page cache (`O_DIRECT`).
     Direct,
     /// Through the page cache, because this file system refuses direct I/O.
     Buffered,
@@ -25,27 +25,28 @@ pub enum Access {
 pub struct NewFile {
     /// The open file.
     pub file: OwnedFd,
-    /// Whether direct I/O holds.
+    /// Whether direct I/O works.
     pub access: Access,
 }
 
 /// Creates `path`, which must not exist, with `bytes` of space reserved on the device.
 ///
-/// Fails with the kernel's error: `ENOSPC` when the space is not there (nothing is left behind), `EEXIST`
-/// when the file exists. Where the file system knows no reservation the file is only extended.
+/// Fails with the kernel's error: `ENOSPC` without enough space (the file is removed), `EEXIST`
+/// if the file exists. If the file system does not support preallocation, the file is only
+/// extended.
 pub fn create_preallocated(path: &Path, bytes: u64) -> Result<NewFile, SysError> {
     let (file, access) = create(path)?;
     if let Err(e) = reserve(&file, path, bytes) {
         drop(file);
-        // The first error is the one to report; a file that cannot be removed shows in the listing.
+        // Report the first error; a file that cannot be removed is visible in the directory.
         let _ = std::fs::remove_file(path);
         return Err(e);
     }
     Ok(NewFile { file, access })
 }
 
-/// Reserves `bytes` of space from the front of `file`; where the file system knows no reservation the file is
-/// only extended.
+/// Reserves `bytes` of space from the start of `file`; if the file system does not support
+/// preallocation, the file is only extended.
 pub fn reserve(file: &OwnedFd, path: &Path, bytes: u64) -> Result<(), SysError> {
     let reserved = match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(rustix::io::Errno::OPNOTSUPP) => rustix::fs::ftruncate(file, bytes),
@@ -54,7 +55,7 @@ pub fn reserve(file: &OwnedFd, path: &Path, bytes: u64) -> Result<(), SysError> 
     reserved.map_err(|e| SysError::File { action: "reserve space for", path: path.into(), source: e.into() })
 }
 
-/// Makes `file` exactly `bytes` long: what was beyond is gone and its space free, what is new is a hole.
+/// Sets the length of `file` to `bytes`: truncates and frees space, or extends with a hole.
 pub fn set_length(file: &OwnedFd, path: &Path, bytes: u64) -> Result<(), SysError> {
     rustix::fs::ftruncate(file, bytes).map_err(|e| SysError::File {
         action: "set the length of",
@@ -63,7 +64,7 @@ pub fn set_length(file: &OwnedFd, path: &Path, bytes: u64) -> Result<(), SysErro
     })
 }
 
-/// Lets the page cache forget what it has of `file`, so far as it is on the disk: dirty pages stay.
+/// Drops the clean pages of `file` from the page cache; dirty pages stay.
 pub fn forget_cached(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(|e| SysError::File {
         action: "drop the cache of",
@@ -90,30 +91,30 @@ fn create(path: &Path) -> Result<(OwnedFd, Access), SysError> {
     }
 }
 
-/// Opens `path` to write it anew: created where it is missing, cut to nothing where it is there.
+/// Opens `path` for writing: creates or truncates it.
 ///
-/// Direct access is never exchanged for another: where the file system has none this fails and says so.
+/// Never falls back to buffered access: without direct I/O this fails with an error.
 pub fn open_truncated(path: &Path, access: Access) -> Result<OwnedFd, SysError> {
     open_as(path, access, OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY)
 }
 
-/// When written bytes become durable.
+/// Time at which written bytes become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// With a flush afterwards.
+    /// After an explicit flush.
     Flushed,
-    /// Each write by itself (`O_DSYNC`).
+    /// After each write (`O_DSYNC`).
     EachWrite,
 }
 
-/// Opens `path` to read and write it: created where it is missing, its contents left alone where it is there.
-/// Direct access is never exchanged for another, as in [`open_truncated`].
+/// Opens `path` for reading and writing; creates it if missing, and keeps its contents. Never
+/// falls back to buffered access, like [`open_truncated`].
 pub fn open_file(path: &Path, access: Access, durability: Durability) -> Result<OwnedFd, SysError> {
     let each = if durability == Durability::EachWrite { OFlags::DSYNC } else { OFlags::empty() };
     open_as(path, access, OFlags::CREATE | OFlags::RDWR | each)
 }
 
-/// Opens `path` to read it. Direct access is never exchanged for another.
+/// Opens `path` for reading. Never falls back to buffered access.
 pub fn open_to_read(path: &Path, access: Access) -> Result<OwnedFd, SysError> {
     open_as(path, access, OFlags::RDONLY)
 }
@@ -129,19 +130,20 @@ fn open_as(path: &Path, access: Access, flags: OFlags) -> Result<OwnedFd, SysErr
 
 /// Writes all of `bytes` at `offset`, in as few calls as the kernel takes.
 pub fn write_all_at(file: &OwnedFd, bytes: &[u8], offset: u64) -> std::io::Result<()> {
-    let call = || unheard::write_all_at(file, bytes, offset).map(|()| bytes.len());
-    told(file, (Asked::Write, offset, bytes.len()), call).map(drop)
+    let call = || untraced::write_all_at(file, bytes, offset).map(|()| bytes.len());
+    trace_call(file, (RequestKind::Write, offset, bytes.len()), call).map(drop)
 }
 
-/// What offsets and lengths of direct transfers to `file` must be multiples of, in bytes; nothing where the
-/// kernel (before 6.1) or the file system does not tell.
+/// Required alignment of offsets and lengths of direct transfers to `file`, in bytes; `None` if
+/// the kernel (before 6.1) or the file system does not report it.
 pub fn direct_alignment(file: &OwnedFd) -> Option<u32> {
     let asked = rustix::fs::StatxFlags::DIOALIGN;
-    let told = rustix::fs::statx(file, "", rustix::fs::AtFlags::EMPTY_PATH, asked).ok()?;
-    Some(told.stx_dio_offset_align).filter(|align| *align > 0)
+    let found = rustix::fs::statx(file, "", rustix::fs::AtFlags::EMPTY_PATH, asked).ok()?;
+    Some(found.stx_dio_offset_align).filter(|align| *align > 0)
 }
 
-/// The same for files in `directory`; nothing where it has none without a name (`O_TMPFILE`) either.
+/// The same for files in `directory`; `None` also if it does not support unnamed files
+/// (`O_TMPFILE`).
 pub fn direct_alignment_in(directory: &Path) -> Option<u32> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     direct_alignment(&openat(CWD, directory, flags, Mode::from_raw_mode(0o600)).ok()?)
@@ -153,30 +155,33 @@ pub fn device_bytes(path: &Path) -> Result<u64, SysError> {
     let file = open_as(path, Access::Buffered, OFlags::empty())?;
     let kind = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?.st_mode;
     if rustix::fs::FileType::from_raw_mode(kind) != rustix::fs::FileType::BlockDevice {
-        return Err(SysError::Invalid { what: format!("{} is no block device", path.display()) });
+        return Err(SysError::Invalid { what: format!("{} is not a block device", path.display()) });
     }
     rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0)).map_err(|e| failed(e.into()))
 }
 
-/// Reads all of `bytes` from `offset` on; the end of the file before that is an error.
+/// Fills `bytes` from `offset` on; an earlier end of file is an error.
 pub fn read_exact_at(file: &OwnedFd, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
     let wanted = bytes.len();
-    let call = || unheard::read_exact_at(file, bytes, offset).map(|()| wanted);
-    told(file, (Asked::Read, offset, wanted), call).map(drop)
+    let call = || untraced::read_exact_at(file, bytes, offset).map(|()| wanted);
+    trace_call(file, (RequestKind::Read, offset, wanted), call).map(drop)
 }
 
-/// Reads `wanted` bytes from `offset` on into the front of `bytes`, which may have room for more: direct
-/// transfers end on a multiple of the alignment even where the file does not. Returns how many there were.
+/// Reads `wanted` bytes from `offset` on into the front of `bytes`, which may be larger: direct
+/// transfers end on a multiple of the alignment even if the file does not. Returns the number
+/// read.
 pub fn read_upto_at(file: &OwnedFd, bytes: &mut [u8], wanted: usize, offset: u64) -> std::io::Result<usize> {
-    told(file, (Asked::Read, offset, wanted), || unheard::read_upto_at(file, bytes, wanted, offset))
+    trace_call(file, (RequestKind::Read, offset, wanted), || {
+        untraced::read_upto_at(file, bytes, wanted, offset)
+    })
 }
 
-/// Brings everything that any program has written to stable storage, on all file systems (`sync(2)`).
+/// Flushes everything that any program has written, on all file systems (`sync(2)`).
 pub fn sync_everything() {
     rustix::fs::sync();
 }
 
-/// Makes a new or removed name in `directory` survive a power cut.
+/// Makes a created or removed name in `directory` durable.
 pub fn sync_directory(directory: &Path) -> Result<(), SysError> {
     let file = File::open(directory).map_err(|source| SysError::File {
         action: "open directory",
@@ -190,9 +195,9 @@ pub fn sync_directory(directory: &Path) -> Result<(), SysError> {
     })
 }
 
-/// Waits until what was written to `file` is on stable storage.
+/// Flushes `file` to stable storage.
 pub fn sync_data(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
-    told(file, (Asked::Sync, 0, 0), || Ok(fdatasync(file).map(|()| 0)?))
+    trace_call(file, (RequestKind::Sync, 0, 0), || Ok(fdatasync(file).map(|()| 0)?))
         .map(drop)
         .map_err(|source| SysError::File { action: "sync", path: path.into(), source })
 }

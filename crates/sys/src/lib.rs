@@ -1,7 +1,8 @@
-//! The only unsafe code of the project: memory shared with the kernel, the ring, thread placement, children.
+//! The only unsafe code of the project: memory shared with the kernel, io_uring, thread
+//! placement, child processes, device registers.
 //!
-//! Everything that leaves this crate is safe to use: a [`pool::Block`] is owned by exactly one party at a
-//! time (a thread or the kernel), and an engine gives a block back only when the kernel is done with it.
+//! The public API is safe: a [`pool::Block`] has exactly one owner at a time (a thread or the
+//! kernel), and an engine returns a block only after the kernel has finished with it.
 #![allow(unsafe_code)]
 
 pub mod cache;
@@ -10,12 +11,12 @@ pub mod engine;
 pub mod error;
 pub mod ethtool;
 pub mod file;
+pub mod io_trace;
 pub mod pool;
 pub mod process;
 pub mod register;
 pub mod regular;
 pub mod socket;
-pub mod tap;
 pub mod thread;
 pub mod vfio;
 pub mod vme;
@@ -23,5 +24,5 @@ pub mod waker;
 
 pub use error::SysError;
 
-/// Alignment that direct I/O, memory pages and the recording format share, in bytes.
+/// Common alignment of direct I/O, memory pages and the recording format, in bytes.
 pub const PAGE_BYTES: usize = 4096;

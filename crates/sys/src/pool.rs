@@ -1,5 +1,5 @@
-//! The block pool: one mapping of a fixed size from which blocks are lent, so that memory is bounded by
-//! configuration whatever the number of streams.
+//! Block pool: one mapping of a fixed size from which blocks are lent. Memory is bounded by
+//! configuration for any number of streams.
 //!
 //! Invariants: a grain belongs to at most one [`Block`]; a block is contiguous; only the [`Pool`] that lent
 //! a block takes it back; the mapping lives as long as any block of it.
@@ -7,22 +7,23 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use keepup_error::Cause;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::SysError;
 
-/// Unit of allocation, in bytes.
+/// Allocation unit, in bytes.
 pub const GRAIN_BYTES: usize = 16 << 10;
-/// The kernel registers at most this much as one fixed buffer; a block never crosses such a border.
+/// Largest registered buffer that the kernel accepts; a block never crosses such a boundary.
 pub const REGION_BYTES: usize = 1 << 30;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// What the pool's memory is made of.
+/// Page kind of the pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageKind {
     /// Huge pages reserved by the administrator.
     Huge,
-    /// Transparent huge pages, as far as the kernel had them.
+    /// Transparent huge pages, as far as the kernel had any.
     TransparentHuge,
     /// Plain pages.
     Plain,
@@ -39,17 +40,17 @@ impl std::fmt::Display for PageKind {
 }
 
 impl PageKind {
-    /// What is lost with it and the command that changes it; nothing where huge pages are in use.
-    pub fn note(self) -> Option<&'static str> {
+    /// Cost of this page kind, and the command that changes it; `None` for huge pages.
+    pub fn note(self) -> Option<Cause> {
         match self {
             Self::Huge | Self::TransparentHuge => None,
-            Self::Plain => Some(PLAIN_NOTE),
+            Self::Plain => Some(Cause::new(PLAIN_NOTE).with_hint(PLAIN_HINT)),
         }
     }
 }
 
-const PLAIN_NOTE: &str = "the block pool lies in plain pages, not in huge ones: a tenth more CPU per GB\n\
-    hint: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, \
+const PLAIN_NOTE: &str = "the block pool lies in plain pages, not in huge ones: a tenth more CPU per GB";
+const PLAIN_HINT: &str = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, \
     or reserve huge pages (2 MiB each): sysctl vm.nr_hugepages=256";
 
 #[derive(Debug)]
@@ -59,25 +60,24 @@ pub(crate) struct Mapping {
     kind: PageKind,
 }
 
-// SAFETY: the mapping is plain memory; access to its parts is handed out through `Block`, each part to one
-// owner.
+// SAFETY: the mapping is plain memory; `Block` gives access to its parts, each part to one owner.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; `Mapping` itself only tells where it lies.
+// SAFETY: as above; a shared `Mapping` only gives out its address.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(bytes: usize) -> Result<Self, SysError> {
         let mapping = Self::map(bytes)?;
-        // A child would make the kernel copy pages that are written to meanwhile, and a block on its way to a
-        // disk would go from the wrong copy. Kernels that refuse the advice are as before.
-        // SAFETY: the range is our own mapping; the advice changes no contents.
+        // After a fork the kernel would copy pages that are written to, and a write in flight
+        // could use the wrong copy. Kernels that refuse the advice behave as before. SAFETY: the
+        // range is our own mapping; the advice changes no contents.
         let _ = unsafe { madvise(mapping.base.as_ptr().cast(), bytes, Advice::LinuxDontFork) };
         Ok(mapping)
     }
 
     fn map(bytes: usize) -> Result<Self, SysError> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice aliases nothing.
+        // SAFETY: a new anonymous mapping at an address chosen by the kernel aliases nothing.
         let huge = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -99,7 +99,7 @@ impl Mapping {
         let advised = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         let mut mapping = Self { base, bytes, kind: PageKind::Plain };
         mapping.populate()?;
-        // The advice is taken even where it has no effect, so what came of it counts.
+        // The kernel accepts the advice even without effect, so the actual page kind is checked.
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         let share = huge_share(&smaps, base.as_ptr().addr());
         if advised.is_ok() && share.is_none_or(|share| share >= 0.5) {
@@ -112,12 +112,12 @@ impl Mapping {
         self.kind
     }
 
-    /// Takes the memory now, so that the data path never waits for the kernel to find and clear a page.
+    /// Allocates the memory now, so that the data path does not wait for page faults.
     fn populate(&self) -> Result<(), SysError> {
         // SAFETY: the range is our own mapping; populating changes no contents.
         let answer = unsafe { madvise(self.base.as_ptr().cast(), self.bytes, Advice::LinuxPopulateWrite) };
         match answer {
-            // Kernels before 5.14 do not know the advice: pages then come on first use.
+            // Kernels before 5.14 do not support the advice: pages are allocated on first use.
             Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
             Err(e) => Err(SysError::Map { bytes: self.bytes, source: e.into() }),
         }
@@ -131,7 +131,8 @@ impl Mapping {
     }
 }
 
-/// Part of the mapping at `address` that lies in transparent huge pages, from the text of /proc/self/smaps.
+/// Share of the mapping at `address` in transparent huge pages, from the text of
+/// /proc/self/smaps.
 fn huge_share(smaps: &str, address: usize) -> Option<f64> {
     let (mut inside, mut size_kib) = (false, None);
     for line in smaps.lines() {
@@ -151,14 +152,14 @@ fn huge_share(smaps: &str, address: usize) -> Option<f64> {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: no block can exist any more: each holds a reference to this mapping.
+        // SAFETY: no block exists any more: each holds a reference to this mapping.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// A contiguous piece of the pool, owned by whoever holds it; its address is a multiple of 4096.
+/// A contiguous piece of the pool with one owner; its address is a multiple of 4096.
 ///
-/// A block that is dropped instead of given back stays taken until the pool is gone.
+/// A block that is dropped instead of returned stays allocated until the pool is freed.
 #[derive(Debug)]
 pub struct Block {
     mapping: Arc<Mapping>,
@@ -169,7 +170,7 @@ pub struct Block {
 impl Block {
     /// Index of the registered buffer that holds this block.
     pub(crate) fn region(&self) -> u16 {
-        // A pool has at most 65,535 regions (checked when it is made).
+        // A pool has at most 65,535 regions (checked by `Pool::new`).
         (self.start / REGION_BYTES) as u16
     }
 
@@ -195,7 +196,7 @@ impl DerefMut for Block {
     }
 }
 
-/// Handle on the pool's memory for registering it with a ring.
+/// Handle of the pool's memory for registering it with io_uring.
 #[derive(Clone, Debug)]
 pub struct PoolMemory {
     pub(crate) mapping: Arc<Mapping>,
@@ -208,14 +209,14 @@ impl PoolMemory {
     }
 }
 
-/// Lends blocks; owned by one thread, so it needs no lock.
+/// Allocator of blocks; owned by one thread, so it needs no lock.
 #[derive(Debug)]
 pub struct Pool {
     mapping: Arc<Mapping>,
     taken: Vec<u64>,
     grains: usize,
     grains_free: usize,
-    /// No grain below is free.
+    /// No lower grain is free.
     lowest: usize,
 }
 
@@ -233,7 +234,7 @@ impl Pool {
         Ok(Self { mapping, taken: vec![0; grains.div_ceil(64)], grains, grains_free: grains, lowest: 0 })
     }
 
-    /// What the memory is made of.
+    /// Page kind of the memory.
     pub fn page_kind(&self) -> PageKind {
         self.mapping.kind
     }
@@ -243,7 +244,7 @@ impl Pool {
         self.grains * GRAIN_BYTES
     }
 
-    /// Bytes not lent at present.
+    /// Free bytes.
     pub fn bytes_free(&self) -> usize {
         self.grains_free * GRAIN_BYTES
     }
@@ -253,15 +254,15 @@ impl Pool {
         self.bytes().min(REGION_BYTES)
     }
 
-    /// The memory, to be registered with rings.
+    /// Handle for registration with io_uring.
     pub fn memory(&self) -> PoolMemory {
         PoolMemory { mapping: Arc::clone(&self.mapping) }
     }
 
-    /// Lends a block of at least `bytes`, or nothing when no contiguous room is left.
+    /// Lends a block of at least `bytes`, or `None` without enough contiguous space.
     ///
-    /// The lowest room is taken first: the memory in use stays small, and in the processor's cache, as long
-    /// as blocks come back soon.
+    /// Uses the lowest free space: the memory in use stays small and in the processor's cache, as
+    /// long as blocks return soon.
     pub fn take(&mut self, bytes: usize) -> Option<Block> {
         let want = bytes.max(1).div_ceil(GRAIN_BYTES);
         if want > self.grains_free {
@@ -292,7 +293,7 @@ impl Pool {
         }
     }
 
-    /// First run of `want` free grains from `from` on that crosses no region border.
+    /// First run of `want` free grains from `from` on that crosses no region boundary.
     fn find(&self, from: usize, want: usize) -> Option<usize> {
         const REGION_GRAINS: usize = REGION_BYTES / GRAIN_BYTES;
         let (mut start, mut length) = (from, 0);

@@ -1,10 +1,10 @@
-//! The pool lends disjoint blocks, all of its memory, and takes every grain back.
+//! The pool lends disjoint blocks and all of its memory, and accepts every grain back.
 use proptest::prelude::*;
 
 use super::*;
 
 #[test]
-fn lends_everything_and_no_more() {
+fn the_pool_lends_all_of_its_memory_and_no_more() {
     let mut pool = Pool::new(4 << 20).unwrap();
     let blocks: Vec<_> = std::iter::from_fn(|| pool.take(1 << 20)).collect();
     assert_eq!(blocks.len(), 4);
@@ -59,7 +59,7 @@ proptest! {
     }
 }
 
-/// A child that is forked while blocks are on their way has no copy of them.
+/// A child forked while blocks are in flight has no copy of them.
 #[test]
 fn a_child_has_no_copy_of_the_pool() {
     let pool = Pool::new(2 << 20).unwrap();

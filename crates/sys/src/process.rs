@@ -1,7 +1,7 @@
-//! Child processes with a limit on their time, and what each used of the machine.
+//! Child processes with a time limit, and their resource usage.
 //!
-//! Invariants: a number is signalled or waited for only while it is this child's; a child ends with its
-//! owner: when the value is dropped, and when the parent dies.
+//! Invariants: a process id is signalled or waited for only while it belongs to this child; a
+//! child ends with its owner: when the value is dropped, and when the parent dies.
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,21 +14,21 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_par
 
 use crate::SysError;
 
-/// How a child ended and what it used, with the children that it waited for itself.
+/// Exit status of a child and its resource usage, including the children that it waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// Time on a processor outside of the kernel, in nanoseconds.
+    /// CPU time in user mode, in nanoseconds.
     pub user_ns: u64,
-    /// Time on a processor inside the kernel, in nanoseconds; that of its io_uring workers is in it.
+    /// CPU time in kernel mode, in nanoseconds, including its io_uring workers.
     pub system_ns: u64,
-    /// Most memory it held at a time, in bytes. The kernel hands down what the parent held when it made the
-    /// child, so that this is never less.
+    /// Peak resident memory, in bytes. At least the parent's at the time of the fork, which the
+    /// kernel inherits.
     pub resident_bytes_max: u64,
 }
 
-/// A child process, killed and reaped when dropped before its end.
+/// A child process; killed and reaped when dropped while running.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -36,14 +36,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`. The kernel kills the child should the calling thread end before it.
+    /// Starts `command`. The kernel kills the child if the calling thread ends first.
     ///
-    /// Fails when the program cannot be started.
+    /// Fails if the program cannot be started.
     pub fn start(mut command: Command) -> Result<Self, SysError> {
         let tie = || {
-            // A shell has what it starts in the background ignore Ctrl-C, which children inherit: this one
-            // could not be interrupted.
-            // SAFETY: the default action is no handler; nothing of this process is called.
+            // A shell's background jobs ignore Ctrl-C, and children inherit that: this child
+            // could not be interrupted. SAFETY: the default action is not a handler; no code of
+            // this process is called.
             unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
             set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)
         };
@@ -53,24 +53,24 @@ impl Process {
         Ok(Self { child, ended: None })
     }
 
-    /// Its number.
+    /// Process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The end of its standard output, once and if it was asked for.
+    /// Its standard output, if piped; once.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// The end of its standard error, once and if it was asked for.
+    /// Its standard error, if piped; once.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
 
-    /// Asks it to end, as Ctrl-C does. One that has ended already is left alone.
+    /// Sends SIGINT, as Ctrl-C does. Does nothing if the child has ended.
     ///
-    /// Fails when the kernel refuses.
+    /// Fails if the kernel refuses.
     pub fn interrupt(&self) -> Result<(), SysError> {
         let pid = Pid::from_raw(self.child.id().cast_signed()).filter(|_| self.ended.is_none());
         let Some(pid) = pid else { return Ok(()) };
@@ -78,9 +78,9 @@ impl Process {
             .map_err(|e| SysError::Call { action: "interrupt a process", source: e.into() })
     }
 
-    /// Waits for its end, at most for `limit`; `None` when it still runs then.
+    /// Waits for its end, at most for `limit`; `None` if it is still running.
     ///
-    /// Fails when the kernel is older than 5.3, or when somebody else took the child's status.
+    /// Fails if the kernel is older than 5.3, or another waiter took the child's status.
     pub fn wait(&mut self, limit: Duration) -> Result<Option<Ended>, SysError> {
         if self.ended.is_none() && self.ends_within(limit)? {
             self.ended = Some(wait4(self.child.id())?);
@@ -98,7 +98,7 @@ impl Process {
         };
         match poll(&mut [PollFd::from_borrowed_fd(watched.as_fd(), PollFlags::IN)], Some(&limit)) {
             Ok(ready) => Ok(ready > 0),
-            // A signal cut the waiting short; who asked will ask again.
+            // Interrupted by a signal; the caller tries again.
             Err(Errno::INTR) => Ok(false),
             Err(e) => Err(failed(e)),
         }
@@ -108,20 +108,20 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if self.ended.is_none() {
-            // One that has ended already cannot be killed, which is well.
+            // Fails for a child that has ended, which is fine.
             drop(self.child.kill());
             drop(self.child.wait());
         }
     }
 }
 
-/// Takes the status of the child `pid`, which has ended.
+/// Reaps the child `pid`, which has ended.
 fn wait4(pid: u32) -> Result<Ended, SysError> {
     let mut status: libc::c_int = 0;
-    // SAFETY: `rusage` holds integers only, for which all zeros is a value.
+    // SAFETY: `rusage` has only integers, so all zeros is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: both pointers are to values of ours that live through the call.
+        // SAFETY: both pointers are to local values that outlive the call.
         let answer = unsafe { libc::wait4(pid.cast_signed(), &raw mut status, 0, &raw mut usage) };
         if answer == pid.cast_signed() {
             break;

@@ -1,4 +1,4 @@
-//! Children that end, that do not, and that are dropped.
+//! Children that exit, that keep running, and that are dropped.
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -13,14 +13,14 @@ fn shell(script: &str) -> Process {
 }
 
 #[test]
-fn the_status_is_the_childs() {
+fn the_exit_status_is_reported() {
     assert_eq!(shell("exit 7").wait(LONG).unwrap().unwrap().status.code(), Some(7));
     let killed = shell("kill -KILL $$").wait(LONG).unwrap().unwrap();
     assert_eq!(killed.status.signal(), Some(9));
 }
 
 #[test]
-fn asking_again_gives_the_same_answer() {
+fn a_second_wait_gives_the_same_answer() {
     let mut child = shell("exit 3");
     let first = child.wait(LONG).unwrap();
     assert!(first.is_some());
@@ -28,7 +28,7 @@ fn asking_again_gives_the_same_answer() {
 }
 
 #[test]
-fn work_and_memory_are_the_childs_and_its_childrens() {
+fn cpu_time_and_memory_include_grandchildren() {
     let idle = shell("exit 0").wait(LONG).unwrap().unwrap();
     let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     let own = shell(busy).wait(LONG).unwrap().unwrap();
@@ -38,7 +38,7 @@ fn work_and_memory_are_the_childs_and_its_childrens() {
 }
 
 #[test]
-fn one_that_does_not_end_is_left_running_and_killed_when_dropped() {
+fn a_running_child_is_killed_when_dropped() {
     let mut child = shell("exec sleep 600");
     assert_eq!(child.wait(Duration::from_millis(10)).unwrap(), None);
     let process = PathBuf::from(format!("/proc/{}", child.id()));
@@ -54,7 +54,7 @@ fn a_program_that_does_not_exist_is_an_error() {
 }
 
 #[test]
-fn one_that_is_interrupted_ends_by_that_signal_and_then_is_left_alone() {
+fn an_interrupted_child_ends_by_that_signal_and_is_not_signalled_again() {
     let mut command = Command::new("sleep");
     command.arg("60");
     let mut process = Process::start(command).unwrap();

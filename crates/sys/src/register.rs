@@ -1,8 +1,7 @@
-//! Registers of devices, mapped into this process: every access is one load or store of the register's own
-//! width.
+//! Memory-mapped device registers: every access is one load or store of the register's own width.
 //!
-//! Invariants: no access outside the mapping or off its alignment; the accesses that are asked for are made,
-//! all of them, one after the other, and none else (volatile); a mapping for reading cannot be written to.
+//! Invariants: no access outside the mapping or unaligned; exactly the requested accesses are
+//! made, in order (volatile); a read-only mapping cannot be written.
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
@@ -25,7 +24,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// Of so many bits.
+    /// Width of this many bits.
     pub fn of_bits(bits: u32) -> Option<Self> {
         [Self::Bits8, Self::Bits16, Self::Bits32, Self::Bits64].into_iter().find(|width| width.bits() == bits)
     }
@@ -45,44 +44,44 @@ impl Width {
         }
     }
 
-    /// What a register reads as when nobody answers on the bus.
+    /// Value of a read without a response on the bus: all ones.
     pub fn all_ones(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 }
 
-/// Registers one behind the other, or one of them again and again.
+/// Range of consecutive registers, or repeated accesses to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Where the first is, bytes; a multiple of the width.
+    /// Offset of the first, bytes; a multiple of the width.
     pub offset: u64,
-    /// How many are accessed, at least 1.
+    /// Number of accesses, at least 1.
     pub count: u64,
-    /// Of each.
+    /// Width of each register.
     pub width: Width,
-    /// The first again and again.
+    /// Access the first register repeatedly.
     pub is_fifo: bool,
 }
 
 impl Span {
-    /// Bytes from the first to behind the last; `None` when there are too many.
+    /// Size of the range in bytes; `None` on overflow.
     pub fn bytes(&self) -> Option<u64> {
         let places = if self.is_fifo { self.count.min(1) } else { self.count };
         places.checked_mul(self.width.bytes() as u64)
     }
 
-    /// Whether it lies within `bytes`, is aligned, and is not empty.
+    /// Checks that the range is within `bytes`, aligned, and not empty.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// Description of the problem.
     pub fn check(&self, bytes: u64) -> Result<(), String> {
         let width = self.width.bytes() as u64;
         if self.count == 0 {
-            return Err("no register at all".into());
+            return Err("the span is empty".into());
         }
         if !self.offset.is_multiple_of(width) {
             return Err(format!(
-                "{:#x} is no multiple of {width} bytes, the width of the register",
+                "{:#x} is not a multiple of {width} bytes, the width of the register",
                 self.offset
             ));
         }
@@ -97,7 +96,7 @@ impl Span {
     }
 }
 
-/// Memory of a device, or of a file.
+/// Mapping of device or file memory.
 #[derive(Debug)]
 pub struct RegisterMap {
     base: NonNull<u8>,
@@ -105,23 +104,22 @@ pub struct RegisterMap {
     is_writable: bool,
 }
 
-// SAFETY: a mapping is bound to no thread, and is used by one at a time (it is not `Sync`).
+// SAFETY: a mapping is not bound to a thread, and is used by one at a time (it is not `Sync`).
 unsafe impl Send for RegisterMap {}
 
 impl RegisterMap {
-    /// Maps the first `bytes` from `offset` on, a multiple of the page size, of a file that was opened for
-    /// reading.
+    /// Maps `bytes` from `offset` on, a multiple of the page size, of a file opened for reading.
     ///
     /// # Errors
-    /// The kernel's: ENODEV where the file cannot be mapped, as BARs of ports cannot.
+    /// The kernel's: ENODEV if the file cannot be mapped, as for BARs in I/O port space.
     pub fn new(file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Result<Self, SysError> {
         Self::map(file, offset, bytes, false)
     }
 
-    /// As [`RegisterMap::new`], of a file that was opened for reading and writing, and for both.
+    /// Like [`RegisterMap::new`], for reading and writing; the file must be open for both.
     ///
     /// # Errors
-    /// As there.
+    /// As [`RegisterMap::new`].
     pub fn writable(file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Result<Self, SysError> {
         Self::map(file, offset, bytes, true)
     }
@@ -129,8 +127,8 @@ impl RegisterMap {
     fn map(file: BorrowedFd<'_>, offset: u64, bytes: usize, is_writable: bool) -> Result<Self, SysError> {
         let failed = |source| SysError::Call { action: "map registers", source };
         let access = if is_writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing; it is never turned
-        // into a reference, only accessed by volatile loads and stores.
+        // SAFETY: a new mapping at an address chosen by the kernel aliases nothing; it is only
+        // accessed by volatile loads and stores, never through a reference.
         let base = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, offset) };
         let base = base.map_err(|why| failed(why.into()))?;
         let base = NonNull::new(base.cast()).ok_or_else(|| failed(std::io::Error::other("address 0")))?;
@@ -140,7 +138,7 @@ impl RegisterMap {
     /// Reads one register.
     ///
     /// # Errors
-    /// One that does not lie within or is not aligned.
+    /// The register is out of range or unaligned.
     pub fn value(&self, offset: u64, width: Width) -> Result<u64, SysError> {
         let span = Span { offset, count: 1, width, is_fifo: false };
         let mut found = 0;
@@ -153,22 +151,22 @@ impl RegisterMap {
         Ok(found)
     }
 
-    /// Whether [`RegisterMap::write`] can be used.
+    /// Whether the mapping is writable.
     pub fn is_writable(&self) -> bool {
         self.is_writable
     }
 
-    /// Writes a register by one store of its width. On PCI such a store is posted: that it returned does not
-    /// say that it arrived, a load from the same device does.
+    /// Writes a register by one store of its width. On PCI the store is posted: only a later load
+    /// from the same device proves that it arrived.
     ///
     /// # Errors
-    /// A mapping for reading alone, a register that does not lie within or is not aligned, a value that is
-    /// wider than the register.
+    /// The mapping is read-only, the register is out of range or unaligned, or the value is wider
+    /// than the register.
     pub fn write(&self, offset: u64, width: Width, value: u64) -> Result<(), SysError> {
         self.write_again(offset, width, value, 1, false)
     }
 
-    /// Writes the same so many `times`, and with `reads_back` loads the register each time.
+    /// Writes the same value `times` times; with `reads_back` loads the register after each.
     ///
     /// # Errors
     /// As for [`RegisterMap::write`].
@@ -182,7 +180,7 @@ impl RegisterMap {
     ) -> Result<(), SysError> {
         let refused = |what| Err(SysError::Invalid { what });
         if !self.is_writable {
-            return refused("it is mapped for reading alone".into());
+            return refused("the mapping is read-only".into());
         }
         if value > width.all_ones() {
             return refused(format!("{value:#x} has more than the {} bits of the register", width.bits()));
@@ -195,7 +193,7 @@ impl RegisterMap {
         }
     }
 
-    /// Stores `value`, which has the type of the register's width.
+    /// Stores `value`, converted to the type of the register's width.
     fn stores<T: Copy>(
         &self,
         offset: u64,
@@ -209,26 +207,26 @@ impl RegisterMap {
         // SAFETY: within the mapping, as checked.
         let place = unsafe { self.base.as_ptr().add(offset as usize) }.cast::<T>();
         for _ in 0..times {
-            // SAFETY: within the mapping and aligned, as checked; mapped for writing, as `write` checked, and
-            // nothing in this process holds a reference into it.
+            // SAFETY: within the mapping and aligned, as checked; mapped for writing, as `write`
+            // checked, and no reference into it exists in this process.
             unsafe { place.write_volatile(value) };
             if reads_back {
-                // SAFETY: as above; it is mapped for reading, too.
+                // SAFETY: as above; it is also mapped for reading.
                 let _ = unsafe { place.read_volatile() };
             }
         }
         Ok(())
     }
 
-    /// Its size, bytes.
+    /// Size, bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Reads all of a span so many `times`, and keeps nothing.
+    /// Reads a whole span `times` times and discards the values.
     ///
     /// # Errors
-    /// A span that does not lie within.
+    /// The span is out of range.
     pub fn sweep(&self, span: &Span, times: u64) -> Result<(), SysError> {
         match span.width {
             Width::Bits8 => self.each::<u8>(span, times, |_| ()),
@@ -238,10 +236,10 @@ impl RegisterMap {
         }
     }
 
-    /// Reads all of a span into `values`, which is cleared first.
+    /// Reads a whole span into `values`, which is cleared first.
     ///
     /// # Errors
-    /// A span that does not lie within.
+    /// The span is out of range.
     pub fn read(&self, span: &Span, values: &mut Vec<u64>) -> Result<(), SysError> {
         values.clear();
         match span.width {
@@ -252,17 +250,17 @@ impl RegisterMap {
         }
     }
 
-    /// One load for each register of a span, in order; the whole so many `times`.
+    /// One load per register of a span, in order; the whole span `times` times.
     #[inline]
     fn each<T: Copy>(&self, span: &Span, times: u64, mut take: impl FnMut(T)) -> Result<(), SysError> {
         span.check(self.bytes as u64).map_err(|what| SysError::Invalid { what })?;
-        // SAFETY: the span begins within the mapping, as checked.
+        // SAFETY: the span starts within the mapping, as checked.
         let first = unsafe { self.base.as_ptr().add(span.offset as usize).cast::<T>() };
-        // A register again and again is one loop, however it is divided.
+        // Repeated reads of one register are one loop, for any division into count and times.
         if span.is_fifo || span.count == 1 {
             for _ in 0..times.saturating_mul(span.count) {
-                // SAFETY: aligned (the mapping begins on a page, the offset is a multiple of the width) and
-                // within the mapping, as checked; readable as long as `self` lives.
+                // SAFETY: aligned (the mapping starts on a page, the offset is a multiple of the
+                // width) and within the mapping, as checked; readable as long as `self` lives.
                 take(unsafe { first.read_volatile() });
             }
             return Ok(());
@@ -279,7 +277,7 @@ impl RegisterMap {
 
 impl Drop for RegisterMap {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nothing refers to it any more.
+        // SAFETY: this value owns the mapping and no reference to it remains.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,4 +1,4 @@
-//! What is mapped is read register by register, and nothing beyond it.
+//! Mapped registers are accessed one by one, and nothing beyond the mapping.
 use std::io::Write;
 use std::os::fd::AsFd;
 
@@ -21,7 +21,7 @@ fn byte(at: u64) -> u64 {
 
 proptest! {
     #[test]
-    fn every_width_reads_what_is_there(
+    fn every_width_reads_correctly(
         bits in prop::sample::select(vec![8u32, 16, 32, 64]), index in 0..1100u64, count in 0..1100u64,
         is_fifo in any::<bool>(),
     ) {
@@ -42,10 +42,10 @@ proptest! {
 }
 
 #[test]
-fn what_is_not_aligned_or_too_far_is_refused_in_words() {
+fn unaligned_and_out_of_range_registers_are_refused_with_a_reason() {
     let map = mapped();
     let span = Span { offset: 2, count: 1, width: Width::Bits32, is_fifo: false };
-    assert!(map.sweep(&span, 1).unwrap_err().to_string().contains("0x2 is no multiple of 4"));
+    assert!(map.sweep(&span, 1).unwrap_err().to_string().contains("0x2 is not a multiple of 4"));
     let span = Span { offset: u64::MAX - 3, ..span };
     assert!(map.sweep(&span, 1).unwrap_err().to_string().contains("reach beyond its 8192 bytes"));
     let span = Span { offset: 0, count: u64::MAX, ..span };
@@ -55,7 +55,7 @@ fn what_is_not_aligned_or_too_far_is_refused_in_words() {
 }
 
 #[test]
-fn what_is_written_is_there_and_nothing_beside_it() {
+fn a_write_changes_only_its_register() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&[0; BYTES]).unwrap();
     let map = RegisterMap::writable(file.as_fd(), 0, BYTES).unwrap();
@@ -81,12 +81,12 @@ fn what_is_written_is_there_and_nothing_beside_it() {
 }
 
 #[test]
-fn what_may_not_be_written_is_refused_in_words() {
+fn invalid_writes_are_refused_with_a_reason() {
     let file = tempfile::tempfile().unwrap();
     file.set_len(BYTES as u64).unwrap();
     let map = RegisterMap::writable(file.as_fd(), 0, BYTES).unwrap();
     for (offset, width, value, words) in [
-        (2, Width::Bits32, 1, "no multiple of 4"),
+        (2, Width::Bits32, 1, "not a multiple of 4"),
         (BYTES as u64, Width::Bits8, 1, "beyond its 8192 bytes"),
         (u64::MAX - 7, Width::Bits64, 1, "beyond its 8192 bytes"),
         (0, Width::Bits8, 0x100, "more than the 8 bits"),
@@ -96,5 +96,5 @@ fn what_may_not_be_written_is_refused_in_words() {
     }
     let read = RegisterMap::new(file.as_fd(), 0, BYTES).unwrap();
     assert!(!read.is_writable() && map.is_writable());
-    assert!(read.write(0, Width::Bits8, 1).unwrap_err().to_string().contains("reading alone"));
+    assert!(read.write(0, Width::Bits8, 1).unwrap_err().to_string().contains("read-only"));
 }

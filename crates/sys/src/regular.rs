@@ -1,7 +1,8 @@
-//! Opening files that somebody else may have put there: regular files only, and never through a symbolic
+//! Opens files that another user may have placed: regular files only, never through a symbolic
 //! link.
 //!
-//! Invariant: opening never blocks, whatever has the name; a pipe, a device or a directory is refused.
+//! Invariant: opening never blocks, whatever kind of file it is; a pipe, a device or a directory
+//! is refused.
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read as _, Result};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,15 +10,15 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens an existing regular file to read.
+/// Opens an existing regular file for reading.
 ///
 /// # Errors
-/// The system refuses; `ELOOP` where the name is a symbolic link, `InvalidInput` where it is no regular file.
+/// The system refuses; `ELOOP` for a symbolic link, `InvalidInput` if it is not a regular file.
 pub fn open(path: &Path) -> Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// Opens an existing regular file to read and write.
+/// Opens an existing regular file for reading and writing.
 ///
 /// # Errors
 /// As [`open`].
@@ -25,7 +26,7 @@ pub fn open_to_write(path: &Path) -> Result<File> {
     open_with(path, OpenOptions::new().read(true).write(true))
 }
 
-/// Opens an existing regular file to read it and to append to it.
+/// Opens an existing regular file for reading and appending.
 ///
 /// # Errors
 /// As [`open`].
@@ -33,18 +34,18 @@ pub fn open_to_append(path: &Path) -> Result<File> {
     open_with(path, OpenOptions::new().read(true).append(true))
 }
 
-/// Reads a whole regular file as text, of `bytes_max` bytes at most.
+/// Reads a whole regular file as text, at most `bytes_max` bytes.
 ///
 /// # Errors
-/// As [`open`]; `FileTooLarge` where it is longer, which is known before it is read, and `InvalidData` where
-/// it is not UTF-8.
+/// As [`open`]; `FileTooLarge` if it is longer, checked before reading, and `InvalidData` if it
+/// is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String> {
     let file = open(path)?;
     let too_large = || Error::new(ErrorKind::FileTooLarge, format!("it is larger than {bytes_max} bytes"));
     if file.metadata()?.len() > bytes_max {
         return Err(too_large());
     }
-    // It may grow while it is read.
+    // It may grow meanwhile.
     let mut text = String::new();
     match file.take(bytes_max + 1).read_to_string(&mut text)? as u64 > bytes_max {
         true => Err(too_large()),

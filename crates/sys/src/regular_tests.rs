@@ -1,4 +1,4 @@
-//! Pipes, links, directories and files that are too large, opened as if they were somebody's result.
+//! Pipes, links, directories and files that are too large, opened as results.
 use std::io::{ErrorKind, Read as _, Write as _};
 
 use keepup_testkit::pipe;
@@ -42,7 +42,7 @@ fn a_pipe_a_directory_and_a_link_are_refused_at_once() {
 fn a_file_that_is_too_large_is_not_read() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("large");
-    // A terabyte without a block of its own.
+    // A sparse file of one terabyte.
     std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(read_text(&path, 1 << 20).unwrap_err().kind(), ErrorKind::FileTooLarge);
 }

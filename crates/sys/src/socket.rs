@@ -1,16 +1,16 @@
-//! What the kernel is asked about a socket beyond what `rustix` offers.
+//! Socket options and queries that `rustix` does not offer.
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Wakes whoever waits for `socket` only when `bytes` have arrived (or the peer is done, or the kernel
-/// cannot hold more). Best effort: a socket that cannot do it wakes earlier.
+/// Sets the receive low-water mark: a waiter for `socket` wakes only when `bytes` have arrived
+/// (or the peer has closed, or the buffer is full). Best effort: an unsupported socket wakes
+/// earlier.
 pub fn set_receive_low_water(socket: BorrowedFd<'_>, bytes: usize) {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     drop(set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, value));
 }
 
-/// Bytes that were handed to the kernel and that the peer has not acknowledged; 0 where the kernel does not
-/// know.
+/// Bytes handed to the kernel that the peer has not acknowledged; 0 if the kernel does not know.
 pub fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one `int`, which lives until the call returns.
@@ -18,23 +18,23 @@ pub fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     if failed != 0 { 0 } else { usize::try_from(bytes).unwrap_or(0) }
 }
 
-/// What the kernel knows of a TCP connection (`struct tcp_info`).
+/// State of a TCP connection (`struct tcp_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments sent again since the connection was made.
+    /// Retransmitted segments since the connection was established.
     pub retransmits: u64,
-    /// Smoothed time to the peer and back, us.
+    /// Smoothed round-trip time, us.
     pub rtt_us: u32,
-    /// Largest segment that is sent, in bytes of payload.
+    /// Largest sent segment, in bytes of payload.
     pub segment_bytes: u32,
     /// Congestion window, in segments.
     pub window_segments: u32,
 }
 
-/// What the kernel knows of a TCP connection.
+/// Queries the state of a TCP connection.
 ///
 /// # Errors
-/// A socket that is not TCP.
+/// The socket is not TCP.
 pub fn tcp_info(socket: BorrowedFd<'_>) -> Result<TcpInfo> {
     // SAFETY: the structure is plain numbers, for which zeros are valid.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -60,12 +60,13 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> Result<TcpInfo> {
     })
 }
 
-/// Number of entries of SO_MEMINFO (SK_MEMINFO_VARS of linux/sock_diag.h), and which of them counts drops.
+/// Number of entries of SO_MEMINFO (SK_MEMINFO_VARS of linux/sock_diag.h), and the index of the
+/// drop counter.
 const MEMINFO_VARS: usize = 9;
 const MEMINFO_DROPS: usize = 8;
 
-/// Packets that were thrown away because this socket's receive buffer was full, or their checksum wrong; a
-/// number of 32 bits that begins anew after the last.
+/// Packets dropped because this socket's receive buffer was full or their checksum was wrong; a
+/// 32-bit number that wraps around.
 ///
 /// # Errors
 /// Kernels before 4.12.
@@ -85,7 +86,7 @@ pub fn drops(socket: BorrowedFd<'_>) -> Result<u32> {
     if failed != 0 { Err(Error::last_os_error()) } else { Ok(values[MEMINFO_DROPS]) }
 }
 
-/// Sets an option whose value is a number.
+/// Sets a numeric option.
 pub(crate) fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: libc::c_int) -> Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the kernel reads `length` bytes from `value`, which lives until the call returns.

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use super::*;
 
 #[test]
-fn a_connection_tells_of_itself_and_a_datagram_socket_does_not() {
+fn tcp_info_works_only_for_tcp() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let info = tcp_info(stream.as_fd()).unwrap();
@@ -23,7 +23,7 @@ fn every_datagram_beyond_a_full_buffer_is_counted() {
         from.send_to(&[1; 1000], to.local_addr().unwrap()).unwrap();
     }
     let (mut kept, mut dropped) = (0, 0);
-    // The last may still be on their way.
+    // The last ones may still be in transit.
     for _ in 0..2000 {
         kept += std::iter::from_fn(|| to.recv(&mut [0; 2000]).ok()).count();
         dropped = drops(to.as_fd()).unwrap() as usize;

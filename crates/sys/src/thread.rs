@@ -1,12 +1,13 @@
-//! Where a thread runs, how it is called, and how politely it reads disks.
+//! Thread placement and disk priority.
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::SysError;
 
-/// Binds the calling thread to `cpus` (numbers as in `/proc/cpuinfo`); an empty list leaves it free.
+/// Pins the calling thread to `cpus` (numbers as in `/proc/cpuinfo`); an empty list leaves it
+/// unpinned.
 ///
-/// Fails when a processor does not exist or is not allowed for this process.
+/// Fails if a CPU does not exist or is not allowed for this process.
 pub fn pin_current(cpus: &[usize]) -> Result<(), SysError> {
     if cpus.is_empty() {
         return Ok(());
@@ -14,44 +15,45 @@ pub fn pin_current(cpus: &[usize]) -> Result<(), SysError> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
         if cpu >= CpuSet::MAX_CPU {
-            return Err(SysError::Invalid { what: format!("there is no processor {cpu}") });
+            return Err(SysError::Invalid { what: format!("CPU {cpu} does not exist") });
         }
         set.set(cpu);
     }
     sched_setaffinity(None, &set).map_err(|why| match why {
         rustix::io::Errno::INVAL => SysError::Invalid {
             what: format!(
-                "no processor of {cpus:?} is there and allowed for this process (nproc --all, nproc)"
+                "none of the CPUs {cpus:?} exists and is allowed for this process (nproc --all, nproc)"
             ),
         },
         _ => SysError::Call { action: "pin a thread to its processors", source: why.into() },
     })
 }
 
-/// The processor that runs the calling thread now.
+/// CPU of the calling thread.
 pub fn current_processor() -> usize {
     rustix::thread::sched_getcpu()
 }
 
-/// Lets this process open as many descriptors as its hard limit allows: a socket for every module of a
-/// detector.
+/// Raises the descriptor limit of this process to its hard limit: a detector may need a socket
+/// per module.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // Without it the default of 1024 holds, and connections beyond it wait at the door.
+    // Otherwise the default of 1024 holds, and further connections wait in the backlog.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Lets every other thread that is not so polite run before the calling one. Best effort: where the kernel
-/// refuses, it runs as before.
+/// Lowers the scheduling priority of the calling thread to the minimum. Best effort: if the
+/// kernel refuses, the priority stays.
 pub fn yield_to_others() {
     const NICENESS: libc::c_int = 10;
     // SAFETY: no memory is passed. On Linux "process 0" is the calling thread.
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
 }
 
-/// Asks the kernel to serve this thread's disk requests after everybody else's (best effort, lowest level).
+/// Lowers the I/O priority of the calling thread to the minimum (best effort class, lowest
+/// level).
 ///
-/// Only some I/O schedulers honour it; the drain is paced besides.
+/// Only some I/O schedulers support it; the drain also limits its rate.
 pub fn yield_disk() -> Result<(), SysError> {
     const WHO_PROCESS: libc::c_int = 1;
     const CLASS_BEST_EFFORT: libc::c_int = 2;

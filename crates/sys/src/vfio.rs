@@ -1,7 +1,8 @@
-//! Functions of PCI in the hands of this process: containers, groups, regions and memory for DMA of VFIO.
+//! PCI functions under the control of this process, through VFIO: containers, groups, regions and
+//! DMA memory.
 //!
-//! Numbers and structures are those of linux/vfio.h. Invariant: memory that a device may write to is never
-//! turned into a reference, and is given back only after the device lost it.
+//! Numbers and structures are those of linux/vfio.h. Invariant: memory that a device may write to
+//! is never accessed through a reference, and is freed only after it is unmapped from the device.
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -37,11 +38,11 @@ const VIABLE: u32 = 1;
 const REGION_READ: u32 = 1;
 const REGION_WRITE: u32 = 2;
 const REGION_MMAP: u32 = 4;
-/// `VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE`: for the device.
+/// `VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE`: access by the device.
 const DMA_READ_WRITE: u32 = 3;
 
-/// Index of the region that is a function's configuration space (`VFIO_PCI_CONFIG_REGION_INDEX`); those of
-/// BARs are their numbers.
+/// Region index of a function's configuration space (`VFIO_PCI_CONFIG_REGION_INDEX`); BARs have
+/// their own numbers.
 pub const CONFIG_REGION: u32 = 7;
 
 /// `struct vfio_group_status`.
@@ -89,7 +90,7 @@ fn open(path: &Path) -> Result<OwnedFd, SysError> {
     Ok(file.into())
 }
 
-/// The answer of a call, or its error with what was tried.
+/// Converts the return value of a call to a result.
 fn answered(answer: libc::c_int, action: &'static str) -> Result<libc::c_int, SysError> {
     match answer {
         0.. => Ok(answer),
@@ -97,14 +98,15 @@ fn answered(answer: libc::c_int, action: &'static str) -> Result<libc::c_int, Sy
     }
 }
 
-/// A call whose argument is a number.
+/// Call with a numeric argument.
 fn with_number(fd: &OwnedFd, call: u32, number: libc::c_ulong) -> libc::c_int {
     // SAFETY: these calls read no memory of this process; whatever the number, they answer with an error at
     // worst.
     unsafe { libc::ioctl(fd.as_raw_fd(), call as libc::Ioctl, number) }
 }
 
-/// A group of functions that the IOMMU cannot tell apart, as `/dev/vfio/N`. One program at a time has it.
+/// IOMMU group of functions that cannot be isolated from each other, as `/dev/vfio/N`. One
+/// program at a time can open it.
 #[derive(Debug)]
 pub struct Group {
     fd: OwnedFd,
@@ -114,12 +116,12 @@ impl Group {
     /// Opens a group.
     ///
     /// # Errors
-    /// The kernel's: EBUSY when another program has it, EPERM for one without IOMMU.
+    /// The kernel's: EBUSY if another program has it, EPERM for a group without an IOMMU.
     pub fn open(path: &Path) -> Result<Self, SysError> {
         Ok(Self { fd: open(path)? })
     }
 
-    /// Whether every function of it is bound to VFIO, or to no driver.
+    /// Whether all of its functions are bound to VFIO or to no driver.
     ///
     /// # Errors
     /// The kernel's.
@@ -132,11 +134,11 @@ impl Group {
         Ok(status.flags & VIABLE != 0)
     }
 
-    /// A function of the group, by its address as in `0000:00:04.0`. Where it can be reset, that resets it.
-    /// The group stays in use until this is closed and nothing of it is mapped.
+    /// Opens a function of the group by its address, such as `0000:00:04.0`, and resets it if it
+    /// supports that. The group stays in use until this is closed and all its mappings are gone.
     ///
     /// # Errors
-    /// The kernel's: EINVAL for a function that is not in the group, or a group in no container.
+    /// The kernel's: EINVAL for a function outside the group, or a group without a container.
     pub fn device(&self, function: &str) -> Result<File, SysError> {
         let action = "open the function through its IOMMU group";
         let name =
@@ -145,27 +147,27 @@ impl Group {
         let answer =
             unsafe { libc::ioctl(self.fd.as_raw_fd(), GROUP_GET_DEVICE_FD as libc::Ioctl, name.as_ptr()) };
         let fd = answered(answer, action)?;
-        // SAFETY: the call made this descriptor for us alone.
+        // SAFETY: the call created this descriptor for this process alone.
         Ok(unsafe { File::from_raw_fd(fd) })
     }
 }
 
-/// A set of mappings from addresses on the bus to memory: `/dev/vfio/vfio`, with an IOMMU of type 1.
+/// Set of mappings from bus addresses to memory: `/dev/vfio/vfio`, with a type 1 IOMMU.
 #[derive(Debug)]
 pub struct Container {
     fd: OwnedFd,
 }
 
 impl Container {
-    /// A new one.
+    /// Opens a new container.
     ///
     /// # Errors
-    /// The kernel's; another version of VFIO; no IOMMU of type 1.
+    /// The kernel's; another version of VFIO; no type 1 IOMMU.
     pub fn open(path: &Path) -> Result<Self, SysError> {
         let container = Self { fd: open(path)? };
         let version = answered(with_number(&container.fd, GET_API_VERSION, 0), "ask for VFIO's version")?;
         if version != API_VERSION {
-            let what = format!("version {version} of VFIO, and keepup knows {API_VERSION} alone");
+            let what = format!("unsupported VFIO version {version}: keepup supports {API_VERSION}");
             return Err(SysError::Invalid { what });
         }
         let kind = with_number(&container.fd, CHECK_EXTENSION, TYPE1V2);
@@ -175,7 +177,7 @@ impl Container {
         }
     }
 
-    /// Takes a group in, and gives it its IOMMU.
+    /// Adds a group and sets its IOMMU type.
     ///
     /// # Errors
     /// The kernel's: EINVAL for a group that is not viable.
@@ -191,12 +193,12 @@ impl Container {
     }
 }
 
-/// A part of a function: a BAR, or its configuration space.
+/// Region of a function: a BAR, or its configuration space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Size, bytes; 0 when the function has none of this index.
+    /// Size, bytes; 0 if the function has no such region.
     pub bytes: u64,
-    /// Where it begins in the function's file, for calls and for mappings.
+    /// Offset in the function's file, for calls and mappings.
     pub offset: u64,
     /// Whether it can be read by calls.
     pub is_readable: bool,
@@ -206,10 +208,10 @@ pub struct Region {
     pub is_mappable: bool,
 }
 
-/// What a function has of an index.
+/// Queries a region of a function.
 ///
 /// # Errors
-/// The kernel's: EINVAL for an index that no function has.
+/// The kernel's: EINVAL for an invalid index.
 pub fn region(device: BorrowedFd<'_>, index: u32) -> Result<Region, SysError> {
     let mut info = RegionInfo { argsz: size_of::<RegionInfo>() as u32, index, ..RegionInfo::default() };
     // SAFETY: the structure lives through the call and says how large it is.
@@ -226,7 +228,7 @@ pub fn region(device: BorrowedFd<'_>, index: u32) -> Result<Region, SysError> {
     })
 }
 
-/// Memory of this process that the functions of a container may read and write.
+/// DMA memory of this process for the functions of a container.
 #[derive(Debug)]
 pub struct DmaBuffer {
     container: OwnedFd,
@@ -236,11 +238,12 @@ pub struct DmaBuffer {
 }
 
 impl DmaBuffer {
-    /// At least so many bytes, which stand at `iova` on the bus, a multiple of the page size.
+    /// Allocates at least this many bytes and maps them at the bus address `iova`, a multiple of
+    /// the page size.
     ///
     /// # Errors
-    /// The kernel's: ENOMEM beyond the memory that may be locked, EINVAL for an address that is reserved or
-    /// beyond the IOMMU.
+    /// The kernel's: ENOMEM above the locked-memory limit, EINVAL for an address that is reserved
+    /// or beyond the IOMMU.
     pub fn new(container: &Container, iova: u64, bytes: usize) -> Result<Self, SysError> {
         let failed = |action, source| SysError::Call { action, source };
         let action = "have memory for DMA";
@@ -259,23 +262,23 @@ impl DmaBuffer {
             iova,
             size: bytes as u64,
         };
-        // SAFETY: the structure lives through the call; the memory that it names is ours, is accessed through
-        // pointers alone, and stays until `drop` has taken it from the device.
+        // SAFETY: the structure outlives the call; the memory that it names is ours, is accessed
+        // through pointers alone, and lives until `drop` has unmapped it from the device.
         let answer = unsafe { libc::ioctl(shared.as_raw_fd(), IOMMU_MAP_DMA as libc::Ioctl, &raw const map) };
         if let Err(why) = answered(answer, "map memory for DMA") {
-            // SAFETY: the mapping is ours, and the device did not get it.
+            // SAFETY: the mapping is ours, and the device does not have it.
             let _ = unsafe { munmap(base.as_ptr().cast(), bytes) };
             return Err(why);
         }
         Ok(Self { container: shared, base, bytes, iova })
     }
 
-    /// Where it stands on the bus.
+    /// Bus address.
     pub fn iova(&self) -> u64 {
         self.iova
     }
 
-    /// Its size, bytes.
+    /// Size, bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -290,22 +293,23 @@ impl DmaBuffer {
         }
     }
 
-    /// Puts data in; the device should not be at work on it.
+    /// Copies data in; the device should not be accessing the memory.
     ///
     /// # Errors
-    /// Data that does not lie within.
+    /// The data is out of range.
     pub fn put(&self, at: usize, data: &[u8]) -> Result<(), SysError> {
         let place = self.place(at, data.len())?;
-        // SAFETY: within the memory, as checked, of which nobody holds a reference. Should the device write
-        // at the same time, what is there afterwards is bytes of either: both are data without meaning.
+        // SAFETY: within the memory, as checked, and no reference to it exists. If the device
+        // writes at the same time, the bytes afterwards are from either source: both are plain
+        // data.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
         Ok(())
     }
 
-    /// Takes data out; the device should not be at work on it.
+    /// Copies data out; the device should not be accessing the memory.
     ///
     /// # Errors
-    /// Data that does not lie within.
+    /// The data is out of range.
     pub fn take(&self, at: usize, data: &mut [u8]) -> Result<(), SysError> {
         let place = self.place(at, data.len())?;
         // SAFETY: as in `put`.
@@ -326,10 +330,10 @@ impl Drop for DmaBuffer {
         let answer = unsafe {
             libc::ioctl(self.container.as_raw_fd(), IOMMU_UNMAP_DMA as libc::Ioctl, &raw mut unmap)
         };
-        // Memory that the device might still have is not given back: it is the kernel's when the process
-        // ends.
+        // Memory that the device may still have mapped is leaked until the process ends.
         if answer == 0 {
-            // SAFETY: the mapping is ours, the device has it no more, and nothing refers to it.
+            // SAFETY: the mapping is ours, the device no longer has it, and no reference to it
+            // remains.
             let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
         }
     }

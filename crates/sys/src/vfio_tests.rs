@@ -1,18 +1,18 @@
-//! Calls have the numbers and structures the sizes of linux/vfio.h; what is no VFIO is refused. The rest
-//! needs a function behind an IOMMU: `tests/guest_backends.rs`.
+//! Call numbers and structure sizes match linux/vfio.h; other files are refused. The rest needs a
+//! function behind an IOMMU: `tests/registers/guest_backends.rs`.
 use std::os::fd::AsFd;
 
 use super::*;
 
 #[test]
-fn numbers_and_sizes_are_those_of_the_header() {
+fn numbers_and_sizes_match_the_header() {
     assert_eq!((GET_API_VERSION, GROUP_GET_DEVICE_FD, IOMMU_UNMAP_DMA), (0x3b64, 0x3b6a, 0x3b72));
     assert_eq!((size_of::<GroupStatus>(), size_of::<RegionInfo>()), (8, 32));
     assert_eq!((size_of::<DmaMap>(), size_of::<DmaUnmap>()), (32, 24));
 }
 
 #[test]
-fn what_is_no_vfio_is_refused() {
+fn other_files_are_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let why = Container::open(file.path()).unwrap_err();
     assert!(why.raw_os_error() == Some(libc::ENOTTY) && why.to_string().contains("version"), "{why}");

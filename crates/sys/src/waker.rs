@@ -1,4 +1,4 @@
-//! Wakes a thread that waits in `epoll` or in a ring: an eventfd that may be signalled from anywhere.
+//! Wakes a thread that waits in `epoll` or io_uring: an eventfd that any thread may signal.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -8,10 +8,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::SysError;
 
-/// A counter in the kernel that can be waited for; clones signal the same one.
+/// Wake-up signal; clones share it.
 ///
-/// A wake-up costs two system calls and a change of threads. Where what was handed over will be found anyway,
-/// [`Waker::nudge`] leaves them out unless the waiting thread asked for them.
+/// A wake-up costs two system calls and a context switch. If the waiting thread will poll anyway,
+/// [`Waker::nudge`] skips them unless the thread asked for a wake-up.
 #[derive(Clone, Debug)]
 pub struct Waker {
     shared: Arc<Shared>,
@@ -24,7 +24,7 @@ struct Shared {
 }
 
 impl Waker {
-    /// Makes one; fails only when the process has no descriptors left.
+    /// Creates a waker; fails only when the process has no descriptors left.
     pub fn new() -> Result<Self, SysError> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| SysError::Call { action: "make an eventfd", source: e.into() })?;
@@ -37,10 +37,10 @@ impl Waker {
         let _ = rustix::io::write(&self.shared.fd, &1u64.to_ne_bytes());
     }
 
-    /// Wakes the waiting thread if it asked for it. To be called after handing something over.
+    /// Wakes the waiting thread if it asked for it. Call this after handing something over.
     pub fn nudge(&self) {
-        // Pairs with the fence in `want_nudge`: either the flag is seen here, or what was handed over is seen
-        // there.
+        // Pairs with the fence in `want_nudge`: either the flag is seen here, or what was handed
+        // over is seen there.
         fence(Ordering::SeqCst);
         if self.shared.nudge_wanted.load(Ordering::Relaxed)
             && self.shared.nudge_wanted.swap(false, Ordering::Relaxed)
@@ -49,9 +49,10 @@ impl Waker {
         }
     }
 
-    /// Says whether the calling thread, which is about to wait, needs to hear of the next thing handed over.
+    /// Declares whether the calling thread, which is about to wait, needs a wake-up at the next
+    /// hand-over.
     ///
-    /// If so it must look once more for what came meanwhile, after this call and before it waits.
+    /// If it does, it must poll once more after this call and before it waits.
     pub fn want_nudge(&self, wanted: bool) {
         self.shared.nudge_wanted.store(wanted, Ordering::Relaxed);
         if wanted {
@@ -59,17 +60,17 @@ impl Waker {
         }
     }
 
-    /// Waits until somebody wakes the calling thread, no longer than `timeout`; an interruption ends it too.
+    /// Waits until the thread is woken, at most for `timeout`; an interruption ends the wait too.
     pub fn wait(&self, timeout: Duration) {
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
-        // Failing means to have waited no longer: the caller looks again.
+        // A failure only shortens the wait: the caller polls again.
         let _ = poll(&mut [PollFd::new(&self.shared.fd, PollFlags::IN)], Some(&timeout));
     }
 
-    /// Takes back all signals so far.
+    /// Clears all signals so far.
     pub fn clear(&self) {
         let mut count = [0u8; 8];
-        // EAGAIN means that nobody signalled.
+        // EAGAIN means that there was no signal.
         let _ = rustix::io::read(&self.shared.fd, &mut count);
     }
 }

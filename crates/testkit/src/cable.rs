@@ -1,7 +1,7 @@
-//! Two machines on one cable: network namespaces with a pair of virtual interfaces between them.
+//! Two network namespaces connected by a virtual cable (veth pair).
 use crate::root::command;
 
-/// Two network namespaces and what connects them; removed when dropped.
+/// Two connected network namespaces, removed when dropped.
 #[derive(Debug)]
 pub struct Cable {
     names: [String; 2],
@@ -11,24 +11,44 @@ pub struct Cable {
 const ADDRESSES: [&str; 2] = ["10.213.0.1", "10.213.0.2"];
 
 impl Cable {
-    /// Makes two namespaces whose names begin with `name`, and connects them.
+    /// Creates and connects two namespaces with name prefix `name`.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn lay(name: &str) -> Result<Self, String> {
         let cable = Self { names: [format!("{name}a"), format!("{name}b")] };
         for name in &cable.names {
             command("ip", &["netns", "add", name])?;
         }
-        let [a, b] = &cable.names;
+        cable.connect()?;
+        Ok(cable)
+    }
+
+    /// Connects the namespaces and gives both their address.
+    fn connect(&self) -> Result<(), String> {
+        let [a, b] = &self.names;
         let pair = ["link", "add", "cable", "netns", a, "type", "veth", "peer", "name", "cable", "netns", b];
         command("ip", &pair)?;
         for (end, address) in ADDRESSES.iter().enumerate() {
-            cable.inside(end, "ip", &["address", "add", &format!("{address}/24"), "dev", "cable"])?;
-            cable.inside(end, "ip", &["link", "set", "lo", "up"])?;
-            cable.inside(end, "ip", &["link", "set", "cable", "up"])?;
+            self.inside(end, "ip", &["address", "add", &format!("{address}/24"), "dev", "cable"])?;
+            self.inside(end, "ip", &["link", "set", "lo", "up"])?;
+            self.inside(end, "ip", &["link", "set", "cable", "up"])?;
         }
-        Ok(cable)
+        Ok(())
+    }
+
+    /// Simulates a power failure of the machine at end 1: its sockets vanish without a word to their peers,
+    /// and another network namespace takes over its address. No program may run there any more.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn restart_machine(&self) -> Result<(), String> {
+        let name = &self.names[1];
+        command("ip", &["netns", "del", name])?;
+        // The kernel removes a namespace, and this end of the cable with it, a little later.
+        drop(self.inside(0, "ip", &["link", "del", "cable"]));
+        command("ip", &["netns", "add", name])?;
+        self.connect()
     }
 
     /// Address of an end, 0 or 1.
@@ -36,43 +56,35 @@ impl Cable {
         ADDRESSES[end % 2]
     }
 
-    /// What a command at an end begins with.
+    /// Command prefix for running at an end.
     pub fn at(&self, end: usize) -> [&str; 4] {
         ["ip", "netns", "exec", &self.names[end % 2]]
     }
 
-    /// What an end sends is held to `megabits` per second, headers of the packets included.
+    /// Limits the rate of an end to `megabits` per second, including packet headers.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn shape(&self, end: usize, megabits: u32) -> Result<(), String> {
         let rate = format!("{megabits}mbit");
         let shape = ["tbf", "rate", &rate, "burst", "64kb", "limit", "768kb"];
         self.inside(end, "tc", &[&["qdisc", "replace", "dev", "cable", "root"], &shape[..]].concat())
     }
 
-    /// Sets an end's largest packet.
+    /// Sets the MTU of an end.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn set_mtu(&self, end: usize, bytes: u32) -> Result<(), String> {
         self.inside(end, "ip", &["link", "set", "cable", "mtu", &bytes.to_string()])
     }
 
-    /// Cuts it.
+    /// Disconnects the ends.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn cut(&self) -> Result<(), String> {
         self.inside(0, "ip", &["link", "set", "cable", "down"])
-    }
-
-    /// Connects the ends again.
-    ///
-    /// # Errors
-    /// What the system said.
-    pub fn mend(&self) -> Result<(), String> {
-        self.inside(0, "ip", &["link", "set", "cable", "up"])
     }
 
     fn inside(&self, end: usize, program: &str, arguments: &[&str]) -> Result<(), String> {

@@ -1,9 +1,9 @@
-//! A disk that stalls, slows down or breaks when a test says so: files in memory, served through FUSE by a
-//! child process that the test can stop.
+//! A disk with stalls, delays and errors on demand: files in memory, served through FUSE by a child
+//! process.
 //!
-//! The child is the test program itself, started once more for one of its tests (see [`serve_if_asked`]), so
-//! that there is nothing else to build or to find. Invariant: however a test ends, nobody is left waiting for
-//! a stopped server: it goes on when its disk is dropped, and when the test's thread dies.
+//! The child is the test program itself, started for one of its tests (see [`serve_if_asked`]), so
+//! that no other program is needed. Invariant: a stopped server is always resumed, when its disk is
+//! dropped or the test's thread dies.
 mod mischief;
 mod server;
 mod tree;
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-/// Tells the child where to serve.
+/// Environment variable with the mount point of the child.
 const WHERE: &str = "KEEPUP_TEST_DISK";
-/// Tells the child that the file system is to have no locks.
+/// Environment variable that disables file locks in the child.
 const WITHOUT_LOCKS: &str = "KEEPUP_TEST_WITHOUT_LOCKS";
-/// What the server says when it has obeyed an order, at the end of a line.
+/// Acknowledgement of a command by the server, at the end of a line.
 const OBEYED: &str = "obeyed\n";
-/// Mounting takes milliseconds.
+/// Mount timeout; mounting takes milliseconds.
 const MOUNT_LIMIT: Duration = Duration::from_secs(20);
 
 /// A disk with faults on demand.
@@ -36,16 +36,16 @@ pub struct FaultyDisk {
 }
 
 impl FaultyDisk {
-    /// Mounts one on a new directory `path`, absolute. `test` is the full name of the test of this program
-    /// that calls [`serve_if_asked`] and is ignored otherwise.
+    /// Mounts a disk on a new directory `path`, absolute. `test` is the full name of the ignored
+    /// test of this program that calls [`serve_if_asked`].
     ///
     /// # Errors
-    /// What the system said; without `/dev/fuse` and the right to mount there is none.
+    /// System error; requires `/dev/fuse` and the right to mount.
     pub fn mount(path: &Path, test: &str) -> Result<Self, String> {
         Self::mount_with(path, test, &[])
     }
 
-    /// The same, of a file system that has no locks.
+    /// The same for a file system without locks.
     ///
     /// # Errors
     /// As [`FaultyDisk::mount`].
@@ -83,68 +83,68 @@ impl FaultyDisk {
         Ok(disk)
     }
 
-    /// Answers nothing at all for `stall`.
+    /// Stops the server for `stall`.
     pub fn freeze(&self, stall: Duration) {
         self.signal(Signal::STOP);
         std::thread::sleep(stall);
         self.signal(Signal::CONT);
     }
 
-    /// Each write takes at least `pause` from now on.
+    /// Delays each write by at least `pause` from now on.
     ///
     /// # Errors
-    /// When the server has ended.
+    /// The server has ended.
     pub fn slow_down(&mut self, pause: Duration) -> std::io::Result<()> {
         self.order(&format!("delay {}", pause.as_millis()))
     }
 
-    /// Answers writes with EIO from now on.
+    /// Fails writes with EIO from now on.
     ///
     /// # Errors
-    /// When the server has ended.
+    /// The server has ended.
     pub fn break_down(&mut self) -> std::io::Result<()> {
         self.order("fail writes")
     }
 
-    /// Answers writes with ENOSPC from now on.
+    /// Fails writes with ENOSPC from now on.
     ///
     /// # Errors
-    /// When the server has ended.
+    /// The server has ended.
     pub fn fill_up(&mut self) -> std::io::Result<()> {
         self.order("fail space")
     }
 
-    /// Answers reads with EIO from now on.
+    /// Fails reads with EIO from now on.
     ///
     /// # Errors
-    /// When the server has ended.
+    /// The server has ended.
     pub fn fail_reads(&mut self) -> std::io::Result<()> {
         self.order("fail reads")
     }
 
-    /// Answers the next flush with EIO, and all later ones as if nothing had been.
+    /// Fails the next flush with EIO; later ones succeed.
     ///
     /// # Errors
-    /// When the server has ended.
+    /// The server has ended.
     pub fn fail_a_flush(&mut self) -> std::io::Result<()> {
         self.order("fail flushes")
     }
 
-    /// Does something wrong without saying so, once: to the read or write of a file called `name` that covers
-    /// `offset`, after `skip` of them. `what` is `flip-read`, `flip-write` (one bit), `lose`, or `move TO`
-    /// (stored at the offset TO instead).
+    /// Corrupts silently, once: the read or write of file `name` that covers `offset`, after `skip`
+    /// of them. `what` is `flip-read`, `flip-write` (one bit), `lose`, or `move TO` (stored at
+    /// offset TO instead).
     ///
     /// # Errors
-    /// When the server has ended.
+    /// The server has ended.
     pub fn do_wrong(&mut self, name: &str, offset: u64, skip: u64, what: &str) -> std::io::Result<()> {
         self.order(&format!("wrong {name} {offset} {skip} {what}"))
     }
 
-    /// Gives an order, which is obeyed by what is asked of the disk from now on.
+    /// Sends a command and waits until it is in effect.
     fn order(&mut self, order: &str) -> std::io::Result<()> {
         writeln!(self.orders, "{order}")?;
         let mut answer = String::new();
-        // The test program has said something of its own before.
+        // The test program has printed other lines before.
         while !answer.ends_with(OBEYED) {
             answer.clear();
             if self.answers.read_line(&mut answer)? == 0 {
@@ -156,12 +156,12 @@ impl FaultyDisk {
 
     fn signal(&self, signal: Signal) {
         if let Some(id) = i32::try_from(self.server.id()).ok().and_then(Pid::from_raw) {
-            // The server is not reaped before the drop, so the id is its own.
+            // The server is not reaped before the drop, so the id is valid.
             let _ = kill_process(id, signal);
         }
     }
 
-    /// Ends the server; what it wrote to stderr.
+    /// Stops the server; returns its stderr.
     fn last_words(&mut self) -> String {
         drop(self.server.kill());
         let mut text = String::new();
@@ -175,7 +175,7 @@ impl FaultyDisk {
 impl Drop for FaultyDisk {
     fn drop(&mut self) {
         self.signal(Signal::CONT);
-        // One that was never mounted cannot be unmounted, which is well.
+        // Unmounting fails if it was never mounted, which is fine.
         let _ = unmount(&self.path, UnmountFlags::DETACH);
         drop(self.server.kill());
         drop(self.server.wait());
@@ -186,15 +186,15 @@ fn device(path: &Path) -> Result<u64, String> {
     std::fs::metadata(path).map(|m| m.dev()).map_err(|e| e.to_string())
 }
 
-/// Serves a disk when this process was started for that by [`FaultyDisk::mount`], until told to end; does
-/// nothing otherwise. Call it from a test that is ignored.
+/// Serves a disk if this process was started by [`FaultyDisk::mount`], until stopped; does nothing
+/// otherwise. Call it from an ignored test.
 ///
 /// # Panics
-/// When nothing can be mounted: the reason is then what the test that wanted the disk says.
+/// Nothing can be mounted; the test that requested the disk reports the reason.
 pub fn serve_if_asked() {
     let Some(path) = std::env::var_os(WHERE) else { return };
-    // Should the test die while the server is stopped, it goes on, finds that there are no more orders, and
-    // takes its mount away.
+    // If the test dies while the server is stopped, the server is resumed, reads end of file and
+    // unmounts.
     let tied = set_parent_process_death_signal(Some(Signal::CONT));
     let served = tied
         .map_err(std::io::Error::from)

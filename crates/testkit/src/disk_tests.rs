@@ -1,4 +1,4 @@
-//! The disk itself: it keeps files, has the faults it is told to have, and leaves nothing behind.
+//! The disk stores files, has the requested faults, and leaves nothing mounted.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;

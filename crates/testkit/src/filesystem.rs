@@ -1,31 +1,31 @@
-//! Real file systems, made and mounted on loop devices, over one device or several. Root only.
+//! Real file systems on loop devices. Root only.
 use std::path::{Path, PathBuf};
 
 use crate::root::{command, output};
 
-/// Size of each device; the image is a file with holes.
+/// Size of each device; the image is sparse.
 const DEVICE_BYTES: u64 = 512 << 20;
 
-/// Which file system.
+/// File system type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileSystemKind {
     /// ext4 on one device.
     Ext4,
     /// XFS on one device.
     Xfs,
     /// btrfs on one device.
     Btrfs,
-    /// btrfs, data spread over two devices.
+    /// btrfs, data striped over two devices.
     BtrfsRaid0,
-    /// btrfs, data spread over and mirrored on four devices.
+    /// btrfs, data striped and mirrored on four devices.
     BtrfsRaid10,
 }
 
-impl Kind {
-    /// All of them.
+impl FileSystemKind {
+    /// All types.
     pub const ALL: [Self; 5] = [Self::Ext4, Self::Xfs, Self::Btrfs, Self::BtrfsRaid0, Self::BtrfsRaid10];
 
-    /// Its name in the mount table.
+    /// Name in the mount table.
     pub fn fs_type(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// Devices below it.
+    /// Number of devices.
     pub fn devices(self) -> usize {
         match self {
             Self::Ext4 | Self::Xfs | Self::Btrfs => 1,
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// How btrfs spreads data; nothing for others.
+    /// Data profile of btrfs; `None` for others.
     pub fn profile(self) -> Option<&'static str> {
         match self {
             Self::Ext4 | Self::Xfs => None,
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// One that is mounted; unmounted, and its devices gone, when dropped.
+/// A mounted file system; unmounted, and its devices removed, when dropped.
 #[derive(Debug)]
 pub struct LoopFileSystem {
     path: PathBuf,
@@ -76,19 +76,20 @@ pub struct LoopFileSystem {
 }
 
 impl LoopFileSystem {
-    /// Makes one and mounts it on a new directory `path`; its images lie beside that.
+    /// Creates a file system and mounts it on a new directory `path`; its images are stored beside
+    /// that.
     ///
     /// # Errors
-    /// What the system said: no loop devices, no program that makes such a file system.
-    pub fn mount(kind: Kind, path: &Path) -> Result<Self, String> {
+    /// System error: no loop devices, or no mkfs program.
+    pub fn mount(kind: FileSystemKind, path: &Path) -> Result<Self, String> {
         Self::mount_sized(kind, path, DEVICE_BYTES)
     }
 
-    /// The same on devices of so many bytes.
+    /// The same with devices of this size in bytes.
     ///
     /// # Errors
-    /// What the system said.
-    pub fn mount_sized(kind: Kind, path: &Path, device_bytes: u64) -> Result<Self, String> {
+    /// System error.
+    pub fn mount_sized(kind: FileSystemKind, path: &Path, device_bytes: u64) -> Result<Self, String> {
         std::fs::create_dir_all(path).map_err(|e| e.to_string())?;
         let mut made = Self { path: path.into(), is_mounted: false, devices: Vec::new(), images: Vec::new() };
         for n in 0..kind.devices() {
@@ -112,7 +113,7 @@ impl LoopFileSystem {
         Ok(made)
     }
 
-    /// Where it is mounted.
+    /// Mount point.
     pub fn path(&self) -> &Path {
         &self.path
     }

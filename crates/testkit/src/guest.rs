@@ -1,8 +1,10 @@
-//! A virtual machine with devices made for tests, in which the real keepup runs: QEMU without hardware
-//! virtualisation (TCG), Debian's kernel, a file system in memory made of busybox, keepup and a script.
+//! Virtual machine with emulated test devices that runs the real keepup: QEMU without hardware
+//! virtualization (TCG), Debian's kernel, and an initial file system of busybox, keepup and a
+//! script.
 //!
-//! Times taken in it are those of an emulator. They prove plumbing and order, never the speed of hardware.
-//! Invariants: nothing of a guest outlives its run; one that hangs is ended at its limit, by its process id.
+//! Timings in it are those of an emulator: they verify function and order, never the speed of
+//! hardware. Invariants: a guest leaves no process behind; a hanging guest is killed at its time
+//! limit, by its process id.
 mod archive;
 mod output;
 mod prepare;
@@ -24,41 +26,41 @@ pub use output::{GuestOutput, Part};
 pub use prepare::prepare;
 pub use store::Store;
 
-/// Memory of a guest; below what a device with 28 address lines reaches (edu).
+/// Guest memory; below the limit of a device with 28 address lines (edu).
 const MEMORY: &str = "192M";
-/// Memory that host and guest share, in bytes: the second BAR of [`Device::Shared`].
+/// Memory shared by host and guest, bytes: BAR 2 of [`Device::Shared`].
 const SHARED_BYTES: u64 = 4 << 20;
-/// A boot takes 4 to 8 s, more beside other work.
+/// Default time limit: a boot takes 4 to 8 s, more on a busy host.
 const LIMIT: Duration = Duration::from_secs(300);
 /// First process of a guest.
 const INIT: &str = include_str!("guest/init.sh");
 
-/// What the guest's board is.
+/// Machine type of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// A PC with a PCI bus.
     Pc,
-    /// A PC with PCI Express and an IOMMU, which vfio needs.
+    /// A PC with PCI Express and an IOMMU, required by vfio.
     Q35,
 }
 
-/// A device for tests; each has an address of its own.
+/// An emulated test device, each at its own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// QEMU's `edu`: registers in BAR 0 (1 MiB), its identity 0x010000ED in the first, and DMA of at most
-    /// 4092 bytes: QEMU 7.2 aborts at a transfer that ends where the device's memory does.
+    /// QEMU's `edu`: registers in BAR 0 (1 MiB), identity 0x010000ED in the first, and DMA of at
+    /// most 4092 bytes: QEMU 7.2 aborts at a transfer that ends at the end of the device memory.
     Edu,
     /// `pci-testdev`: memory in BAR 0, ports in BAR 1.
     TestDevice,
-    /// `ivshmem-plain`: BAR 2 is memory that the host sees too, see [`GuestOutput::shared`].
+    /// `ivshmem-plain`: BAR 2 is memory shared with the host, see [`GuestOutput::shared`].
     Shared,
 }
 
 impl Device {
-    /// All of them.
+    /// All devices.
     pub const ALL: [Self; 3] = [Self::Edu, Self::TestDevice, Self::Shared];
 
-    /// Its address on the PCI bus.
+    /// Its PCI address.
     pub fn address(self) -> &'static str {
         match self {
             Self::Edu => "0000:00:04.0",
@@ -76,23 +78,23 @@ impl Device {
     }
 }
 
-/// Drivers that a guest loads before its script begins.
+/// Drivers loaded before the script starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drivers {
-    /// `uio_pci_generic`, and `hilscher` (`uio_cif`), which offers BARs 0 and 2 of whatever function it is
-    /// bound to as maps 0 and 1.
+    /// `uio_pci_generic`, and `hilscher` (`uio_cif`), which maps BARs 0 and 2 of any bound function
+    /// as maps 0 and 1.
     Uio,
-    /// `vfio-pci`; needs [`Machine::Q35`] for its IOMMU.
+    /// `vfio-pci`; needs the IOMMU of [`Machine::Q35`].
     Vfio,
-    /// `vme_user` on the kernel's own fake VME bridge: `/dev/bus/vme/{m0-3,s0-3,ctl}`.
+    /// `vme_user` on the kernel's simulated VME bridge: `/dev/bus/vme/{m0-3,s0-3,ctl}`.
     Vme,
 }
 
 impl Drivers {
-    /// All of them.
+    /// All drivers.
     pub const ALL: [Self; 3] = [Self::Uio, Self::Vfio, Self::Vme];
 
-    /// Kernel modules in the order in which they are loaded, with their parameters.
+    /// Kernel modules in load order, with parameters.
     pub(crate) fn modules(self) -> &'static [&'static str] {
         match self {
             Self::Uio => &["uio", "uio_pci_generic", "uio_cif"],
@@ -104,7 +106,7 @@ impl Drivers {
     }
 }
 
-/// A guest to be: what it has, and how long it may take.
+/// Configuration of a guest.
 #[derive(Clone, Debug)]
 pub struct Guest<'a> {
     store: &'a Store,
@@ -116,32 +118,23 @@ pub struct Guest<'a> {
     limit: Duration,
 }
 
-/// What a run needs for as long as it lasts.
+/// Temporary files of a run.
 #[derive(Debug)]
 struct Scratch {
     directory: TempDir,
     shared: Option<NamedTempFile>,
 }
 
-/// What guests need, when it is there; else says visibly that the test did not run.
+/// Checks the prerequisites of guests; reports a skipped test.
 ///
 /// # Panics
-/// When it is not there and `KEEPUP_GUEST` is `required`.
+/// As [`skip`].
 pub fn available(test: &str) -> Option<Store> {
-    match Store::open() {
-        Ok(store) => Some(store),
-        Err(why) if std::env::var_os("KEEPUP_GUEST").is_some_and(|value| value == "required") => {
-            panic!("{test}: {why}")
-        }
-        Err(why) => {
-            skip(test, &why);
-            None
-        }
-    }
+    Store::open().map_err(|why| skip(test, &why)).ok()
 }
 
 impl<'a> Guest<'a> {
-    /// A guest without devices that takes at most 90 s.
+    /// A guest without devices, with a time limit of 90 s.
     pub fn new(store: &'a Store, machine: Machine) -> Self {
         Self {
             store,
@@ -168,36 +161,35 @@ impl<'a> Guest<'a> {
         self
     }
 
-    /// Brings a file along; `name` is its path in the guest, below a directory that is there, as in
-    /// `bin/tool`. Programs must be static.
+    /// Adds a file; `name` is its path in the guest, in an existing directory, as in `bin/tool`.
+    /// Programs must be static.
     #[must_use]
     pub fn file(mut self, name: &str, content: &Path) -> Self {
         self.files.push((name.trim_start_matches('/').to_owned(), content.to_owned()));
         self
     }
 
-    /// Time goes by with the instructions executed, eight nanoseconds each, and not with the host's clock:
-    /// two runs take the same times.
+    /// Uses a deterministic clock of 8 ns per executed instruction instead of the host's clock.
     #[must_use]
     pub fn counting_instructions(mut self) -> Self {
         self.counts_instructions = true;
         self
     }
 
-    /// Another limit on the whole run.
+    /// Sets the time limit of the whole run.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Boots, runs `script` in busybox's shell, powers off. The script has keepup in its path, `vme_window`
-    /// with [`Drivers::Vme`], and the functions of `init.sh`: `part NAME COMMAND...`, `bar ADDRESS N`,
-    /// `bind ADDRESS DRIVER`.
+    /// Boots, runs `script` in busybox's shell, and powers off. The script has keepup in its path,
+    /// `vme_window` with [`Drivers::Vme`], and the functions of `init.sh`: `part NAME COMMAND...`,
+    /// `bar ADDRESS N`, `bind ADDRESS DRIVER`.
     ///
     /// # Errors
-    /// When there is no keepup, or the guest does not come to its end: what it had printed by then is in
-    /// the error. A script that fails is no error, see [`GuestOutput::status`].
+    /// There is no keepup, or the guest does not finish; the error includes its output. A failing
+    /// script is not an error, see [`GuestOutput::status`].
     pub fn run(&self, script: &str) -> Result<GuestOutput, String> {
         let scratch = self.scratch().map_err(|e| format!("cannot make files for a guest: {e}"))?;
         let first = self.first_file_system(script)?;
@@ -208,7 +200,7 @@ impl<'a> Guest<'a> {
         command.args(self.arguments(&scratch)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(words);
         let mut qemu = Process::start(command).map_err(|e| format!("cannot start {}: {e}", store::QEMU))?;
         let ended = wait(&mut qemu, self.limit)?;
-        // Ends one that still runs.
+        // Kills a guest that still runs.
         drop(qemu);
         let text = |name: &str| {
             let bytes = std::fs::read(within(name)).unwrap_or_default();
@@ -251,7 +243,7 @@ impl<'a> Guest<'a> {
         for name in ["bin", "dev", "lib", "lib/x86_64-linux-gnu", "lib64", "proc", "sys", "tmp"] {
             archive.directory(name);
         }
-        // Before /dev is mounted there must be somewhere to write to.
+        // Before /dev is mounted the script needs a console.
         archive.device("dev/console", 5, 1);
         archive.file("bin/busybox", &read(&self.store.busybox())?);
         archive.link("bin/sh", "busybox");
@@ -286,7 +278,7 @@ impl<'a> Guest<'a> {
         };
         add(&["-accel", "tcg,thread=single", "-machine", machine, "-m", MEMORY]);
         add(&["-nodefaults", "-display", "none", "-no-reboot"]);
-        // The same numbers at each boot: what the kernel draws by lot, where it lies, what time it is.
+        // Same random seed, addresses and time at each boot.
         add(&["-seed", "1", "-rtc", "base=2020-01-01T00:00:00,clock=vm"]);
         add(&["-kernel", &self.store.kernel().display().to_string(), "-initrd", &within("initrd")]);
         let line = format!("console=ttyS0 panic=-1 quiet nokaslr norandmaps{iommu}");
@@ -314,12 +306,12 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Whether a process ended well; `None` when it still runs at the limit.
+/// Whether a process succeeded; `None` if it still runs at the limit.
 fn wait(process: &mut Process, limit: Duration) -> Result<Option<bool>, String> {
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        // A signal cuts the waiting short.
+        // A signal interrupts the wait.
         match process.wait(left).map_err(|e| e.to_string())? {
             Some(ended) => return Ok(Some(ended.status.success())),
             None if left.is_zero() => return Ok(None),

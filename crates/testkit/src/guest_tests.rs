@@ -1,4 +1,5 @@
-//! What a guest is started with. That guests do what they say is tested where keepup is: `tests/guest.rs`.
+//! Command line of a guest. The behaviour of guests is tested with keepup in
+//! `tests/registers/guest.rs`.
 use super::*;
 
 fn arguments(guest: &Guest<'_>) -> String {

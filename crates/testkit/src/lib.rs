@@ -1,7 +1,7 @@
-//! Tests only: the real program as a child process, its own directory, disks with faults, powers taken away,
-//! virtual machines with devices, and those that need root.
+//! Test helpers: child processes, temporary directories, faulty disks, removed privileges, virtual
+//! machines with devices, helpers that need root, and rules by which measured tests decide.
 //!
-//! Every wait has a limit; a child that outlives its test is ended by its id.
+//! Every wait has a limit; a child that outlives its test is killed by its id.
 
 #![expect(clippy::panic, reason = "a helper of tests fails the test")]
 
@@ -12,13 +12,14 @@ pub mod guest;
 pub mod powers;
 pub mod program;
 pub mod root;
+pub mod rule;
 
 pub use program::{Program, Run, free_directory};
 
-/// Makes a named pipe: opening it as a file would wait for somebody at its other end.
+/// Creates a named pipe; opening it as a file would block until the other end is opened.
 ///
 /// # Panics
-/// When the system refuses.
+/// System error.
 pub fn pipe(path: &std::path::Path) {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let made = mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o644), 0);

@@ -1,4 +1,5 @@
-//! Powers taken away from what a test starts: the ring, huge pages, locked memory. None of them needs root.
+//! Removal of privileges and features from child processes: io_uring, huge pages, locked memory.
+//! Does not need root.
 use std::panic::resume_unwind;
 use std::path::Path;
 
@@ -7,17 +8,17 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 use crate::Program;
 
-/// `io_uring_setup`; its number is the same on every architecture for which a filter can be made.
+/// `io_uring_setup`; the number is the same on every architecture supported by the filter.
 const IO_URING_SETUP: i64 = 425;
 
-/// Runs `body` on a thread that may open no ring, as in a container with the usual seccomp profile; nor may
-/// what it starts.
+/// Runs `body` on a thread without access to io_uring, as in a container with the default seccomp
+/// profile; child processes inherit the restriction.
 ///
 /// # Errors
-/// What the system said.
+/// System error.
 ///
 /// # Panics
-/// When `body` does.
+/// `body` panics.
 pub fn without_io_uring<T: Send>(body: impl FnOnce() -> T + Send) -> Result<T, String> {
     let refuse = SeccompAction::Errno(rustix::io::Errno::PERM.raw_os_error().unsigned_abs());
     let architecture = std::env::consts::ARCH.try_into().map_err(|e| format!("{e}"))?;
@@ -25,19 +26,19 @@ pub fn without_io_uring<T: Send>(body: impl FnOnce() -> T + Send) -> Result<T, S
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture)
         .and_then(BpfProgram::try_from)
         .map_err(|e| e.to_string())?;
-    // A filter cannot be taken off again, so it goes with its thread.
+    // A filter cannot be removed, so it ends with its thread.
     std::thread::scope(|scope| {
         let filtered = scope.spawn(|| apply_filter(&filter).map(|()| body()).map_err(|e| e.to_string()));
         filtered.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
-/// Runs `body`, which starts programs that get no transparent huge pages.
+/// Runs `body`, which starts programs without transparent huge pages.
 ///
 /// # Errors
-/// What the system said.
+/// System error.
 pub fn without_huge_pages<T>(body: impl FnOnce() -> T) -> Result<T, String> {
-    /// The switch is this process's own; programs take it over as it is when they start.
+    /// The setting is per process and inherited by child processes.
     struct Restored;
     impl Drop for Restored {
         fn drop(&mut self) {
@@ -49,11 +50,11 @@ pub fn without_huge_pages<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     Ok(body())
 }
 
-/// Starts `program`, which may lock `bytes` of memory and has no power to lock more.
+/// Starts `program` with a limit of `bytes` of locked memory and without CAP_IPC_LOCK.
 pub fn with_locked_memory(bytes: u64, program: &str, arguments: &[&str], directory: &Path) -> Program {
     let limit = format!("--memlock={bytes}:{bytes}");
     let mut all = vec![limit.as_str()];
-    // Only root has that power, and only root may give it away.
+    // Only root has that capability and can drop it.
     if rustix::process::geteuid().is_root() {
         all.extend(["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"]);
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use keepup_sys::process::Process;
 
-/// No child runs longer than this: one that hangs is ended, one that is slow on a busy machine is not.
+/// Time limit of a child: kills a hanging one, but not a slow one on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// A child process whose output is collected.
@@ -21,16 +21,16 @@ pub struct Program {
     heard: Vec<String>,
 }
 
-/// What a child left behind.
+/// Result of a child.
 #[derive(Debug)]
 pub struct Run {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// Its result.
+    /// Standard output.
     pub stdout: String,
-    /// What it told people.
+    /// Standard error.
     pub stderr: String,
-    /// Time on a processor from start to end by the kernel's account (`wait4`), in nanoseconds.
+    /// CPU time according to the kernel (`wait4`), nanoseconds.
     pub cpu_ns: u64,
 }
 
@@ -38,7 +38,7 @@ impl Program {
     /// Starts `program` with `arguments` in `directory`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// It cannot be started.
     pub fn start(program: &str, arguments: &[&str], directory: &Path) -> Self {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory);
@@ -62,23 +62,23 @@ impl Program {
         Self { child, stdout: Some(stdout), lines, heard: Vec::new() }
     }
 
-    /// Its process id.
+    /// Process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The rest of the first line on stderr that begins with `start`.
+    /// Rest of the first stderr line that starts with `start`.
     ///
     /// # Panics
-    /// When it ends, or takes too long, without such a line.
+    /// It ends or times out without such a line.
     pub fn line(&mut self, start: &str) -> String {
         self.line_that(|line| line.starts_with(start), start)[start.len()..].to_owned()
     }
 
-    /// The first line on stderr that `fits`.
+    /// First stderr line accepted by `fits`.
     ///
     /// # Panics
-    /// When it ends, or takes too long, without such a line; `wanted` is named then.
+    /// It ends or times out without such a line, described by `wanted`.
     pub fn line_that(&mut self, fits: impl Fn(&str) -> bool, wanted: &str) -> String {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -92,10 +92,10 @@ impl Program {
         }
     }
 
-    /// The address that a recorder says it listens on.
+    /// Listening address reported by a recorder.
     ///
     /// # Panics
-    /// When it says none.
+    /// It reports none.
     pub fn address(&mut self) -> SocketAddr {
         let text = self.line("listening on ");
         text.parse().unwrap_or_else(|e| panic!("{text:?} is no address: {e}"))
@@ -106,18 +106,18 @@ impl Program {
         drop(Command::new("kill").args(["-s", name, &self.id().to_string()]).status());
     }
 
-    /// Waits for its end.
+    /// Waits for the exit.
     ///
     /// # Panics
-    /// When that takes too long; the child is killed then.
+    /// It times out; the child is killed.
     pub fn wait(self) -> Run {
         self.wait_for(LIMIT)
     }
 
-    /// Waits for the end of a program that may work for so long.
+    /// Waits for the exit with this time limit.
     ///
     /// # Panics
-    /// When it takes longer; the child is killed then.
+    /// It times out; the child is killed.
     pub fn wait_for(mut self, limit: Duration) -> Run {
         let ended = match self.child.wait(limit) {
             Ok(Some(ended)) => ended,
@@ -138,16 +138,16 @@ impl Program {
 }
 
 impl Run {
-    /// Its exit code; a signal counts as -1.
+    /// Exit code; -1 for a signal.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or(-1)
     }
 }
 
-/// A directory for one test below `parent`, removed when dropped.
+/// Temporary directory below `parent`, removed when dropped.
 ///
 /// # Panics
-/// When it cannot be made.
+/// It cannot be created.
 pub fn free_directory(parent: &str) -> tempfile::TempDir {
     let parent = PathBuf::from(parent);
     std::fs::create_dir_all(&parent).unwrap_or_else(|e| panic!("cannot make {}: {e}", parent.display()));

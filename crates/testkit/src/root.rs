@@ -1,9 +1,10 @@
-//! What needs root: small file systems, network namespaces with shaped links, throttled devices. Each says
-//! visibly when it cannot be had, and is undone when dropped.
+//! Helpers that need root: small file systems, network namespaces with shaped links, throttled
+//! devices. Each prints a message when unavailable, and is removed when dropped.
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether tests may change the system; says so when they may not.
+/// Whether tests may change the system; prints a message otherwise.
 pub fn allowed(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -12,13 +13,29 @@ pub fn allowed(test: &str) -> bool {
     root
 }
 
-/// Says visibly that a test did not run.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+/// Environment variable; its value `required` turns every skipped test into a failure, as `.ci/run` wants it.
+const SYSTEM: &str = "KEEPUP_SYSTEM";
+
+/// Reports a test that cannot run on this machine, past the capture of the test harness: output of a test
+/// that passes is not shown otherwise.
+///
+/// # Panics
+/// When `KEEPUP_SYSTEM` is `required`.
 pub fn skip(test: &str, why: &str) {
-    eprintln!("SKIPPED {test}: {why}");
+    let line = skip_line(test, why, std::env::var(SYSTEM).as_deref() == Ok("required"));
+    let line = line.unwrap_or_else(|failure| panic!("{failure}"));
+    drop(writeln!(std::io::stderr(), "{line}"));
 }
 
-/// Runs a program; what it printed.
+/// The line that reports a skip; the failure where none is allowed.
+fn skip_line(test: &str, why: &str, is_required: bool) -> Result<String, String> {
+    match is_required {
+        true => Err(format!("{test} cannot run here: {why}\nhint: unset {SYSTEM} to skip it")),
+        false => Ok(format!("SKIPPED: {test}: {}", why.replace('\n', " "))),
+    }
+}
+
+/// Runs a program; returns its output.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().map_err(|e| format!("{program}: {e}"))?;
     match output.status.success() {
@@ -31,17 +48,17 @@ pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<(), String> {
     output(program, arguments).map(drop)
 }
 
-/// A file system in memory of a fixed size.
+/// A tmpfs of fixed size.
 #[derive(Debug)]
 pub struct SmallDisk {
     path: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts one of `mebibytes` on a new directory `path`.
+    /// Mounts a tmpfs of `mebibytes` on a new directory `path`.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn mount(path: &Path, mebibytes: u32) -> Result<Self, String> {
         std::fs::create_dir_all(path).map_err(|e| e.to_string())?;
         let size = format!("size={mebibytes}m");
@@ -49,7 +66,7 @@ impl SmallDisk {
         Ok(Self { path: path.into() })
     }
 
-    /// Where it is mounted.
+    /// Mount point.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -61,17 +78,17 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A network namespace of its own, whose loopback is shaped to a rate.
+/// A network namespace with a rate-limited loopback.
 #[derive(Debug)]
 pub struct ShapedNamespace {
     name: String,
 }
 
 impl ShapedNamespace {
-    /// Makes a namespace whose loopback carries `megabits` per second.
+    /// Creates a namespace with a loopback of `megabits` per second.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn create(name: &str, megabits: u32) -> Result<Self, String> {
         command("ip", &["netns", "add", name])?;
         let namespace = Self { name: name.into() };
@@ -83,7 +100,7 @@ impl ShapedNamespace {
         Ok(namespace)
     }
 
-    /// Its name, for `ip netns exec`.
+    /// Name, for `ip netns exec`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -95,17 +112,17 @@ impl Drop for ShapedNamespace {
     }
 }
 
-/// A network namespace of its own with a pair of interfaces, `veth-a` and `veth-b`, that are up.
+/// A network namespace with a veth pair, `veth-a` and `veth-b`, both up.
 #[derive(Debug)]
 pub struct VethNamespace {
     name: String,
 }
 
 impl VethNamespace {
-    /// Makes a namespace in which `veth-a` has `address`, as in `10.0.0.1/24`.
+    /// Creates a namespace in which `veth-a` has `address`, as in `10.0.0.1/24`.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn create(name: &str, address: &str) -> Result<Self, String> {
         command("ip", &["netns", "add", name])?;
         let namespace = Self { name: name.into() };
@@ -117,15 +134,15 @@ impl VethNamespace {
         Ok(namespace)
     }
 
-    /// Runs a program in it.
+    /// Runs a program in the namespace.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn inside(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
         inside(&self.name, program, arguments)
     }
 
-    /// Its name, for `ip netns exec`.
+    /// Name, for `ip netns exec`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -143,7 +160,7 @@ fn inside(namespace: &str, program: &str, arguments: &[&str]) -> Result<(), Stri
     command("ip", &all)
 }
 
-/// A group of processes whose writes to some devices are throttled (control groups, version 1).
+/// A control group (version 1) with throttled writes to some devices.
 #[derive(Debug)]
 pub struct ThrottledWrites {
     group: PathBuf,
@@ -151,25 +168,21 @@ pub struct ThrottledWrites {
 }
 
 impl ThrottledWrites {
-    /// Throttles writes to the device under `path` to `bytes_per_second`, for the processes entered later;
-    /// 0 throttles nothing.
+    /// Throttles writes to the device of `path` to `bytes_per_second`, for processes added later; 0
+    /// means no limit.
     ///
     /// # Errors
-    /// What the system said; also where there is no such controller.
+    /// System error, or no such controller.
     pub fn create(name: &str, path: &Path, bytes_per_second: u64) -> Result<Self, String> {
         Self::each(name, &[path], bytes_per_second)
     }
 
-    /// The same for the devices under several paths, each by itself.
+    /// The same for the devices of several paths, each with its own limit.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn each(name: &str, paths: &[&Path], bytes_per_second: u64) -> Result<Self, String> {
-        let device = |path: &&Path| {
-            let stat = rustix::fs::stat(*path).map_err(|e| format!("{}: {e}", path.display()))?;
-            Ok(format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev)))
-        };
-        let devices = paths.iter().map(device).collect::<Result<_, String>>()?;
+        let devices = paths.iter().map(|path| device(path)).collect::<Result<_, String>>()?;
         let group = Path::new("/sys/fs/cgroup/blkio").join(name);
         std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
         let throttled = Self { group, devices };
@@ -177,10 +190,10 @@ impl ThrottledWrites {
         Ok(throttled)
     }
 
-    /// Sets another limit, also for writes that wait already; 0 takes it away.
+    /// Changes the limit, also for waiting writes; 0 removes it.
     ///
     /// # Errors
-    /// What the system said.
+    /// System error.
     pub fn limit(&self, bytes_per_second: u64) -> Result<(), String> {
         let file = self.group.join("blkio.throttle.write_bps_device");
         self.devices.iter().try_for_each(|device| {
@@ -189,7 +202,7 @@ impl ThrottledWrites {
         })
     }
 
-    /// The file that takes the ids of processes.
+    /// The file that receives process ids.
     pub fn entry(&self) -> PathBuf {
         self.group.join("cgroup.procs")
     }
@@ -201,17 +214,58 @@ impl Drop for ThrottledWrites {
     }
 }
 
-/// A group of processes that share little memory, their page cache included (control groups, version 1).
+/// Major and minor number of the device under a path, as control groups have them.
+fn device(path: &Path) -> Result<String, String> {
+    let stat = rustix::fs::stat(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev)))
+}
+
+/// A group of processes whose reads from a device are throttled (control groups, version 1); what the page
+/// cache has is not.
+#[derive(Debug)]
+pub struct ThrottledReads {
+    group: PathBuf,
+}
+
+impl ThrottledReads {
+    /// Throttles reads from the device under `path` to `bytes_per_second`, for the processes entered later.
+    ///
+    /// # Errors
+    /// What the system said; also where there is no such controller.
+    pub fn create(name: &str, path: &Path, bytes_per_second: u64) -> Result<Self, String> {
+        let device = device(path)?;
+        let group = Path::new("/sys/fs/cgroup/blkio").join(name);
+        std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
+        let throttled = Self { group };
+        let file = throttled.group.join("blkio.throttle.read_bps_device");
+        std::fs::write(&file, format!("{device} {bytes_per_second}"))
+            .map_err(|e| format!("{}: {e}", file.display()))?;
+        Ok(throttled)
+    }
+
+    /// The file that takes the ids of processes.
+    pub fn entry(&self) -> PathBuf {
+        self.group.join("cgroup.procs")
+    }
+}
+
+impl Drop for ThrottledReads {
+    fn drop(&mut self) {
+        remove_group(&self.group);
+    }
+}
+
+/// A control group (version 1) with limited memory, including page cache.
 #[derive(Debug)]
 pub struct SmallMemory {
     group: PathBuf,
 }
 
 impl SmallMemory {
-    /// Limits the memory of the processes entered later to `bytes`.
+    /// Limits the memory of processes added later to `bytes`.
     ///
     /// # Errors
-    /// What the system said; also where there is no such controller.
+    /// System error, or no such controller.
     pub fn create(name: &str, bytes: u64) -> Result<Self, String> {
         let group = Path::new("/sys/fs/cgroup/memory").join(name);
         std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
@@ -221,7 +275,7 @@ impl SmallMemory {
         Ok(limited)
     }
 
-    /// The file that takes the ids of processes.
+    /// The file that receives process ids.
     pub fn entry(&self) -> PathBuf {
         self.group.join("cgroup.procs")
     }
@@ -233,7 +287,7 @@ impl Drop for SmallMemory {
     }
 }
 
-/// Removes a group; processes that have just ended may still be counted for a moment.
+/// Removes a group; processes that have just ended may be counted for a moment.
 fn remove_group(group: &Path) {
     for _ in 0..50 {
         if std::fs::remove_dir(group).is_ok() {
@@ -242,3 +296,7 @@ fn remove_group(group: &Path) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
+
+#[cfg(test)]
+#[path = "root_tests.rs"]
+mod tests;

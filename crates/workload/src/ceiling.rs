@@ -1,4 +1,4 @@
-//! The most that each component alone does on this machine: memory, network, source, volume.
+//! Ceilings: maximum throughput of memory, network, source and volume, each measured alone.
 mod memory;
 mod network;
 mod source;
@@ -25,7 +25,7 @@ fn loopback() -> Result<(TcpListener, SocketAddr), WorkloadError> {
     Ok((listener, address))
 }
 
-/// Reads until the other side closes; returns the bytes read.
+/// Reads until end of stream; returns the number of bytes.
 fn discard(mut stream: impl Read) -> std::io::Result<u64> {
     let mut buffer = vec![0; 1 << 20];
     let mut total = 0;

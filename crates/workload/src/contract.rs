@@ -1,4 +1,4 @@
-//! The `Workload` contract and the one loop that drives every kind.
+//! The `Workload` contract and its driver.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use keepup_measure::clock::Clock;
 
 use crate::WorkloadError;
 
-/// What a workload will touch; known before it touches anything.
+/// Resources that a workload will use, known in advance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes it will write to each volume, at most.
+    /// Maximum bytes written to each volume.
     pub bytes_written: BTreeMap<PathBuf, u64>,
-    /// Most space it holds at a time on each volume, in bytes.
+    /// Maximum space used on each volume, bytes.
     pub space_bytes: BTreeMap<PathBuf, u64>,
-    /// How long it takes.
+    /// Estimated duration.
     pub time: Duration,
 }
 
 impl Footprint {
-    /// The same done so many times: space is given back between.
+    /// Footprint of several sequential runs, with space released in between.
     #[must_use]
     pub fn times(&self, times: u32) -> Self {
         let all = |bytes: &u64| bytes.saturating_mul(times.into());
@@ -37,53 +37,54 @@ impl Footprint {
     }
 }
 
-/// What a workload is handed.
+/// Environment of a workload.
 pub struct Context {
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Raised when the user wants an end; a workload then ends early and keeps what it has.
+    /// Set when the user requests a stop; a workload then ends early and keeps its partial result.
     pub stop: Arc<AtomicBool>,
-    /// Where samples go: milliseconds since the workload began, and readings by name with the unit last.
+    /// Receives samples: milliseconds since the start, and readings by name, with the unit as
+    /// suffix.
     pub sample: Box<dyn FnMut(u64, BTreeMap<String, f64>) + Send>,
-    /// Where people are told at once what goes on.
+    /// Receives progress messages for the user.
     pub note: Box<dyn FnMut(&str) + Send>,
 }
 
-/// Something that can be measured.
+/// A measurement with a fixed sequence of steps.
 pub trait Workload {
-    /// What it measures.
+    /// Result type.
     type Measured;
 
-    /// Its name, as users know it.
+    /// Name of the workload.
     fn name(&self) -> &'static str;
 
-    /// What it will write, how long it takes.
+    /// Resources it will use.
     fn plan(&self) -> Footprint;
 
-    /// Makes everything ready that is not part of the measurement.
+    /// Prepares everything outside the measurement.
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError>;
 
-    /// Does what is measured.
+    /// Runs the measurement.
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError>;
 
-    /// Waits until everything under way has come to its end, still inside the measurement.
+    /// Completes work in flight, inside the measurement.
     fn drain(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
         Ok(())
     }
 
-    /// Checks what was produced.
+    /// Verifies the output.
     fn verify(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
         Ok(())
     }
 
-    /// Removes what it made; called whatever happened before.
+    /// Removes all files; always called.
     fn clean_up(&mut self) -> Result<(), WorkloadError>;
 
-    /// The figures; called after everything else went well.
+    /// Result; called after all other steps succeeded.
     fn measured(&mut self) -> Result<Self::Measured, WorkloadError>;
 }
 
-/// Drives a workload through its steps. It is cleaned up after an error too; the first error is returned.
+/// Runs a workload through its steps. Cleans up after an error too and returns the first error.
 pub fn run<W: Workload>(workload: &mut W, context: &mut Context) -> Result<W::Measured, WorkloadError> {
     let outcome = (workload.prepare(context))
         .and_then(|()| workload.measure(context))

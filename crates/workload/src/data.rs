@@ -1,6 +1,6 @@
-//! Data that no device can compress: cheap to make, different on every page.
+//! Incompressible data: cheap to generate, different on every page.
 
-/// Fills memory with pseudo-random bytes; returns the state to go on with.
+/// Fills memory with pseudo-random bytes; returns the next generator state.
 pub(crate) fn fill_random(bytes: &mut [u8], mut state: u64) -> u64 {
     for word in bytes.chunks_mut(8) {
         // xorshift64*: cheap and incompressible.
@@ -13,5 +13,5 @@ pub(crate) fn fill_random(bytes: &mut [u8], mut state: u64) -> u64 {
     state
 }
 
-/// A state to begin with; any but 0 will do.
+/// Initial state; any nonzero value works.
 pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! From a detector's profile to what the source sends and how it is recorded.
+//! Conversion of a detector profile to source and recorder settings.
 use std::time::Duration;
 
 use keepup_plan::{Element, EventSize as ProfileSize, Placement, Profile};
@@ -6,23 +6,23 @@ use keepup_recorder::{PlacementKind, RecorderConfig};
 use keepup_stream::source::{Burst, EventSize, Rate, SourcePlan};
 use keepup_stream::wire::ElementType;
 
-/// Seed of the simulator's data and sizes, so that two runs send the same.
+/// Seed of the simulated data and sizes, for reproducible runs.
 const SEED: u64 = 0x6b65_6570;
 
-/// How fast a source sends.
+/// Rate of a source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SourceRate {
-    /// As the profile has it.
+    /// Rate of the profile.
     Profile,
-    /// Bytes per second, mean over time, bursts included.
+    /// Bytes per second, mean over time including bursts.
     Bytes(f64),
     /// Events per second of all streams together, within bursts.
     Events(f64),
-    /// As fast as the connection takes it: closed loop, without bursts.
+    /// Unthrottled: closed loop without bursts.
     Max,
 }
 
-/// What the simulated source of `profile` sends at `rate`, for `duration` (the profile's own when not given).
+/// Source settings for `profile` at `rate` during `duration` (default: the profile's).
 pub fn source_plan(profile: &Profile, rate: SourceRate, duration: Option<Duration>) -> SourcePlan {
     let burst = profile.burst.map(|burst| Burst { on: burst.on.0, off: burst.off.0 });
     let events = profile.rate.events_per_second();
@@ -54,8 +54,8 @@ pub fn source_plan(profile: &Profile, rate: SourceRate, duration: Option<Duratio
     }
 }
 
-/// What a source of `profile` is asked for at `rate`: bytes per second, mean over time, bursts included;
-/// nothing for as fast as it goes.
+/// Requested rate of a source, bytes per second, mean over time including bursts; none if
+/// unthrottled.
 pub fn asked_bytes_per_second(profile: &Profile, rate: SourceRate) -> Option<f64> {
     let required = profile.required_bytes_per_second();
     match rate {
@@ -66,7 +66,7 @@ pub fn asked_bytes_per_second(profile: &Profile, rate: SourceRate) -> Option<f64
     }
 }
 
-/// Events of `profile` in `bytes`, at least as many as surely fit.
+/// Lower bound of the number of events of `profile` in `bytes`.
 pub fn events_in(profile: &Profile, bytes: u64) -> u64 {
     bytes / profile.event.max().0.max(1)
 }
@@ -86,7 +86,7 @@ fn element(element: Option<Element>) -> ElementType {
     }
 }
 
-/// `base` with what `profile` says about recording: placement, block, segment, largest event, pool,
+/// `base` with the recording settings of `profile`: placement, block, segment, largest event, pool,
 /// reductions.
 pub fn recorder_config(profile: &Profile, base: &RecorderConfig) -> RecorderConfig {
     let event_bytes = profile.event.max().0;

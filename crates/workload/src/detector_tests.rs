@@ -1,4 +1,4 @@
-//! Every built-in profile becomes a source and a recorder that can run.
+//! Every built-in profile yields valid source and recorder settings.
 use keepup_plan::{builtin, builtin_names};
 use keepup_recorder::Target;
 
@@ -27,7 +27,7 @@ fn a_byte_rate_scales_the_event_rate() {
 }
 
 #[test]
-fn what_a_rate_comes_to_is_known_before() {
+fn the_requested_rate_is_known_in_advance() {
     let profile = builtin("csl").unwrap();
     let asked = |rate| asked_bytes_per_second(&profile, rate);
     assert_eq!(asked(SourceRate::Profile), Some(profile.required_bytes_per_second()));

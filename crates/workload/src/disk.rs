@@ -1,7 +1,7 @@
-//! Disk tests: what the papers' programs measured, each a file of its own.
+//! Disk tests, one module each, after the programs of the papers.
 //!
-//! Invariants: a phase's time and CPU are read at the same two moments; files are made below a scratch
-//! directory and removed whatever happens; a test that was cut short keeps the phases that it finished.
+//! Invariants: a phase's time and CPU time are read at the same two moments; files are below a
+//! scratch directory and always removed; an interrupted test keeps its completed phases.
 pub mod block;
 pub mod cache;
 pub mod concurrent;
@@ -20,6 +20,6 @@ pub mod testdisk;
 pub mod throttle;
 
 pub use lanes::Pace;
-pub use mover::{Kind, Point};
-pub use on_volumes::{Cost, DiskTest, Found, OnVolumes, Place};
+pub use mover::{IoDirection, Point};
+pub use on_volumes::{Cost, DiskMeasured, DiskTest, OnVolumes, TestDirectories};
 pub use repeat::{Repeated, alternate};

@@ -1,12 +1,14 @@
-//! Gathers the settings that decide loss on this host, from the kernel's files, the cards and the route.
+//! Collects the host settings that affect losses, from kernel files, network drivers and the
+//! routing table.
 //!
-//! Invariants: nothing is changed and nothing is sent; what cannot be read says why.
+//! Invariants: nothing is changed or sent; unreadable values carry the reason.
 mod route;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use keepup_error::Cause;
 use keepup_measure::environment::Reading;
 use keepup_measure::settings::{Interface, Settings, interface_names};
 use keepup_sys::SysError;
@@ -17,54 +19,54 @@ use crate::WorkloadError;
 use crate::error::VolumeTrouble;
 pub use route::Route;
 
-/// What is looked at.
+/// What to inspect.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Directories that take data.
+    /// Directories for the data.
     pub volumes: Vec<PathBuf>,
-    /// Interfaces that the data comes through; chosen when empty.
+    /// Interfaces that receive the data; chosen automatically if empty.
     pub interfaces: Vec<String>,
-    /// Who sends.
+    /// Address of the sender.
     pub peer: Option<IpAddr>,
 }
 
-/// Everything that was read.
+/// All readings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Readings {
     /// Settings of the host.
     pub settings: Settings,
-    /// The interfaces that are judged, by name.
+    /// Readings of the judged interfaces, by name.
     pub interfaces: BTreeMap<String, Port>,
-    /// Why these, where they were not named.
+    /// Reason for the automatic choice of interfaces.
     pub chosen: Option<String>,
-    /// The way to the sender, if one was named.
+    /// Route to the sender, if one was named.
     pub route: Option<Route>,
 }
 
-/// An interface with what its driver says.
+/// Readings of an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct Port {
-    /// What the kernel's files have of it.
+    /// Readings from kernel files.
     #[serde(flatten)]
     pub interface: Interface,
-    /// What its driver has of it.
+    /// Readings from the driver.
     pub card: Card,
 }
 
-/// What a driver says of its card.
+/// Driver settings of a network card.
 #[derive(Clone, Debug, Serialize)]
 pub struct Card {
-    /// Packets that it may hold in each receive queue.
+    /// Receive ring size, packets.
     pub ring: Reading<u32>,
-    /// The most of these.
+    /// Maximum receive ring size.
     pub ring_max: Reading<u32>,
-    /// The most receive queues it could have.
+    /// Maximum number of receive queues.
     pub queues_max: Reading<u32>,
-    /// Whether its queues are set as `combined`.
+    /// Whether queues are configured as `combined`.
     pub has_combined_queues: Reading<bool>,
     /// Whether it obeys pause frames.
     pub pause_receive: Reading<bool>,
-    /// Whether it sends them.
+    /// Whether it sends pause frames.
     pub pause_send: Reading<bool>,
     /// Generic receive offload.
     pub gro: Reading<bool>,
@@ -74,12 +76,12 @@ pub struct Card {
     pub gso: Reading<bool>,
     /// TCP segmentation offload.
     pub tso: Reading<bool>,
-    /// Whether it checks checksums.
+    /// Receive checksum offload.
     pub receive_checksum: Reading<bool>,
 }
 
 impl Card {
-    /// Asks the driver of the interface called `name`.
+    /// Queries the driver of interface `name`.
     pub(crate) fn collect(name: &str) -> Self {
         fn ask<T>(name: &str, what: impl Fn(&ethtool::Card) -> Result<T, SysError>) -> Reading<T> {
             match ethtool::Card::open(name).and_then(|card| what(&card)) {
@@ -87,9 +89,9 @@ impl Card {
                 Err(why) => Reading::NotReadable(why.to_string()),
             }
         }
-        // A driver that knows no limit answers with zeros.
+        // Drivers without a known limit report 0.
         let ring = |part: fn(ethtool::Ring) -> u32| match ask(name, |card| card.ring().map(part)) {
-            Reading::Value(0) => Reading::NotReadable("the driver names no ring size".into()),
+            Reading::Value(0) => Reading::NotReadable("the driver reports no ring size".into()),
             read => read,
         };
         Self {
@@ -108,9 +110,10 @@ impl Card {
     }
 }
 
-/// Reads all that `scope` names. `root` is `/` in earnest.
+/// Reads everything in `scope`. `root` is `/` outside tests.
 ///
-/// Fails when a volume is no directory, an interface does not exist, or no route leads to the peer.
+/// Fails if a volume is not a directory, an interface does not exist, or there is no route to the
+/// peer.
 pub fn gather(scope: &Scope, root: &Path) -> Result<Readings, WorkloadError> {
     for volume in &scope.volumes {
         is_directory(volume)?;
@@ -122,7 +125,7 @@ pub fn gather(scope: &Scope, root: &Path) -> Result<Readings, WorkloadError> {
     let route = scope.peer.map(|peer| Route::to(root, peer)).transpose()?;
     let (judged, chosen) = match (&scope.interfaces[..], route.as_ref().and_then(|r| r.interface.value())) {
         ([], Some(interface)) => {
-            (vec![interface.clone()], Some(format!("{interface}: the way to the peer leads through it")))
+            (vec![interface.clone()], Some(format!("{interface}: on the route to the peer")))
         }
         ([], None) => choose(root, &names),
         (given, _) => (given.to_vec(), None),
@@ -139,7 +142,7 @@ pub fn gather(scope: &Scope, root: &Path) -> Result<Readings, WorkloadError> {
     })
 }
 
-/// The fastest of the cards that are up, which a stream will most likely come through.
+/// The fastest cards that are up, which most likely receive the stream.
 fn choose(root: &Path, names: &[String]) -> (Vec<String>, Option<String>) {
     let cards = names.iter().map(|name| (name, Interface::collect(root, name)));
     let up: Vec<_> = cards
@@ -150,8 +153,8 @@ fn choose(root: &Path, names: &[String]) -> (Vec<String>, Option<String>) {
     let judged: Vec<String> =
         up.iter().filter(|(_, card)| speed(card) == fastest).map(|(name, _)| (*name).clone()).collect();
     let why = match (judged.len(), fastest) {
-        (0, _) => "no interface with a card is up, so none is judged".into(),
-        (_, None) => format!("{}: the card that is up", judged.join(", ")),
+        (0, _) => "no network card is up, so none is judged".into(),
+        (_, None) => format!("{}: the only card that is up", judged.join(", ")),
         (_, Some(_)) => format!("{}: the fastest card that is up", judged.join(", ")),
     };
     (judged, Some(why))
@@ -160,9 +163,11 @@ fn choose(root: &Path, names: &[String]) -> (Vec<String>, Option<String>) {
 fn is_directory(path: &Path) -> Result<(), WorkloadError> {
     let why = match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => return Ok(()),
-        Ok(_) => "it is not a directory".to_owned(),
+        Ok(_) => "it is not a directory".into(),
         Err(e) => {
-            format!("{e}\nhint: mkdir -p {}, or name the directory that will take the data", path.display())
+            let made = path.display();
+            let hint = format!("mkdir -p {made}, or name the directory for the data");
+            Cause::new(e.to_string()).with_hint(hint)
         }
     };
     Err(WorkloadError::Volume { path: path.into(), why, trouble: VolumeTrouble::Missing })

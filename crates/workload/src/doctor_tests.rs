@@ -1,4 +1,6 @@
-//! What is looked at, and what is refused before.
+//! Choice of interfaces, and invalid arguments.
+use keepup_error::Diagnostic as _;
+
 use super::*;
 
 fn put(root: &Path, name: &str, state: &str, speed: &str, is_card: bool) {
@@ -19,7 +21,7 @@ fn the_fastest_card_that_is_up_is_chosen() {
     let chosen = |root: &Path| choose(root, &interface_names(root));
     put(root, "lo", "unknown", "-1", false);
     let (none, why) = chosen(root);
-    assert!(none.is_empty() && why.unwrap().contains("no interface with a card"));
+    assert!(none.is_empty() && why.unwrap().contains("no network card is up"));
     put(root, "eth0", "up", "1000", true);
     put(root, "eth1", "up", "100000", true);
     put(root, "eth2", "down", "200000", true);
@@ -37,16 +39,16 @@ fn a_card_without_a_speed_does_too() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_with_what_helps() {
+fn missing_items_are_refused_with_a_hint() {
     let root = Path::new("/");
     let unknown = Scope { interfaces: vec!["no-such0".into()], ..Scope::default() };
     let refused = gather(&unknown, root).unwrap_err();
     assert!(matches!(refused, WorkloadError::Interface { .. }), "{refused}");
-    assert!(refused.to_string().contains("hint: this host has ") && refused.to_string().contains("lo"));
+    assert!(refused.hint().unwrap().starts_with("this host has ") && refused.hint().unwrap().contains("lo"));
     let missing = Scope { volumes: vec!["/no/such/volume".into()], ..Scope::default() };
     let refused = gather(&missing, root).unwrap_err();
     assert!(matches!(refused, WorkloadError::Volume { trouble: VolumeTrouble::Missing, .. }), "{refused}");
-    assert!(refused.to_string().contains("hint: mkdir"), "{refused}");
+    assert!(refused.hint().unwrap().starts_with("mkdir"), "{refused}");
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn the_way_to_this_host_is_the_loopback() {
     let route = readings.route.unwrap();
     assert_eq!(route.interface, Reading::Value("lo".into()));
     assert_eq!(readings.interfaces.keys().collect::<Vec<_>>(), ["lo"]);
-    // The kernel caps what it tells at the largest IPv4 packet.
+    // The kernel caps the reported MTU at the largest IPv4 packet.
     let mtu = *readings.interfaces["lo"].interface.basics.mtu.value().unwrap();
     assert_eq!(route.mtu, Reading::Value(mtu.min(65_535)));
 }

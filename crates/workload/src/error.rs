@@ -1,6 +1,8 @@
 //! Why something could not be measured.
+use std::borrow::Cow;
 use std::path::PathBuf;
 
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_recorder::RecorderError;
 use keepup_stream::source::SourceError;
 
@@ -25,30 +27,21 @@ pub enum WorkloadError {
     /// A network test failed.
     #[error(transparent)]
     Net(#[from] crate::net::NetError),
-    /// Registers could not be read.
-    #[error(transparent)]
-    Register(#[from] crate::register::RegisterError),
     /// A trace cannot be replayed.
     #[error(transparent)]
     Replay(#[from] crate::replay::ReplayError),
-    /// Registers behind IPbus could not be used.
-    #[error(transparent)]
-    Ipbus(#[from] crate::register::ipbus::IpbusError),
     /// A volume does not do.
     #[error("cannot use volume {}: {why}", path.display())]
     Volume {
         /// The volume.
         path: PathBuf,
-        /// Why, and what helps.
-        why: String,
+        /// Why.
+        why: Cause,
         /// What kind of trouble it is.
         trouble: VolumeTrouble,
     },
     /// A line of a soak's state that cannot be used.
-    #[error(
-        "cannot use line {line} of the state {}, at offset {offset}: {what}\n\
-         hint: nothing was changed; begin anew with another --state FILE", path.display()
-    )]
+    #[error("cannot use line {line} of the state {}, at offset {offset}: {what}", path.display())]
     State {
         /// The file.
         path: PathBuf,
@@ -59,18 +52,14 @@ pub enum WorkloadError {
         /// What is wrong with it.
         what: String,
     },
-    /// A soak that somebody else goes on with.
-    #[error("cannot go on with the soak in {}: another process does so now", path.display())]
+    /// A soak that another process runs.
+    #[error("cannot resume the soak in {}: another process runs it", path.display())]
     StateBusy {
         /// The state file.
         path: PathBuf,
     },
     /// A soak that does something else than what is asked for.
-    #[error(
-        "cannot go on with the soak in {}: it is another one, its {what}\n\
-         hint: repeat the command that it was begun with, or begin another with another --state FILE",
-        path.display()
-    )]
+    #[error("cannot resume the soak in {}: it is another one, its {what}", path.display())]
     StatePlan {
         /// The state file.
         path: PathBuf,
@@ -78,7 +67,7 @@ pub enum WorkloadError {
         what: String,
     },
     /// The file of a soak's state cannot be opened.
-    #[error("cannot open the state {}: {source}\nhint: {hint}", path.display())]
+    #[error("cannot open the state {}: {source}", path.display())]
     StateFile {
         /// The state file.
         path: PathBuf,
@@ -96,7 +85,7 @@ pub enum WorkloadError {
         what: String,
     },
     /// An interface that is not there.
-    #[error("cannot look at interface {name}: there is none of that name\nhint: this host has {known}")]
+    #[error("cannot check interface {name}: no interface of this host has that name")]
     Interface {
         /// The name.
         name: String,
@@ -104,9 +93,7 @@ pub enum WorkloadError {
         known: String,
     },
     /// An address that cannot be reached.
-    #[error(
-        "cannot find the way to {peer}: {source}\nhint: `ip route get {peer}` shows what the kernel thinks"
-    )]
+    #[error("cannot find the route to {peer}: {source}")]
     Route {
         /// The address.
         peer: std::net::IpAddr,
@@ -114,12 +101,12 @@ pub enum WorkloadError {
         source: std::io::Error,
     },
     /// A background load that cannot be had, or ended before its time.
-    #[error("load {spec}: {why}")]
+    #[error("cannot run load {spec}: {why}")]
     Load {
         /// The load.
         spec: String,
-        /// What became of it.
-        why: String,
+        /// Why.
+        why: Cause,
     },
     /// Some other call to the system failed.
     #[error("cannot {action}: {source}")]
@@ -137,6 +124,58 @@ pub enum WorkloadError {
     },
 }
 
+impl Diagnostic for WorkloadError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Recorder(e) => e.class(),
+            Self::Source(e) => e.class(),
+            Self::Sys(e) => e.class(),
+            Self::Measure(e) => e.class(),
+            Self::Recording(e) => e.class(),
+            Self::Net(e) => e.class(),
+            Self::Replay(e) => e.class(),
+            Self::Volume { trouble, .. } => match trouble {
+                VolumeTrouble::Missing => ErrorClass::Usage,
+                VolumeTrouble::Unsafe => ErrorClass::Refused,
+                VolumeTrouble::Unable => ErrorClass::Environment,
+            },
+            Self::StatePlan { .. } | Self::Interface { .. } => ErrorClass::Usage,
+            Self::State { .. } | Self::Reference { .. } => ErrorClass::Failed,
+            Self::StateBusy { .. }
+            | Self::StateFile { .. }
+            | Self::Route { .. }
+            | Self::Load { .. }
+            | Self::System { .. }
+            | Self::Thread { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Recorder(e) => e.hint(),
+            Self::Source(e) => e.hint(),
+            Self::Sys(e) => e.hint(),
+            Self::Measure(e) => e.hint(),
+            Self::Recording(e) => e.hint(),
+            Self::Net(e) => e.hint(),
+            Self::Replay(e) => e.hint(),
+            Self::Volume { why, .. } | Self::Load { why, .. } => why.hint(),
+            Self::State { .. } => Some("nothing was changed; start again with another --state FILE".into()),
+            Self::StatePlan { .. } => {
+                Some("repeat the command that started it, or start another with another --state FILE".into())
+            }
+            Self::StateFile { hint, .. } => Some(hint.into()),
+            Self::Interface { known, .. } => Some(format!("this host has {known}").into()),
+            Self::Route { peer, .. } => {
+                Some(format!("`ip route get {peer}` shows the kernel's answer").into())
+            }
+            Self::StateBusy { .. } | Self::Reference { .. } | Self::System { .. } | Self::Thread { .. } => {
+                None
+            }
+        }
+    }
+}
+
 /// Kinds of trouble with a volume; they end in different exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeTrouble {
@@ -144,17 +183,6 @@ pub enum VolumeTrouble {
     Missing,
     /// Writing there would not be safe.
     Unsafe,
-    /// It cannot be written to, or has no room.
+    /// It cannot be written to, or has too little space.
     Unable,
-}
-
-/// What helps when an address cannot be listened at.
-pub(crate) fn listen_hint(source: &std::io::Error) -> &'static str {
-    match source.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            "another program listens there: --listen ADDR:PORT with another port"
-        }
-        std::io::ErrorKind::AddrNotAvailable => "this machine has no such address: ip address",
-        _ => "another address or port: --listen ADDR:PORT",
-    }
 }

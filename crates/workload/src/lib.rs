@@ -1,8 +1,25 @@
-//! What can be measured: one contract, one room per kind.
+//! Measurements of a machine, and the background loads beside them: one trait, one module per kind.
 //!
-//! A workload says what it will write before anything is touched, and is then driven through the same steps
-//! as every other. Clock, stop switch and the place where its samples go are handed in; nothing here
-//! decides what a figure means.
+//! A [`Workload`] states its resource usage before it touches anything ([`Footprint`]), and [`run`] drives
+//! each through the same fixed sequence of steps. Clock, stop flag and the sink for samples are passed in
+//! ([`Context`]).
+//!
+//! Invariants: what will be written is known before anything is touched; clean-up runs after an error too.
+//! Absent: judging the results (`keepup-qualify`), trace formats (`keepup-trace`), registers
+//! (`keepup-registers`).
+//!
+//! | what | where |
+//! |---|---|
+//! | one trial of the recording path | [`record`] |
+//! | upper limits of disk, network, memory and source | [`ceiling`] |
+//! | disk tests, one file per test | [`disk`] |
+//! | network tests: client, server, flows, datagram ledger | [`net`] |
+//! | bit-error test | [`soak`] |
+//! | replay of traces | [`replay`] |
+//! | background loads, each in its own process | [`load`] |
+//! | checks of volumes before anything is written | [`preflight`] |
+//! | settings of the host, as the doctor reads them | [`doctor`] |
+//! | a profile as source and recorder settings | [`detector`] |
 pub mod ceiling;
 mod contract;
 mod data;
@@ -14,7 +31,6 @@ pub mod load;
 pub mod net;
 pub mod preflight;
 pub mod record;
-pub mod register;
 pub mod replay;
 mod scratch;
 pub mod soak;

@@ -1,9 +1,9 @@
-//! Background loads: each keeps a part of the machine busy at a stated rate, in a process of its own, so that
-//! neither its CPU nor its memory is billed to what is measured.
+//! Background loads: each generates a given rate of work in a separate process, so that its CPU
+//! time and memory do not count for the measurement.
 //!
-//! `net`, `disk`, `memory` and `cpu` do the work, `child` is the process that does it, and `parent` starts
-//! such processes and keeps their accounts. Invariants: a load is open loop and counts only what was done;
-//! its files are removed whatever happens to it; it ends when its parent does.
+//! `net`, `disk`, `memory` and `cpu` generate the load, `child` is the worker process, and `parent`
+//! starts and monitors workers. Invariants: a load is open loop and counts only completed work; its
+//! files are always removed; it ends when its parent does.
 mod child;
 mod cpu;
 mod disk;
@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::{DiskWay, LoadSpec};
@@ -31,33 +32,33 @@ use crate::net::{Credentials, NetError, NetServer as Server, PORT, TOKEN_VARIABL
 use crate::preflight::{check, device};
 use crate::{Context, Footprint, WorkloadError};
 
-/// The longest that a load sleeps without looking whether it is to stop.
+/// Longest sleep between checks of the stop flag.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What keeps a part of the machine busy.
-trait Load: Send {
-    /// Makes everything ready, which does not count; `name` is free for a directory of its own. Tells what
-    /// the reader of its figures should know.
+/// Generator of one kind of load.
+trait LoadGenerator: Send {
+    /// Prepares the load, outside the measured time; `name` may be used for a directory. Returns
+    /// notes for the result.
     fn prepare(&mut self, name: &str, context: &mut Context) -> Result<Vec<String>, WorkloadError>;
 
-    /// Works until it is to stop.
-    fn run(&mut self, shift: &Shift<'_>) -> Result<(), WorkloadError>;
+    /// Generates load until stopped.
+    fn run(&mut self, run: &LoadRun<'_>) -> Result<(), WorkloadError>;
 
-    /// Removes what it made; called whatever happened before.
+    /// Removes temporary files; always called.
     fn clean_up(&mut self) {}
 }
 
-/// What a working load is handed.
-struct Shift<'a> {
+/// Inputs of a running generator.
+struct LoadRun<'a> {
     clock: &'a dyn Clock,
     stop: &'a AtomicBool,
-    /// When the first piece is due.
+    /// Due time of the first piece of work.
     begin_ns: u64,
-    /// Bytes moved, or ns on processors, so far.
+    /// Work done so far: bytes, or CPU time in ns.
     done: &'a AtomicU64,
 }
 
-impl Shift<'_> {
+impl LoadRun<'_> {
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
@@ -66,7 +67,7 @@ impl Shift<'_> {
         self.done.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Sleeps until `until_ns`; false when it is to stop.
+    /// Sleeps until `until_ns`; false when stopped.
     fn wait(&self, until_ns: u64) -> bool {
         loop {
             let now_ns = self.clock.now_ns();
@@ -78,14 +79,15 @@ impl Shift<'_> {
     }
 }
 
-/// The load that a text asks for; `credentials` are for a server of traffic.
-fn build(spec: &LoadSpec, credentials: Option<Credentials>) -> Result<Box<dyn Load>, WorkloadError> {
+/// Generator for a specification; `credentials` are for `keepup net serve`.
+fn build(spec: &LoadSpec, credentials: Option<Credentials>) -> Result<Box<dyn LoadGenerator>, WorkloadError> {
     Ok(match spec {
         LoadSpec::Net { rate, from: None } => Box::new(net::Loopback::new(rate.bytes_per_second())),
         LoadSpec::Net { rate, from: Some(from) } => {
             let none = || WorkloadError::Load {
                 spec: spec.to_string(),
-                why: format!("the server wants a token\nhint: {TOKEN_VARIABLE}=TOKEN, with what it printed"),
+                why: Cause::new("the server requires a token")
+                    .with_hint(format!("set {TOKEN_VARIABLE} to the token printed by the server")),
             };
             let endpoint = Endpoint::with_default_port(from, PORT).map_err(NetError::from)?;
             let server = Server { endpoint, credentials: credentials.ok_or_else(none)?, name: None };
@@ -108,17 +110,17 @@ fn kind(spec: &LoadSpec) -> LoadKind {
     }
 }
 
-/// Loads that are to run, and the program that runs them.
+/// Loads to run and the program that runs them.
 #[derive(Clone, Debug, Default)]
 pub struct LoadPlan {
-    /// This program: it is started once for each load.
+    /// Path of this program, started once per load.
     pub program: PathBuf,
-    /// The loads.
+    /// Specifications of the loads.
     pub specs: Vec<LoadSpec>,
 }
 
 impl LoadPlan {
-    /// What the loads will write and hold while something runs for `time`.
+    /// Bytes written and space used by the loads during `time`.
     pub fn footprint(&self, time: Duration) -> Footprint {
         let mut footprint = Footprint { time, ..Footprint::default() };
         for spec in &self.specs {
@@ -134,16 +136,16 @@ impl LoadPlan {
         footprint
     }
 
-    /// Looks at the directories of disk loads as at any volume, with room for what else will be held on the
-    /// same file systems; tells what the user should know.
+    /// Checks the directories of disk loads like any volume, including the space `beside` needed by
+    /// others on the same file systems; returns warnings.
     ///
     /// # Errors
-    /// A directory that is missing, unsafe, cannot be written to, or has no room.
+    /// A directory that is missing, unsafe, not writable, or without enough free space.
     pub fn check(&self, beside: &BTreeMap<PathBuf, u64>) -> Result<Vec<String>, WorkloadError> {
         let own = self.footprint(Duration::ZERO).space_bytes;
         let mut warnings = Vec::new();
         for directory in own.keys() {
-            // Whatever is wrong with the directory itself is told before its file system is asked for.
+            // Errors of the directory itself are reported before those of its file system.
             check(std::slice::from_ref(directory), 0)?;
             let here = device(directory);
             let same = |(path, _): &(&PathBuf, &u64)| here.is_some() && device(path) == here;
@@ -156,8 +158,8 @@ impl LoadPlan {
         Ok(warnings)
     }
 
-    /// What they will do while something runs for `time`, or without end, for people; nothing without loads.
-    pub fn told(&self, time: Option<Duration>) -> Option<String> {
+    /// One-line summary for a run of `time`, or an unlimited one; none without loads.
+    pub fn summary(&self, time: Option<Duration>) -> Option<String> {
         let names: Vec<String> = self.specs.iter().map(ToString::to_string).collect();
         let footprint = self.footprint(time.unwrap_or_default());
         let gb = |of: &BTreeMap<PathBuf, u64>| {

@@ -1,17 +1,16 @@
-//! The network alone: flows of TCP and UDP between `keepup net serve` and a client, both ends with the same
-//! code.
+//! Network test without storage: TCP and UDP flows between `keepup net serve` and a client, which
+//! share their code.
 //!
-//! A client connects to a server's one TCP port, both prove that they know the token, and the client says
-//! what
-//! it wants; every flow is then opened by the client too. Each end counts its own bytes and CPU within its
-//! own window, and the client puts
-//! the two accounts together. A server touches no disk, and sends to nobody but the address that asked.
+//! The client connects to the server's single TCP port, both ends prove that they know the token,
+//! and the client sends the test specification; the client also opens every flow. Each end counts
+//! its bytes and CPU time within its own measurement window, and the client combines the two
+//! reports. A server never touches a disk and sends only to the address that connected.
 mod client;
 mod control;
 mod error;
 mod flow;
-mod half;
 mod ledger;
+mod local_end;
 mod path;
 mod proof;
 mod sequence;
@@ -20,9 +19,9 @@ mod session;
 mod spec;
 mod wire;
 
-/// Port of `keepup net serve` unless told otherwise.
+/// Default port of `keepup net serve`.
 pub const PORT: u16 = 7613;
-/// Variable of the environment in which a token is looked for when no flag has it.
+/// Environment variable for the token, used when no flag gives one.
 pub const TOKEN_VARIABLE: &str = "KEEPUP_NET_TOKEN";
 
 pub use client::{NetMeasured, NetTest, Server as NetServer};

@@ -1,32 +1,32 @@
-//! Looks at volumes before the first byte: may they be written to, is there room, and what should the user
-//! know.
+//! Checks of volumes before the first write: writability, free space, and warnings.
 use std::path::{Path, PathBuf};
 
+use keepup_error::Cause;
 use keepup_measure::disk::Device;
 use keepup_measure::space::{Space, is_memory_backed};
 
 use crate::WorkloadError;
 use crate::error::VolumeTrouble;
 
-/// Space left alone on every volume: this share of it, at most [`RESERVE_BYTES_MAX`].
+/// Reserve on every volume, as a share of its size, at most [`RESERVE_BYTES_MAX`].
 const RESERVE_SHARE: f64 = 0.05;
 const RESERVE_BYTES_MAX: u64 = 10 << 30;
-/// Directories that belong to the system; a volume is never one of them.
+/// System directories, which are refused as volumes.
 const SYSTEM: [&str; 9] = ["/", "/bin", "/boot", "/dev", "/etc", "/lib", "/proc", "/sys", "/usr"];
 
-/// A volume that may be used.
+/// A volume that passed the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The directory.
+    /// Directory.
     pub path: PathBuf,
-    /// What may be written to it, in bytes: free space less the reserve.
+    /// Usable bytes: free space minus the reserve.
     pub usable_bytes: u64,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Refuses volumes that are missing, unsafe, not writable, or have less than `bytes_needed` beyond the
-/// reserve.
+/// Refuses volumes that are missing, unsafe, not writable, or have less than `bytes_needed` beyond
+/// the reserve.
 pub fn check(volumes: &[PathBuf], bytes_needed: u64) -> Result<Vec<Checked>, WorkloadError> {
     let checked: Vec<Checked> =
         volumes.iter().map(|v| check_one(v, bytes_needed)).collect::<Result<_, _>>()?;
@@ -34,14 +34,14 @@ pub fn check(volumes: &[PathBuf], bytes_needed: u64) -> Result<Vec<Checked>, Wor
     for volume in volumes {
         let real = std::fs::canonicalize(volume).unwrap_or_else(|_| volume.clone());
         if !seen.insert(real) {
-            return Err(refuse(volume, VolumeTrouble::Missing, "it is given twice".into()));
+            return Err(refuse(volume, VolumeTrouble::Missing, "it is listed twice"));
         }
     }
     Ok(checked)
 }
 
-/// The same for volumes that are used at the same time, `bytes_each` on every one of them: those on one file
-/// system share its room.
+/// The same for volumes used concurrently with `bytes_each` on each; volumes on one file system
+/// share its free space.
 pub fn check_together(volumes: &[PathBuf], bytes_each: u64) -> Result<Vec<Checked>, WorkloadError> {
     let checked = check(volumes, 0)?;
     for volume in volumes {
@@ -50,40 +50,41 @@ pub fn check_together(volumes: &[PathBuf], bytes_each: u64) -> Result<Vec<Checke
     Ok(checked)
 }
 
-/// What each of these volumes may take when all of them take the same, in bytes.
-pub fn room_each(checked: &[Checked]) -> u64 {
+/// Usable bytes per volume when all are used equally.
+pub fn usable_bytes_each(checked: &[Checked]) -> u64 {
     let volumes: Vec<PathBuf> = checked.iter().map(|one| one.path.clone()).collect();
     checked.iter().map(|one| one.usable_bytes / sharing(&one.path, &volumes)).min().unwrap_or(0)
 }
 
-/// How many of `volumes` lie on the file system of `volume`, itself included.
+/// Number of `volumes` on the file system of `volume`, including itself.
 fn sharing(volume: &Path, volumes: &[PathBuf]) -> u64 {
     let here = device(volume);
     let others = volumes.iter().filter(|other| here.is_some() && device(other) == here);
     (others.count() as u64).max(1)
 }
 
-/// The file system that a directory is on.
+/// Device number of a directory's file system.
 pub(crate) fn device(directory: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(directory).ok().map(|found| found.dev())
 }
 
-fn refuse(path: &Path, trouble: VolumeTrouble, why: String) -> WorkloadError {
-    WorkloadError::Volume { path: path.into(), why, trouble }
+fn refuse(path: &Path, trouble: VolumeTrouble, why: impl Into<Cause>) -> WorkloadError {
+    WorkloadError::Volume { path: path.into(), why: why.into(), trouble }
 }
 
 fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
     let real = std::fs::canonicalize(path).map_err(|e| {
-        refuse(path, VolumeTrouble::Missing, format!("{e}\nhint: mkdir -p {}", path.display()))
+        let hint = format!("mkdir -p {}", path.display());
+        refuse(path, VolumeTrouble::Missing, Cause::new(e.to_string()).with_hint(hint))
     })?;
     if !real.is_dir() {
-        return Err(refuse(path, VolumeTrouble::Missing, "it is not a directory".into()));
+        return Err(refuse(path, VolumeTrouble::Missing, "it is not a directory"));
     }
     let text = real.to_string_lossy();
     let beneath = |system: &&str| **system != *"/" && text.starts_with(&format!("{system}/"));
     if SYSTEM.iter().any(|system| *text == **system || beneath(system)) {
-        let why = "it belongs to the system\nhint: choose a directory of your own".into();
+        let why = Cause::new("it is a system directory").with_hint("choose a user directory");
         return Err(refuse(path, VolumeTrouble::Unsafe, why));
     }
     probe(&real).map_err(|e| refuse(path, VolumeTrouble::Unable, format!("it cannot be written to: {e}")))?;
@@ -93,17 +94,17 @@ fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
     if usable_bytes < bytes_needed {
         let mb = |bytes: u64| bytes / 1_000_000;
         let why = format!(
-            "{} MB are needed and {} MB may be used ({} MB free, {} MB left alone)\n\
-             hint: free space there, or another directory",
+            "{} MB are needed and {} MB may be used ({} MB free, {} MB reserved)",
             mb(bytes_needed),
             mb(usable_bytes),
             mb(space.free_bytes),
             mb(reserve)
         );
+        let why = Cause::new(why).with_hint("free space there, or another directory");
         return Err(refuse(path, VolumeTrouble::Unable, why));
     }
     if space.free_inodes.is_some_and(|free| free < 64) {
-        return Err(refuse(path, VolumeTrouble::Unable, "it has fewer than 64 free inodes".into()));
+        return Err(refuse(path, VolumeTrouble::Unable, "it has fewer than 64 free inodes"));
     }
     let mut warnings = Vec::new();
     if is_memory_backed(Path::new("/"), &real)? {
@@ -112,26 +113,26 @@ fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
     Ok(Checked { path: path.into(), usable_bytes, warnings })
 }
 
-/// Says which volumes have a disk in common, so that they cannot be faster together for that reason alone.
+/// Warns about volumes that share a disk and therefore its throughput.
 pub fn common_disks(volumes: &[PathBuf]) -> Vec<String> {
     let disks = |volume: &PathBuf| Device::under(Path::new("/"), volume).map_or(Vec::new(), |d| d.disks);
     let all: Vec<(&PathBuf, Vec<String>)> = volumes.iter().map(|volume| (volume, disks(volume))).collect();
-    let mut told = Vec::new();
+    let mut shared = Vec::new();
     for (n, (volume, disks)) in all.iter().enumerate() {
         let sharing = all[..n].iter().find(|(_, earlier)| disks.iter().any(|disk| earlier.contains(disk)));
         if let Some((other, _)) = sharing {
             let names = disks.join(", ");
-            told.push(format!(
-                "{} and {} lie on one disk ({names}): they share its rate",
+            shared.push(format!(
+                "{} and {} are on the same disk ({names}) and share its throughput",
                 other.display(),
                 volume.display()
             ));
         }
     }
-    told
+    shared
 }
 
-/// Makes and removes a file, which says more than permission bits do.
+/// Creates and removes a file, which is more reliable than permission bits.
 fn probe(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".keepup-probe-{}", std::process::id()));
     std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;

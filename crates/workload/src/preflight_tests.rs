@@ -1,4 +1,4 @@
-//! Volumes are refused for the reasons that the exit codes tell apart.
+//! Reasons for refusing a volume, by exit code.
 use super::*;
 
 fn trouble(path: &Path, bytes: u64) -> VolumeTrouble {
@@ -31,19 +31,22 @@ fn takes_a_directory_once_and_leaves_nothing_there() {
 }
 
 #[test]
-fn volumes_on_one_disk_are_told_of() {
+fn volumes_on_one_disk_give_a_warning() {
     let (a, b) = (tempfile::tempdir_in(".").unwrap(), tempfile::tempdir_in(".").unwrap());
     let volumes = [a.path().to_owned(), b.path().to_owned()];
     assert!(common_disks(&volumes[..1]).is_empty());
     if Device::under(Path::new("/"), a.path()).is_ok_and(|device| !device.disks.is_empty()) {
-        let told = common_disks(&volumes);
-        assert!(told.len() == 1 && told[0].contains(&volumes[1].display().to_string()), "{told:#?}");
+        let warnings = common_disks(&volumes);
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(&volumes[1].display().to_string()),
+            "{warnings:#?}"
+        );
     }
     assert!(common_disks(&["/proc".into(), "/sys".into()]).is_empty(), "they are on no disk");
 }
 
 #[test]
-fn volumes_of_one_file_system_share_its_room() {
+fn volumes_of_one_file_system_share_its_free_space() {
     let home = tempfile::tempdir().unwrap();
     let volumes = ["a", "b", "c"].map(|name| home.path().join(name));
     volumes.iter().for_each(|volume| std::fs::create_dir(volume).unwrap());
@@ -53,6 +56,6 @@ fn volumes_of_one_file_system_share_its_room() {
     check(&volumes, each).unwrap();
     let error = check_together(&volumes, each).unwrap_err();
     assert!(matches!(error, WorkloadError::Volume { trouble: VolumeTrouble::Unable, .. }), "{error}");
-    let room = room_each(&check(&volumes, 0).unwrap());
-    assert!(room < usable / 2 && room > usable / 4, "{room} of {usable}");
+    let usable_each = usable_bytes_each(&check(&volumes, 0).unwrap());
+    assert!(usable_each < usable / 2 && usable_each > usable / 4, "{usable_each} of {usable}");
 }

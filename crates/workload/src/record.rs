@@ -1,5 +1,4 @@
-//! One trial of the path that records: source, recorder and drain as they run in earnest, at one rate, for
-//! one time.
+//! One recording trial: source, recorder and drain at one rate for a given time.
 mod account;
 mod first;
 mod occupancy;
@@ -14,13 +13,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage, thread_cpu_ns};
 use keepup_measure::sampler::Sampler;
 use keepup_peer::Endpoint;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
 use keepup_recorder::report::RecordReport;
-use keepup_recorder::watch::{Spotlight, Watcher};
+use keepup_recorder::watch::{Watcher, WatcherSlot};
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
@@ -42,77 +42,77 @@ use crate::{Context, Footprint, Workload, WorkloadError};
 
 const ROOT: &str = "/";
 
-/// The drain that runs beside the recording.
+/// Drain concurrent with the recording.
 #[derive(Clone, Debug)]
 pub struct DrainSpec {
     /// Payload bytes per second.
     pub rate: f64,
-    /// A sink elsewhere; without one, a sink of this process takes the events and drops them.
+    /// Remote sink; without one, an internal sink discards the events.
     pub to: Option<Endpoint>,
 }
 
-/// One trial.
+/// Specification of one trial.
 #[derive(Clone, Debug)]
 pub struct TrialSpec {
-    /// What the source sends; its rate and duration are those of the trial.
+    /// Source settings, including the trial's rate and duration.
     pub source: SourcePlan,
-    /// How it is recorded. The listening address is replaced by a free port of loopback.
+    /// Recorder configuration. The listening address is replaced by a free loopback port.
     pub recorder: RecorderConfig,
-    /// Identity of the trial's recording: random.
+    /// Random identity of the recording.
     pub recording: Id,
-    /// Concurrent read-out, if any.
+    /// Concurrent drain, if any.
     pub drain: Option<DrainSpec>,
-    /// Read everything back afterwards and check it.
+    /// Read back and verify all data afterwards.
     pub verify: bool,
-    /// Read it back once more, as its users would: cold, stream by stream, in order.
+    /// Measure reading back: cold cache, stream by stream, in order.
     pub read_back: bool,
-    /// Time how long so many events take, from the first on.
+    /// Number of first events to time.
     pub first_events: Option<u64>,
-    /// Pause between two samples.
+    /// Sampling interval.
     pub sample_every: Duration,
-    /// Where the recorder can be looked at while it records.
-    pub spotlight: Option<Spotlight>,
+    /// Receives the live counters of the running recorder.
+    pub watcher_slot: Option<WatcherSlot>,
 }
 
-/// What a trial measured.
+/// Result of a trial.
 #[derive(Clone, Debug)]
 pub struct TrialMeasured {
-    /// The source's account.
+    /// Report of the source.
     pub source: SourceReport,
-    /// The recorder's account.
+    /// Report of the recorder.
     pub record: RecordReport,
-    /// The drain's account, if there was one.
+    /// Report of the drain, if any.
     pub drain: Option<DrainReport>,
-    /// What reading back found, if asked for.
+    /// Result of verification, if requested.
     pub verify: Option<VerifyReport>,
-    /// What reading in order took, if asked for.
+    /// Result of reading back in order, if requested.
     pub read_back: Option<RecordReadBack>,
-    /// How long the first events took, if asked for.
+    /// Times of the first events, if requested.
     pub first: Option<First>,
     /// Rates and backlogs over time.
     pub samples: Vec<Sample>,
-    /// How busy every stage was.
+    /// Occupancy of every stage.
     pub occupancy: Occupancy,
-    /// CPU of the recorder with its kernel workers, in nanoseconds: what the process took, less the source,
-    /// the drain, the sink, and the sampling.
+    /// CPU time of the recorder with its kernel workers, ns: that of the process minus source,
+    /// drain, sink and sampling.
     pub recorder_cpu_ns: u64,
-    /// CPU of the drain, if there was one, in nanoseconds.
+    /// CPU time of the drain, if any, ns.
     pub drain_cpu_ns: Option<u64>,
-    /// CPU of the source, in nanoseconds.
+    /// CPU time of the source, ns.
     pub source_cpu_ns: u64,
-    /// Every core while the trial ran.
+    /// Usage of every core during the trial.
     pub cores: Vec<CoreUsage>,
-    /// When the source started, in nanoseconds on the clock.
+    /// Start of the source, ns on the clock.
     pub begin_ns: u64,
-    /// From the start of the source to the last durable event, in nanoseconds.
+    /// Time from the start of the source to the last durable event, ns.
     pub elapsed_ns: u64,
-    /// The part of that before the source's schedule began: connections were opened, in nanoseconds.
+    /// Part of that before the source's schedule started, for opening connections, ns.
     pub lead_ns: u64,
-    /// Front-end buffer of the source, in bytes.
+    /// Front-end buffer of the source, bytes.
     pub source_buffer_bytes: u64,
     /// Sending threads of the source.
     pub source_threads: u32,
-    /// Why the source was cut off, if it was.
+    /// Reason why the source was cut off, if it was.
     pub broken: Option<String>,
 }
 
@@ -157,7 +157,7 @@ pub struct RecordTrial {
 }
 
 impl RecordTrial {
-    /// A trial that has not begun.
+    /// A trial that has not started.
     pub fn new(spec: TrialSpec) -> Self {
         Self {
             spec,
@@ -219,8 +219,8 @@ impl RecordTrial {
     }
 }
 
-/// The most that goes to each of `volumes`, in bytes; 0 when the time alone limits a source that goes as fast
-/// as it can.
+/// Upper bound of the bytes written to each volume; 0 for an unthrottled source limited only by
+/// time.
 fn share_bytes(spec: &TrialSpec, volumes: u64) -> u64 {
     let source = &spec.source;
     let by_rate = match (source.rate, source.duration) {
@@ -238,7 +238,7 @@ fn share_bytes(spec: &TrialSpec, volumes: u64) -> u64 {
     }
 }
 
-/// Most bytes that lie on the volumes for one event, of the stream with the largest.
+/// Maximum stored size of an event over all streams, bytes.
 fn stored_bytes_max(spec: &TrialSpec) -> u64 {
     let (source, event_bytes) = (&spec.source, spec.source.size.max_bytes());
     let stored = |id: u32| {
@@ -252,7 +252,7 @@ fn stored_bytes_max(spec: &TrialSpec) -> u64 {
         keepup_recorder::reduce::stored_bytes_max(&spec.recorder.reductions, &info, event_bytes)
     };
     let ids = source.first_stream..source.first_stream + source.streams;
-    // Most profiles reduce nothing, and have many streams.
+    // Fast path: most profiles reduce nothing and have many streams.
     if spec.recorder.reductions.is_empty() { event_bytes } else { ids.map(stored).max().unwrap_or(0) }
 }
 
@@ -280,8 +280,8 @@ impl Workload for RecordTrial {
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();
-        if let Some(spotlight) = &self.spec.spotlight {
-            spotlight.point(Watcher::new(&recorder, Arc::clone(&context.clock), None));
+        if let Some(watcher_slot) = &self.spec.watcher_slot {
+            watcher_slot.set(Watcher::new(&recorder, Arc::clone(&context.clock), None));
         }
         let (sink, drain) = self.start_drain(context, &recorder)?;
         self.running = Some(Running { counters: recorder.counters(), recorder, sink, drain });
@@ -322,9 +322,9 @@ impl Workload for RecordTrial {
         record_samples(context, &samples);
         self.samples = samples.into_iter().map(|(sample, _)| sample).collect();
         let source = match outcome {
-            // The recorder's own account, which follows, says why.
+            // The recorder's report, which follows, has the cause.
             Err(SourceError::Broken { error, report, .. }) => {
-                self.broken = Some(error.to_string());
+                self.broken = Some(Cause::of(&error).to_text());
                 *report
             }
             outcome => outcome?,
@@ -338,11 +338,11 @@ impl Workload for RecordTrial {
         let Some(running) = self.running.take() else { return Ok(()) };
         running.recorder.stopper().stop();
         let record = running.recorder.join();
-        self.spec.spotlight.iter().for_each(Spotlight::turn_off);
+        self.spec.watcher_slot.iter().for_each(WatcherSlot::clear);
         self.record = Some(record?);
         if let Some(drain) = running.drain {
-            // A drain slower than the recording is no fault of the recording: it is stopped, and its
-            // figures show it.
+            // A drain slower than the recording is not a failure of the recording: it is stopped,
+            // and its figures show the rate.
             drain.stop.store(true, Ordering::Release);
             self.drained = drain.thread.join().map_err(|_| WorkloadError::Thread { name: "drain" })?.ok();
         }
@@ -355,7 +355,7 @@ impl Workload for RecordTrial {
     }
 
     fn verify(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        // What was lost already decides; reading the rest back would only take time.
+        // Lost events already decide the verdict; verification would only take time.
         let whole = self
             .source
             .as_ref()
@@ -380,7 +380,7 @@ impl Workload for RecordTrial {
             running.recorder.stopper().stop();
             if let Some(drain) = running.drain {
                 drain.stop.store(true, Ordering::Release);
-                // Its account is not wanted any more.
+                // The sink's result is not needed.
                 let _ = drain.thread.join();
             }
             if let Some(sink) = running.sink {
@@ -388,7 +388,7 @@ impl Workload for RecordTrial {
                 let _ = sink.recorder.join();
             }
             let _ = running.recorder.join();
-            self.spec.spotlight.iter().for_each(Spotlight::turn_off);
+            self.spec.watcher_slot.iter().for_each(WatcherSlot::clear);
         }
         for directory in self.directories.drain(..) {
             remove(&directory)?;
@@ -438,18 +438,18 @@ impl TrialMeasured {
         self.samples.iter().map(|s| (s.t_s, s.backlog_bytes() as f64)).collect()
     }
 
-    /// Largest backlog, in bytes.
+    /// Largest backlog, bytes.
     pub fn backlog_bytes_max(&self) -> u64 {
         self.samples.iter().map(Sample::backlog_bytes).max().unwrap_or(0)
     }
 
-    /// Payload bytes per second that got into the recorder.
+    /// Payload bytes per second received by the recorder.
     pub fn received_bytes_per_second(&self) -> f64 {
         let source_s = self.source.elapsed_ns.max(1) as f64 / 1e9;
         self.record.ledger.total().received.bytes as f64 / source_s
     }
 
-    /// Payload bytes per second that became durable, the last flush inside the time.
+    /// Payload bytes per second made durable, including the last flush.
     pub fn durable_bytes_per_second(&self) -> f64 {
         self.record.ledger.total().durable.bytes as f64 / (self.elapsed_ns.max(1) as f64 / 1e9)
     }

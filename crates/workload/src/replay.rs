@@ -1,25 +1,24 @@
-//! Recorded and made-up accesses to storage, and what is done with them.
+//! Replay of block traces: requests of a trace issued to a target at their times, and targets compared.
 //!
-//! A [`Script`] is a trace made ready for a target, a mode says when each request is due, a place is what
-//! it goes to, and [`Replay`] makes passes on places in turns; [`compare`] says how places differ.
+//! A [`Script`] is a trace prepared for a target, a [`Mode`] sets the due times, and a
+//! [`TargetSpec`] names the target. [`Replay`] runs passes on targets in turns; [`compare`]
+//! compares targets.
+mod backend;
 mod engine;
 mod error;
 mod index;
 mod map;
 mod pace;
-pub mod personality;
-mod place;
 mod run;
 mod script;
-mod target;
+mod target_spec;
 #[cfg(test)]
 mod testing;
-pub mod trace;
 
 pub use error::ReplayError;
 pub use index::compare;
 pub use map::{EXTENT_BYTES, Policy};
 pub use pace::Mode;
-pub use place::{Means, Place, check_place};
-pub use run::{Manner, PASSES_MIN, Replay};
-pub use script::{Choice, RECORDS_MAX, REQUEST_BYTES_MAX, SPACE_BYTES_MAX, Script};
+pub use run::{PASSES_MIN, Replay, ReplayOptions};
+pub use script::{RECORDS_MAX, REQUEST_BYTES_MAX, SPACE_BYTES_MAX, Script, ScriptOptions};
+pub use target_spec::{IoOptions, TargetSpec, check_target};

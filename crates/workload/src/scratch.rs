@@ -1,11 +1,12 @@
-//! A directory of a workload's own on a volume: marked, and removed with exactly the files made in it.
+//! Temporary directory of a workload on a volume: marked, and removed with exactly the files
+//! created in it.
 use std::path::{Path, PathBuf};
 
 use crate::WorkloadError;
 
 const MARKER: &str = "keepup-scratch";
 
-/// The directory; removed when dropped.
+/// A scratch directory, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     directory: PathBuf,
@@ -13,7 +14,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes `volume/name`, which must not exist.
+    /// Creates `volume/name`, which must not exist.
     pub(crate) fn create(volume: &Path, name: &str) -> Result<Self, WorkloadError> {
         let directory = volume.join(name);
         let fail = |source| WorkloadError::System { action: format!("make {}", directory.display()), source };
@@ -24,24 +25,24 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The directory itself.
+    /// Path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.directory
     }
 
-    /// The volume that it lies on, as it was given.
+    /// Path of its volume as given.
     pub(crate) fn volume(&self) -> String {
         self.directory.parent().unwrap_or(&self.directory).display().to_string()
     }
 
-    /// The same in place of one that a killed process left, which had at most the files `left`. What else is
-    /// in it is not touched, and an error.
+    /// Replaces a directory left by a killed process that contains at most the files `left`; other
+    /// content is not touched and is an error.
     pub(crate) fn renew(volume: &Path, name: &str, left: &[&str]) -> Result<Self, WorkloadError> {
         Self::remove_left(volume, name, left);
         Self::create(volume, name)
     }
 
-    /// Removes what a killed process left there, at most the files `left`.
+    /// Removes a directory left by a killed process, with at most the files `left`.
     pub(crate) fn remove_left(volume: &Path, name: &str, left: &[&str]) {
         let directory = volume.join(name);
         if directory.join(MARKER).exists() {
@@ -50,7 +51,7 @@ impl Scratch {
         }
     }
 
-    /// A path for a new file that will be removed with the directory.
+    /// Path for a new file, removed with the directory.
     pub(crate) fn file(&mut self, name: &str) -> PathBuf {
         let path = self.directory.join(name);
         self.files.push(path.clone());
@@ -61,7 +62,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         for file in &self.files {
-            // A file that was never made need not be removed.
+            // A file that was never created need not be removed.
             let _ = std::fs::remove_file(file);
         }
         let _ = std::fs::remove_dir(&self.directory);

@@ -1,18 +1,18 @@
-//! The bit-error test: what is written is read back and compared, thousands of times; every wrong byte is
-//! located.
+//! Bit-error test: writes data, reads it back and compares it, thousands of times, and locates
+//! every wrong byte.
 //!
-//! Invariants: what is counted is in the account, and the account goes through the state file line by line;
-//! a turn that was cut short counts as what it did and is done again; files lie below a scratch directory,
-//! save damaged ones, which are kept and named in the result.
+//! Invariants: every count in the account is also in the state file, line by line; an interrupted
+//! turn counts for the part that it did and is repeated; all files are below a scratch directory
+//! except damaged ones, which are kept and named in the result.
 mod copy;
 mod counters;
-mod desk;
 mod locate;
 mod plan;
 mod reference;
 #[doc(hidden)]
 pub mod stamp;
 mod stamped;
+mod state;
 mod turn;
 
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ use keepup_results::{SoakInterval, SoakRate};
 use keepup_sys::file::{Access, open_to_read};
 
 pub use counters::{compared, counters};
-pub use desk::{Account, Beginning, Desk};
 pub use plan::{DigestKind, Limits, Mode, ReferencePlan, SoakPlan};
+pub use state::{Account, SoakStart, SoakState};
 
 use self::copy::{Target, copy_once};
-use self::desk::Record;
 use self::reference::Reference;
 use self::stamp::{PAGE_BYTES, mix};
 use self::stamped::{Stamped, stamp_once};
+use self::state::Record;
 use self::turn::{Blocks, Turn};
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
@@ -38,17 +38,17 @@ use crate::{Context, Footprint, Workload, WorkloadError};
 const COPY: &str = "copy";
 const STAMPED: &str = "stamped";
 
-/// A soak: sits, goes through its turns, and keeps the account.
+/// A soak test: its turns, limits and account.
 pub struct Soak {
-    desk: Desk,
+    state: SoakState,
     limits: Limits,
-    places: Vec<Place>,
+    places: Vec<VolumeFiles>,
     blocks: Option<Blocks>,
     notes: Vec<String>,
 }
 
-/// What a soak has on one volume.
-struct Place {
+/// Files and properties of one volume.
+struct VolumeFiles {
     volume: PathBuf,
     copy: PathBuf,
     references: Vec<Reference>,
@@ -57,31 +57,31 @@ struct Place {
     _scratch: Scratch,
 }
 
-/// What a soak knows at the end of a sitting.
+/// Result of a soak at the end of a session.
 #[derive(Clone, Debug)]
-pub struct Soaked {
-    /// Everything that was done and found, over all sittings.
+pub struct SoakMeasured {
+    /// Totals and findings of all sessions.
     pub account: Account,
-    /// What the reader should know of how it was measured.
+    /// Notes on how it was measured.
     pub notes: Vec<String>,
 }
 
 impl Soak {
-    /// Goes on as `desk` says, until `limits` are reached or the user stops it.
-    pub fn new(desk: Desk, limits: Limits) -> Self {
-        Self { desk, limits, places: Vec::new(), blocks: None, notes: Vec::new() }
+    /// Continues from `state` until `limits` are reached or the user stops it.
+    pub fn new(state: SoakState, limits: Limits) -> Self {
+        Self { state, limits, places: Vec::new(), blocks: None, notes: Vec::new() }
     }
 
     fn is_at_end(&self) -> bool {
-        let (Limits { rounds, time }, totals) = (self.limits, &self.desk.account.totals);
-        let volumes = self.desk.account.beginning.plan.volumes.len() as u64;
+        let (Limits { rounds, time }, totals) = (self.limits, &self.state.account.totals);
+        let volumes = self.state.account.start.plan.volumes.len() as u64;
         rounds.is_some_and(|rounds| totals.turns >= rounds.saturating_mul(volumes))
             || time.is_some_and(|time| Duration::from_nanos(totals.elapsed_ns) >= time)
     }
 
-    /// Makes ready what lies on volume number `number`.
-    fn place(&self, number: usize, volume: &Path, blocks: &mut Blocks) -> Result<Place, WorkloadError> {
-        let begin = &self.desk.account.beginning;
+    /// Prepares the files on volume `number`.
+    fn place(&self, number: usize, volume: &Path, blocks: &mut Blocks) -> Result<VolumeFiles, WorkloadError> {
+        let begin = &self.state.account.start;
         let plan = &begin.plan;
         let names: Vec<String> = (0..plan.references.len()).map(|n| format!("reference-{n}")).collect();
         let left: Vec<&str> = names.iter().map(String::as_str).chain([COPY, STAMPED]).collect();
@@ -110,20 +110,20 @@ impl Soak {
         let probe = if stamped.is_some() { Some(path) } else { references.first().map(|r| r.path.clone()) };
         let is_direct = probe.is_some_and(|file| open_to_read(&file, Access::Direct).is_ok());
         let volume = volume.to_owned();
-        Ok(Place { volume, copy, references, stamped, is_direct, _scratch: scratch })
+        Ok(VolumeFiles { volume, copy, references, stamped, is_direct, _scratch: scratch })
     }
 
-    /// One turn; false when it was to stop before its end.
+    /// Runs one turn; false if interrupted.
     fn turn(&mut self, context: &mut Context) -> Result<bool, WorkloadError> {
-        let turns = self.desk.account.totals.turns;
-        let plan = self.desk.account.beginning.plan.clone();
+        let turns = self.state.account.totals.turns;
+        let plan = self.state.account.start.plan.clone();
         let volumes = plan.volumes.len() as u64;
         let place = &mut self.places[(turns % volumes) as usize];
         let Some(blocks) = &mut self.blocks else { return Ok(false) };
-        let way = plan.way(turns / volumes, place.is_direct);
-        let mut turn = Turn::begin(turns + 1, way, &mut self.desk, context);
+        let mode = plan.turn_mode(turns / volumes, place.is_direct);
+        let mut turn = Turn::begin(turns + 1, mode, &mut self.state, context);
         let outcome = match &mut place.stamped {
-            Some(file) if way.stamps => stamp_once(file, blocks, &mut turn),
+            Some(file) if mode.stamps => stamp_once(file, blocks, &mut turn),
             _ => {
                 let target = Target { volume: &place.volume, copy: &place.copy, digest: plan.digest };
                 place.references.iter().try_fold(true, |goes_on, reference| {
@@ -131,7 +131,7 @@ impl Soak {
                 })
             }
         };
-        // What a turn did counts also when the rest failed.
+        // A turn's work counts even if the rest failed.
         let ended = turn.end(matches!(outcome, Ok(true)));
         let is_whole = outcome?;
         ended?;
@@ -140,14 +140,14 @@ impl Soak {
 }
 
 impl Workload for Soak {
-    type Measured = Soaked;
+    type Measured = SoakMeasured;
 
     fn name(&self) -> &'static str {
         "soak"
     }
 
     fn plan(&self) -> Footprint {
-        self.desk.account.beginning.plan.footprint(self.limits)
+        self.state.account.start.plan.footprint(self.limits)
     }
 
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
@@ -155,7 +155,7 @@ impl Workload for Soak {
             return Ok(());
         }
         let mut blocks = Blocks::new()?;
-        let volumes = self.desk.account.beginning.plan.volumes.clone();
+        let volumes = self.state.account.start.plan.volumes.clone();
         for (number, volume) in volumes.iter().enumerate() {
             let place = self.place(number, volume, &mut blocks)?;
             if !place.is_direct {
@@ -166,18 +166,18 @@ impl Workload for Soak {
                 ));
             }
             let digests: Vec<String> = place.references.iter().map(|r| r.digest.clone()).collect();
-            let known = &self.desk.account.digests;
+            let known = &self.state.account.digests;
             if known.is_empty() && !digests.is_empty() {
-                self.desk.note(Record::Digests { digests })?;
+                self.state.note(Record::Digests { digests })?;
             } else if let Some(n) = known.iter().zip(&digests).position(|(known, found)| known != found) {
                 let (path, known) = (place.references[n].path.clone(), &known[n]);
-                let what = format!("its digest is {}, and was {known} when the soak began", digests[n]);
+                let what = format!("its digest is {}, but was {known} at the start of the soak", digests[n]);
                 return Err(WorkloadError::Reference { path, what });
             }
             self.places.push(place);
         }
         self.blocks = Some(blocks);
-        self.desk.note(Record::Sitting { time_unix_ns: context.clock.unix_ns() })
+        self.state.note(Record::Session { time_unix_ns: context.clock.unix_ns() })
     }
 
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
@@ -190,13 +190,13 @@ impl Workload for Soak {
         Ok(())
     }
 
-    fn measured(&mut self) -> Result<Soaked, WorkloadError> {
-        Ok(Soaked { account: self.desk.account.clone(), notes: std::mem::take(&mut self.notes) })
+    fn measured(&mut self) -> Result<SoakMeasured, WorkloadError> {
+        Ok(SoakMeasured { account: self.state.account.clone(), notes: std::mem::take(&mut self.notes) })
     }
 }
 
 impl Account {
-    /// What follows for the rate of errors; nothing when nothing was read back.
+    /// Error rate with confidence intervals; none before anything was read back.
     pub fn rate(&self) -> Option<SoakRate> {
         let bytes = self.totals.read.bytes;
         let interval = |exposure: f64| {

@@ -1,4 +1,4 @@
-//! Whole soaks on real files that are really damaged between the writing and the reading.
+//! Complete soaks on real files that are damaged between writing and reading.
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::run;
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 3 * MIB;
 
-/// A clock that goes on by a second each time that it is looked at: so each piece is followed by a sample.
-struct Hasty(AtomicU64);
+/// Clock that advances by 1 s per reading, so that a sample follows each piece.
+struct SteppingClock(AtomicU64);
 
-impl Clock for Hasty {
+impl Clock for SteppingClock {
     fn now_ns(&self) -> u64 {
         self.0.fetch_add(1_000_000_000, Ordering::Relaxed)
     }
@@ -30,7 +30,7 @@ impl Clock for Hasty {
     fn sleep_until_ns(&self, _: u64) {}
 }
 
-/// What has been written and read so far, in bytes.
+/// Bytes written and read so far.
 type Moment = (u64, u64);
 
 fn plan(mode: Mode, volume: &Path) -> SoakPlan {
@@ -43,7 +43,8 @@ fn plan(mode: Mode, volume: &Path) -> SoakPlan {
     SoakPlan { mode, digest: DigestKind::Blake3, volumes: vec![volume.to_owned()], references, stamped_bytes }
 }
 
-/// Soaks for some rounds; `meddle` is called before each piece, with the directory of the soak's files.
+/// Runs a soak for some rounds; `meddle` is called before each piece with the directory of the
+/// soak's files.
 fn soak(
     mode: Mode,
     rounds: u64,
@@ -51,15 +52,15 @@ fn soak(
 ) -> (tempfile::TempDir, Account) {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let id: Id = "0123456789abcdef0123456789abcdef".parse().unwrap();
-    let beginning = Beginning::new(id, 0, plan(mode, directory.path()), Vec::new());
-    let files = directory.path().join(beginning.name());
+    let start = SoakStart::new(id, 0, plan(mode, directory.path()), Vec::new());
+    let files = directory.path().join(start.name());
     let sample = Box::new(move |_, readings: BTreeMap<String, f64>| {
         meddle((readings["written_bytes"] as u64, readings["read_bytes"] as u64), &files);
     });
     let stop = Arc::new(AtomicBool::new(false));
     let mut context =
-        Context { clock: Arc::new(Hasty(AtomicU64::new(0))), stop, sample, note: Box::new(|_| {}) };
-    let mut soak = Soak::new(Desk::without_state(beginning), Limits { rounds: Some(rounds), time: None });
+        Context { clock: Arc::new(SteppingClock(AtomicU64::new(0))), stop, sample, note: Box::new(|_| {}) };
+    let mut soak = Soak::new(SoakState::without_state(start), Limits { rounds: Some(rounds), time: None });
     let account = run(&mut soak, &mut context).unwrap().account;
     (directory, account)
 }
@@ -104,7 +105,7 @@ fn without_faults_everything_adds_up() {
 
 #[test]
 fn a_burn_in_goes_through_all_ways_without_fault() {
-    // Sizes that are no multiple of a page among them.
+    // Includes sizes that are not a multiple of a page.
     let (directory, account) = soak(Mode::BurnIn, 48, |_, _| {});
     let (copies, stamped) = (24 * ((64 << 10) + 5000), 24 * 2 * MIB);
     assert_eq!((account.totals.turns, account.totals.files), (48, 24 * 2 + 24));
@@ -118,7 +119,7 @@ fn a_damaged_copy_is_located_and_kept() {
     let offset = 2 * MIB + 77;
     let mut is_done = false;
     let (directory, account) = soak(Mode::Copy, 3, move |(written, read), files| {
-        // The second copy is written, and not read yet.
+        // The second copy is written but not yet read.
         if !is_done && (written, read) == (2 * SIZE, SIZE) {
             is_done = true;
             let copy = files.join("copy");
@@ -160,14 +161,14 @@ fn a_reference_that_is_read_wrongly_is_told_apart() {
             write_at(&files.join("reference-0"), 5, &[0; 3]);
         }
     });
-    // Once in each turn; the copies are made of the right bytes.
+    // Once per turn; the copies are written from correct bytes.
     assert_eq!((account.damage.references, account.damage.mismatches), (2, 0), "{:?}", account.mismatches);
     assert_eq!(account.mismatches[0].what, SoakFile::Reference);
     assert_eq!(account.mismatches[0].kept, None, "it is needed");
 }
 
-/// What a stamping soak of three generations says of the second, when `damage` is done to the file between
-/// its writing and its reading. It is also given the file as it was before.
+/// Findings of a stamping soak of three generations for the second one, with `damage` applied to
+/// the file between writing and reading. `damage` also receives the previous content.
 fn stamped(damage: impl Fn(&Path, &[u8]) + Send + 'static) -> Vec<(SoakKind, u64, Option<u64>)> {
     let (mut before, mut is_done) = (Vec::new(), false);
     let (directory, account) = soak(Mode::Stamp, 3, move |moment, files| {
@@ -200,7 +201,7 @@ fn a_lost_write_is_stale() {
 }
 
 #[test]
-fn a_write_that_went_astray_is_misplaced_and_leaves_a_stale_page() {
+fn a_misplaced_write_leaves_a_stale_page() {
     let found = stamped(|file, before| {
         let written = read_at(file, 300 * 4096, 4096);
         write_at(file, 300 * 4096, &before[300 * 4096..301 * 4096]);
@@ -217,7 +218,7 @@ fn a_write_that_stopped_half_way_is_torn() {
 }
 
 #[test]
-fn flipped_and_blank_pages_are_told() {
+fn flipped_and_blank_pages_are_reported() {
     let found = stamped(|file, _| {
         let wrong = read_at(file, 4096 + 600, 1)[0] ^ 0x80;
         write_at(file, 4096 + 600, &[wrong]);
@@ -230,14 +231,14 @@ fn flipped_and_blank_pages_are_told() {
 fn what_a_killed_soak_left_is_removed_and_foreign_files_are_not() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let id: Id = "0123456789abcdef0123456789abcdef".parse().unwrap();
-    let beginning = Beginning::new(id, 0, plan(Mode::Copy, directory.path()), Vec::new());
-    let files = directory.path().join(beginning.name());
+    let start = SoakStart::new(id, 0, plan(Mode::Copy, directory.path()), Vec::new());
+    let files = directory.path().join(start.name());
     let sit = || {
-        let clock = Arc::new(Hasty(AtomicU64::new(0)));
+        let clock = Arc::new(SteppingClock(AtomicU64::new(0)));
         let stop = Arc::new(AtomicBool::new(false));
         let mut context = Context { clock, stop, sample: Box::new(|_, _| {}), note: Box::new(|_| {}) };
-        let desk = Desk::without_state(beginning.clone());
-        run(&mut Soak::new(desk, Limits { rounds: Some(1), time: None }), &mut context)
+        let state = SoakState::without_state(start.clone());
+        run(&mut Soak::new(state, Limits { rounds: Some(1), time: None }), &mut context)
     };
     std::fs::create_dir(&files).unwrap();
     assert!(sit().is_err(), "a directory without the marker is not ours");

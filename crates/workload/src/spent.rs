@@ -1,13 +1,10 @@
-//! What passed between two moments: time, CPU of this process, CPU of the machine; and latencies as results
-//! tell them.
+//! Elapsed time and CPU time between two moments, CPU of the machine.
 use std::path::Path;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, ProcessCpu};
-use keepup_measure::histogram::Latency;
-use keepup_results::LatencyFigures;
 
-/// The first of two moments.
+/// Start of an interval.
 pub(crate) struct SpentClock {
     cores: Option<Vec<CoreTimes>>,
     interrupts: Option<u64>,
@@ -15,22 +12,22 @@ pub(crate) struct SpentClock {
     begin_ns: u64,
 }
 
-/// What passed since; seconds.
+/// Time and CPU time of an interval, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
-    /// Time.
+    /// Elapsed time.
     pub(crate) seconds: f64,
-    /// CPU of this process, its kernel workers included.
+    /// CPU time of this process including its kernel workers.
     pub(crate) cpu_seconds: f64,
-    /// CPU of the whole machine: all that no core idled, in steps of 10 ms of each.
+    /// CPU time of the whole machine: all non-idle time of all cores, in steps of 10 ms per core.
     pub(crate) machine_cpu_seconds: Option<f64>,
-    /// Of that, deferred interrupts.
+    /// Part of it in softirqs.
     pub(crate) softirq_seconds: Option<f64>,
-    /// What the hypervisor gave to others.
+    /// Time stolen by the hypervisor.
     pub(crate) steal_seconds: Option<f64>,
     /// Interrupts of the whole machine.
     pub(crate) interrupts: Option<u64>,
-    /// Cores that were counted.
+    /// Number of cores counted.
     pub(crate) cores: Option<u32>,
 }
 
@@ -47,17 +44,17 @@ impl SpentClock {
         Self { cores: cores(), interrupts: interrupts(), cpu: ProcessCpu::now(), begin_ns: clock.now_ns() }
     }
 
-    /// It counts from `begin_ns`, a moment ago: this thread was late.
+    /// Backdates the start to `begin_ns` because this thread woke late.
     pub(crate) fn since(self, begin_ns: u64) -> Self {
         Self { begin_ns, ..self }
     }
 
-    /// When it began, ns.
+    /// Start time, ns.
     pub(crate) fn begin_ns(&self) -> u64 {
         self.begin_ns
     }
 
-    /// What passed until now.
+    /// Usage since the start.
     pub(crate) fn end(&self, clock: &dyn Clock) -> Spent {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let elapsed_ns = clock.now_ns().saturating_sub(self.begin_ns);
@@ -76,17 +73,5 @@ impl SpentClock {
             spent.cores = Some(spent.cores.unwrap_or(0) + 1);
         }
         spent
-    }
-}
-
-/// What a result says of latencies.
-pub(crate) fn told(latency: &Latency) -> LatencyFigures {
-    let summary = latency.summary();
-    LatencyFigures {
-        mean_ns: summary.mean_ns,
-        p50_ns: summary.p50_ns,
-        p99_ns: summary.p99_ns,
-        p99_9_ns: summary.p99_9_ns,
-        max_ns: summary.max_ns,
     }
 }

@@ -1,5 +1,7 @@
 //! Both programs' words are read alike, and the plain loop is compiled and says what is expected of it.
 
+use keepup_testkit::root::skip;
+
 use super::*;
 use crate::peers::group::tests::assert_whole;
 
@@ -20,8 +22,7 @@ fn both_tell_of_the_same_depths() {
 #[test]
 fn the_plain_loop_compiles_and_reads() {
     if !COMPILER.is_installed() {
-        eprintln!("SKIPPED: the_plain_loop_compiles_and_reads: {}", COMPILER.advice());
-        return;
+        return skip("the_plain_loop_compiles_and_reads", &COMPILER.advice());
     }
     let directory = tempfile::tempdir().unwrap();
     let output = Command::new(compile(directory.path()).unwrap()).args(["1", "0x400"]).output().unwrap();

@@ -16,6 +16,8 @@ const CLOCK_ALLOWED: [(&str, &str); 5] = [
     ("crates/stream/src/client.rs", "time limits of a blocking socket"),
     ("xtask/", "how long checks and measured programs took"),
 ];
+/// Where text and hint become one text, for channels that carry one text only.
+const HINT_ALLOWED: &str = "crates/error/src/cause.rs";
 /// Pure code, and what it must not name.
 const PURE: [&str; 2] = ["crates/qualify/src/search", "crates/model/"];
 const IMPURE_MODULES: [&str; 5] = ["fs", "net", "thread", "process", "env"];
@@ -30,6 +32,7 @@ pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
         found.extend(clock(file));
         found.extend(pure(file));
         found.extend(functions(file));
+        found.extend(hints(file));
     }
     found
 }
@@ -37,6 +40,30 @@ pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
 fn violation(file: &SourceFile, at: usize, rule: &'static str, advice: impl Into<String>) -> Violation {
     let line = 1 + file.code[..at].matches('\n').count();
     Violation { file: file.path.clone(), line, rule, advice: advice.into() }
+}
+
+/// Hints within the text of a message: shipping code keeps the two apart.
+fn hints(file: &SourceFile) -> Vec<Violation> {
+    if !file.path.starts_with("crates/") || file.path == HINT_ALLOWED {
+        return Vec::new();
+    }
+    let advice = "keep the hint apart from the text: `Cause::with_hint`, or `hint` of `Diagnostic`";
+    let found = file.text.match_indices("hint:").map(|(at, _)| at).filter(|at| {
+        let before = &file.text[..*at];
+        let is_comment = before.rsplit('\n').next().unwrap_or_default().trim_start().starts_with("//");
+        // A literal may go on in the next line, behind a backslash.
+        let before = before.trim_end().strip_suffix('\\').unwrap_or(before);
+        !is_comment && before.ends_with("\\n")
+    });
+    let line = |at: usize| 1 + file.text[..at].matches('\n').count();
+    found
+        .map(|at| Violation {
+            file: file.path.clone(),
+            line: line(at),
+            rule: "hint-apart",
+            advice: advice.into(),
+        })
+        .collect()
 }
 
 /// Where a word stands, not as a part of another.

@@ -61,3 +61,16 @@ fn types_and_declarations_have_no_length() {
         format!("trait T {{ fn f(&self) -> u8; {lines} }}\ntype F = fn(u8) -> u8;{lines}struct S {{ }}");
     assert_eq!(rules("crates/a/src/b.rs", &code), []);
 }
+
+#[test]
+fn a_hint_is_no_part_of_a_message() {
+    let found = |code| rules("crates/a/src/b.rs", code);
+    assert_eq!(found("let text = \"it failed\\nhint: try\";"), [("hint-apart", 1)]);
+    assert_eq!(found("let text = \"it failed\\n\\\n    hint: try\";"), [("hint-apart", 2)]);
+    assert_eq!(found("let error = Error { what, hint: \"try\" };\n// It was `\\nhint:` once.\n"), []);
+    let text = "const LINE: &str = \"\\nhint: \";";
+    assert_eq!(rules("crates/error/src/cause.rs", text), []);
+    assert_eq!(rules("crates/a/src/b_tests.rs", text), []);
+    assert_eq!(rules("crates/testkit/src/a.rs", text), []);
+    assert_eq!(rules("xtask/src/a.rs", text), []);
+}

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::tidy::Violation;
 
 /// The crates in the order of the design's table.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 20] = [
+    "error",
     "plan",
     "measure",
     "sys",
@@ -18,22 +19,25 @@ const ORDER: [&str; 16] = [
     "stream",
     "recording",
     "recorder",
+    "trace",
+    "registers",
     "workload",
     "qualify",
     "model",
     "campaign",
+    "reproduce",
     "report",
     "live",
-    "fleet",
+    "catalog",
     "cli",
 ];
 /// Tests only: any crate's tests may use it, and it may use any crate but `cli`.
 const TESTKIT: &str = "testkit";
 /// Crates that only look at results.
 const READERS: [&str; 2] = ["report", "live"];
-const READERS_SEE: [&str; 3] = ["results", "measure", "peer"];
-/// The only rooms for the asynchronous runtime.
-const ASYNCHRONOUS: [&str; 2] = ["live", "fleet"];
+const READERS_SEE: [&str; 4] = ["error", "results", "measure", "peer"];
+/// The only crate that may use the asynchronous runtime.
+const ASYNCHRONOUS: &str = "live";
 const PREFIX: &str = "keepup-";
 
 pub(crate) fn check(metadata: &Value) -> Vec<Violation> {
@@ -84,17 +88,14 @@ fn edge(folder: &str, used: &str, dev: bool) -> Option<(&'static str, String)> {
     })
 }
 
-/// Crates that reach tokio by another way than through the rooms meant for it.
+/// Crates that depend on tokio by a path that avoids the crate meant for it.
 fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
     let names: BTreeMap<&str, &str> =
         array(&metadata["packages"]).map(|package| (text(&package["id"]), text(&package["name"]))).collect();
     let edges: BTreeMap<&str, Vec<&str>> = array(&metadata["resolve"]["nodes"])
         .map(|node| (text(&node["id"]), shipped(node).collect()))
         .collect();
-    let room = |id: &str| {
-        let folder = names.get(id).and_then(|name| name.strip_prefix(PREFIX));
-        folder.is_some_and(|folder| ASYNCHRONOUS.contains(&folder))
-    };
+    let room = |id: &str| names.get(id).and_then(|name| name.strip_prefix(PREFIX)) == Some(ASYNCHRONOUS);
     let mut found = Vec::new();
     for member in members.iter().copied().filter(|member| !room(member)) {
         let mut seen = BTreeSet::from([member]);
@@ -108,8 +109,7 @@ fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
             let folder =
                 name.strip_prefix(PREFIX).map_or(name.to_owned(), |folder| format!("crates/{folder}"));
             let advice = format!(
-                "tokio is for {} only; `cargo tree -i tokio` shows the way",
-                ASYNCHRONOUS.join(" and ")
+                "only `{ASYNCHRONOUS}` may use tokio; `cargo tree -i tokio` shows the dependency path"
             );
             found.push(Violation { file: format!("{folder}/Cargo.toml"), line: 1, rule: "tokio", advice });
         }

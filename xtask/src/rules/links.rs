@@ -1,9 +1,13 @@
-//! Links in documents: each leads to a file of the workspace. Links to the web are not followed.
+//! Links in documents, and paths named on the pages that serve as maps: each leads to a file of the
+//! workspace. Links to the web are not followed.
 
 use std::path::Path;
 
 use crate::source::SourceFile;
 use crate::tidy::Violation;
+
+/// Pages whose paths in back-quotes are checked too.
+const MAPS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 
 pub(crate) fn check(root: &Path, files: &[SourceFile]) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -17,26 +21,72 @@ pub(crate) fn check(root: &Path, files: &[SourceFile]) -> Vec<Violation> {
                 found.push(Violation { file: file.path.clone(), line, rule: "link", advice });
             }
         }
+        if MAPS.contains(&file.path.as_str()) {
+            found.extend(missing_paths(root, file, files));
+        }
     }
     found
+}
+
+/// Paths in back-quotes that are neither below the root nor the end of any file's path.
+fn missing_paths(root: &Path, page: &SourceFile, files: &[SourceFile]) -> Vec<Violation> {
+    let exists = |path: &str| {
+        let suffix = format!("/{path}");
+        root.join(path).exists() || files.iter().any(|file| file.path.ends_with(&suffix))
+    };
+    paths(&page.text)
+        .into_iter()
+        .filter(|(_, path)| !exists(path))
+        .map(|(line, path)| Violation {
+            file: page.path.clone(),
+            line,
+            rule: "path",
+            advice: format!("`{path}` does not exist; correct or remove it"),
+        })
+        .collect()
+}
+
+/// Paths in back-quotes with their lines. Only what ends like a file of the workspace or in a slash, and has
+/// a folder, is one; capitals stand for a name of the reader's choice, and `target/` for what is built.
+fn paths(text: &str) -> Vec<(usize, &str)> {
+    let paths = |(number, line)| {
+        let quoted = str::split(line, '`').skip(1).step_by(2);
+        quoted.filter(|quoted| is_path(quoted)).map(move |path| (number, path))
+    };
+    prose(text).flat_map(paths).collect()
+}
+
+/// Lines outside of fenced code, with their numbers from 1.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fenced = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        !fenced && !is_fence
+    })
+}
+
+fn is_path(quoted: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/._-".contains(c);
+    let is_file = [".rs", ".md", ".toml", ".json", ".py", ".sh", "/"].iter().any(|end| quoted.ends_with(end));
+    let has_folder = quoted.trim_end_matches('/').contains('/');
+    is_file
+        && has_folder
+        && quoted.chars().all(plain)
+        && !quoted.starts_with(['.', '/'])
+        && !quoted.starts_with("target/")
 }
 
 /// Targets of links within the workspace, with their lines; code is not looked at.
 fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
-    let mut fenced = false;
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        } else if !fenced {
-            let inline = line.match_indices("](").filter(|(at, _)| !in_code(line, *at));
-            let inline = inline.filter_map(|(at, _)| line[at + 2..].split([')', ' ']).next());
-            let reference = line.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
-            let reference = reference.map(|(_, target)| target.trim());
-            found.extend(
-                inline.chain(reference).filter(|target| is_local(target)).map(|target| (number, target)),
-            );
-        }
+    for (number, line) in prose(text) {
+        let inline = line.match_indices("](").filter(|(at, _)| !in_code(line, *at));
+        let inline = inline.filter_map(|(at, _)| line[at + 2..].split([')', ' ']).next());
+        let reference = line.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
+        let reference = reference.map(|(_, target)| target.trim());
+        found
+            .extend(inline.chain(reference).filter(|target| is_local(target)).map(|target| (number, target)));
     }
     found
 }

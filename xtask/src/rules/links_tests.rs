@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{check, targets};
+use super::{check, paths, targets};
 use crate::source::SourceFile;
 
 #[test]
@@ -25,4 +25,22 @@ fn a_link_is_resolved_from_its_document() {
     let found = check(root, &document("\n[a](Cargo.toml)"));
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].file.as_str(), found[0].line, found[0].rule), ("src/a.md", 2, "link"));
+}
+
+#[test]
+fn paths_are_recognized_by_their_ends() {
+    let text = "`src/main.rs` `src/rules/` `rules/` `cargo xtask tidy`\n```\n`no/no.rs`\n```\n\
+                `profiles/NAME.toml` `/data/x.rs` `target/a/` `a.rs`\n";
+    assert_eq!(paths(text), [(1, "src/main.rs"), (1, "src/rules/")]);
+}
+
+#[test]
+fn a_path_on_a_map_exists_or_ends_one_that_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let other = SourceFile::new("crates/a/src/b/c.rs", "//! c\n");
+    let map = SourceFile::new("ARCHITECTURE.md", "`src/rules.rs` `b/c.rs`\n`b/d.rs`\n");
+    let page = SourceFile::new("docs/page.md", "`b/d.rs`\n");
+    let found = check(root, &[other, map, page]);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].file.as_str(), found[0].line, found[0].rule), ("ARCHITECTURE.md", 2, "path"));
 }

@@ -1,4 +1,5 @@
 //! In what systems differ, by axes that a user can declare.
+use keepup_error::Cause;
 use keepup_measure::environment::differences;
 use keepup_results::ComparedDifference;
 use serde_json::Value;
@@ -67,13 +68,14 @@ pub(super) fn refusal(differences: &[ComparedDifference], declared: &[String]) -
         return None;
     }
     let flags: Vec<String> = axes.iter().map(|axis| format!("--axis {axis}")).collect();
-    Some(format!(
-        "the systems differ in {}{}, so no ratio tells which of these makes the difference\n\
-         hint: {} says that this is what is compared; --anyway ranks all the same",
+    let what = format!(
+        "the systems differ in {}{}, so no ratio shows which of these makes the difference",
         axes.join(" and in "),
         if declared.is_empty() { "" } else { " besides what was declared" },
-        flags.join(" ")
-    ))
+    );
+    let hint = format!("{} says that this is what is compared; --anyway ranks all the same", flags.join(" "));
+    // A result keeps one text.
+    Some(Cause::new(what).with_hint(hint).to_text())
 }
 
 fn declares(declared: &[String], axis: &str) -> bool {

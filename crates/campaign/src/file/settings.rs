@@ -1,4 +1,5 @@
 //! From keys and values of TOML to words of a command.
+use keepup_error::Cause;
 use toml::{Table, Value};
 
 use super::{Wrong, wrong};
@@ -22,22 +23,19 @@ pub(super) fn settings_of(table: &Table, place: &str) -> Result<Settings, Wrong>
 }
 
 /// The name of a flag, with `-` for `_`.
-pub(super) fn checked_key(written: &str) -> Result<String, String> {
+pub(super) fn checked_key(written: &str) -> Result<String, Cause> {
     let key = written.replace('_', "-");
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if key.is_empty() || key.starts_with('-') || !key.chars().all(fits) {
-        return Err(format!(
-            "--{written} can be no flag\n\
-             hint: give the values labels, as in {{ label = \"...\", flag = \"...\" }}"
-        ));
+        return Err(Cause::new(format!("--{written} cannot be a flag"))
+            .with_hint("give the values labels, as in { label = \"...\", flag = \"...\" }"));
     }
     if key == "token" {
-        return Err("a token is a secret, and campaigns are kept\n\
-             hint: token-file = \"FILE\", or the variable KEEPUP_NET_TOKEN"
-            .to_owned());
+        return Err(Cause::new("a token is a secret, and campaigns are kept")
+            .with_hint("token-file = \"FILE\", or the variable KEEPUP_NET_TOKEN"));
     }
     match RESERVED.contains(&key.as_str()) {
-        true => Err(format!("--{key} cannot be set: the campaign gives it where it belongs")),
+        true => Err(format!("--{key} cannot be set: the campaign gives it where it belongs").into()),
         false => Ok(key),
     }
 }

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use keepup_campaign::{
-    Campaign, CampaignDirectory, Ending, Forecasts, Found, RunDone, State, drive, load, reproduce, summarise,
+    Campaign, CampaignDirectory, Ending, Forecasts, Found, RunDone, State, drive, load, summarise,
 };
+use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
@@ -19,7 +20,7 @@ use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 use self::runner::Child;
 use crate::exit::Exit;
 use crate::forecast::foretell;
-use crate::output::{command, json, page, result, say};
+use crate::output::{command, json, page, result, say, tell};
 use crate::signals::stop_flag;
 
 /// Run a matrix of measurements in turns: configurations against tests, each compared with a baseline
@@ -112,7 +113,7 @@ pub(super) struct How<'a> {
 }
 
 fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
-    let (campaign, text) = load(&args.file)?;
+    let (campaign, text) = load(&args.file, &keepup_reproduce::names())?;
     start(campaign, &text, &How { out: &args.out, dry_run: args.dry_run, json: args.json })
 }
 
@@ -146,7 +147,7 @@ fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
     let path = &args.directory;
     let directory = CampaignDirectory::resume(path)?;
     let mut found = CampaignDirectory::read(path)?;
-    let (campaign, _) = load(&CampaignDirectory::plan_of(path))?;
+    let (campaign, _) = load(&CampaignDirectory::plan_of(path), &keepup_reproduce::names())?;
     found.may_resume(path, &campaign, env!("CARGO_PKG_VERSION"), args.anyway)?;
     if args.failed {
         found.forget_failed();
@@ -210,7 +211,7 @@ impl Sitting {
         let ended = Ended { failure: why, interrupted: ending.is_interrupted };
         let mut summary = summarise(&self.state, &self.begun, ending.stopped, ended);
         let paper = self.state.campaign().paper.clone();
-        summary.paper = reproduce::page(paper.as_ref(), &summary, self.directory.path());
+        summary.paper = keepup_reproduce::page(paper.as_ref(), &summary, self.directory.path());
         self.directory.finish(&summary)?;
         match self.is_json {
             true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
@@ -223,7 +224,8 @@ impl Sitting {
             return Err(failure.into());
         }
         if summary.totals.left > 0 {
-            say(&format!("{} runs are left\nhint: keepup campaign resume {path}", summary.totals.left));
+            let left = Cause::new(format!("{} runs are left", summary.totals.left));
+            tell(&left.with_hint(format!("keepup campaign resume {path}")));
         }
         Ok(exit(&summary))
     }

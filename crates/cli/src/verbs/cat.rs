@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use keepup_error::Cause;
 use keepup_recording::access::{From, StreamReader};
 use keepup_recording::export::create;
 use keepup_recording::reader::Recording;
 
-use super::record::usage;
 use crate::args::Directories;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::{say, warn_of_damage};
 
 /// Write events of a stream, raw, to stdout or a file
@@ -56,10 +56,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let is_damaged = warn_of_damage(&recording);
     let Some(mut reader) = StreamReader::open(&recording, args.stream)? else {
-        return Err(usage(format!(
-            "the recording has no stream {}\nhint: keepup info tells which",
-            args.stream
-        )));
+        let why = Cause::new(format!("cannot read stream {}: the recording has no such stream", args.stream));
+        return Err(usage(why.with_hint("keepup info lists its streams")));
     };
     let from = args.from_time.map_or(From::Sequence(args.from), From::Time);
     let exit = match &args.out {

@@ -2,9 +2,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use keepup_campaign::{Candidate, CompareOptions, compare, published_systems, workload_of};
+use keepup_campaign::{Candidate, CompareOptions, compare, workload_of};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::id::Id;
+use keepup_reproduce::published_systems;
 use keepup_results::{Begun, CompareSummary, Kind, Stored, StoredResult, rfc3339};
 
 use crate::exit::Exit;

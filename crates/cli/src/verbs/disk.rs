@@ -1,7 +1,6 @@
 //! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
 mod block;
 mod cache;
-mod columns;
 mod concurrent;
 mod mode;
 mod run;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_plan::units::{ByteRate, Bytes, Span};
 use keepup_qualify::doctor::{Needs, STALL, judge};
@@ -14,7 +15,7 @@ use keepup_workload::doctor::{Readings, Scope, gather};
 use keepup_workload::preflight::common_disks;
 
 use crate::args::some_time;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::{command, json, result, width};
 
 /// Say which settings of this host would lose data of a detector, why, and the command that changes them
@@ -49,9 +50,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn address(text: &str) -> Result<IpAddr, String> {
-    let hint = "hint: give its number, as in 10.1.1.7 or fd00::7; asking for a name would send something";
-    text.parse().map_err(|_| format!("{text:?} is no IP address\n{hint}"))
+fn address(text: &str) -> Result<IpAddr, UsageError> {
+    let hint = "give its number, as in 10.1.1.7 or fd00::7; looking up a name would send something";
+    let why = || Cause::new(format!("{text:?} is not an IP address")).with_hint(hint);
+    text.parse().map_err(|_| UsageError::new(why()))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -68,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         tool_version: env!("CARGO_PKG_VERSION").into(),
         created: rfc3339(SystemClock.unix_ns()),
         command: command(),
-        needs: needs.told(),
+        needs: needs.summary(),
         interfaces: readings.interfaces.keys().cloned().collect(),
         volumes: args.volume.iter().map(|volume| volume.display().to_string()).collect(),
         counts: DoctorCounts::of(&findings),

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use keepup_error::Cause;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, Missing, drain};
@@ -13,9 +14,9 @@ use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
 
-use super::record::{name, usage};
+use super::record::name;
 use crate::args::{Directories, byte_rate};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::{json, report_error, result, say};
 use crate::progress::watch;
 use crate::signals::stop_flag;
@@ -61,17 +62,18 @@ fn is_like_an_address(text: &str) -> bool {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.to.starts_with("tcp://") {
-        let to = tcp_endpoint(&args.to).map_err(|why| usage(why.to_string()))?;
+        let to = tcp_endpoint(&args.to).map_err(|why| usage(Cause::of(&why)))?;
         return drain_to(args, to);
     }
     let volume = PathBuf::from(&args.to);
     if !volume.exists() && is_like_an_address(&args.to) {
         let address = args.to.split_once("://").map_or(args.to.as_str(), |(_, address)| address);
-        return Err(usage(format!(
-            "cannot drain to {:?}: it is neither tcp://ADDR:PORT nor a directory that exists\n\
-             hint: --to tcp://{address} for a sink or recorder that listens there",
+        let why = Cause::new(format!(
+            "cannot drain to {:?}: it is neither tcp://ADDR:PORT nor a directory that exists",
             args.to
-        )));
+        ));
+        let hint = format!("--to tcp://{address} for a sink or recorder that listens there");
+        return Err(usage(why.with_hint(hint)));
     }
     for checked in check(std::slice::from_ref(&volume), 2 << 30)? {
         checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));

@@ -1,12 +1,12 @@
 //! `keepup export`: a recording in another form.
 use std::path::PathBuf;
 
+use keepup_error::Cause;
 use keepup_recording::export::{Exported, nexus, one_file, raw, zarr_reference};
 use keepup_recording::reader::Recording;
 
-use super::record::usage;
 use crate::args::Directories;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::{result, say, warn_of_damage};
 
 /// Write a sealed recording in another form; events keep their bytes, and nothing is overwritten
@@ -44,7 +44,8 @@ enum Form {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let recording = Recording::open(&args.recording.directories)?;
     if let Some(id) = args.stream.filter(|id| !recording.streams().contains_key(id)) {
-        return Err(usage(format!("the recording has no stream {id}\nhint: keepup info tells which")));
+        let why = Cause::new(format!("cannot export stream {id}: the recording has no such stream"));
+        return Err(usage(why.with_hint("keepup info lists its streams")));
     }
     let exit = if warn_of_damage(&recording) { Exit::Failed } else { Exit::Done };
     let (stream, out) = (args.stream, args.out.as_path());

@@ -2,14 +2,13 @@
 mod own;
 mod run;
 mod serve;
-mod table;
 
 pub(crate) use self::run::credentials;
 use keepup_workload::net::{NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 
 use self::run::{Common, Grid, Wanted, measure, search};
 use crate::args::{byte_rate, size};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 
 /// Measure the network alone, between `keepup net serve` and this machine
 #[derive(clap::Args)]
@@ -186,6 +185,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// A rate of each flow.
-fn rate(text: &str) -> Result<f64, String> {
-    byte_rate(text).and_then(|rate| if rate > 0.0 { Ok(rate) } else { Err("a rate of nothing".into()) })
+fn rate(text: &str) -> Result<f64, UsageError> {
+    let none = || UsageError::new("a rate of nothing");
+    byte_rate(text).and_then(|rate| if rate > 0.0 { Ok(rate) } else { Err(none()) })
 }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_model::{Ask, Machine, SAMPLES, Sweep, assumptions, predict, predicted_papers};
 use keepup_plan::units::{Bytes, Span};
 use keepup_plan::{Profile, load};
 use keepup_results::{Begun, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary};
 
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, usage};
 use crate::output::{command, json, page, say};
 
 /// Where draws from the ranges come from: the same question has the same answer.
@@ -137,10 +138,8 @@ fn papers(args: &PapersArgs) -> anyhow::Result<Exit> {
 
 fn of_profile(args: &OneArgs) -> anyhow::Result<Exit> {
     let Some(name) = &args.profile else {
-        return Err(UsageError(
-            "no profile is named\nhint: keepup profile list, or keepup predict --help".into(),
-        )
-        .into());
+        let why = Cause::new("cannot predict: no profile is named");
+        return Err(usage(why.with_hint("keepup profile list, or keepup predict --help")));
     };
     let profile = load(name)?;
     let Some(on) = &args.on else { return machines::all(&profile, args) };

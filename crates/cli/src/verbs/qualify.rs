@@ -12,7 +12,7 @@ use keepup_peer::Endpoint;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
 use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
-use keepup_recorder::watch::Spotlight;
+use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_results::{ResultSummary, Stored, Verdict};
@@ -20,12 +20,12 @@ use keepup_workload::Footprint;
 use keepup_workload::preflight::check;
 
 use self::live::Page;
-use crate::args::{Cpus, Recording, cpus, default_volume, size, span};
+use crate::args::{Cpus, Recording, cpus, size, span, volumes_or_default};
 use crate::exit::Exit;
 use crate::forecast::{forecast, foretell};
 use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, announce};
-use crate::output::{command, json, page, say};
+use crate::output::{command, full_page, json, page, say};
 use crate::progress::Status;
 use crate::signals::stop_flag;
 use crate::verbs::record::reduced;
@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// Say what would be written, and stop
     #[arg(long)]
     dry_run: bool,
+    /// Print all figures above the verdict
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -117,15 +120,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(status);
     let (summary, generator_limited) = outcome?;
     live.iter_mut().for_each(|page| page.end(&summary));
-    match args.json {
-        true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
-        false => page(&Stored::Qualify(Box::new(summary.clone()))),
-    }
     super::report::keep(Path::new(&summary.result_directory));
     for load in summary.loads.iter().filter(|load| load.session.failure.is_some()) {
         say(&format!("error: the load {} ended before its time", load.session.spec));
     }
+    print(args, &summary)?;
     Ok(exit(&summary, generator_limited))
+}
+
+/// Prints the result last, so that the verdict stands above the prompt.
+fn print(args: &Args, summary: &ResultSummary) -> anyhow::Result<()> {
+    if args.json {
+        json(&serde_json::to_value(summary).context("cannot encode the result")?);
+        return Ok(());
+    }
+    let stored = Stored::Qualify(Box::new(summary.clone()));
+    if args.full {
+        full_page(&stored)
+    } else {
+        page(&stored)
+    }
+    Ok(())
 }
 
 /// What it may cost. All volumes together take what is written at most; it goes to them in turns, so that
@@ -149,12 +164,7 @@ fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {
 
 fn settings(args: &Args) -> anyhow::Result<Settings> {
     let profile = keepup_plan::load(&args.profile)?;
-    let mut volumes = args.volume.clone();
-    if volumes.is_empty() {
-        let volume = default_volume();
-        std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
-        volumes.push(volume);
-    }
+    let volumes = volumes_or_default(&args.volume)?;
     let profile = profile.on_volumes(u32::try_from(volumes.len()).unwrap_or(u32::MAX));
     let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
     let base = RecorderConfig::new(listen, Target::Null, "base");
@@ -174,7 +184,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         command: command(),
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
-        spotlight: args.http.http.is_some().then(Spotlight::default),
+        watcher_slot: args.http.http.is_some().then(WatcherSlot::default),
     })
 }
 

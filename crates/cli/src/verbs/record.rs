@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::Context;
+use keepup_error::Cause;
 use keepup_live::{Live, TapSource};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_peer::Endpoint;
@@ -26,14 +26,14 @@ use keepup_workload::preflight::check;
 
 use self::line::status;
 use self::session::{Session, control};
-use crate::args::{Recording, default_volume, keep, size, span};
-use crate::exit::{Exit, UsageError};
+use crate::args::{Recording, keep, size, span, volumes_or_default};
+use crate::exit::{Exit, usage};
 use crate::http::{HttpArgs, Offer, Opening};
 use crate::output::{json, result, say};
 use crate::progress::Status;
 use crate::run_flags::RunFlags;
 use crate::signals::stop_flag;
-use crate::verbs::serve::{RESULTS, shelf};
+use crate::verbs::serve::{RESULTS, catalog};
 
 /// Record what detectors send, until they say end
 ///
@@ -148,12 +148,7 @@ pub(super) fn target(to_null: bool, volumes: &[PathBuf]) -> anyhow::Result<Targe
     if to_null {
         return Ok(Target::Null);
     }
-    if !volumes.is_empty() {
-        return Ok(Target::Volumes(volumes.to_vec()));
-    }
-    let volume = default_volume();
-    std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
-    Ok(Target::Volumes(vec![volume]))
+    Ok(Target::Volumes(volumes_or_default(volumes)?))
 }
 
 /// The name given, or one that tells when and which.
@@ -233,7 +228,7 @@ fn serve(http: &HttpArgs, config: &mut RecorderConfig) -> anyhow::Result<Option<
     if let Target::Volumes(volumes) = &config.target {
         stored.extend(volumes.iter().cloned());
     }
-    let opening = http.open(None, Offer { commands: true, tap: seats, shelf: Some(shelf(&stored)) })?;
+    let opening = http.open(None, Offer { commands: true, tap: seats, catalog: Some(catalog(&stored)) })?;
     Ok(opening.map(Opening::start).transpose()?)
 }
 
@@ -265,11 +260,6 @@ fn exit(report: &RecordReport) -> Exit {
 /// `profile` with what `recorder` does to its events, which they must allow.
 pub(super) fn reduced(mut profile: Profile, recorder: &RecorderConfig) -> anyhow::Result<Profile> {
     profile.reductions.clone_from(&recorder.reductions);
-    profile.validate().map_err(|invalid| usage(invalid.to_string()))?;
+    profile.validate().map_err(|invalid| usage(Cause::of(&invalid)))?;
     Ok(profile)
-}
-
-/// A slip in the command, as an error.
-pub(super) fn usage(what: impl Into<String>) -> anyhow::Error {
-    UsageError(what.into()).into()
 }

@@ -4,7 +4,6 @@ mod note;
 mod read;
 mod serve_ipbus;
 mod set;
-mod table;
 
 use crate::exit::Exit;
 

@@ -1,22 +1,23 @@
 //! `keepup replay` and `keepup replay-set`: traces made again, in their time or as fast as they can be.
 mod flags;
-mod table;
+mod messages;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use keepup_campaign::Forecast;
+use keepup_error::Cause;
 use keepup_results::{Event, ReplayPass, ReplaySummary};
 use keepup_workload::preflight::check;
-use keepup_workload::replay::{Manner, Place, Replay, Script, check_place, compare};
+use keepup_workload::replay::{Replay, ReplayOptions, Script, TargetSpec, check_target, compare};
 use keepup_workload::{Footprint, Workload, run as drive};
 
 use self::flags::Common;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, usage};
 use crate::forecast::{forecast, foretell};
 use crate::loads::announce;
-use crate::output::{result, say};
+use crate::output::say;
 use crate::verbs::sitting::Sitting;
 
 /// Replay a trace on disks: what was asked of one machine, asked of this one
@@ -64,7 +65,7 @@ pub(crate) struct SetArgs {
 struct Plan<'a> {
     common: &'a Common,
     traces: Vec<&'a [PathBuf]>,
-    places: Vec<Place>,
+    places: Vec<TargetSpec>,
     baseline: Option<String>,
     with_and_without: bool,
     workload: &'static str,
@@ -106,11 +107,11 @@ fn files_of(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     files.sort();
     match files.is_empty() {
-        true => Err(UsageError(format!(
-            "{} has no traces\nhint: `keepup trace make` makes some up, `keepup trace record` records",
-            directory.display()
-        ))
-        .into()),
+        true => {
+            let why = Cause::new(format!("cannot replay {}: it has no traces", directory.display()));
+            let hint = "`keepup trace make` makes some up, `keepup trace record` records";
+            Err(usage(why.with_hint(hint)))
+        }
         false => Ok(files),
     }
 }
@@ -119,8 +120,8 @@ fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
     let (common, outlet) = (plan.common, &plan.common.outlet);
     let names: Vec<String> = plan.places.iter().map(ToString::to_string).collect();
     if let Some(baseline) = plan.baseline.as_ref().filter(|baseline| !names.contains(baseline)) {
-        let what = format!("the baseline {baseline} is none of the places");
-        return Err(UsageError(format!("{what}\nhint: --baseline {}", names.join(" or "))).into());
+        let why = Cause::new(format!("cannot compare: the baseline {baseline} is none of the places"));
+        return Err(usage(why.with_hint(format!("--baseline {}", names.join(" or ")))));
     }
     let loads = common.loads.plan()?;
     let mut manner = common.manner(loads, plan.with_and_without)?;
@@ -138,27 +139,27 @@ fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
     let baseline = plan.baseline.as_deref();
     sitting.summary.index = baseline.and_then(|baseline| compare(&sitting.summary.passes, baseline));
     let is_interrupted = failure.is_none() && sitting.stop.load(std::sync::atomic::Ordering::Acquire);
-    let found = table::exit(&sitting.summary);
-    let exit = sitting.end(failure, is_interrupted, |summary| Some(table::page(summary)))?;
+    let found = messages::exit(&sitting.summary);
+    let exit = sitting.end(failure, is_interrupted)?;
     Ok(if exit == Exit::Done { found } else { exit })
 }
 
 /// The directories among places.
-fn volumes(places: &[Place]) -> Vec<PathBuf> {
-    let volume = |place: &Place| match place {
-        Place::Volume(path) => Some(path.clone()),
+fn volumes(places: &[TargetSpec]) -> Vec<PathBuf> {
+    let volume = |place: &TargetSpec| match place {
+        TargetSpec::Volume(path) => Some(path.clone()),
         _ => None,
     };
     places.iter().filter_map(volume).collect()
 }
 
 /// Looks at traces and places, and says what will be done.
-fn announced(plan: &Plan<'_>, manner: &mut Manner) -> anyhow::Result<Forecast> {
+fn announced(plan: &Plan<'_>, manner: &mut ReplayOptions) -> anyhow::Result<Forecast> {
     let mut lines = Vec::new();
     let mut whole = Footprint::default();
     for files in &plan.traces {
         let script = script(plan, files, manner)?;
-        lines.extend(table::trace(&script.told, manner));
+        lines.extend(messages::trace(&script.summary, manner));
         let mut nobody = |_: &ReplayPass| {};
         let one = Replay::new(&script, &plan.places, manner, &mut nobody).plan();
         whole.time += one.time;
@@ -177,16 +178,16 @@ fn announced(plan: &Plan<'_>, manner: &mut Manner) -> anyhow::Result<Forecast> {
     }
     let time = (whole.time > Duration::ZERO).then_some(whole.time);
     lines.extend(announce(&manner.loads, &whole.space_bytes, time)?);
-    lines.push(table::cost(&plan.places, manner, &whole));
+    lines.push(messages::cost(&plan.places, manner, &whole));
     Ok(forecast(&whole, &manner.loads, lines.join("\n")))
 }
 
 /// The trace in `files`, ready for all places alike; sets how it is accessed.
-fn script(plan: &Plan<'_>, files: &[PathBuf], manner: &mut Manner) -> anyhow::Result<Script> {
+fn script(plan: &Plan<'_>, files: &[PathBuf], manner: &mut ReplayOptions) -> anyhow::Result<Script> {
     let common = plan.common;
     let trace = common.hints.open(files)?;
-    manner.means.access = common.access(trace.header().level);
-    let blocks = plan.places.iter().map(|place| place.block_bytes(manner.means.access));
+    manner.io.access = common.access(trace.header().level);
+    let blocks = plan.places.iter().map(|place| place.block_bytes(manner.io.access));
     let mut choice = common.choice(blocks.max().unwrap_or(1));
     for place in &plan.places {
         let bytes = place.size_bytes()?;
@@ -196,23 +197,27 @@ fn script(plan: &Plan<'_>, files: &[PathBuf], manner: &mut Manner) -> anyhow::Re
     let script = Script::load(&name, trace, &choice)?;
     manner.mode.check(&script)?;
     for place in &plan.places {
-        check_place(&script, place, manner.means)?;
+        check_target(&script, place, manner.io)?;
     }
     Ok(script)
 }
 
 /// Replays every trace; what has ended stands, also when a later one fails.
-fn all(plan: &Plan<'_>, mut manner: Manner, sitting: &mut Sitting<ReplaySummary>) -> anyhow::Result<()> {
+fn all(
+    plan: &Plan<'_>,
+    mut manner: ReplayOptions,
+    sitting: &mut Sitting<ReplaySummary>,
+) -> anyhow::Result<()> {
     for files in &plan.traces {
         let script = script(plan, files, &mut manner)?;
-        sitting.summary.traces.push(script.told.clone());
+        sitting.summary.traces.push(script.summary.clone());
         let is_json = plan.common.outlet.json;
         let mut context = sitting.context();
         let mut tell = |pass: &ReplayPass| {
             sitting.keep(|t_unix_ns| Event::ReplayPass { t_unix_ns, pass: Box::new(pass.clone()) });
             sitting.summary.passes.push(pass.clone());
             if !is_json {
-                result(&table::pass(pass));
+                say(&messages::ended(pass));
             }
         };
         drive(&mut Replay::new(&script, &plan.places, &manner, &mut tell), &mut context)?;

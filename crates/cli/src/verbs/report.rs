@@ -2,11 +2,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use keepup_report::{History, badge, html, markdown};
-use keepup_results::{ResultDirectory, ResultsError, StoredResult};
+use keepup_catalog::{open_result, report_page};
+use keepup_report::{badge, markdown};
+use keepup_results::StoredResult;
 
 use crate::exit::Exit;
-use crate::output::{page, result, say};
+use crate::output::{full_page, page, result, say};
 
 /// The page that a result gets by itself.
 const PAGE: &str = "report.html";
@@ -31,10 +32,13 @@ pub(crate) struct Args {
     /// Print a small picture of the answer (SVG)
     #[arg(long)]
     badge: bool,
+    /// Print all figures of a qualification above its verdict
+    #[arg(long, conflicts_with_all = ["html", "markdown", "badge"])]
+    full: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let stored = open(&args.result)?;
+    let stored = open_result(&args.result)?;
     if stored.is_rebuilt {
         say("warning: the measurement was cut off; the report is made from its events");
     }
@@ -44,24 +48,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         result(markdown(&stored.summary).trim_end());
     } else if args.badge {
         result(badge(&stored.summary).trim_end());
+    } else if args.full {
+        full_page(&stored.summary);
     } else {
         page(&stored.summary);
     }
     Ok(Exit::Done)
-}
-
-/// A result, by its directory or its summary. The summary within a directory means the directory: there are
-/// its events.
-fn open(path: &Path) -> Result<StoredResult, ResultsError> {
-    let directory = path.parent().filter(|_| path.is_file());
-    let directory =
-        directory.map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-    match directory.map(ResultDirectory::open) {
-        Some(Ok(found)) if path.file_name().is_some_and(|name| name == "result.json") => {
-            StoredResult::open(found.path())
-        }
-        _ => StoredResult::open(path),
-    }
 }
 
 /// Writes the HTML page of a result that was just kept, beside it. A measurement is not lost for its page.
@@ -72,18 +64,8 @@ pub(super) fn keep(directory: &Path) {
     }
 }
 
-/// The HTML page of a result, with what its events say of the time.
-pub(super) fn page_of(stored: &StoredResult) -> String {
-    let history = match stored.directory().map(|directory| directory.events()) {
-        Some(Ok(events)) => History::read(events),
-        Some(Err(why)) => History::missing(&why.to_string()),
-        None => History::missing("the summary alone was given"),
-    };
-    html(&stored.summary, &history)
-}
-
 fn write(stored: &StoredResult, path: &Path) -> anyhow::Result<()> {
-    std::fs::write(path, page_of(stored))
+    std::fs::write(path, report_page(stored))
         .with_context(|| format!("cannot write the report {}", path.display()))?;
     say(&format!("report: {}", path.display()));
     Ok(())

@@ -4,10 +4,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use keepup_campaign::parse;
-use keepup_campaign::reproduce::{PaperRequest, Reproduction, campaign_text, names, reproduction};
+use keepup_reproduce::{PaperRequest, Reproduction, campaign_text, names, reproduction};
 
 use super::campaign::{How, start};
-use crate::args::default_volume;
+use crate::args::volumes_or_default;
 use crate::exit::{Exit, UsageError};
 use crate::output::{LOG_VARIABLE, result, say};
 
@@ -73,16 +73,9 @@ fn scale(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let paper =
-        reproduction(&args.paper).ok_or_else(|| UsageError(format!("there is no paper {:?}", args.paper)))?;
-    let volumes = match args.volume.is_empty() {
-        false => args.volume.clone(),
-        true => {
-            let volume = default_volume();
-            std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
-            vec![volume]
-        }
-    };
+    let paper = reproduction(&args.paper)
+        .ok_or_else(|| UsageError::new(format!("there is no paper {:?}", args.paper)))?;
+    let volumes = volumes_or_default(&args.volume)?;
     let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     // What does not lie there yet.
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -103,7 +96,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     make_traces(paper, &request)?;
-    let campaign = parse(&text, &args.paper)?;
+    let campaign = parse(&text, &args.paper, &names())?;
     start(campaign, &text, &How { out: &args.out, dry_run: args.dry_run, json: args.json })
 }
 

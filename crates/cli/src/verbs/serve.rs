@@ -1,23 +1,19 @@
 //! `keepup serve`: stored results and recordings as a page.
-mod crawl;
-mod entry;
-mod shelf;
-mod stand;
-
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use keepup_live::Shelf;
+use keepup_catalog::DirectoryCatalog;
+use keepup_error::Cause;
+use keepup_live::Catalog;
 use keepup_measure::clock::{Clock, SystemClock};
 
 use crate::args::default_volume;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::http::{HttpArgs, Offer, PORT};
 use crate::output::say;
 use crate::signals::stop_flag;
-use crate::verbs::record::usage;
 
 /// Where results go in the examples of every verb.
 pub(crate) const RESULTS: &str = "results";
@@ -46,7 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     for root in &roots {
         say(&format!("looking below {}", root.display()));
     }
-    let offer = Offer { shelf: Some(shelf(&roots)), ..Offer::default() };
+    let offer = Offer { catalog: Some(catalog(&roots)), ..Offer::default() };
     let Some(opening) = args.http.open(Some((Ipv4Addr::LOCALHOST, PORT).into()), offer)? else {
         return Ok(Exit::Done);
     };
@@ -60,9 +56,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Results and recordings below these directories, those of them that are there.
-pub(crate) fn shelf(directories: &[PathBuf]) -> Arc<dyn Shelf> {
+pub(crate) fn catalog(directories: &[PathBuf]) -> Arc<dyn Catalog> {
     let roots = directories.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    Arc::new(shelf::Directories::new(roots, Arc::new(SystemClock)))
+    Arc::new(DirectoryCatalog::new(roots, Arc::new(SystemClock)))
 }
 
 /// The directories that were given, or those of the defaults that are there.
@@ -71,10 +67,11 @@ fn roots(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         let defaults = [PathBuf::from(RESULTS), default_volume()];
         let there: Vec<PathBuf> = defaults.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
         return match there.is_empty() {
-            true => Err(usage(format!(
-                "neither {RESULTS} nor {} is here\nhint: keepup serve DIR",
-                default_volume().display()
-            ))),
+            true => {
+                let why =
+                    format!("cannot serve: neither {RESULTS} nor {} exists", default_volume().display());
+                Err(usage(Cause::new(why).with_hint("keepup serve DIR")))
+            }
             false => Ok(there),
         };
     }
@@ -83,10 +80,8 @@ fn roots(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         let failed = |e| usage(format!("cannot look below {}: {e}", path.display()));
         let root = path.canonicalize().map_err(failed)?;
         if !root.is_dir() {
-            return Err(usage(format!(
-                "{} is no directory\nhint: keepup report shows a single result",
-                path.display()
-            )));
+            let why = Cause::new(format!("cannot serve {}: it is not a directory", path.display()));
+            return Err(usage(why.with_hint("keepup report shows a single result")));
         }
         roots.push(root);
     }

@@ -5,19 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::cpu::{CoreTimes, core_usage};
 use keepup_measure::environment::Environment;
 use keepup_measure::sampler::Sampler;
 use keepup_recording::id::Id;
-use keepup_results::{Begun, Ended, Event, EventLog, Kind, ResultDirectory, TestSummary};
+use keepup_results::{
+    Begun, Ended, Event, EventLog, Figures as _, Kind, ResultDirectory, Stored, TestSummary,
+};
 use keepup_workload::Context;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::args::Outlet;
 use crate::exit::Exit;
-use crate::output::{command, json, report_error, result, say};
+use crate::output::{command, json, page, report_error, say, tell};
 use crate::signals::stop_flag;
 
 /// Between two looks at how busy the processors are.
@@ -34,7 +37,7 @@ pub(super) struct Sitting<S> {
     is_json: bool,
 }
 
-impl<S: TestSummary> Sitting<S> {
+impl<S: TestSummary + Clone + Into<Stored>> Sitting<S> {
     /// Begins the test `workload` with the settings `plan`, on volumes where it uses any.
     pub(super) fn begin(
         workload: &str,
@@ -80,19 +83,17 @@ impl<S: TestSummary> Sitting<S> {
         }
     }
 
-    /// All has ended: prints the result, as a page if there is one for people, and says where it lies.
-    pub(super) fn end(
-        mut self,
-        failure: Option<anyhow::Error>,
-        interrupted: bool,
-        page: impl FnOnce(&S) -> Option<String>,
-    ) -> anyhow::Result<Exit> {
+    /// All has ended: prints the result, as a page where something was measured, and says where it lies.
+    pub(super) fn end(mut self, failure: Option<anyhow::Error>, interrupted: bool) -> anyhow::Result<Exit> {
         let why = failure.as_ref().map(ToString::to_string);
         self.summary.end(Ended { failure: why, interrupted });
         if self.is_json {
             json(&serde_json::to_value(&self.summary).context("cannot encode the result")?);
-        } else if let Some(page) = page(&self.summary) {
-            result(&page);
+        } else {
+            let stored: Stored = self.summary.clone().into();
+            if failure.is_none() || !stored.figures().is_empty() {
+                page(&stored);
+            }
         }
         if let Some(kept) = self.kept.take() {
             say(&format!("result: {}", kept.finish(&self.summary)?.display()));
@@ -142,7 +143,7 @@ impl Kept {
     /// What cannot be written is told and ends nothing.
     fn append(&mut self, event: &Event) {
         if let Err(why) = self.log.lock().unwrap_or_else(PoisonError::into_inner).append(event) {
-            say(&format!("warning: {why}"));
+            tell(&Cause::of(&why).map(|why| format!("warning: {why}")));
         }
     }
 

@@ -8,15 +8,16 @@ use clap::ValueEnum;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::errors::ErrorCounter;
 use keepup_recording::id::Id;
-use keepup_results::{SoakCounter, SoakMismatch, SoakPart, SoakSummary, rfc3339};
+use keepup_results::{SoakSummary, rfc3339};
 use keepup_workload::preflight::check;
 use keepup_workload::soak::{
-    Beginning, Desk, DigestKind, Limits, Mode, ReferencePlan, Soak, SoakPlan, Soaked, compared, counters,
+    DigestKind, Limits, Mode, ReferencePlan, Soak, SoakMeasured, SoakPlan, SoakStart, SoakState, compared,
+    counters,
 };
 use keepup_workload::{Context, Workload, run as run_workload};
 
-use crate::args::{Outlet, default_volume, size, span};
-use crate::exit::{Exit, UsageError};
+use crate::args::{Outlet, size, span, volumes_or_default};
+use crate::exit::{Exit, UsageError, usage};
 use crate::forecast::{forecast, foretell};
 use crate::loads::{self, LoadArgs, announce};
 use crate::output::say;
@@ -102,15 +103,7 @@ enum DigestArg {
 
 impl Args {
     fn plan(&self) -> anyhow::Result<SoakPlan> {
-        let volumes = match &self.volume[..] {
-            [] => {
-                let volume = default_volume();
-                let action = || format!("cannot make {}", volume.display());
-                std::fs::create_dir_all(&volume).with_context(action)?;
-                vec![volume]
-            }
-            given => given.to_vec(),
-        };
+        let volumes = volumes_or_default(&self.volume)?;
         // The same soak may be gone on with from another directory.
         let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let sizes = match (&self.sizes[..], self.quick) {
@@ -119,7 +112,7 @@ impl Args {
             (given, _) => given,
         };
         if sizes.contains(&0) {
-            return Err(UsageError("--size must not be 0".into()).into());
+            return Err(usage("--size must not be 0"));
         }
         let stamped = match self.sizes.iter().max() {
             Some(size) => *size,
@@ -130,9 +123,7 @@ impl Args {
         let references = match (self.mode, &self.reference[..]) {
             (ModeArg::Stamp, []) => Vec::new(),
             (ModeArg::Stamp, _) => {
-                return Err(
-                    UsageError("--reference belongs to copies; --mode stamp makes none".into()).into()
-                );
+                return Err(usage("--reference belongs to copies; --mode stamp makes none"));
             }
             (_, []) => made(),
             (_, given) => given.iter().map(reference).collect::<anyhow::Result<_>>()?,
@@ -164,7 +155,7 @@ impl Args {
 
 /// A file that can be copied.
 fn reference(path: &PathBuf) -> anyhow::Result<ReferencePlan> {
-    let wrong = |why: String| UsageError(format!("cannot copy {}: {why}", path.display()));
+    let wrong = |why: String| UsageError::new(format!("cannot copy {}: {why}", path.display()));
     let real = std::fs::canonicalize(path).map_err(|e| wrong(e.to_string()))?;
     match std::fs::metadata(&real) {
         Ok(found) if found.is_file() && found.len() > 0 => Ok(ReferencePlan::File { path: real }),
@@ -193,10 +184,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let settings = serde_json::to_value(&plan).context("cannot encode the plan")?;
     let id = Id::random().context("cannot read random bytes")?;
     let before = counters(&volumes);
-    let desk = desk(args, Beginning::new(id, SystemClock.unix_ns(), plan, before.clone()))?;
+    let state = state(args, SoakStart::new(id, SystemClock.unix_ns(), plan, before.clone()))?;
     let mut sitting = Sitting::<SoakSummary>::begin("soak", settings, &volumes, &args.outlet)?;
     let mut context = Context { sample: progress(args.outlet.json), ..sitting.context() };
-    let mut soak = Soak::new(desk, limits);
+    let mut soak = Soak::new(state, limits);
     let mut loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
     let begin_ns = SystemClock.now_ns();
     let failure = run_workload(&mut soak, &mut context).err();
@@ -211,41 +202,41 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let damage = &sitting.summary.damage;
     let is_damaged = damage.mismatches + damage.references > 0;
     let interrupted = failure.is_none() && sitting.stop.load(Ordering::Acquire);
-    let exit = sitting.end(failure, interrupted, |summary| Some(page(summary)))?;
+    let exit = sitting.end(failure, interrupted)?;
     Ok(if is_damaged { Exit::Failed } else { exit })
 }
 
 /// The account to go on with.
-fn desk(args: &Args, beginning: Beginning) -> anyhow::Result<Desk> {
-    let Some(path) = &args.state else { return Ok(Desk::without_state(beginning)) };
-    let desk = Desk::open(path, beginning)?;
-    if desk.torn_bytes > 0 {
-        let torn = desk.torn_bytes;
+fn state(args: &Args, start: SoakStart) -> anyhow::Result<SoakState> {
+    let Some(path) = &args.state else { return Ok(SoakState::without_state(start)) };
+    let state = SoakState::open(path, start)?;
+    if state.torn_bytes > 0 {
+        let torn = state.torn_bytes;
         say(&format!("warning: the last line of the state had no end; its {torn} bytes were cut off"));
     }
-    if desk.account.sittings > 0 {
-        let (turns, sittings) = (desk.account.totals.turns, desk.account.sittings);
-        say(&format!("going on after {turns} turns, sitting {}", sittings + 1));
+    if state.account.sessions > 0 {
+        let (turns, sittings) = (state.account.totals.turns, state.account.sessions);
+        say(&format!("going on after {turns} turns, session {}", sittings + 1));
     }
-    Ok(desk)
+    Ok(state)
 }
 
 /// Writes down what was found, over all sittings; how this one ended is not known here.
 fn tell(
     summary: &mut SoakSummary,
-    done: Soaked,
+    done: SoakMeasured,
     before: &[ErrorCounter],
     after: &[ErrorCounter],
 ) -> anyhow::Result<()> {
     let account = done.account;
-    summary.created = rfc3339(account.beginning.time_unix_ns);
-    summary.id = account.beginning.id.to_string();
-    summary.plan = serde_json::to_value(&account.beginning.plan).context("cannot encode the plan")?;
+    summary.created = rfc3339(account.start.time_unix_ns);
+    summary.id = account.start.id.to_string();
+    summary.plan = serde_json::to_value(&account.start.plan).context("cannot encode the plan")?;
     summary.digests.clone_from(&account.digests);
-    summary.sittings = account.sittings;
+    summary.sittings = account.sessions;
     summary.totals = account.totals;
     summary.rate = account.rate();
-    summary.counters = compared(&account.beginning.counters, before, after);
+    summary.counters = compared(&account.start.counters, before, after);
     summary.damage = account.damage;
     summary.mismatches = account.mismatches;
     summary.notes = done.notes;
@@ -301,104 +292,4 @@ fn progress(quiet: bool) -> Box<dyn FnMut(u64, std::collections::BTreeMap<String
             status.show(&text, Duration::from_secs(1));
         }
     })
-}
-
-/// The result for people.
-fn page(summary: &SoakSummary) -> String {
-    let totals = &summary.totals;
-    let mut lines = vec![format!(
-        "{} turns in {} {}, {} files read back, {:.1} s",
-        totals.turns,
-        summary.sittings,
-        if summary.sittings == 1 { "sitting" } else { "sittings" },
-        totals.files,
-        totals.elapsed_ns as f64 / 1e9
-    )];
-    lines.push(format!("{:<10} {:>12} {:>10} {:>12}", "part", "GB", "MB/s", "CPU s/GB"));
-    let parts = [
-        ("source", &totals.source),
-        ("written", &totals.write),
-        ("read back", &totals.read),
-        ("compared", &totals.compare),
-    ];
-    lines.extend(parts.into_iter().map(|(name, part)| part_line(name, part)));
-    let damage = &summary.damage;
-    match (damage.mismatches, &summary.rate) {
-        (_, None) => lines.push("nothing was read back".into()),
-        (0, Some(rate)) => lines.push(format!(
-            "no error in {} bytes read back: below {:.2e} per byte, {:.2e} per bit at 95 %",
-            rate.bytes, rate.mismatches_per_byte.upper, rate.mismatches_per_bit.upper
-        )),
-        (mismatches, Some(rate)) => lines.push(format!(
-            "{mismatches} mismatches in {} bytes read back: {:.2e} per byte ({:.2e} to {:.2e} at 95 %); \
-             {} wrong bytes, {} wrong bits",
-            rate.bytes,
-            rate.mismatches_per_byte.value,
-            rate.mismatches_per_byte.lower,
-            rate.mismatches_per_byte.upper,
-            damage.bytes,
-            damage.bits
-        )),
-    }
-    if damage.references > 0 {
-        lines.push(format!("{} times a reference was read wrongly", damage.references));
-    }
-    lines.extend(summary.mismatches.iter().flat_map(mismatch_lines));
-    lines.extend(summary.counters.iter().map(counter_line));
-    lines.extend(loads::lines(&summary.loads));
-    lines.extend(loads::warnings(&summary.loads));
-    lines.extend(summary.notes.iter().map(|note| format!("note: {note}")));
-    lines.join("\n")
-}
-
-fn part_line(name: &str, part: &SoakPart) -> String {
-    let figure = |value: Option<f64>, digits: usize| match value {
-        Some(value) => format!("{value:.digits$}"),
-        None => "-".to_owned(),
-    };
-    format!(
-        "{name:<10} {:>12.3} {:>10} {:>12}",
-        part.bytes as f64 / 1e9,
-        figure(part.bytes_per_second().map(|rate| rate / 1e6), 1),
-        figure(part.cpu_seconds_per_gb(), 3)
-    )
-}
-
-fn mismatch_lines(mismatch: &SoakMismatch) -> Vec<String> {
-    let place = mismatch.place.map_or("unknown".to_owned(), |place| place.to_string());
-    let mut lines = vec![format!(
-        "turn {}, {}: {} wrong bytes, {} wrong bits, place: {place} ({})",
-        mismatch.turn, mismatch.file, mismatch.bytes, mismatch.bits, mismatch.way
-    )];
-    for range in &mismatch.ranges {
-        let origin = range.origin.map_or(String::new(), |origin| {
-            let whose = if origin.is_ours { "" } else { "another soak's " };
-            let (file, offset, generation) = (origin.file, origin.offset, origin.generation);
-            format!("; it is {whose}file {file}, offset {offset}, generation {generation}")
-        });
-        lines.push(format!(
-            "  offset {}, {} bytes, {} bits: {}; expected {}, found {}, xor {}{origin}",
-            range.offset, range.bytes, range.bits, range.kind, range.expected, range.found, range.xor
-        ));
-    }
-    lines.extend(mismatch.rereads.iter().map(|reread| format!("  read again {reread}")));
-    lines.extend(mismatch.kept.iter().map(|kept| format!("  kept as {kept}")));
-    lines
-}
-
-fn counter_line(counter: &SoakCounter) -> String {
-    let at = |value: Option<u64>| value.map_or("not readable".to_owned(), |value| value.to_string());
-    match (counter.first, counter.before, counter.after) {
-        (None, None, None) => format!("{}: not readable", counter.name),
-        (first, before, after) if first == before && before == after => {
-            format!("{}: {}", counter.name, at(after))
-        }
-        (first, before, after) => format!(
-            "{}: {} after, {} before this sitting, {} before the first",
-            counter.name,
-            at(after),
-            at(before),
-            at(first)
-        ),
-    }
 }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::ValueEnum;
-use keepup_workload::replay::trace::{
+use keepup_error::Cause;
+use keepup_trace::{
     Format, Hints, Target, TimeUnit, Trace, TraceError, TraceInfo, Unit, Waits, convert, describe, format_of,
     target_of,
 };
 
-use crate::exit::{Exit, UsageError};
-use crate::output::{json, result, say};
+use crate::exit::{Exit, usage};
+use crate::output::{json, result, tell};
 
 /// Traces: accesses to storage, recorded or made up, described and converted
 #[derive(clap::Args)]
@@ -226,16 +227,17 @@ fn warn_of_siblings(files: &[PathBuf], format: Format) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let others = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).count();
     if others > 1 {
-        say(&format!(
+        let what = format!(
             "warning: {others} files begin with {prefix}, and only {name} was given: requests of the other \
-             processors are missing\nhint: keepup trace info {prefix}*"
-        ));
+             processors are missing"
+        );
+        tell(&Cause::new(what).with_hint(format!("keepup trace info {prefix}*")));
     }
 }
 
 fn run_convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let [files @ .., out] = &args.files[..] else {
-        return Err(UsageError("two files are needed: the trace, and the new one".into()).into());
+        return Err(usage("two files are needed: the trace, and the new one"));
     };
     let mut trace = args.hints.open(files)?;
     let target = match args.to {

@@ -1,5 +1,5 @@
 //! `keepup trial`: one run of the path that records, at one rate, with a result.
-mod table;
+mod messages;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
+use keepup_error::Cause;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_plan::units::Bytes;
@@ -19,15 +20,15 @@ use keepup_workload::Workload as _;
 use keepup_workload::detector::{
     SourceRate, asked_bytes_per_second, events_in, recorder_config, source_plan,
 };
-use keepup_workload::preflight::{check, check_together, common_disks, room_each};
+use keepup_workload::preflight::{check, check_together, common_disks, usable_bytes_each};
 use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, repeat};
 
-use crate::args::{Cpus, Recording, Runs, byte_rate, cpus, default_volume, size, some_time, source_rate};
-use crate::exit::Exit;
+use crate::args::{Cpus, Recording, Runs, byte_rate, cpus, size, some_time, source_rate, volumes_or_default};
+use crate::exit::{Exit, usage};
 use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
-use crate::output::{result, say};
-use crate::verbs::record::{reduced, usage};
+use crate::output::say;
+use crate::verbs::record::reduced;
 use crate::verbs::sitting::Sitting;
 
 /// How long a trial takes unless told otherwise.
@@ -117,7 +118,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     common_disks(&plan.volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
     let time = plan.spec.source.duration.map(|time| time * args.runs.repeats);
-    let told = std::iter::once(table::plan(&plan, args.runs.repeats, &footprint)).chain(announce(
+    let told = std::iter::once(messages::plan(&plan, args.runs.repeats, &footprint)).chain(announce(
         &beside,
         &footprint.space_bytes,
         time,
@@ -146,7 +147,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         sitting.keep(|t_unix_ns| Event::RecordRun { t_unix_ns, run: Box::new(run.clone()) });
         if !outlet.json {
-            result(&table::run(run, repeats));
+            say(&messages::ended(run, repeats));
         }
     };
     let asked = plan.asked_bytes_per_second;
@@ -155,7 +156,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let is_whole = done.runs.iter().all(RecordRun::is_whole);
     sitting.summary.runs = done.runs;
     let failure = done.failure.map(anyhow::Error::from);
-    let exit = sitting.end(failure, done.is_interrupted, table::page)?;
+    let exit = sitting.end(failure, done.is_interrupted)?;
     Ok(if exit == Exit::Done && !is_whole { Exit::Failed } else { exit })
 }
 
@@ -171,7 +172,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     profile.connections = args.connections.unwrap_or(profile.connections);
     let profile = profile.on_volumes(u32::try_from(volumes.len().max(1)).unwrap_or(u32::MAX));
-    profile.validate().map_err(|invalid| usage(invalid.to_string()))?;
+    profile.validate().map_err(|invalid| usage(Cause::of(&invalid)))?;
     let recorder = recorder(args, &profile, &volumes)?;
     let profile = reduced(profile, &recorder)?;
     let rate = args.rate.unwrap_or(SourceRate::Profile);
@@ -182,13 +183,13 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         source.duration = None;
     } else if rate == SourceRate::Max && !volumes.is_empty() {
         // What comes in the time is not known: no more than there is room for.
-        let room = room_each(&check(&volumes, 0)?).saturating_sub(2 * recorder.segment_bytes);
+        let room = usable_bytes_each(&check(&volumes, 0)?).saturating_sub(2 * recorder.segment_bytes);
         let bytes = (room as f64 * ROOM_SHARE) as u64 * volumes.len() as u64;
         source.events = Some(events_in(&profile, bytes).max(1));
     }
     let sample_every = source.duration.map_or(SAMPLE_EVERY, |time| (time / SAMPLES).min(SAMPLE_EVERY));
     let spec = TrialSpec {
-        spotlight: None,
+        watcher_slot: None,
         source,
         recorder,
         recording: Id::random().context("cannot read random bytes")?,
@@ -204,12 +205,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
 
 /// Where to record to: nowhere with --to-null.
 fn volumes(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
-    if args.to_null || !args.volume.is_empty() {
-        return Ok(args.volume.clone());
-    }
-    let volume = default_volume();
-    std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
-    Ok(vec![volume])
+    if args.to_null { Ok(args.volume.clone()) } else { volumes_or_default(&args.volume) }
 }
 
 fn recorder(args: &Args, profile: &Profile, volumes: &[PathBuf]) -> anyhow::Result<RecorderConfig> {

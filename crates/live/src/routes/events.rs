@@ -1,4 +1,4 @@
-//! What is shown, as it changes: server-sent events.
+//! Event stream of state changes: server-sent events.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use super::{App, problem, text};
 use crate::board::{Frame, PARTS};
 
-/// Who may watch at a time.
-pub(super) const WATCHERS_MAX: usize = 256;
-/// Where nothing changes, a comment shows that the connection lives.
+/// Most concurrent event streams.
+pub(super) const CLIENTS_MAX: usize = 256;
+/// Interval of comments that keep an idle connection open.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// One who watches.
-struct Watcher {
+/// Client of the event stream.
+struct StreamClient {
     frames: watch::Receiver<Arc<Frame>>,
     sent: [u64; PARTS],
     is_new: bool,
     _place: OwnedSemaphorePermit,
 }
 
-impl Watcher {
-    /// What it has not got yet, once there is something. Nothing when there will never be more.
+impl StreamClient {
+    /// Parts that this client has not received, once there are any. `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if !std::mem::take(&mut self.is_new) {
                 match tokio::time::timeout(HEARTBEAT, self.frames.changed()).await {
-                    Err(_) => return Some(Bytes::from_static(b": still here\n\n")),
+                    Err(_) => return Some(Bytes::from_static(b": keep-alive\n\n")),
                     Ok(Err(_)) => return None,
                     Ok(Ok(())) => {}
                 }
@@ -52,16 +52,21 @@ impl Watcher {
     }
 }
 
-/// The stream of events: `run`, `streams`, `now` and `search`, each whenever it has changed. Who reads slowly
-/// is given the newest and misses what was between.
+/// The event stream: `run`, `streams`, `now` and `search`, each after a change. A slow reader
+/// gets the latest state and misses intermediate ones.
 pub(super) async fn events(State(app): State<Arc<App>>) -> Response {
     let Ok(place) = Arc::clone(&app.watchers).try_acquire_owned() else {
-        return problem(StatusCode::SERVICE_UNAVAILABLE, "too many watch already", Some("close other pages"));
+        return problem(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many event streams are open",
+            Some("close other pages"),
+        );
     };
-    let watcher = Watcher { frames: app.board.look(), sent: [0; PARTS], is_new: true, _place: place };
-    let parts = stream::unfold(watcher, |mut watcher| async {
-        let part = watcher.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(part), watcher))
+    let client =
+        StreamClient { frames: app.board.subscribe(), sent: [0; PARTS], is_new: true, _place: place };
+    let parts = stream::unfold(client, |mut client| async {
+        let part = client.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(part), client))
     });
     text("text/event-stream", Body::from_stream(parts))
 }

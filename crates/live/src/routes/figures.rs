@@ -1,4 +1,4 @@
-//! Figures for programs: the moment, the past, metrics, health, and what can be asked for.
+//! Figures for programs: current, history, metrics, health, and the API description.
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,12 +8,12 @@ use axum::response::{IntoResponse, Response};
 use keepup_results::live::{Moment, RunState};
 
 use super::{App, problem, text};
-use crate::exposition::Form;
+use crate::exposition::TextFormat;
 
-/// The interface, described.
+/// Description of the API.
 pub(crate) const OPENAPI: &str = include_str!("../../assets/openapi.json");
 
-/// The whole moment, as it was last seen.
+/// Latest figures.
 pub(super) async fn now(State(app): State<Arc<App>>) -> Response {
     match &app.board.now().moment {
         Some(moment) => Json(Moment::clone(moment)).into_response(),
@@ -26,17 +26,17 @@ pub(super) async fn history(State(app): State<Arc<App>>) -> Response {
     Json(app.board.history()).into_response()
 }
 
-/// Metrics, in the form that is asked for: OpenMetrics 1.0, or the older text of Prometheus.
+/// Metrics in the requested format: OpenMetrics 1.0, or the older format of Prometheus.
 pub(super) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let form = match accepted.into_iter().any(|value| value.contains("application/openmetrics-text")) {
-        true => Form::OpenMetrics,
-        false => Form::Prometheus,
+        true => TextFormat::OpenMetrics,
+        false => TextFormat::Prometheus,
     };
     text(form.content_type(), app.board.now().metrics(form))
 }
 
-/// Whether all is well: 200, or 503 where data is being lost or the run has failed. Warnings alone are well.
+/// Health: 200, or 503 when data is being lost or the run has failed. Warnings alone are healthy.
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     let frame = app.board.now();
     let mut failures: Vec<String> = Vec::new();
@@ -45,7 +45,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     }
     let moment = frame.moment.as_deref();
     let failed = moment.iter().flat_map(|moment| &moment.volumes).filter_map(|volume| {
-        volume.failure.as_ref().map(|why| format!("{} takes no data any more: {why}", volume.path))
+        volume.failure.as_ref().map(|why| format!("{} takes no more data: {why}", volume.path))
     });
     failures.extend(failed);
     if let Some(missing) = moment.map(|moment| moment.flow.missing_events).filter(|missing| *missing > 0) {
@@ -63,7 +63,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     (status, Json(body)).into_response()
 }
 
-/// The interface, described as OpenAPI 3.1.
+/// API description as OpenAPI 3.1.
 pub(super) async fn openapi() -> Response {
     text("application/json", OPENAPI)
 }

@@ -1,4 +1,4 @@
-//! Run control over HTTP: what it says of itself, and commands.
+//! Run control over HTTP: status and commands.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,30 +11,32 @@ use keepup_results::live::{RefusalKind, RunCommand, RunOrder, RunRefusal, RunSet
 use serde::Deserialize;
 
 use super::{App, problem};
-use crate::orders::Unanswered;
+use crate::commands::Unanswered;
 
-/// For how long a command may take: arming takes memory, which the kernel clears first.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout of a command: arming allocates memory, which the kernel zeroes first.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The body of a command.
+/// Body of a command.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Body {
-    /// The revision that the commander saw last; nothing: whatever it is by now.
+    /// The revision that the client saw last; `None` accepts any.
     revision: Option<u64>,
-    /// The settings, with `configure`.
+    /// Settings for `configure`.
     settings: Option<RunSettings>,
 }
 
-/// What run control says of itself.
+/// Status of run control.
 pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
     match &app.board.now().run {
         Some(run) => Json(RunStatus::clone(run)).into_response(),
-        None => problem(StatusCode::NOT_FOUND, "nothing records here", Some("keepup record --http ADDR")),
+        None => {
+            problem(StatusCode::NOT_FOUND, "no recorder is running here", Some("keepup record --http ADDR"))
+        }
     }
 }
 
-/// Carries out a command and answers with what run control then says of itself.
+/// Carries out a command and answers with the status after it.
 pub(super) async fn command(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
@@ -42,7 +44,7 @@ pub(super) async fn command(
 ) -> Response {
     let Some(command) = RunCommand::ALL.into_iter().find(|command| command.name() == name) else {
         let names = RunCommand::ALL.map(RunCommand::name).join(", ");
-        return problem(StatusCode::NOT_FOUND, "there is no such command", Some(&format!("one of {names}")));
+        return problem(StatusCode::NOT_FOUND, "unknown command", Some(&format!("one of {names}")));
     };
     let Json(body) = match body {
         Ok(body) => body,
@@ -56,19 +58,19 @@ pub(super) async fn command(
         let why = format!("{command} takes no settings");
         return problem(StatusCode::UNPROCESSABLE_ENTITY, &why, Some("settings go with configure"));
     }
-    let Some(desk) = &app.desk else {
+    let Some(commands) = &app.commands else {
         return problem(
             StatusCode::NOT_FOUND,
-            "nothing can be commanded here",
+            "commands are not available here",
             Some("keepup record --http ADDR"),
         );
     };
     let order = RunOrder { command, settings: body.settings, revision: body.revision };
-    match desk.give(order, PATIENCE).await {
+    match commands.send(order, TIMEOUT).await {
         Ok(Ok(status)) => Json(status).into_response(),
         Ok(Err(refusal)) => refused(&refusal),
         Err(Unanswered::Busy) => {
-            problem(StatusCode::SERVICE_UNAVAILABLE, "other commands wait already", None)
+            problem(StatusCode::SERVICE_UNAVAILABLE, "too many commands are waiting", None)
         }
         Err(Unanswered::Gone) => {
             problem(StatusCode::GATEWAY_TIMEOUT, "the recorder ended, or has not answered in time", None)
@@ -76,7 +78,7 @@ pub(super) async fn command(
     }
 }
 
-/// A refusal as an answer: why, a hint where one is known, and its kind for programs.
+/// Response for a refusal: reason, hint, and kind for programs.
 fn refused(refusal: &RunRefusal) -> Response {
     let status = match refusal.kind {
         RefusalKind::State | RefusalKind::Revision => StatusCode::CONFLICT,
@@ -84,10 +86,7 @@ fn refused(refusal: &RunRefusal) -> Response {
         RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         RefusalKind::Uncontrolled => StatusCode::FORBIDDEN,
     };
-    let (why, hint) = match refusal.why.split_once("\nhint: ") {
-        Some((why, hint)) => (why, Some(hint)),
-        None => (refusal.why.as_str(), None),
-    };
-    let body = serde_json::json!({ "error": why, "hint": hint, "refusal": refusal.kind });
+    let why = &refusal.why;
+    let body = serde_json::json!({ "error": why.to_string(), "hint": why.hint(), "refusal": refusal.kind });
     (status, Json(body)).into_response()
 }

@@ -1,4 +1,4 @@
-//! The page before it knows anything, and what it is made of.
+//! The page's HTML frame and its assets.
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -9,18 +9,18 @@ use super::{App, text};
 use crate::guard::{COOKIE, not_found};
 use crate::page;
 
-/// What the page is made of, beside what is handed in.
+/// Assets of the page that are part of this crate.
 const SCRIPTS: [(&str, &str); 10] = [
     ("live.js", include_str!("../../assets/live.js")),
     ("draw.js", include_str!("../../assets/draw.js")),
     ("flow.js", include_str!("../../assets/flow.js")),
     ("streams.js", include_str!("../../assets/streams.js")),
     ("picture.js", include_str!("../../assets/picture.js")),
-    ("look.js", include_str!("../../assets/look.js")),
+    ("browse.js", include_str!("../../assets/browse.js")),
     ("view.js", include_str!("../../assets/view.js")),
     ("run.js", include_str!("../../assets/run.js")),
     ("search.js", include_str!("../../assets/search.js")),
-    ("shelf.js", include_str!("../../assets/shelf.js")),
+    ("catalog.js", include_str!("../../assets/catalog.js")),
 ];
 const STYLE: &str = include_str!("../../assets/live.css");
 
@@ -42,11 +42,11 @@ pub(super) async fn asset(State(app): State<Arc<App>>, Path(name): Path<String>)
     }
 }
 
-/// A browser that has shown the token may look from now on, until it is closed.
+/// Sets the cookie with which a browser that has the token may read, until the browser is closed.
 pub(super) async fn session(State(app): State<Arc<App>>) -> Response {
     let cookie = format!("{COOKIE}={}; Path=/; HttpOnly; SameSite=Strict", app.access.pass.reveal());
     let mut response = StatusCode::NO_CONTENT.into_response();
-    // A token is visible ASCII, which a header takes.
+    // A token is visible ASCII, which a header accepts.
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }

@@ -1,15 +1,16 @@
-//! Lists, reports and comparisons over real sockets; ids that are paths, and a shelf that takes its time.
+//! Lists, reports and comparisons over real sockets; ids that are paths, and a slow catalog.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use keepup_error::Cause;
 use serde_json::{Value, json};
 
-use super::LOOKS_MAX;
+use super::LOOKUPS_MAX;
 use crate::testing::{ask, card, get, server, server_with};
-use crate::{Admit, Entries, EventCard, EventCopy, Listing, Live, ResultEntry, Shelf, Tone, Unreadable};
+use crate::{Admit, Catalog, Entries, EventCard, EventCopy, Listing, Live, ResultEntry, Tone, Unreadable};
 
-/// A shelf with one result and one recording, which remembers what it was asked for.
+/// Catalog with one result and one recording, which records its requests.
 #[derive(Default)]
 struct Fake {
     asked: Mutex<Vec<String>>,
@@ -46,36 +47,36 @@ impl Fake {
     }
 }
 
-impl Shelf for Fake {
-    fn list(&self) -> Result<Listing, String> {
+impl Catalog for Fake {
+    fn list(&self) -> Result<Listing, Cause> {
         self.note("list".into());
         let unreadable = vec![Unreadable { directory: "/results/x".into(), why: "it is damaged".into() }];
         let results = Entries { entries: vec![entry()], unreadable, left_out: None };
         Ok(Listing { results, ..Listing::default() })
     }
 
-    fn page(&self, id: &str) -> Result<Option<String>, String> {
+    fn page(&self, id: &str) -> Result<Option<String>, Cause> {
         self.note(format!("page {id}"));
         match id {
-            "broken" => Err("cannot read it: it is damaged\nhint: measure again".into()),
+            "broken" => Err(Cause::new("cannot read it: it is damaged").with_hint("measure again")),
             _ => Ok((id == "7f3c01aa").then(|| PAGE.to_owned())),
         }
     }
 
-    fn compare(&self, baseline: &str, other: &str) -> Result<Option<String>, String> {
+    fn compare(&self, baseline: &str, other: &str) -> Result<Option<String>, Cause> {
         self.note(format!("compare {baseline} {other}"));
         Ok((other != "gone").then(|| PAGE.to_owned()))
     }
 
-    fn recording(&self, id: &str) -> Result<Option<Value>, String> {
+    fn recording(&self, id: &str) -> Result<Option<Value>, Cause> {
         self.note(format!("recording {id}"));
         Ok((id == "00ff").then(|| json!({ "name": "run1" })))
     }
 
-    fn event(&self, id: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, String> {
+    fn event(&self, id: &str, stream: u32, from: u64, admit: Admit<'_>) -> Result<Option<EventCopy>, Cause> {
         self.note(format!("event {id} {stream} {from}"));
         if from > 1000 {
-            return Err("there is no such event\nhint: look at the streams".into());
+            return Err(Cause::new("there is no such event").with_hint("list the streams"));
         }
         assert!(admit(4));
         let card = EventCard { name: "Strahl \u{e4} \u{1f600}\r\nX: y".into(), ..card(stream, from) };
@@ -83,14 +84,14 @@ impl Shelf for Fake {
     }
 }
 
-fn with_shelf(fake: Fake) -> (Live, Arc<Fake>) {
+fn with_catalog(fake: Fake) -> (Live, Arc<Fake>) {
     let fake = Arc::new(fake);
     (server_with(false, 64, Some(fake.clone())), fake)
 }
 
 #[test]
-fn lists_say_what_there_is_and_what_cannot_be_read() {
-    let (live, _) = with_shelf(Fake::default());
+fn lists_have_readable_and_unreadable_entries() {
+    let (live, _) = with_catalog(Fake::default());
     let answer = get(&live, "/api/v1/results");
     assert_eq!(answer.status, 200, "{answer:?}");
     let list: Entries<ResultEntry> = serde_json::from_str(&answer.body).unwrap();
@@ -101,8 +102,8 @@ fn lists_say_what_there_is_and_what_cannot_be_read() {
 }
 
 #[test]
-fn a_report_is_of_no_origin_and_everything_else_keeps_the_policy_of_the_page() {
-    let (live, _) = with_shelf(Fake::default());
+fn a_report_is_sandboxed_and_other_responses_keep_the_page_policy() {
+    let (live, _) = with_catalog(Fake::default());
     for path in ["/results/7f3c01aa", "/compare?a=7f3c01aa&b=other"] {
         let answer = get(&live, path);
         assert_eq!((answer.status, answer.body.as_str()), (200, PAGE), "{path}");
@@ -118,8 +119,8 @@ fn a_report_is_of_no_origin_and_everything_else_keeps_the_policy_of_the_page() {
 }
 
 #[test]
-fn what_is_not_there_or_cannot_be_read_is_told_apart() {
-    let (live, _) = with_shelf(Fake::default());
+fn unknown_and_unreadable_entries_have_different_errors() {
+    let (live, _) = with_catalog(Fake::default());
     assert_eq!(get(&live, "/results/unknown").status, 404);
     assert_eq!(get(&live, "/recordings/unknown").status, 404);
     assert_eq!(get(&live, "/compare?a=7f3c01aa&b=gone").status, 404);
@@ -132,8 +133,8 @@ fn what_is_not_there_or_cannot_be_read_is_told_apart() {
 }
 
 #[test]
-fn an_event_comes_with_what_it_is_whatever_its_name() {
-    let (live, fake) = with_shelf(Fake::default());
+fn an_event_has_its_description_for_any_stream_name() {
+    let (live, fake) = with_catalog(Fake::default());
     let answer = get(&live, "/recordings/00ff/event?stream=3&from=7&preview=1");
     assert_eq!((answer.status, answer.body.as_bytes()), (200, &[1u8][..]), "{answer:?}");
     let head = answer.head.lines().find_map(|line| line.strip_prefix("keepup-event: ")).unwrap();
@@ -158,8 +159,8 @@ fn an_event_comes_with_what_it_is_whatever_its_name() {
 }
 
 #[test]
-fn nothing_that_could_be_a_path_is_even_looked_up() {
-    let (live, fake) = with_shelf(Fake::default());
+fn ids_that_could_be_paths_are_not_looked_up() {
+    let (live, fake) = with_catalog(Fake::default());
     let long = "a".repeat(65);
     let odd =
         ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "a%00b", "a.b", "a%5cb", "%ff", &long];
@@ -180,7 +181,7 @@ fn nothing_that_could_be_a_path_is_even_looked_up() {
 }
 
 #[test]
-fn without_a_shelf_there_is_nothing_to_see() {
+fn without_a_catalog_there_is_no_list() {
     let live = server(false, 16);
     for path in ["/api/v1/results", "/api/v1/recordings", "/results/a", "/recordings/a", "/compare?a=a&b=b"] {
         let answer = get(&live, path);
@@ -190,8 +191,8 @@ fn without_a_shelf_there_is_nothing_to_see() {
 }
 
 #[test]
-fn stored_things_are_looked_at_only() {
-    let (live, fake) = with_shelf(Fake::default());
+fn stored_data_is_read_only() {
+    let (live, fake) = with_catalog(Fake::default());
     let token = format!("Authorization: Bearer {}", crate::testing::TOKEN);
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
         for path in ["/results/7f3c01aa", "/recordings/00ff", "/api/v1/results", "/compare?a=a&b=b"] {
@@ -202,8 +203,8 @@ fn stored_things_are_looked_at_only() {
 }
 
 #[test]
-fn beyond_loopback_stored_things_need_the_token() {
-    let fake: Arc<dyn Shelf> = Arc::new(Fake::default());
+fn beyond_loopback_stored_data_needs_the_token() {
+    let fake: Arc<dyn Catalog> = Arc::new(Fake::default());
     let live = server_with(true, 16, Some(fake));
     let token = format!("Authorization: Bearer {}", crate::testing::TOKEN);
     for path in ["/api/v1/results", "/results/7f3c01aa", "/recordings/00ff"] {
@@ -213,14 +214,14 @@ fn beyond_loopback_stored_things_need_the_token() {
 }
 
 #[test]
-fn few_look_at_the_disks_at_a_time_and_all_are_answered() {
-    let (live, fake) = with_shelf(Fake { pause: Duration::from_millis(50), ..Fake::default() });
+fn concurrent_lookups_are_limited_and_all_are_answered() {
+    let (live, fake) = with_catalog(Fake { pause: Duration::from_millis(50), ..Fake::default() });
     std::thread::scope(|scope| {
         let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| get(&live, "/results/7f3c01aa").status)).collect();
-        // Whoever asks for something else is not held up meanwhile.
+        // Other requests are not delayed meanwhile.
         assert_eq!(get(&live, "/health").status, 200);
         assert!(asking.into_iter().all(|one| one.join().unwrap() == 200));
     });
     assert_eq!(fake.asked.lock().unwrap().len(), 8);
-    assert!(fake.inside_max.load(Ordering::SeqCst) <= LOOKS_MAX);
+    assert!(fake.inside_max.load(Ordering::SeqCst) <= LOOKUPS_MAX);
 }

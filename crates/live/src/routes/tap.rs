@@ -1,7 +1,7 @@
-//! The event tap: copies of events over a WebSocket, for monitoring programs and for the page.
+//! Event tap: copies of events over a WebSocket, for monitoring programs and for the page.
 //!
-//! An event is two messages: a text, which is a JSON object that tells what it is, and a binary one, which is
-//! its payload. Another text every few seconds tells what was sent and what was missed.
+//! An event is two messages: a text with its description as a JSON object, and a binary message
+//! with its payload. Another text every few seconds has the numbers of sent and missed events.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use futures_util::SinkExt as _;
 use serde::Serialize;
 
 use super::{App, problem};
-use crate::tap::Seat;
+use crate::tap::Subscription;
 use crate::tap_query::TapQuery;
 
-/// Largest message that a subscriber may send, in bytes; it has nothing to say.
+/// Largest message from a subscriber, in bytes; none are expected.
 const MESSAGE_BYTES_MAX: usize = 4096;
-/// Messages that it may send within one pause between two accounts.
+/// Most messages from a subscriber between two reports.
 const MESSAGES_MAX: u32 = 64;
-/// Pause between two accounts of what was sent and missed.
+/// Interval between reports of sent and missed events.
 const ACCOUNT_EVERY: Duration = Duration::from_secs(5);
 
-/// Takes a seat at the tap.
+/// Opens a subscription to the tap.
 pub(super) async fn tap(
     State(app): State<Arc<App>>,
     RawQuery(query): RawQuery,
@@ -34,21 +34,27 @@ pub(super) async fn tap(
         Ok(asked) => asked,
         Err(why) => return problem(StatusCode::BAD_REQUEST, &why, Some("?stream=3&rate=5")),
     };
-    let Some(desk) = &app.tap else {
-        return problem(StatusCode::NOT_FOUND, "there is no tap here", Some("keepup record --http ADDR"));
+    let Some(hub) = &app.tap else {
+        return problem(
+            StatusCode::NOT_FOUND,
+            "the event tap is not available here",
+            Some("keepup record --http ADDR"),
+        );
     };
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
-        Err(e) => return problem(StatusCode::UPGRADE_REQUIRED, &e.body_text(), Some("it is a WebSocket")),
+        Err(e) => {
+            return problem(StatusCode::UPGRADE_REQUIRED, &e.body_text(), Some("connect with a WebSocket"));
+        }
     };
-    let seat = match desk.sit(asked.filter) {
-        Ok(seat) => seat,
+    let subscription = match hub.subscribe(asked.filter) {
+        Ok(subscription) => subscription,
         Err(why) => return problem(StatusCode::SERVICE_UNAVAILABLE, &why, Some("close other subscribers")),
     };
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
-    // It is cleared before every read, however little comes.
+    // The buffer is zeroed before every read, however little arrives.
     let upgrade = upgrade.read_buffer_size(MESSAGE_BYTES_MAX);
-    upgrade.on_upgrade(move |socket| pass_on(socket, seat, asked.preview)).into_response()
+    upgrade.on_upgrade(move |socket| forward(socket, subscription, asked.preview)).into_response()
 }
 
 #[derive(Debug, Serialize)]
@@ -57,32 +63,32 @@ struct Account {
     missed: u64,
 }
 
-/// Passes copies on until the subscriber goes, or says too much.
-async fn pass_on(mut socket: WebSocket, mut seat: Seat, preview: Option<u64>) {
-    let (mut sent, mut heard) = (0u64, 0u32);
+/// Forwards copies until the subscriber disconnects or sends too much.
+async fn forward(mut socket: WebSocket, mut subscription: Subscription, preview: Option<u64>) {
+    let (mut sent, mut received) = (0u64, 0u32);
     let mut accounts = tokio::time::interval(ACCOUNT_EVERY);
     loop {
         let message = tokio::select! {
-            copy = seat.next() => {
+            copy = subscription.next() => {
                 let Some(copy) = copy else { return };
                 sent += 1;
-                let (head, payload) = copy.told(preview, Some(seat.missed()));
+                let (head, payload) = copy.serialize(preview, Some(subscription.missed()));
                 if socket.feed(Message::Text(head.into())).await.is_err() {
                     return;
                 }
                 Message::Binary(payload)
             }
             _ = accounts.tick() => {
-                heard = 0;
-                let account = Account { sent, missed: seat.missed() };
-                // Two numbers can always be written.
+                received = 0;
+                let account = Account { sent, missed: subscription.missed() };
+                // Two numbers always serialize.
                 Message::Text(serde_json::to_string(&account).unwrap_or_default().into())
             }
-            said = socket.recv() => match said {
+            message = socket.recv() => match message {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 Some(Ok(_)) => {
-                    heard += 1;
-                    if heard <= MESSAGES_MAX {
+                    received += 1;
+                    if received <= MESSAGES_MAX {
                         continue;
                     }
                     let frame = CloseFrame { code: close_code::POLICY, reason: "too many messages".into() };
@@ -91,7 +97,7 @@ async fn pass_on(mut socket: WebSocket, mut seat: Seat, preview: Option<u64>) {
             },
         };
         let is_last = matches!(message, Message::Close(_));
-        // A subscriber that does not read is cut off by the time limit of its connection.
+        // The connection's time limit disconnects a subscriber that does not read.
         if socket.send(message).await.is_err() || is_last {
             return;
         }

@@ -2,17 +2,17 @@
 use std::io::Write;
 
 use crate::EventCopy;
-use crate::testing::{Seats, card, event, frame, get, server, subscribe, tapped};
+use crate::testing::{TestTapSource, card, event, frame, get, server, server_with_tap, subscribe};
 
-fn put(seats: &Seats, stream: u32, sequence: u64) {
-    seats.put(EventCopy::new(card(stream, sequence), vec![1, 2, 3, 4]));
+fn put(subscribers: &TestTapSource, stream: u32, sequence: u64) {
+    subscribers.put(EventCopy::new(card(stream, sequence), vec![1, 2, 3, 4]));
 }
 
 #[test]
-fn an_event_arrives_with_what_it_is() {
-    let (live, seats) = tapped(16);
+fn an_event_arrives_with_its_description() {
+    let (live, subscribers) = server_with_tap(16);
     let mut socket = subscribe(live.address(), "stream=3", "").unwrap();
-    put(&seats, 3, 41);
+    put(&subscribers, 3, 41);
     let (head, payload) = event(&mut socket);
     assert_eq!(payload, [1, 2, 3, 4]);
     assert_eq!(head["sequence"], 41);
@@ -24,19 +24,19 @@ fn an_event_arrives_with_what_it_is() {
 }
 
 #[test]
-fn who_reads_gets_all_of_a_burst_that_is_larger_than_its_queue() {
-    let (live, seats) = tapped(16);
+fn a_reading_subscriber_gets_all_of_a_burst_larger_than_its_queue() {
+    let (live, subscribers) = server_with_tap(16);
     let mut socket = subscribe(live.address(), "", "").unwrap();
-    (0..200).for_each(|sequence| put(&seats, 3, sequence));
+    (0..200).for_each(|sequence| put(&subscribers, 3, sequence));
     let sequences: Vec<u64> = (0..200).map(|_| event(&mut socket).0["sequence"].as_u64().unwrap()).collect();
     assert!(sequences.into_iter().eq(0..200));
 }
 
 #[test]
-fn a_preview_is_thinned_and_says_so() {
-    let (live, seats) = tapped(16);
+fn a_preview_is_thinned_and_has_the_original_shape() {
+    let (live, subscribers) = server_with_tap(16);
     let mut socket = subscribe(live.address(), "preview=1", "").unwrap();
-    put(&seats, 3, 0);
+    put(&subscribers, 3, 0);
     let (head, payload) = event(&mut socket);
     assert_eq!(payload, [1]);
     assert_eq!(
@@ -47,7 +47,7 @@ fn a_preview_is_thinned_and_says_so() {
 }
 
 #[test]
-fn an_account_comes_at_once_and_again_and_again() {
+fn a_report_comes_at_once_and_periodically() {
     let live = server(false, 16);
     let mut socket = subscribe(live.address(), "", "").unwrap();
     let (opcode, text) = frame(&mut socket);
@@ -55,7 +55,7 @@ fn an_account_comes_at_once_and_again_and_again() {
 }
 
 #[test]
-fn who_floods_is_cut_off_with_a_reason() {
+fn a_flooding_subscriber_is_disconnected_with_a_reason() {
     let live = server(false, 16);
     let mut socket = subscribe(live.address(), "", "").unwrap();
     // A masked text frame of one byte, with a mask of zeros.
@@ -75,7 +75,7 @@ fn who_floods_is_cut_off_with_a_reason() {
 }
 
 #[test]
-fn a_giant_message_ends_the_conversation_and_the_seat_comes_free() {
+fn a_giant_message_ends_the_connection_and_frees_the_subscription() {
     let live = server(false, 16);
     for _ in 0..70 {
         let mut socket = subscribe(live.address(), "", "").unwrap();
@@ -84,7 +84,7 @@ fn a_giant_message_ends_the_conversation_and_the_seat_comes_free() {
         let mut rest = Vec::new();
         let _ = std::io::Read::read_to_end(&mut socket, &mut rest);
     }
-    assert!(subscribe(live.address(), "", "").is_ok(), "seats are given back");
+    assert!(subscribe(live.address(), "", "").is_ok(), "subscriptions are released");
 }
 
 #[test]

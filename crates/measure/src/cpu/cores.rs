@@ -1,4 +1,4 @@
-//! What each core of the machine did, from /proc/stat: our work, the interrupts, and what was stolen.
+//! Usage of each core from /proc/stat: own work, interrupts, and stolen time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use super::ticks_to_ns;
 use crate::error::MeasureError;
 use crate::text;
 
-/// How long one core has been in each state since boot, in ns, in steps of a tick (10 ms).
+/// Time of one core in each state since boot, ns, in steps of a tick (10 ms).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreTimes {
-    /// The core's number.
+    /// Core number.
     pub core: u32,
-    /// When it was read, ns since boot.
+    /// Time of the reading, ns since boot.
     pub read_ns: u64,
     /// User code, niced included.
     pub user_ns: u64,
@@ -24,27 +24,27 @@ pub struct CoreTimes {
     pub system_ns: u64,
     /// Interrupts.
     pub irq_ns: u64,
-    /// Deferred interrupts: where the network's receive work is done.
+    /// Softirqs, which include network receive work.
     pub softirq_ns: u64,
-    /// Wanted by this machine but given by the hypervisor to another one.
+    /// Stolen by the hypervisor for other guests.
     pub steal_ns: u64,
-    /// Nothing to do.
+    /// Idle.
     pub idle_ns: u64,
-    /// Nothing to do while a disk was busy for this core; also idle time.
+    /// Idle while a disk request of this core was outstanding; also idle time.
     pub iowait_ns: u64,
 }
 
-/// What one core did between two readings, in per cent of the time between them.
+/// Usage of one core between two readings, percent of the time between them.
 ///
-/// A kernel that looks at what runs only at its ticks misses most of what a timer wakes for less than a tick:
-/// kinds of work come out too low then, by half and more at a few per cent. Idle time it measures exactly, so
-/// busy is what is not idle.
+/// Kernels with tick-based accounting miss most work shorter than a tick: the shares of single
+/// states are then too low, by half or more at a few percent. Idle time is measured exactly, so
+/// busy time is computed from it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreUsage {
-    /// The core's number.
+    /// Core number.
     pub core: u32,
-    /// Not idle and not waiting for a disk: any work, and what the hypervisor took meanwhile.
+    /// Neither idle nor iowait: any work, including time stolen by the hypervisor.
     pub busy_percent: f64,
     /// User code.
     pub user_percent: f64,
@@ -52,14 +52,14 @@ pub struct CoreUsage {
     pub system_percent: f64,
     /// Interrupts.
     pub irq_percent: f64,
-    /// Deferred interrupts.
+    /// Softirqs.
     pub softirq_percent: f64,
-    /// Taken by the hypervisor.
+    /// Stolen by the hypervisor.
     pub steal_percent: f64,
 }
 
 impl CoreTimes {
-    /// All cores that are online, by number. `root` is `/` in earnest. Fails when /proc/stat shows none.
+    /// All cores that are online, by number. `root` is `/` outside tests. Fails when /proc/stat shows none.
     pub fn read_all(root: &Path) -> Result<Vec<Self>, MeasureError> {
         let mut cores = parse_core_times(&text::read(root, "proc/stat")?, clock_ticks_per_second());
         let read_ns = parse_uptime(&text::read(root, "proc/uptime")?)
@@ -68,8 +68,8 @@ impl CoreTimes {
         if cores.is_empty() { Err(text::malformed(root, "proc/stat", "it lists no core")) } else { Ok(cores) }
     }
 
-    /// State by state the time since `earlier`. The kernel lets idle and iowait run backwards a little;
-    /// that counts as none.
+    /// Time in each state since `earlier`. Idle and iowait may decrease slightly in the kernel;
+    /// that counts as zero.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             core: self.core,
@@ -84,8 +84,8 @@ impl CoreTimes {
         }
     }
 
-    /// Of the time between two readings, which [`since`](Self::since) gives, all that was neither idle nor
-    /// waiting for a disk; see [`CoreUsage`].
+    /// Busy time between two readings, as returned by [`since`](Self::since): neither idle nor
+    /// iowait; see [`CoreUsage`].
     #[must_use]
     pub fn busy_ns(&self) -> u64 {
         self.read_ns.saturating_sub(self.idle_ns).saturating_sub(self.iowait_ns)
@@ -106,32 +106,32 @@ impl CoreTimes {
     }
 }
 
-/// What each core did between two readings. A core that one of them lacks, or that shows no passage of time
-/// (readings less than 10 ms apart), is left out.
+/// Usage of each core between two readings. Cores missing in one of them, or without progress of
+/// time (readings less than 10 ms apart), are left out.
 pub fn core_usage(before: &[CoreTimes], after: &[CoreTimes]) -> Vec<CoreUsage> {
     let earlier: BTreeMap<u32, &CoreTimes> = before.iter().map(|core| (core.core, core)).collect();
     after.iter().filter_map(|core| core.since(earlier.get(&core.core)?).usage()).collect()
 }
 
-/// The cores in the text of /proc/stat (proc_stat(5)); lines that are not a core's are skipped.
-/// Guest time is already inside user time and is not added again. When they were read is not in the text: 0.
-pub fn parse_core_times(text: &str, ticks_per_s: u64) -> Vec<CoreTimes> {
+/// Cores in the text of /proc/stat (proc_stat(5)); other lines are skipped. Guest time is part of
+/// user time and not added again. The text has no time of reading, so it is set to 0.
+pub(crate) fn parse_core_times(text: &str, ticks_per_s: u64) -> Vec<CoreTimes> {
     text.lines().filter_map(|line| parse_core(line, ticks_per_s)).collect()
 }
 
-/// Time since boot, ns, in the text of /proc/uptime (proc_uptime(5)), which has it to 10 ms.
+/// Time since boot, ns, from the text of /proc/uptime (proc_uptime(5)), with a resolution of 10 ms.
 fn parse_uptime(text: &str) -> Option<u64> {
     let seconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
     (seconds.is_finite() && seconds >= 0.0).then_some((seconds * 1e9) as u64)
 }
 
-/// Interrupts of the whole machine since boot, of devices and timers alike, in the text of /proc/stat.
-pub fn parse_interrupts(text: &str) -> Option<u64> {
+/// Interrupts of the whole machine since boot, of devices and timers, from the text of /proc/stat.
+pub(crate) fn parse_interrupts(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("intr "))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The same, now. `root` is `/` in earnest.
+/// The same, now. `root` is `/` outside tests.
 pub fn interrupts(root: &Path) -> Option<u64> {
     parse_interrupts(&text::read(root, "proc/stat").ok()?)
 }

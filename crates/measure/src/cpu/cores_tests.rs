@@ -9,7 +9,7 @@ const BEFORE: &str = "cpu  300 0 0 0 0 0 0 0 0 0\ncpu0 100 0 50 800 20 1 9 5 0 0
 const AFTER: &str = "cpu  300 0 0 0 0 0 0 0 0 0\ncpu0 120 10 60 830 15 2 29 14 20 0\n\
                      cpu2 1 1 1 1 1 1 1 1 1 1\ncpu1 100 0 0 900 0 0 0 0 0 0\n";
 
-/// Cores as they were read at a time, ns since boot.
+/// Cores read at a given time, ns since boot.
 fn read(text: &str, read_ns: u64) -> Vec<CoreTimes> {
     let mut cores = parse_core_times(text, 100);
     cores.iter_mut().for_each(|core| core.read_ns = read_ns);
@@ -19,8 +19,8 @@ fn read(text: &str, read_ns: u64) -> Vec<CoreTimes> {
 #[test]
 fn per_cent_of_the_time_between_two_readings() {
     let usage = core_usage(&read(BEFORE, 1_000_000_000), &read(AFTER, 2_000_000_000));
-    // Core 2 has no earlier reading. On core 0: user 20 + nice 10, system 10, irq 1, softirq 20, steal 9,
-    // idle 30; iowait ran backwards and counts as 0. Core 1 shows nothing: its ticks did not see it.
+    // Core 2 has no earlier reading. On core 0: user 20 + nice 10, system 10, irq 1, softirq 20,
+    // steal 9, idle 30; iowait decreased and counts as 0. Core 1 shows no ticks.
     let of = |core, busy_percent| CoreUsage {
         core,
         busy_percent,
@@ -44,7 +44,7 @@ fn per_cent_of_the_time_between_two_readings() {
 
 #[test]
 fn work_that_no_tick_saw_is_busy_all_the_same() {
-    // A second, of which the core idled 900 ms, and the ticks met its work once.
+    // One second with 900 ms idle, in which one tick hit the work.
     let (before, after) = ("cpu0 100 0 0 0 0 0 0 0\n", "cpu0 101 0 0 90 0 0 0 0\n");
     let usage = core_usage(&read(before, 0), &read(after, 1_000_000_000));
     assert_eq!((usage[0].busy_percent, usage[0].user_percent), (10.0, 1.0));

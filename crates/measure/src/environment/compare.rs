@@ -1,4 +1,4 @@
-//! Two records side by side: a fingerprint of what lasts, and the list of what differs.
+//! Comparison of two records: a fingerprint of lasting items, and the list of differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,20 +11,20 @@ use super::Environment;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// Where it stands, as in `volumes[0].disks.sda.scheduler`.
+    /// Path of the item, as in `volumes[0].disks.sda.scheduler`.
     pub item: String,
-    /// What the first record says; `absent` if it lacks the item.
+    /// Value in the first record; `absent` if missing.
     pub first: String,
-    /// What the second record says; `absent` if it lacks the item.
+    /// Value in the second record; `absent` if missing.
     pub second: String,
-    /// Whether the item lasts, so that it is in the fingerprint.
+    /// Whether the item is lasting and thus part of the fingerprint.
     pub lasting: bool,
 }
 
 impl Environment {
-    /// Sixteen hexadecimal digits that stay the same while the machine, its settings and the tool do: FNV-1a
-    /// with 64 bits (Fowler, Noll, Vo) over one line `item=value` for each lasting item, sorted. Why an item
-    /// could not be read does not count, only that it could not. No protection against forgery.
+    /// Sixteen hexadecimal digits that are constant for the same machine, settings and tool: 64-bit
+    /// FNV-1a (Fowler, Noll, Vo) over one line `item=value` per lasting item, sorted. The reason
+    /// for an unreadable item is not included. Not cryptographically secure.
     pub fn fingerprint(&self) -> String {
         let items = self.items();
         let lasting = items.iter().filter(|(item, _)| lasts(item));
@@ -32,24 +32,23 @@ impl Environment {
         format!("{:016x}", fnv1a(text.as_bytes()))
     }
 
-    /// What differs between two records, sorted by item.
+    /// Differences between two records, sorted by item.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         differing(&self.items(), &other.items())
     }
 
-    /// Every item of the record as text, by its place.
+    /// Items of the record as text, by path.
     fn items(&self) -> BTreeMap<String, String> {
         let mut items = BTreeMap::new();
-        // The record holds nothing that JSON could refuse: text, numbers, lists, and maps with text as keys.
+        // The record consists of JSON-compatible types.
         let record = serde_json::to_value(self).unwrap_or_default();
         list(String::new(), &record, &mut items);
         items
     }
 }
 
-/// What differs between two records, or settings, as JSON has them, sorted by item: also between those that
-/// an
-/// older version wrote.
+/// Differences between two records or settings in JSON form, sorted by item; also works for older
+/// versions.
 pub fn differences(first: &Value, second: &Value) -> Vec<Difference> {
     let items = |value: &Value| {
         let mut items = BTreeMap::new();
@@ -70,7 +69,7 @@ fn differing(first: &BTreeMap<String, String>, second: &BTreeMap<String, String>
     names.into_iter().map(compare).filter(|difference| difference.first != difference.second).collect()
 }
 
-/// FNV-1a with 64 bits, by its authors' constants (draft-eastlake-fnv).
+/// 64-bit FNV-1a with its authors' constants (draft-eastlake-fnv).
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()
@@ -81,7 +80,7 @@ fn text_of(items: &BTreeMap<String, String>, name: &str) -> String {
     items.get(name).map_or("absent", String::as_str).to_owned()
 }
 
-/// Whether an item stays the same from minute to minute.
+/// Whether an item is lasting.
 fn lasts(item: &str) -> bool {
     let mut places = item.split('.');
     match (places.next(), places.next()) {

@@ -1,4 +1,4 @@
-//! The hash against its authors' test vectors, and the line between what lasts and what does not.
+//! Hash test vectors, and the classification of lasting items.
 
 use super::*;
 

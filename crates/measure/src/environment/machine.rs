@@ -1,4 +1,4 @@
-//! The box, its processors, its memory and its operating system.
+//! Hardware, CPUs, memory and operating system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,65 +11,65 @@ use crate::text;
 
 const CORES: &str = "sys/devices/system/cpu";
 
-/// The box itself.
+/// Hardware.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Who made it.
+    /// Vendor.
     pub vendor: Reading<String>,
-    /// What it is called.
+    /// Product name.
     pub product: Reading<String>,
-    /// Its main board.
+    /// Main board.
     pub board: Reading<String>,
-    /// Its firmware's version.
+    /// Firmware version.
     pub firmware: Reading<String>,
-    /// Whether it is a virtual machine, as far as it can tell.
+    /// Whether it is a virtual machine, as far as detectable.
     pub virtualised: Reading<bool>,
-    /// The container that this process runs in; `none` outside of one.
+    /// Container of this process; `none` outside.
     pub container: String,
 }
 
-/// The processors.
+/// CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
-    /// Architecture that the tool was built for.
+    /// Architecture of the tool's build.
     pub architecture: String,
-    /// Model name, or the maker's and the part's numbers.
+    /// Model name, or implementer and part numbers.
     pub model: Reading<String>,
-    /// Cores that the kernel schedules on and that are online.
+    /// Online logical cores.
     pub logical_cores: Reading<u64>,
-    /// Physical cores among them.
+    /// Online physical cores.
     pub physical_cores: Reading<u64>,
-    /// Sockets that these are in.
+    /// Sockets with online cores.
     pub sockets: Reading<u64>,
-    /// Whether physical cores run more than one thread (SMT) now.
+    /// Whether simultaneous multithreading (SMT) is active.
     pub smt: Reading<bool>,
-    /// Frequency governors in force, sorted, with commas.
+    /// Active frequency governors, sorted, comma-separated.
     pub governor: Reading<String>,
-    /// Highest frequency of the first core, in kHz.
+    /// Maximum frequency of the first core, kHz.
     pub frequency_khz_max: Reading<u64>,
-    /// Each known weakness and what is done against it.
+    /// Known CPU vulnerabilities and their mitigations.
     pub mitigations: Reading<BTreeMap<String, String>>,
 }
 
-/// Main memory and how it is handed out.
+/// Main memory and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySettings {
-    /// Usable by the kernel, in bytes.
+    /// Memory usable by the kernel, bytes.
     pub total_bytes: Reading<u64>,
-    /// Swap space, in bytes.
+    /// Swap space, bytes.
     pub swap_bytes: Reading<u64>,
-    /// Parts of memory with cores of their own (NUMA nodes).
+    /// NUMA nodes.
     pub numa_nodes: Reading<u64>,
-    /// Size of a huge page, in bytes.
+    /// Huge page size, bytes.
     pub huge_page_bytes: Reading<u64>,
-    /// Huge pages set aside.
+    /// Reserved huge pages.
     pub huge_pages: Reading<u64>,
     /// Mode of transparent huge pages.
     pub transparent_huge_pages: Reading<String>,
-    /// How much memory this process may lock: bytes, or `unlimited`.
+    /// Limit of locked memory of this process: bytes, or `unlimited`.
     pub memlock_limit: Reading<String>,
 }
 
@@ -81,20 +81,21 @@ pub struct Kernel {
     pub release: Reading<String>,
     /// Build number and date.
     pub version: Reading<String>,
-    /// Command line it was booted with.
+    /// Boot command line.
     pub command_line: Reading<String>,
     /// Distribution.
     pub distribution: Reading<String>,
-    /// 0: io_uring is allowed to all; 1: to some; 2: to none. Kernels before 6.6 have no such switch.
+    /// 0: io_uring is allowed for all; 1: for some; 2: for none. Kernels before 6.6 have no such
+    /// switch.
     pub io_uring_disabled: Reading<u64>,
-    /// What the clock counts on, as in `tsc`.
+    /// Clock source, as in `tsc`.
     pub clock_source: Reading<String>,
 }
 
 impl Machine {
     pub(super) fn collect(root: &Path) -> Self {
         let dmi = |name| words(root, Path::new("sys/class/dmi/id").join(name));
-        // Machines without DMI (most ARM boards) describe themselves in the device tree.
+        // Machines without DMI (most ARM boards) are described in the device tree.
         let product = match dmi("product_name") {
             Reading::NotReadable(why) => {
                 Reading::or_because(words(root, "proc/device-tree/model").value().cloned(), why)
@@ -174,20 +175,20 @@ impl Kernel {
     }
 }
 
-/// Directories of the cores that are online: an offline core has no topology.
+/// Directories of online cores: offline cores have no topology.
 fn online_cores(root: &Path) -> Vec<String> {
     let mut cores = text::names(root, CORES).unwrap_or_default();
     cores.retain(|name| is_numbered(name, "cpu") && root.join(CORES).join(name).join("topology").is_dir());
     cores
 }
 
-/// Whether a name is the prefix and a number.
+/// Whether a name consists of the prefix and a number.
 fn is_numbered(name: &str, prefix: &str) -> bool {
     let number = name.strip_prefix(prefix).unwrap_or("");
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The value of the first line `key : value` of /proc/cpuinfo with one of the keys.
+/// Value of the first line `key : value` of /proc/cpuinfo with this key.
 fn cpuinfo<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs
@@ -199,7 +200,7 @@ fn cpuinfo<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 fn cpu_model(root: &Path) -> Result<String, MeasureError> {
     let file = "proc/cpuinfo";
     let text = text::read(root, file)?;
-    // ARM gives numbers where x86 gives a name.
+    // ARM provides numbers instead of a name.
     let numbered = || {
         let (maker, part) = (cpuinfo(&text, "CPU implementer")?, cpuinfo(&text, "CPU part")?);
         Some(format!("implementer {maker} part {part}"))
@@ -208,7 +209,7 @@ fn cpu_model(root: &Path) -> Result<String, MeasureError> {
     named.or_else(numbered).ok_or_else(|| text::malformed(root, file, "it names no model"))
 }
 
-/// x86 sets a processor flag under a hypervisor; elsewhere the device tree may tell.
+/// x86 has a CPU flag for hypervisors; elsewhere the device tree may show it.
 fn virtualised(root: &Path) -> Result<bool, MeasureError> {
     let file = "proc/cpuinfo";
     let text = text::read(root, file)?;
@@ -216,11 +217,11 @@ fn virtualised(root: &Path) -> Result<bool, MeasureError> {
         return Ok(true);
     }
     let flags = cpuinfo(&text, "flags");
-    let flags = flags.ok_or_else(|| text::malformed(root, file, "this processor does not tell"))?;
+    let flags = flags.ok_or_else(|| text::malformed(root, file, "the processor does not report it"))?;
     Ok(flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// The marks that container engines leave, the surest first.
+/// Marks of container engines, most reliable first.
 fn container(root: &Path) -> String {
     if let Ok(name) = text::read_trimmed(root, "run/systemd/container") {
         return name;

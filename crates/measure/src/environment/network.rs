@@ -1,4 +1,4 @@
-//! Interfaces and the kernel's limits on sockets.
+//! Network interfaces and the kernel's socket limits.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,23 +10,23 @@ use crate::text;
 
 const INTERFACES: &str = "sys/class/net";
 
-/// The network of this machine.
+/// Network of this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Each interface by name. The pairs that container engines make and remove (`veth…`) are left out.
+    /// Interfaces by name, without the short-lived pairs of container engines (`veth…`).
     pub interfaces: BTreeMap<String, Interface>,
-    /// Largest receive buffer a program may ask for, in bytes.
+    /// Maximum receive buffer of a socket, bytes.
     pub rmem_max: Reading<u64>,
-    /// Largest send buffer a program may ask for, in bytes.
+    /// Maximum send buffer of a socket, bytes.
     pub wmem_max: Reading<u64>,
-    /// TCP receive buffer: least, first and most, in bytes.
+    /// TCP receive buffer: minimum, default and maximum, bytes.
     pub tcp_rmem: Reading<String>,
-    /// TCP send buffer: least, first and most, in bytes.
+    /// TCP send buffer: minimum, default and maximum, bytes.
     pub tcp_wmem: Reading<String>,
     /// TCP congestion control.
     pub congestion_control: Reading<String>,
-    /// Packets that may wait for a core before they are dropped.
+    /// Maximum length of a core's backlog queue, packets.
     pub backlog_packets_max: Reading<u64>,
 }
 
@@ -34,13 +34,13 @@ pub struct Network {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// Largest packet, in bytes.
+    /// MTU, bytes.
     pub mtu: Reading<u64>,
-    /// Speed of the link in Mbit/s, where there is a link that has one.
+    /// Link speed, Mbit/s, if the link is up and has one.
     pub speed_mbit: Reading<u64>,
-    /// Driver of the card; not readable for interfaces without a card.
+    /// Driver of the card; not readable for virtual interfaces.
     pub driver: Reading<String>,
-    /// `up`, `down`, or `unknown` for interfaces without a carrier (the loopback).
+    /// `up`, `down`, or `unknown` for interfaces without a carrier (loopback).
     pub state: Reading<String>,
 }
 
@@ -49,7 +49,7 @@ impl Network {
         let sysctl = Path::new("proc/sys/net");
         let (core, ipv4) = (sysctl.join("core"), sysctl.join("ipv4"));
         let names = text::names(root, INTERFACES).unwrap_or_default();
-        // A file beside the directories (`bonding_masters`) is no interface.
+        // Plain files among the directories (`bonding_masters`) are not interfaces.
         let interfaces = names.into_iter().filter(|name| {
             !name.starts_with("veth") && root.join(INTERFACES).join(name).join("mtu").exists()
         });

@@ -1,4 +1,4 @@
-//! One volume: its file system, its device and the disks below.
+//! One volume: file system, device and disks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,31 +11,30 @@ use crate::mounts::Mount;
 use crate::raid::Raid;
 use crate::space::{Space, is_memory_backed};
 
-/// A directory that takes data, and what it lies on.
+/// A target directory and its storage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
-    /// The directory as it was given; not in the fingerprint, which cares for the disk.
+    /// The directory as given; not part of the fingerprint.
     pub path: String,
-    /// Where its file system is mounted.
+    /// Mount point.
     pub mount_point: Reading<String>,
-    /// Type of the file system.
+    /// File system type.
     pub fs_type: Reading<String>,
-    /// Options of the mount and of the file system.
+    /// Mount and file system options.
     pub mount_options: Reading<String>,
-    /// Size of the file system, in bytes.
+    /// File system size, bytes.
     pub size_bytes: Reading<u64>,
-    /// Whether what is written stays in main memory.
+    /// Whether the data is kept in main memory.
     pub memory_backed: Reading<bool>,
-    /// The kernel's name of the block device that the file system is on.
+    /// Kernel name of the file system's block device.
     pub device: Reading<String>,
-    /// How the kernel spreads its data over several devices; nothing where it does not. A hardware controller
-    /// does not show.
+    /// Software RAID of the kernel, if any. Hardware controllers are not visible.
     #[serde(default)]
     pub raid: Option<String>,
     /// The whole disks below that device.
     pub disks: BTreeMap<String, Disk>,
-    /// The room left; not in the fingerprint.
+    /// Free space; not part of the fingerprint.
     pub free: Reading<VolumeFree>,
 }
 
@@ -45,31 +44,31 @@ pub struct Volume {
 pub struct Disk {
     /// Model name.
     pub model: Reading<String>,
-    /// Size in bytes.
+    /// Size, bytes.
     pub size_bytes: Reading<u64>,
-    /// Whether the kernel takes it for a spinning disk.
+    /// Whether the kernel considers it rotational.
     pub rotational: Reading<bool>,
-    /// I/O scheduler in force.
+    /// Active I/O scheduler.
     pub scheduler: Reading<String>,
-    /// Smallest unit it can be asked for, in bytes.
+    /// Logical block size, bytes.
     pub logical_block_bytes: Reading<u64>,
-    /// Smallest unit it writes without reading first, in bytes.
+    /// Physical block size, bytes.
     pub physical_block_bytes: Reading<u64>,
-    /// Most bytes it can be told at once that are no longer needed; 0 when it cannot be told.
+    /// Maximum size of a discard request, bytes; 0 without support.
     pub discard_bytes_max: Reading<u64>,
-    /// `write back`: it has a cache that a flush must empty; `write through`: it has none, or a safe one.
+    /// `write back`: volatile cache, needs flushes; `write through`: no cache, or a safe one.
     pub write_cache: Reading<String>,
 }
 
-/// The room left on a volume.
+/// Free space of a volume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeFree {
     /// Bytes that this process may still write.
     pub bytes: u64,
-    /// Files that may still be made; unknown where the file system does not limit them.
+    /// Free inodes; unknown where the file system does not limit them.
     pub inodes: Option<u64>,
-    /// How full the file system is, in per cent.
+    /// Fill level of the file system, percent.
     pub fill_percent: f64,
 }
 
@@ -80,11 +79,11 @@ impl Volume {
         let device: Reading<Device> = Device::under(root, path).into();
         let disk = |name: &String| (name.clone(), Disk::collect(root, name));
         let disks = device.value().map(|device| device.disks.iter().map(disk).collect());
-        let raid = device.value().and_then(|device| Raid::on(root, &device.name).told);
+        let raid = device.value().and_then(|device| Raid::on(root, &device.name).description);
         Self {
             path: path.display().to_string(),
             mount_point: mount.clone().map(|mount| mount.point.display().to_string()),
-            // The mount table knows more names than the magic numbers do.
+            // The mount table knows more type names than the magic numbers.
             fs_type: mount.clone().map(|mount| mount.fs_type),
             mount_options: mount.map(|mount| mount.options),
             size_bytes: space.clone().map(|space| space.total_bytes),

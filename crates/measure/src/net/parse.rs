@@ -1,11 +1,11 @@
-//! The texts of /proc/net as counters (proc_pid_net(5), net/core/net-procfs.c).
+//! Parsers of /proc/net (proc_pid_net(5), net/core/net-procfs.c).
 
 use std::collections::BTreeMap;
 
 use super::{InterfaceCounters, ProtocolCounters, SoftnetCounters};
 
-/// /proc/net/snmp: pairs of lines, names above numbers. What is not listed counts as 0.
-pub fn parse_snmp(text: &str) -> ProtocolCounters {
+/// /proc/net/snmp: pairs of lines, names above numbers. Missing values count as 0.
+pub(crate) fn parse_snmp(text: &str) -> ProtocolCounters {
     let lines: Vec<&str> = text.lines().collect();
     let counter = |protocol: &str, name: &str| {
         let found = lines.windows(2).find_map(|pair| {
@@ -30,8 +30,9 @@ pub fn parse_snmp(text: &str) -> ProtocolCounters {
     }
 }
 
-/// /proc/net/snmp6: one name and number a line. TCP is counted in /proc/net/snmp for both and is 0 here.
-pub fn parse_snmp6(text: &str) -> ProtocolCounters {
+/// /proc/net/snmp6: one name and number per line. TCP is 0 here, because /proc/net/snmp counts it
+/// for both.
+pub(crate) fn parse_snmp6(text: &str) -> ProtocolCounters {
     let counter = |name: &str| {
         let found = text.lines().find_map(|line| {
             let mut fields = line.split_ascii_whitespace();
@@ -51,13 +52,14 @@ pub fn parse_snmp6(text: &str) -> ProtocolCounters {
     }
 }
 
-/// /proc/net/dev: one line an interface, eight counters of receiving and eight of sending.
-pub fn parse_interfaces(text: &str) -> BTreeMap<String, InterfaceCounters> {
+/// /proc/net/dev: one line per interface, with eight receive and eight send counters.
+pub(crate) fn parse_interfaces(text: &str) -> BTreeMap<String, InterfaceCounters> {
     text.lines().filter_map(parse_interface).collect()
 }
 
 fn parse_interface(line: &str) -> Option<(String, InterfaceCounters)> {
-    // An alias has a colon in its name, and the first number may follow the last colon without a blank.
+    // An alias has a colon in its name, and the first number may follow the last colon without a
+    // blank.
     let (name, numbers) = line.rsplit_once(':')?;
     let numbers: Vec<u64> = numbers.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
     let [
@@ -92,8 +94,8 @@ fn parse_interface(line: &str) -> Option<(String, InterfaceCounters)> {
     Some((name.trim().to_owned(), counters))
 }
 
-/// /proc/net/softnet_stat: one line of hexadecimal counters a core; summed.
-pub fn parse_softnet(text: &str) -> SoftnetCounters {
+/// /proc/net/softnet_stat: one line of hexadecimal counters per core; summed.
+pub(crate) fn parse_softnet(text: &str) -> SoftnetCounters {
     let mut sum = SoftnetCounters::default();
     for line in text.lines() {
         let mut counters =

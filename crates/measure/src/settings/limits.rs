@@ -1,4 +1,4 @@
-//! What this process may take: locked memory, descriptors, rings.
+//! Limits of this process: locked memory, file descriptors, io_uring.
 
 use std::path::Path;
 
@@ -8,42 +8,43 @@ use super::parsed;
 use crate::environment::Reading;
 use crate::text;
 
-/// Bit of the capability to lock any amount of memory (linux/capability.h).
+/// Bit of CAP_IPC_LOCK (linux/capability.h).
 const CAP_IPC_LOCK: u32 = 14;
-/// Bit of the capability to administer the system.
+/// Bit of CAP_SYS_ADMIN.
 const CAP_SYS_ADMIN: u32 = 21;
 
-/// A limit of the kernel on a process.
+/// A resource limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// So much, in the unit of the limit.
+    /// Value in the unit of the limit.
     At(u64),
-    /// As much as there is.
+    /// Unlimited.
     Unlimited,
 }
 
-/// A limit that a process may raise itself up to another.
+/// Soft and hard resource limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// What holds now.
+    /// Current limit.
     pub soft: Limit,
-    /// Up to where the process may raise it.
+    /// Upper bound for the soft limit.
     pub hard: Limit,
 }
 
-/// What this process may take.
+/// Limits of this process.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Process {
-    /// Memory that it may lock, in bytes.
+    /// Locked memory, bytes.
     pub locked_bytes: Reading<Limits>,
-    /// Files and sockets that it may have open.
+    /// Open files and sockets.
     pub descriptors: Reading<Limits>,
-    /// Whether it may lock memory beyond the limit.
+    /// Whether it may exceed the limit of locked memory.
     pub may_lock: Reading<bool>,
-    /// Whether it administers the system.
+    /// Whether it has CAP_SYS_ADMIN.
     pub is_admin: Reading<bool>,
-    /// 0: io_uring is allowed to all; 1: to some; 2: to none. Kernels before 6.6 have no such switch.
+    /// 0: io_uring is allowed for all; 1: for some; 2: for none. Kernels before 6.6 have no such
+    /// switch.
     pub io_uring_disabled: Reading<u64>,
 }
 
@@ -69,8 +70,8 @@ impl Process {
     }
 }
 
-/// The limit called `name` in the text of /proc/PID/limits (proc_pid_limits(5)).
-pub fn parse_limits(text: &str, name: &str) -> Option<Limits> {
+/// Parses limit `name` in /proc/PID/limits (proc_pid_limits(5)).
+pub(crate) fn parse_limits(text: &str, name: &str) -> Option<Limits> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     let mut limits = rest.split_ascii_whitespace().map(|word| match word {
         "unlimited" => Some(Limit::Unlimited),

@@ -1,4 +1,4 @@
-//! How memory is handed out, and when what is written goes to the disks.
+//! Memory and write-back settings.
 
 use std::path::Path;
 
@@ -11,33 +11,33 @@ use crate::memory::Memory as State;
 /// Settings of memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Memory {
-    /// Usable by the kernel, in bytes.
+    /// Memory usable by the kernel, bytes.
     pub total_bytes: Reading<u64>,
-    /// Size of a page, in bytes.
+    /// Page size, bytes.
     pub page_bytes: u64,
     /// Mode of transparent huge pages.
     pub transparent_huge_pages: Reading<String>,
-    /// Size of a huge page, in bytes; 0 without huge pages.
+    /// Huge page size, bytes; 0 without huge pages.
     pub huge_page_bytes: Reading<u64>,
-    /// Huge pages set aside.
+    /// Reserved huge pages.
     pub huge_pages: Reading<u64>,
-    /// Of these, free.
+    /// Free huge pages.
     pub huge_pages_free: Reading<u64>,
-    /// How eagerly memory is swapped out, from 0 to 200.
+    /// Tendency to swap, 0 to 200.
     pub swappiness: Reading<u64>,
-    /// Swapped out now, in bytes.
+    /// Swap in use, bytes.
     pub swap_used_bytes: Reading<u64>,
-    /// Whether a node gives up its page cache before memory of another node is taken.
+    /// Whether a node reclaims its page cache before allocating from another node.
     pub zone_reclaim_mode: Reading<u64>,
-    /// Whether the kernel moves pages after the processors that use them.
+    /// Whether the kernel migrates pages to the CPUs that use them.
     pub numa_balancing: Reading<u64>,
-    /// From how much unwritten data on writers must write themselves, in per cent; 0 when set in bytes.
+    /// Dirty data above which writers are throttled, percent; 0 if set in bytes.
     pub dirty_ratio_percent: Reading<u64>,
-    /// The same in bytes; 0 when set in per cent.
+    /// The same in bytes; 0 if set in percent.
     pub dirty_bytes: Reading<u64>,
-    /// From how much unwritten data on the kernel writes by itself, in per cent; 0 when set in bytes.
+    /// Dirty data above which background write-back starts, percent; 0 if set in bytes.
     pub dirty_background_ratio_percent: Reading<u64>,
-    /// The same in bytes; 0 when set in per cent.
+    /// The same in bytes; 0 if set in percent.
     pub dirty_background_bytes: Reading<u64>,
 }
 
@@ -65,8 +65,8 @@ impl Memory {
     }
 }
 
-/// Bytes in use of all that /proc/swaps lists (proc_swaps(5)): the fourth column, in KiB.
-pub fn parse_swaps(text: &str) -> Option<u64> {
+/// Bytes in use of all swap areas in /proc/swaps (proc_swaps(5)): fourth column, KiB.
+pub(crate) fn parse_swaps(text: &str) -> Option<u64> {
     let mut lines = text.lines();
     lines.next().filter(|heading| heading.starts_with("Filename"))?;
     let used = |line: &str| line.split_ascii_whitespace().rev().nth(1)?.parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! Limits on sockets, and how interfaces hand over what they receive.
+//! Socket limits and receive settings of interfaces.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,78 +13,78 @@ use crate::text;
 
 const INTERFACES: &str = "sys/class/net";
 
-/// Limits on sockets and on the receive work of the cores.
+/// Socket limits and receive limits of the cores.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sockets {
-    /// Largest receive buffer a program may ask for, in bytes.
+    /// Maximum receive buffer of a socket, bytes.
     pub rmem_max: Reading<u64>,
-    /// Receive buffer of a program that asks for none, in bytes.
+    /// Default receive buffer of a socket, bytes.
     pub rmem_default: Reading<u64>,
-    /// Largest send buffer a program may ask for, in bytes.
+    /// Maximum send buffer of a socket, bytes.
     pub wmem_max: Reading<u64>,
-    /// TCP receive buffer: least, first and most, in bytes.
+    /// TCP receive buffer: minimum, default and maximum, bytes.
     pub tcp_rmem: Reading<[u64; 3]>,
-    /// TCP send buffer: least, first and most, in bytes.
+    /// TCP send buffer: minimum, default and maximum, bytes.
     pub tcp_wmem: Reading<[u64; 3]>,
-    /// Memory of all UDP sockets: fair share, pressure and most, in pages.
+    /// Memory of all UDP sockets: low, pressure and maximum, pages.
     pub udp_mem: Reading<[u64; 3]>,
-    /// Packets that may wait for a core before they are dropped.
+    /// Maximum length of a core's backlog queue, packets.
     pub netdev_max_backlog: Reading<u64>,
-    /// Packets that a core takes from all interfaces in one turn.
+    /// Packets per receive turn of a core.
     pub netdev_budget: Reading<u64>,
-    /// How long such a turn may take, in µs.
+    /// Maximum duration of a receive turn, µs.
     pub netdev_budget_usecs: Reading<u64>,
-    /// Connections that may wait to be accepted.
+    /// Maximum number of connections waiting to be accepted.
     pub somaxconn: Reading<u64>,
-    /// What the cores did with packets since boot.
+    /// Receive counters of the cores since boot.
     pub softnet: Reading<SoftnetCounters>,
 }
 
 /// One interface.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interface {
-    /// What the environment record has of it.
+    /// Settings shared with the environment record.
     #[serde(flatten)]
     pub basics: environment::Interface,
-    /// Whether there is a card behind it.
+    /// Whether it is a hardware interface.
     pub is_card: bool,
-    /// The NUMA node that its card is in; not readable where the machine has one node.
+    /// NUMA node of the card; not readable on machines with one node.
     pub node: Reading<u64>,
     /// Cores of that node.
     pub local_cores: Reading<CoreList>,
-    /// Queues that it receives into.
+    /// Receive queues.
     pub receive_queues: Reading<u64>,
-    /// Whether any of them is spread over cores by software (RPS).
+    /// Whether any queue is distributed over cores by software (RPS).
     pub is_spread: Reading<bool>,
-    /// Its interrupts.
+    /// Interrupts of the card.
     pub interrupts: Vec<Interrupt>,
-    /// Its place in the machine.
+    /// PCI Express link of the card.
     pub link: Link,
 }
 
 /// One interrupt of a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Interrupt {
-    /// Its number.
+    /// Interrupt number.
     pub number: u64,
-    /// What it is called in /proc/interrupts.
+    /// Name in /proc/interrupts.
     pub name: String,
-    /// How often it came since boot.
+    /// Count since boot.
     pub count: u64,
-    /// Cores that may serve it; where the kernel tells, the one that does.
+    /// Cores that may serve it, or the one that does if known.
     pub cores: Option<CoreList>,
 }
 
-/// The PCI Express link of a device.
+/// PCI Express link of a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Link {
-    /// Billions of transfers per second and lane, now.
+    /// Current speed, GT/s per lane.
     pub gigatransfers: Reading<f64>,
     /// Lanes in use.
     pub lanes: Reading<u64>,
-    /// Transfers that the device could make.
+    /// Maximum speed of the device, GT/s per lane.
     pub gigatransfers_max: Reading<f64>,
-    /// Lanes that the device has.
+    /// Maximum number of lanes of the device.
     pub lanes_max: Reading<u64>,
 }
 
@@ -116,16 +116,16 @@ fn three(text: &str) -> Option<[u64; 3]> {
     numbers?.try_into().ok()
 }
 
-/// Names of all interfaces of this network name space, sorted.
+/// Names of all interfaces of this network namespace, sorted.
 pub fn interface_names(root: &Path) -> Vec<String> {
     let mut names = text::names(root, INTERFACES).unwrap_or_default();
-    // A file beside the directories (`bonding_masters`) is no interface.
+    // Plain files among the directories (`bonding_masters`) are not interfaces.
     names.retain(|name| root.join(INTERFACES).join(name).join("mtu").exists());
     names
 }
 
 impl Interface {
-    /// Reads what there is to know of the interface called `name`. `root` is `/` in earnest.
+    /// Reads the settings of interface `name`. `root` is `/` outside tests.
     pub fn collect(root: &Path, name: &str) -> Self {
         let directory = Path::new(INTERFACES).join(name);
         let device = directory.join("device");
@@ -182,11 +182,11 @@ impl Link {
     }
 }
 
-/// Interrupts of a card: those that its slot lists, or else those that bear its name.
+/// Interrupts of a card: listed by its slot, or else found by name.
 fn interrupts(root: &Path, device: &Path, name: &str) -> Vec<Interrupt> {
     let known = text::read(root, "proc/interrupts").map(|text| parse_interrupts(&text)).unwrap_or_default();
     let own = |place: &Path| text::names(root, place.join("msi_irqs")).ok();
-    // A virtual card hangs below the device that has the slot.
+    // A virtual card is a child of the device in the slot.
     let listed = own(device).or_else(|| own(&device.join("..")));
     let listed: Option<BTreeSet<u64>> =
         listed.map(|names| names.iter().filter_map(|name| name.parse().ok()).collect());
@@ -195,7 +195,7 @@ fn interrupts(root: &Path, device: &Path, name: &str) -> Vec<Interrupt> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':', '@', '.']))
     };
     let mine = |interrupt: &Interrupt| match &listed {
-        // Interrupts for events of the card itself carry no data.
+        // Configuration interrupts of the card carry no data.
         Some(listed) => listed.contains(&interrupt.number) && !interrupt.name.contains("config"),
         None => queue_of(&interrupt.name),
     };
@@ -210,9 +210,9 @@ fn interrupts(root: &Path, device: &Path, name: &str) -> Vec<Interrupt> {
     known.into_iter().filter(mine).map(with_cores).collect()
 }
 
-/// Numbered lines of /proc/interrupts (proc_interrupts(5)): one counter for each core, then words of which
-/// the last is the name. Cores are not in it.
-pub fn parse_interrupts(text: &str) -> Vec<Interrupt> {
+/// Parses the numbered lines of /proc/interrupts (proc_interrupts(5)): one counter per core, then
+/// words of which the last is the name. Affinities are not included.
+pub(crate) fn parse_interrupts(text: &str) -> Vec<Interrupt> {
     let cores = text.lines().next().unwrap_or_default().split_ascii_whitespace().count();
     let interrupt = |line: &str| {
         let (number, rest) = line.split_once(':')?;

@@ -1,4 +1,4 @@
-//! How the processors run: governor, boost, sleep, and the nodes that they are in.
+//! CPU settings: governor, boost, idle states, NUMA nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,54 +12,54 @@ use crate::text;
 
 const CORES: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
-/// Numbers above this are not believed; the kernel's own limit is 8192.
+/// Plausibility limit for core numbers; the kernel's own limit is 8192.
 const CORE_MAX: u32 = 65_535;
 
-/// How the processors run.
+/// CPU settings and topology.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Processors {
-    /// Cores that are online.
+    /// Online cores.
     pub online: Reading<CoreList>,
-    /// Frequency governors in force, sorted, with commas.
+    /// Active frequency governors, sorted, comma-separated.
     pub governor: Reading<String>,
-    /// Who sets frequencies.
+    /// Frequency driver.
     pub frequency_driver: Reading<String>,
-    /// Whether cores may run above their base frequency.
+    /// Whether cores may exceed their base frequency.
     pub may_boost: Reading<bool>,
-    /// How the first core may sleep, lightest first.
+    /// Idle states of the first core, lightest first.
     pub idle_states: Vec<IdleState>,
-    /// Cores that the scheduler leaves to those who ask for them.
+    /// Cores excluded from general scheduling.
     pub isolated: Reading<CoreList>,
-    /// The NUMA nodes by number.
+    /// NUMA nodes by number.
     pub nodes: BTreeMap<u64, Node>,
 }
 
-/// One way of sleeping.
+/// An idle state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IdleState {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How long it takes to wake up, in µs.
+    /// Wake-up latency, µs.
     pub latency_us: Reading<u64>,
-    /// Whether it is switched off.
+    /// Whether it is disabled.
     pub is_off: Reading<bool>,
 }
 
-/// A part of memory with cores of its own.
+/// A NUMA node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Node {
-    /// Its cores.
+    /// Cores of the node.
     pub cores: Reading<CoreList>,
-    /// How far the memory of each node is, in the order of numbers; its own is 10.
+    /// Distances to the memory of all nodes by number; 10 for its own.
     pub distances: Reading<Vec<u64>>,
 }
 
-/// Cores by number, written as the kernel does: `0-3,8`.
+/// Set of core numbers, in the kernel's notation: `0-3,8`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoreList(pub BTreeSet<u32>);
 
 impl CoreList {
-    /// From `0-3,8`; an empty text has none. Nothing where it is no such list.
+    /// Parses `0-3,8`; an empty text is an empty set. `None` if malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut cores = BTreeSet::new();
         for part in text.trim().split(',').filter(|part| !part.is_empty()) {
@@ -116,7 +116,7 @@ impl Processors {
     }
 }
 
-/// A file that holds a list of cores.
+/// Reads a file with a list of cores.
 fn cores(root: &Path, relative: impl AsRef<Path>) -> Reading<CoreList> {
     let list = |text: String| CoreList::parse(&text).ok_or_else(|| format!("{text:?} is no list of cores"));
     line(root, relative).and_then(list)
@@ -150,7 +150,7 @@ fn nodes(root: &Path) -> BTreeMap<u64, Node> {
     numbers.into_iter().map(node).collect()
 }
 
-/// Numbers of the entries of a directory that are called `prefix` and a number.
+/// Numbers of directory entries named `prefix` plus a number.
 fn numbered<N: std::str::FromStr>(root: &Path, directory: &str, prefix: &str) -> Vec<N> {
     let names = text::names(root, directory).unwrap_or_default();
     names.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect()

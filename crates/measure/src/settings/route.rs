@@ -1,17 +1,18 @@
-//! Which interface leads to an address, by the kernel's main tables (/proc/net/route and ipv6_route).
+//! Interface towards an address, from the kernel's main routing tables (/proc/net/route and
+//! ipv6_route).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Flags of a route (linux/route.h): in force; leads nowhere.
+/// Route flags (linux/route.h): up; reject.
 const RTF_UP: u32 = 0x1;
 const RTF_REJECT: u32 = 0x200;
 
-/// The interface of the most specific route to `address` in the text of /proc/net/route; of equal ones the
-/// one with the least metric. Addresses of this machine itself are not in it.
+/// Interface of the most specific route to `address` in /proc/net/route; of equal ones the one with
+/// the lowest metric. Local addresses are not listed there.
 pub fn route_v4(text: &str, address: Ipv4Addr) -> Option<String> {
     let route = |line: &str| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        // The kernel prints the four bytes as they lie in memory.
+        // The kernel prints the address in memory byte order.
         let bytes = |at: usize| Some(u32::from_str_radix(fields.get(at)?, 16).ok()?.to_ne_bytes());
         let (network, mask) = (u32::from_be_bytes(bytes(1)?), u32::from_be_bytes(bytes(7)?));
         let flags = u32::from_str_radix(fields.get(3)?, 16).ok()?;

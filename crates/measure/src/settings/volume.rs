@@ -1,4 +1,4 @@
-//! How requests reach the disks of a volume.
+//! Request queues and disks of a volume.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,45 +10,45 @@ use super::{line, upwards};
 use crate::environment::{self, Reading, number};
 use crate::text;
 
-/// A directory that takes data, its disks and their queues.
+/// A target directory with its disks and their queues.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Volume {
-    /// What the environment record has of it.
+    /// Settings shared with the environment record.
     #[serde(flatten)]
     pub basics: environment::Volume,
-    /// The queue of each disk below.
+    /// Queue of each disk.
     pub queues: BTreeMap<String, Queue>,
-    /// The software RAID that the file system is on, if it is on one.
+    /// Software RAID below the file system, if any.
     pub md: Option<Md>,
 }
 
-/// The queue of a disk.
+/// Request queue of a disk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queue {
-    /// Requests that it holds.
+    /// Queue length, requests.
     pub requests: Reading<u64>,
-    /// Largest request that the kernel makes, in KiB.
+    /// Maximum request size of the kernel, KiB.
     pub request_kib_max: Reading<u64>,
-    /// Largest request that the hardware takes, in KiB.
+    /// Maximum request size of the hardware, KiB.
     pub hardware_kib_max: Reading<u64>,
-    /// The NUMA node that its controller is in; not readable where the machine has one node.
+    /// NUMA node of the controller; not readable on machines with one node.
     pub node: Reading<u64>,
-    /// Who made it, as the bus tells; `ATA` for every SATA disk.
+    /// Vendor as reported by the bus; `ATA` for every SATA disk.
     pub vendor: Reading<String>,
-    /// The controller's place in the machine.
+    /// PCI Express link of the controller.
     pub link: Link,
 }
 
 /// A software RAID.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Md {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its level, as in `raid5`.
+    /// Level, as in `raid5`.
     pub level: Reading<String>,
-    /// Pages for each device in the cache of stripes; parity levels only.
+    /// Stripe cache, pages per device; parity levels only.
     pub stripe_cache_pages: Reading<u64>,
-    /// What it does by itself: `idle`, `resync`, `check`, …
+    /// Background activity: `idle`, `resync`, `check`, …
     pub sync_action: Reading<String>,
 }
 

@@ -1,12 +1,12 @@
-//! Bootstrap intervals of a median: no assumption on how the values are distributed.
+//! Distribution-free bootstrap intervals of a median.
 
 use fastrand::Rng;
 
 use super::{Interval, median, quantile_sorted, sorted};
 
-/// The median with its 95 % percentile bootstrap interval (Efron, 1979), from `resamples` drawings with
-/// replacement; 2000 are customary. The seed makes it repeatable. `None` for fewer than two values, one that
-/// is not finite, or no resample. From few values the interval is too narrow: five pairs are the least.
+/// The median with its 95 % percentile bootstrap interval (Efron, 1979) from `resamples` resamples,
+/// customarily 2000. Reproducible by `seed`. `None` for fewer than two values, one that is not
+/// finite, or no resample. For small samples the interval is too narrow: use at least five pairs.
 pub fn bootstrap_median(values: &[f64], resamples: u32, seed: u64) -> Option<Interval> {
     if values.len() < 2 || resamples == 0 {
         return None;
@@ -27,9 +27,9 @@ pub fn bootstrap_median(values: &[f64], resamples: u32, seed: u64) -> Option<Int
     })
 }
 
-/// The median of the ratios first / second of pairs that were measured in alternation, with its 95 %
-/// percentile bootstrap interval over the pairs. An interval that does not hold 1 tells the two apart.
-/// `None` as for [`bootstrap_median`], and when a second value is zero.
+/// The median ratio first / second of pairs measured in alternation, with its 95 % percentile
+/// bootstrap interval over the pairs. An interval that excludes 1 shows a difference. `None` as for
+/// [`bootstrap_median`], and when a second value is zero.
 pub fn bootstrap_median_ratio(pairs: &[(f64, f64)], resamples: u32, seed: u64) -> Option<Interval> {
     let ratios: Vec<f64> = pairs.iter().map(|(first, second)| first / second).collect();
     bootstrap_median(&ratios, resamples, seed)

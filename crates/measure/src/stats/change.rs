@@ -1,85 +1,85 @@
-//! Where a level changes for good, told while the values come in: drops and recoveries of a rate.
+//! Online detection of lasting level changes: drops and recoveries of a rate.
 //!
-//! Page's cumulative sum (1954) in both directions, over the logarithm of value by level, so that a drop and
-//! the recovery from it weigh the same. Three things make it fit for disks. A deviation is clipped, so that a
-//! stall of one sample is not a change of level. The level is a median of what came before the doubt began.
-//! And the sum must go further where values scatter more or hang together: otherwise it would give false
-//! alarms on a noisy machine. A great fall would then be told late as well, so it has a sum of its own, which
-//! lets more scatter pass and counts more of a deviation.
+//! Page's cumulative sum (1954) in both directions on the logarithm of value by level, so that a
+//! drop and its recovery weigh the same. Adaptations for disks: deviations are clipped, so that a
+//! stall of one sample is not a change; the level is the median of the values before the suspected
+//! change; the threshold rises with scatter and autocorrelation, to avoid false alarms on noisy
+//! machines. Because that would also delay the detection of large drops, a second pair of sums with
+//! a coarser scale detects them.
 
 use std::collections::VecDeque;
 use std::f64::consts::{LN_2, LN_10};
 
 use super::{mad, median};
 
-/// What a pair of sums looks for. Deviations are natural logarithms.
+/// Parameters of a pair of sums. Deviations are natural logarithms.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
-    /// Deviations below this never add up.
+    /// Deviations below this are ignored.
     slack: f64,
-    /// What one value can count at most: three stalls in a row are a change, two are not.
+    /// Maximum contribution of one value: three stalls in a row are a change, two are not.
     clip: f64,
-    /// The least that a sum must reach.
+    /// Minimum threshold.
     sum_min: f64,
 }
 
-/// Half of a drop of 26 % never adds up; a drop of 30 % (0.357) is a change with the fifth value.
+/// Half of a drop of 26 % never accumulates; a drop of 30 % (0.357) is a change at the fifth value.
 const FINE: Scale = Scale { slack: 0.15, clip: 0.5, sum_min: 1.0 };
-/// Half of a drop to a quarter never adds up; a drop to a tenth is a change with the third value.
+/// Half of a drop to a quarter never accumulates; a drop to a tenth is a change at the third value.
 const COARSE: Scale = Scale { slack: LN_2, clip: LN_10, sum_min: 3.3 };
-/// A sum with the drift -[`Scale::slack`] and the variance v per value, in the long run, ever reaches h with
-/// the probability exp(-2 h slack / v) (Siegmund, Sequential Analysis, 1985); this is 2 h slack / v: one
-/// in 160,000.
+/// A sum with drift -[`Scale::slack`] and long-run variance v per value ever reaches h with
+/// probability exp(-2 h slack / v) (Siegmund, Sequential Analysis, 1985); this is 2 h slack / v:
+/// one in 160,000.
 const CERTAINTY: f64 = 12.0;
-/// Values that make a first level, and a later one.
+/// Values required for the first level, and for a later one.
 const FIRST: usize = 10;
 const AGAIN: usize = 5;
-/// Values that a level is the median of, at most.
+/// Maximum number of values of a level.
 const LEVEL_MAX: usize = 120;
-/// Values whose mean is taken to see how much they hang together.
+/// Batch length for estimating autocorrelation.
 const BATCH: usize = 5;
-/// Least number of batches that say something.
+/// Minimum number of batches.
 const BATCHES_MIN: usize = 10;
 /// Scales a median absolute deviation to the standard deviation of a normal distribution.
 const MAD_TO_SIGMA: f64 = 1.4826;
-/// Variance in the long run by that of single values, where nothing better is known: a correlation of a half
-/// from one to the next.
+/// Long-run variance relative to that of single values, if not known better: corresponds to an
+/// autocorrelation of 0.5.
 const CORRELATED: f64 = 3.0;
 
 /// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Number of the first value of the new level, counted from 0; good to a few values.
+    /// Index of the first value of the new level, from 0; accurate to a few values.
     pub at: u64,
-    /// Number of the value with which it was noticed.
+    /// Index of the value at which it was detected.
     pub noticed: u64,
-    /// The level before: a median.
+    /// Previous level: a median.
     pub before: f64,
-    /// The level since, until it was noticed: a median.
+    /// New level until the detection: a median.
     pub after: f64,
 }
 
-/// Watches values come in at even distances. Its memory is bounded.
+/// Detector for equally spaced values, with bounded memory.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeDetector {
     seen: u64,
-    /// Logarithms of what belongs to the level.
+    /// Logarithms of the values of the level.
     level: VecDeque<f64>,
-    /// Logarithms of what came since a sum left zero.
+    /// Logarithms of the values since a sum left zero.
     doubtful: VecDeque<f64>,
     fine: Sums,
     coarse: Sums,
-    /// Whether a level was known before this one.
+    /// Whether there was a level before this one.
     is_later: bool,
-    /// Variance in the long run, of the last level that was known well enough.
+    /// Long-run variance of the last sufficiently known level.
     variance: f64,
 }
 
-/// A one-sided sum.
+/// A one-sided cumulative sum.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     value: f64,
-    /// How many values it has been above zero.
+    /// Number of values for which it has been above zero.
     length: usize,
 }
 
@@ -98,8 +98,8 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds a deviation from a level that is known with the standard error `error`. How many values ago a
-    /// change began, when this one completes it; 0 otherwise.
+    /// Adds a deviation from a level with standard error `error`. Returns how many values ago a
+    /// change started, if this one completes it; otherwise 0.
     fn add(&mut self, deviation: f64, scale: Scale, error: f64, variance: f64) -> usize {
         let deviation = deviation.clamp(-scale.clip, scale.clip);
         self.down.add(-deviation, scale.slack + error);
@@ -115,8 +115,8 @@ impl Sums {
 }
 
 impl ChangeDetector {
-    /// The next value; the change that it completes, if it does. What is not positive counts as next to
-    /// nothing.
+    /// Adds a value; returns the change that it completes, if any. Non-positive values count as
+    /// nearly zero.
     pub fn push(&mut self, value: f64) -> Option<Change> {
         let number = self.seen;
         self.seen += 1;
@@ -126,7 +126,7 @@ impl ChangeDetector {
             return None;
         }
         let centre = median(self.level.make_contiguous())?;
-        // A level that is known of few values may itself be off by its standard error.
+        // A level based on few values is uncertain by its standard error.
         let error = (self.variance / self.level.len() as f64).sqrt();
         let fine = self.fine.add(value - centre, FINE, error, self.variance);
         let coarse = self.coarse.add(value - centre, COARSE, error, self.variance);
@@ -154,7 +154,7 @@ impl ChangeDetector {
         })
     }
 
-    /// Adds to the level.
+    /// Adds a value to the level.
     fn keep(&mut self, value: f64) {
         self.level.push_back(value);
         if self.level.len() > LEVEL_MAX {
@@ -165,7 +165,7 @@ impl ChangeDetector {
         }
     }
 
-    /// A doubt that goes on and on neither becomes a change nor ends: the oldest of it belongs to the level.
+    /// A suspicion that neither becomes a change nor ends: its oldest value is added to the level.
     fn forget(&mut self) {
         if self.doubtful.len() > LEVEL_MAX
             && let Some(value) = self.doubtful.pop_front()
@@ -175,8 +175,8 @@ impl ChangeDetector {
     }
 }
 
-/// Variance of a sum of values, per value: by means of batches, which see that neighbours hang together, and
-/// not less than single values let expect. `None` of too few.
+/// Long-run variance per value, from batch means, which include autocorrelation, but at least that
+/// expected from single values. `None` for too few values.
 fn long_run_variance(values: &[f64]) -> Option<f64> {
     let single = (MAD_TO_SIGMA * mad(values)?).powi(2) * CORRELATED;
     let means: Vec<f64> =
@@ -184,7 +184,7 @@ fn long_run_variance(values: &[f64]) -> Option<f64> {
     if means.len() < BATCHES_MIN {
         return (values.len() >= FIRST).then_some(single);
     }
-    // A stall within a batch pulls its mean far away; the median of deviations does not see single ones.
+    // A stall within a batch distorts its mean; the median of deviations ignores single stalls.
     let batches = (MAD_TO_SIGMA * mad(&means)?).powi(2) * BATCH as f64;
     Some(single.max(batches))
 }

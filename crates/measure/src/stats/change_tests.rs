@@ -1,17 +1,17 @@
-//! Cliffs of 30 % in noise as disks have it, and none where there is none: hundreds of seeded runs each.
+//! Detection of 30 % drops in disk-like noise, and false alarms: hundreds of seeded runs each.
 use fastrand::Rng;
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a rate sampled each second does.
+/// Noise of a rate sampled once per second.
 #[derive(Clone, Copy, Debug)]
 struct Noise {
     /// Standard deviation of its logarithm.
     sigma: f64,
     /// Correlation from one second to the next.
     correlation: f64,
-    /// Probability of a second in which next to nothing is written.
+    /// Probability of a second in which almost nothing is written.
     stalls: f64,
 }
 
@@ -25,7 +25,7 @@ const SECONDS: u64 = 300;
 const RUNS: u64 = 1000;
 const CLIFFS: u64 = 300;
 
-/// A run in which the level at each second is `level(second)`.
+/// A run with level `level(second)`.
 fn simulate(seed: u64, noise: Noise, level: impl Fn(u64) -> f64) -> Vec<f64> {
     let mut rng = Rng::with_seed(seed);
     // Box and Muller (1958).
@@ -138,7 +138,7 @@ fn a_great_fall_is_told_within_10_seconds_on_a_restless_level() {
 
 proptest! {
     #[test]
-    fn any_values_are_survived_and_told_in_order(values in prop::collection::vec(any::<f64>(), 0..400)) {
+    fn any_values_give_ordered_changes(values in prop::collection::vec(any::<f64>(), 0..400)) {
         let mut last = None;
         for change in changes(&values) {
             prop_assert!(change.at <= change.noticed && change.noticed < values.len() as u64);

@@ -1,8 +1,8 @@
-//! Two sets of measurements: how large their ratio is, and whether chance alone would make it.
+//! Comparison of two samples: ratio and significance.
 //!
-//! A change is told apart from chance only when two things agree: the bootstrap interval of the ratio does
-//! not hold 1, and a test finds such a difference rarer than 1 in 100 where there is none. From few values a
-//! bootstrap interval alone is too narrow and would cry wolf.
+//! A change is significant only if two criteria agree: the bootstrap interval of the ratio excludes
+//! 1, and a test gives a p-value below 1 %. For small samples a bootstrap interval alone is too
+//! narrow and gives false alarms.
 use fastrand::Rng;
 use statrs::stats_tests::mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu};
 use statrs::stats_tests::ttest_onesample::ttest_onesample;
@@ -11,39 +11,39 @@ use statrs::stats_tests::{Alternative, NaNPolicy};
 use super::bootstrap::bootstrap_median_ratio;
 use super::{Interval, median, quantile_sorted, sorted};
 
-/// A difference that chance makes less often than this is a change.
+/// Significance level.
 pub const CHANCE_MAX: f64 = 0.01;
-/// Fewest values on each side that can show a change.
+/// Minimum number of values per side for a significant change.
 pub const VALUES_MIN: usize = 5;
-/// Most values on a side for which every order is counted; above, the normal approximation is good.
+/// Maximum number of values per side for the exact test; above it the normal approximation is used.
 const EXACT_MAX: usize = 30;
 
-/// How two sets belong together.
+/// Relation of the two samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairing {
-    /// Value by value: they were measured in alternation, so that what drifts is in both.
+    /// Value by value: measured in alternation, so that drift affects both.
     Paired,
-    /// Not at all.
+    /// Independent.
     Apart,
 }
 
-/// How the second set compares with the first.
+/// Comparison of the second sample with the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     /// Median of the ratios of pairs, or ratio of the medians: second over first.
     pub ratio: f64,
     /// Its 95 % bootstrap interval; `None` with fewer than two values on a side.
     pub interval: Option<Interval>,
-    /// How often chance alone would make such a difference: Student's t of the logarithms of the pairs'
-    /// ratios, or the rank sum test of Mann and Whitney (1947). `None` with fewer than two values on a side.
+    /// p-value: Student's t of the log ratios of pairs, or the rank sum test of Mann and Whitney
+    /// (1947). `None` with fewer than two values on a side.
     pub chance: Option<f64>,
-    /// How often a value of the second set is higher than one of the first, ties counted half (Vargha and
-    /// Delaney, 2000): 0.5 when they are alike, 0 or 1 when they do not overlap.
+    /// Probability that a value of the second sample is higher than one of the first, ties counted
+    /// half (Vargha and Delaney, 2000): 0.5 for equal distributions, 0 or 1 without overlap.
     pub effect: f64,
 }
 
 impl Comparison {
-    /// Whether the two differ by more than chance would.
+    /// Whether the difference is significant.
     #[must_use]
     pub fn is_change(&self) -> bool {
         let outside = self.interval.is_some_and(|i| i.lower > 1.0 || i.upper < 1.0);
@@ -51,8 +51,8 @@ impl Comparison {
     }
 }
 
-/// Compares `second` with `first`. Paired sets of different lengths are compared as far as both go. `None`
-/// when a set is empty, or a value is not finite, or not above 0.
+/// Compares `second` with `first`. Paired samples are truncated to the shorter one. `None` when a
+/// sample is empty, or a value is not finite or not above 0.
 #[must_use]
 pub fn compare(
     first: &[f64],
@@ -86,8 +86,8 @@ pub fn compare(
     }
 }
 
-/// The ratio of two medians, second over first, with its 95 % percentile bootstrap interval: both sets are
-/// drawn from again and again. `None` with fewer than two values on a side, or without resamples.
+/// Ratio of two medians, second over first, with its 95 % percentile bootstrap interval, resampling
+/// both samples. `None` with fewer than two values on a side, or without resamples.
 fn bootstrap_ratio_of_medians(first: &[f64], second: &[f64], resamples: u32, seed: u64) -> Option<Interval> {
     if first.len() < 2 || second.len() < 2 || resamples == 0 {
         return None;
@@ -106,15 +106,14 @@ fn bootstrap_ratio_of_medians(first: &[f64], second: &[f64], resamples: u32, see
     Some(Interval { value, lower: quantile_sorted(&ratios, 0.025)?, upper: quantile_sorted(&ratios, 0.975)? })
 }
 
-/// How often chance would move the mean of the logarithms of ratios so far from 0: Student's t, two-sided.
-/// `None` with fewer than two.
+/// Two-sided p-value of Student's t-test of log ratios against 0. `None` with fewer than two.
 fn chance_of_ratios(ratios: &[f64]) -> Option<f64> {
     let count = ratios.len();
     if count < 2 {
         return None;
     }
     let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-    // Without any scatter there is no t.
+    // Without scatter t is undefined.
     if logarithms.iter().all(|value| *value == logarithms[0]) {
         return Some(if logarithms[0] == 0.0 { 1.0 } else { 0.0 });
     }
@@ -122,9 +121,9 @@ fn chance_of_ratios(ratios: &[f64]) -> Option<f64> {
     tested.ok().map(|(_, chance)| chance)
 }
 
-/// The rank sum test of Mann and Whitney, two-sided: exact for up to 30 values on each side without ties,
-/// else by the normal approximation with corrections for ties and continuity. `None` with fewer than two
-/// values on a side.
+/// Two-sided rank sum test of Mann and Whitney: exact for up to 30 values per side without ties,
+/// else the normal approximation with corrections for ties and continuity. `None` with fewer than
+/// two values on a side.
 fn rank_sum(first: &[f64], second: &[f64]) -> Option<f64> {
     let (m, n) = (first.len(), second.len());
     if m < 2 || n < 2 {
@@ -139,29 +138,30 @@ fn rank_sum(first: &[f64], second: &[f64]) -> Option<f64> {
     tested.ok().map(|(_, chance)| chance)
 }
 
-/// In how many pairs the second value is above the first, and in how many both are the same.
+/// Number of pairs in which the second value is above the first, and number of ties.
 fn above(first: &[f64], second: &[f64]) -> (usize, usize) {
     let pairs = || second.iter().flat_map(|s| first.iter().map(move |f| (f, s)));
     (pairs().filter(|(f, s)| s > f).count(), pairs().filter(|(f, s)| s == f).count())
 }
 
-/// Two-sided chance of a rank sum at least as extreme, when each order of m and n values is as likely as any
-/// other. Orders are counted by the recurrence of Mann and Whitney: the highest value is of one set or of the
-/// other. (The exact method of statrs visits each order, 10^17 for 30 values on each side, and gives 1 for
-/// sets of the same length.)
+/// Two-sided probability of a rank sum at least as extreme when all orders of m and n values are
+/// equally likely, by the recurrence of Mann and Whitney: the highest value is of one sample or of
+/// the other. (The exact method of statrs enumerates all orders, 10^17 for 30 values per side, and
+/// gives 1 for samples of equal length.)
 fn exact_chance(m: usize, n: usize, above: usize) -> f64 {
-    // ways[i][u]: shares of orders of i values of the first set and those of the second taken so far.
+    // ways[i][u]: shares of orders of i values of the first sample and the values of the second so
+    // far.
     let mut ways: Vec<Vec<f64>> = (0..=m).map(|_| vec![1.0]).collect();
     for seconds in 1..=n {
         let mut next: Vec<Vec<f64>> = vec![vec![1.0]];
         for firsts in 1..=m {
             let total = (firsts + seconds) as f64;
             let mut counts = vec![0.0; firsts * seconds + 1];
-            // The highest is of the second set: above all of the first.
+            // The highest is of the second sample: above all of the first.
             for (u, share) in ways[firsts].iter().enumerate() {
                 counts[u + firsts] += share * seconds as f64 / total;
             }
-            // It is of the first set: above it is none of the second.
+            // It is of the first sample: above none of the second.
             for (u, share) in next[firsts - 1].iter().enumerate() {
                 counts[u] += share * firsts as f64 / total;
             }
@@ -175,7 +175,7 @@ fn exact_chance(m: usize, n: usize, above: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// How often a value of the second set is above one of the first.
+/// Probability that a value of the second sample is above one of the first.
 fn effect(first: &[f64], second: &[f64]) -> Option<f64> {
     let pairs = first.len() * second.len();
     let (above, ties) = above(first, second);

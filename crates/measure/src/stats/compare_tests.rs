@@ -1,4 +1,4 @@
-//! Comparisons beside SciPy's answers, and how often they are right where the truth is known.
+//! Comparison with SciPy's results, and error rates with known truth.
 use fastrand::Rng;
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn chances_are_those_of_scipy() {
     let first: Vec<f64> = (1..=20).map(f64::from).collect();
     let second: Vec<f64> = (1..=25).map(|n| f64::from(n) + 4.5).collect();
     near(rank_sum(&first, &second).unwrap(), 0.002_495_927_820_404_439);
-    // Beyond 30 values, and sets of different lengths either way round.
+    // More than 30 values, and different lengths in both orders.
     let first: Vec<f64> = (1..=40).map(f64::from).collect();
     let second: Vec<f64> = (1..=50).map(|n| f64::from(n) + 7.25).collect();
     near(rank_sum(&first, &second).unwrap(), 0.000_128_889_815_956_904_9);
@@ -55,14 +55,15 @@ fn the_same_values_are_no_change_and_what_cannot_be_compared_is_not() {
     assert!(compare(&A, &[f64::NAN], Pairing::Paired, 2000, 1).is_none());
 }
 
-/// A value with normal noise, by the sum of twelve (Irwin and Hall).
+/// A value with approximately normal noise, from the sum of twelve uniform numbers (Irwin and
+/// Hall).
 fn noisy(rng: &mut Rng, value: f64, deviation: f64) -> f64 {
     let normal = (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
     value * (1.0 + deviation * normal)
 }
 
-/// Of `number` comparisons of ten runs each, with noise of 1 % and a machine that drifts by 2 % meanwhile
-/// where they alternate, how many show a change.
+/// Number of significant changes in `number` comparisons of ten runs each, with 1 % noise and, if
+/// alternating, a drift of 2 %.
 fn shown(change: f64, pairing: Pairing, number: u64) -> u64 {
     let is_shown = |seed: &u64| {
         let mut rng = Rng::with_seed(*seed);
@@ -90,7 +91,7 @@ fn a_change_of_3_percent_is_shown_and_none_is_not_in_95_of_100() {
 }
 
 proptest! {
-    /// The chances of all outcomes of the exact test are right: they grow towards the middle, where it is 1.
+    /// p-values of the exact test increase towards the middle, where they are 1.
     #[test]
     fn exact_chances_grow_towards_the_middle(m in 2usize..12, n in 2usize..12) {
         let middle = m * n / 2;
@@ -100,7 +101,7 @@ proptest! {
         prop_assert!(chances[middle] > 0.9);
     }
 
-    /// Which set is called the first makes no difference but for the sign.
+    /// Swapping the samples only inverts the sign.
     #[test]
     fn the_other_way_round_is_the_same(
         first in prop::collection::vec(1.0f64..2.0, 2..20),

@@ -1,60 +1,59 @@
-//! What moving n words costs, T(n) = set-up + n * each, and from which length another way of moving them
-//! pays.
+//! Cost model of transfers, T(n) = set-up + n * each, and the break-even length of two methods.
 //!
-//! The line is the one whose deviations, each as a part of the time itself, have the least sum: a single word
-//! and half a million of them weigh the same, and an outlier does not pull. Such a line goes through two of
+//! The line minimizes the sum of absolute relative deviations: a single word and half a million
+//! words have equal weight, and outliers have little influence. Such a line passes through two of
 //! the points, so all pairs are tried.
 
 use fastrand::Rng;
 
 use super::{Interval, median, quantile_sorted, sorted};
 
-/// Lengths at most; all pairs of them are tried, and all lines at all points.
+/// Maximum number of lengths; all pairs of them are tried.
 pub const LENGTHS_MAX: usize = 64;
-/// A deviation of the line from a point above this part of it is a knee.
+/// Relative deviation of a point from the line above which it counts as a knee.
 pub const KNEE_SHARE: f64 = 0.1;
-/// Part of the resamples that must agree.
+/// Share of resamples that must agree.
 const AGREEMENT: f64 = 0.95;
 
-/// Times of one length.
+/// Measured times of one length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
-    /// Words moved, at least 1.
+    /// Words transferred, at least 1.
     pub words: u64,
-    /// How long each of several trials took, s.
+    /// Time of each trial, s.
     pub seconds: Vec<f64>,
 }
 
-/// What a way of moving words costs.
+/// Cost of a transfer method.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Once for each transfer, s. May come out below zero where it is too small to be seen.
+    /// Per transfer, s. May be negative if too small to resolve.
     pub set_up: f64,
-    /// For each word, s.
+    /// Per word, s.
     pub each: f64,
-    /// Most words of a transfer; more are moved by several, each with its set-up.
+    /// Maximum transfer length in words; longer data is split into several transfers.
     pub words_max: Option<u64>,
 }
 
 impl Cost {
-    /// Time for so many words, s.
+    /// Time of `words` words, s.
     pub fn at(&self, words: u64) -> f64 {
         self.transfers(words) * self.set_up + words as f64 * self.each
     }
 
-    /// Words whose transfer takes twice as long as without the set-up: half of the highest rate is reached
-    /// (Hockney's n 1/2). `None` without a set-up that could be seen, or without a cost of a word.
+    /// Length at which half of the maximum rate is reached (Hockney's n 1/2). `None` if the set-up
+    /// or the cost per word cannot be resolved.
     pub fn half_rate_words(&self) -> Option<f64> {
         (self.set_up > 0.0 && self.each > 0.0).then(|| self.set_up / self.each)
     }
 
-    /// Words per second that long transfers come to (r inf).
+    /// Asymptotic rate in words per second (r inf).
     pub fn words_per_second(&self) -> Option<f64> {
         let each = self.each_of_many();
         (each > 0.0).then(|| 1.0 / each)
     }
 
-    /// What a word comes to in a long span, with its part of the set-ups, s.
+    /// Cost per word of long data including its share of set-ups, s.
     fn each_of_many(&self) -> f64 {
         self.each + self.words_max.map_or(0.0, |most| self.set_up / most.max(1) as f64)
     }
@@ -64,8 +63,8 @@ impl Cost {
     }
 }
 
-/// The line through the medians of `points`. `None` for fewer than two lengths, more than [`LENGTHS_MAX`],
-/// or a time that is not finite and positive.
+/// Fits the line to the medians of `points`. `None` for fewer than two lengths, more than
+/// [`LENGTHS_MAX`], or a time that is not finite and positive.
 pub fn fit_cost(points: &[Timed], words_max: Option<u64>) -> Option<Cost> {
     let middle = |point: &Timed| median(&point.seconds).map(|seconds| (point.words, seconds));
     fit(&points.iter().map(middle).collect::<Option<Vec<_>>>()?, words_max)
@@ -103,13 +102,13 @@ fn through(one: (u64, f64), other: (u64, f64), words_max: Option<u64>) -> Option
     Some(Cost { set_up, each, words_max })
 }
 
-/// How far the line is off a point, as a part of it.
+/// Relative deviation of a point from the line.
 fn deviation(cost: &Cost, (words, seconds): (u64, f64)) -> f64 {
     cost.at(words) / seconds - 1.0
 }
 
-/// The length at which the line is furthest off its points, if by more than [`KNEE_SHARE`]: a cache, a limit
-/// of a transfer, another way inside. With how far, as a part of the time that was measured.
+/// Length with the largest deviation, if above [`KNEE_SHARE`], and the relative deviation: for
+/// example a cache, a transfer limit, or an internal switch of methods.
 pub fn knee(points: &[Timed], cost: &Cost) -> Option<(u64, f64)> {
     let off = points.iter().filter_map(|point| {
         let seconds = median(&point.seconds)?;
@@ -118,45 +117,45 @@ pub fn knee(points: &[Timed], cost: &Cost) -> Option<(u64, f64)> {
     off.filter(|(_, off)| off.abs() > KNEE_SHARE).max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))
 }
 
-/// From where on a way of moving words is faster than another, by all lengths that were tried.
+/// Range of lengths in which a method is faster than another, within the tried lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BreakEven {
     /// At every length.
     Always,
-    /// At no length, and longer ones would not change that.
+    /// At no length, not even beyond the tried ones.
     Never,
-    /// From so many words on, with the interval of 95 %.
+    /// From this length on, with its 95 % interval.
     From {
         /// Words.
         words: Interval,
     },
-    /// Only up to so many words.
+    /// Only up to this length.
     UpTo {
         /// Words.
         words: Interval,
     },
-    /// The measurements do not tell, or only that it lies beyond the lengths that were tried.
+    /// Not resolved, or beyond the tried lengths.
     NotResolved,
 }
 
-/// One answer, without an interval.
+/// An answer without interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answer {
     Always,
     Never,
     From(f64),
     UpTo(f64),
-    /// Slower at all lengths that were tried, faster at longer ones; or faster between two lengths only.
+    /// Slower at all tried lengths but faster at longer ones, or faster only between two lengths.
     Neither,
 }
 
-/// So many transfers are looked at one by one; from there on in steps of this part of their number.
+/// Up to this number transfers are checked individually; from there on in steps of this share.
 const TRANSFERS_EACH: u64 = 1024;
 
-/// Where `way` is faster than `simple` between the `shortest` and the `longest` length.
+/// Where `way` is faster than `simple` between `shortest` and `longest`.
 ///
-/// Between the lengths at which either begins another transfer both are straight lines, so the ends of these
-/// pieces tell all.
+/// Both are piecewise linear between lengths at which either starts another transfer, so it
+/// suffices to check the ends of the pieces.
 fn compare(simple: &Cost, way: &Cost, (shortest, longest): (u64, u64)) -> Answer {
     let mut lengths = vec![shortest, longest];
     for most in [simple.words_max, way.words_max].into_iter().flatten() {
@@ -188,8 +187,8 @@ fn compare(simple: &Cost, way: &Cost, (shortest, longest): (u64, u64)) -> Answer
     }
 }
 
-/// The length from which `way` takes less time than `simple`, by their lines alone and up to 2^24 words;
-/// `None` where it always does, never does, or does so up to some length only.
+/// Length from which `way` is faster than `simple` according to the fitted lines, up to 2^24 words;
+/// `None` if always, never, or only up to some length.
 pub fn pays_from(simple: &Cost, way: &Cost) -> Option<f64> {
     match compare(simple, way, (1, 1 << 24)) {
         Answer::From(words) => Some(words),
@@ -197,9 +196,9 @@ pub fn pays_from(simple: &Cost, way: &Cost) -> Option<f64> {
     }
 }
 
-/// From where on `way` is faster than `simple`, by bootstrap over the trials of each length: 2000 `resamples`
-/// are customary, the seed makes it repeatable. `tried` are the shortest and the longest length that was
-/// measured of both; what does not lie between them is not resolved. `None` where no line can be drawn.
+/// Break-even of `way` against `simple` by bootstrap over the trials of each length, with
+/// customarily 2000 `resamples`; reproducible by the seed. `tried` are the shortest and longest
+/// length measured for both; results outside are not resolved. `None` if no line can be fitted.
 pub fn break_even(
     simple: (&[Timed], Option<u64>),
     way: (&[Timed], Option<u64>),
@@ -231,19 +230,19 @@ pub fn break_even(
         let (lower, upper) = (quantile_sorted(&all, 0.025)?, quantile_sorted(&all, 0.975)?);
         Some(Interval { value: value.clamp(lower, upper), lower, upper })
     };
-    // What pays always pays from the shortest length on.
+    // If always faster, the break-even is the shortest length.
     let from = |answer: &Answer| match answer {
         Answer::Always => Some(tried.0 as f64),
         Answer::From(words) => Some(*words),
         _ => None,
     };
     let up_to = |answer: &Answer| if let Answer::UpTo(words) = answer { Some(*words) } else { None };
-    let told = within(&from).map(|words| BreakEven::From { words });
-    let told = told.or_else(|| within(&up_to).map(|words| BreakEven::UpTo { words }));
-    Some(told.unwrap_or(BreakEven::NotResolved))
+    let answer = within(&from).map(|words| BreakEven::From { words });
+    let answer = answer.or_else(|| within(&up_to).map(|words| BreakEven::UpTo { words }));
+    Some(answer.unwrap_or(BreakEven::NotResolved))
 }
 
-/// Medians of trials that were drawn with replacement, for each length.
+/// Medians of resampled trials, for each length.
 fn drawn(points: &[Timed], rng: &mut Rng) -> Option<Vec<(u64, f64)>> {
     let mut drawing = Vec::new();
     let mut one = |point: &Timed| {

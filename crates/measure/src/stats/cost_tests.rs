@@ -1,4 +1,4 @@
-//! Lines are found again from what they cost, and verdicts are those of the arithmetic.
+//! Fitted lines and break-even lengths of synthetic costs.
 use fastrand::Rng;
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const DEPTHS: [u64; 10] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 524_288];
 
-/// Trials of a way with a cost, scattered by up to `noise` of the time.
+/// Trials of a method with noise up to `noise` of the time.
 fn timed(cost: &Cost, noise: f64, seed: u64) -> Vec<Timed> {
     let mut rng = Rng::with_seed(seed);
     let mut one = |words: u64| {
@@ -49,7 +49,7 @@ proptest! {
     ) {
         let (simple, way) = (line(1e-7, single), Cost { set_up, each, words_max: Some(most) });
         let pays = |words: u64| way.at(words) <= simple.at(words) * (1.0 + 1e-9);
-        // As many transfers as are all looked at.
+        // As many transfers as are checked individually.
         let longest = most * 1000;
         match compare(&simple, &way, (1, longest)) {
             Answer::From(words) => {
@@ -88,24 +88,24 @@ fn verdicts_are_those_of_the_arithmetic() {
     assert!(words.lower < 1009.7 && words.upper > 1009.7 && words.upper / words.lower < 1.1, "{words:?}");
     let BreakEven::UpTo { words } = verdict(&line(2e-3, 0.35e-6), &single) else { panic!("not up to") };
     assert!(words.lower < 1009.7 && words.upper > 1009.7, "{words:?}");
-    // Set-ups that cannot be told apart: within the first few words it pays.
+    // Set-ups too close to resolve: the break-even is within the first words.
     match verdict(&line(2e-6, 2e-6), &line(2.02e-6, 0.5e-6)) {
         BreakEven::Always => {}
         BreakEven::From { words } => assert!(words.upper < 3.0, "{words:?}"),
         other => panic!("{other:?}"),
     }
-    // The same way twice: nobody can tell. So is one that pays only beyond what was tried.
+    // Identical methods and break-evens beyond the tried lengths are not resolved.
     assert_eq!(verdict(&single, &single), BreakEven::NotResolved);
     assert_eq!(verdict(&single, &line(2.0, 0.35e-6)), BreakEven::NotResolved);
 }
 
 #[test]
 fn a_short_limit_of_a_transfer_can_cost_more_than_it_ever_earns() {
-    // QEMU's edu device: 100 ms for each transfer of at most 1023 words, against 0.1 us for a word.
+    // QEMU's edu device: 100 ms per transfer of at most 1023 words, against 0.1 us per word.
     let transfers = Cost { set_up: 0.1, each: 0.0, words_max: Some(1023) };
     assert_eq!(verdict(&line(0.0, 0.1e-6), &transfers), BreakEven::Never);
     assert_eq!(verdict(&transfers, &line(0.0, 0.1e-6)), BreakEven::Always);
-    // Cheaper at first, but paid anew for each 16 words: 3 us against 5, then 6 against 5.2.
+    // Cheaper at first, but with a set-up per 16 words: 3 us against 5, then 6 against 5.2.
     let short = Cost { set_up: 3e-6, each: 1e-9, words_max: Some(16) };
     let BreakEven::UpTo { words } = verdict(&line(5e-6, 10e-9), &short) else { panic!("not up to") };
     assert!(words.lower >= 16.0 && words.upper <= 17.0, "{words:?}");
@@ -113,7 +113,7 @@ fn a_short_limit_of_a_transfer_can_cost_more_than_it_ever_earns() {
 }
 
 #[test]
-fn what_was_not_measured_is_not_answered() {
+fn unmeasured_lengths_are_not_resolved() {
     let one = Timed { words: 1, seconds: vec![1.0] };
     assert_eq!(fit_cost(std::slice::from_ref(&one), None), None);
     assert_eq!(fit_cost(&[one.clone(), Timed { words: 2, seconds: vec![0.0] }], None), None);

@@ -1,13 +1,13 @@
-//! How often something happens that was counted: the interval of a Poisson process.
+//! Confidence interval of a counted event rate (Poisson process).
 
 use statrs::distribution::{ContinuousCDF, Gamma};
 
 use super::Interval;
 
-/// ln 20 = -ln 0.05: with this mean, seeing nothing at all has a chance of 5 % (the "rule of three").
+/// ln 20 = -ln 0.05: with this mean the probability of no event is 5 % (the "rule of three").
 const NOTHING_SEEN: f64 = 2.995_732_273_553_991;
-/// Above this count Wilson and Hilferty's cube is exact to eight digits, and the gamma function's own sums
-/// grow.
+/// Above this count Wilson and Hilferty's approximation is accurate to eight digits, and the gamma
+/// function's sums become slow.
 const EXACT_COUNT_MAX: u64 = 100_000;
 /// The 97.5 % quantile of the normal distribution.
 const Z_975: f64 = 1.959_963_984_540_054;

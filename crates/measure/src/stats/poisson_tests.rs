@@ -1,4 +1,4 @@
-//! Intervals of counts, beside tables and beside each other.
+//! Intervals compared with tables and between both methods.
 
 use super::*;
 

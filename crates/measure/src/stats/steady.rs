@@ -1,4 +1,4 @@
-//! Steady state, as the rule of solid state disks has it: rounds that neither scatter nor drift.
+//! Steady-state criterion of solid-state disks: rounds with bounded scatter and drift.
 //!
 //! Source: SNIA Solid State Storage Performance Test Specification, definition of steady state.
 
@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use super::least_squares_slope;
 
-/// Rounds that are looked at together.
+/// Rounds in the window.
 pub const STEADY_ROUNDS: usize = 5;
-/// Highest less lowest round, as a share of their average, at most.
+/// Maximum range (highest minus lowest round), as a share of the average.
 pub const RANGE_SHARE_MAX: f64 = 0.2;
-/// Change of the fitted line from the first round to the last, as a share of the average, at most.
+/// Maximum drift of the fitted line over the window, as a share of the average.
 pub const DRIFT_SHARE_MAX: f64 = 0.1;
 
-/// The last rounds, together.
+/// The window of the last rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SteadyWindow {
-    /// Their average.
+    /// Average.
     pub average: f64,
-    /// Highest less lowest, as a share of the average.
+    /// Highest minus lowest, as a share of the average.
     pub range_share: f64,
-    /// What the least squares line changes from the first to the last, as a share of the average; negative
-    /// when it falls.
+    /// Change of the least-squares line from the first to the last round, as a share of the
+    /// average; negative for a falling rate.
     pub drift_share: f64,
 }
 
 impl SteadyWindow {
-    /// Whether the rule holds.
+    /// Whether the criterion is met.
     pub fn is_steady(&self) -> bool {
         self.range_share <= RANGE_SHARE_MAX && self.drift_share.abs() <= DRIFT_SHARE_MAX
     }

@@ -1,4 +1,4 @@
-//! The rule at its borders, and where there is no answer.
+//! The criterion at its limits, and missing answers.
 use proptest::prelude::*;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! The model's value of one published figure.
+//! Evaluation of the model for one published figure.
 
 use keepup_results::PredictedCell;
 
@@ -10,7 +10,7 @@ use crate::ranged::Ranged;
 use crate::scatter;
 use crate::solve::solve;
 
-/// A setup ready for many draws.
+/// A setup prepared for many draws.
 struct Ready {
     assembly: Assembly,
     machine: String,
@@ -30,19 +30,19 @@ impl Ready {
         Ok(solve(&self.assembly.system(draw)?).bytes_per_second)
     }
 
-    /// Share of a resource in use.
+    /// Utilization of a resource.
     fn in_use(&self, resource: &str, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<f64, ModelError> {
         let solution = solve(&self.assembly.system(draw)?);
         let found = solution.limits.iter().find(|limit| limit.name == resource);
         found.map(|limit| limit.utilisation).ok_or_else(|| ModelError::Unsolvable {
             machine: self.machine.clone(),
-            reason: format!("nothing on the path is called {resource:?}"),
+            reason: format!("nothing on the path is called {resource:?}").into(),
         })
     }
 }
 
-/// A way to a value, made ready for many draws.
-enum Way {
+/// A method of evaluation, prepared for many draws.
+enum Evaluation {
     Rate(Ready),
     WordTime(Ready, f64),
     Loss(Ready, Ready),
@@ -52,7 +52,7 @@ enum Way {
     Known(f64, PaperUnit),
 }
 
-impl Way {
+impl Evaluation {
     fn of(paper: &Paper, by: &By) -> Result<Self, ModelError> {
         Ok(match by {
             By::Rate { on } => Self::Rate(Ready::of(on)?),
@@ -70,7 +70,7 @@ impl Way {
         })
     }
 
-    /// The value in B/s, s, B, or in the unit that it has.
+    /// Value in B/s, s, B, or in its own unit.
     fn value(&self, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<(f64, PaperUnit), ModelError> {
         let mb = PaperUnit::MegabytesPerSecond;
         Ok(match self {
@@ -89,10 +89,13 @@ impl Way {
 }
 
 fn misfit(paper: &Paper, what: &str, why: &str) -> ModelError {
-    ModelError::Unsolvable { machine: format!("cells of {}", paper.name), reason: format!("{what}: {why}") }
+    ModelError::Unsolvable {
+        machine: format!("cells of {}", paper.name),
+        reason: format!("{what}: {why}").into(),
+    }
 }
 
-/// The one figure that is meant.
+/// The single selected figure.
 pub(super) fn figure<'a>(paper: &'a Paper, which: &Which) -> Result<&'a PublishedFigure, ModelError> {
     let mut found = paper.figures.iter().filter(|figure| which.is_it(figure));
     match (found.next(), found.next()) {
@@ -115,7 +118,7 @@ pub(super) fn cell(
         let base = figure.in_base().ok_or_else(|| misfit(paper, &figure.id, "it has no number"))?;
         Ok::<f64, ModelError>(base / unit.in_base(1.0))
     };
-    let way = Way::of(paper, &spec.by)?;
+    let way = Evaluation::of(paper, &spec.by)?;
     let in_unit = |(value, of): (f64, PaperUnit)| {
         of.convert(value, unit)
             .ok_or_else(|| misfit(paper, &published.id, &format!("{} is not {}", of.text(), unit.text())))

@@ -1,9 +1,9 @@
-//! How well the model does: errors, and whether it beats "nothing changes".
+//! Accuracy of the model, and comparison with the "no change" baseline.
 
 use keepup_measure::stats::median;
 use keepup_results::{Origin, PredictedCell, Skill};
 
-/// Of each kind of cell, and of all together. Fitted ones prove nothing and are in none of them.
+/// Accuracy per kind of cell and overall. Fitted cells prove nothing and are excluded.
 pub(super) fn of(cells: &[PredictedCell]) -> Vec<Skill> {
     let derived = |cell: &&PredictedCell| cell.origin == Origin::Derived;
     let predicted = |cell: &&PredictedCell| cell.origin == Origin::Predicted;

@@ -1,11 +1,11 @@
-//! Disks and how they are joined.
+//! Disks and RAID layouts.
 
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a sector of the disks described by their geometry.
 pub const SECTOR_BYTES: f64 = 512.0;
 
-/// Which way data go, seen from the host's memory.
+/// Direction of data, as seen from the host's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -15,49 +15,43 @@ pub enum Direction {
     Write,
 }
 
-/// How disks are joined.
+/// RAID layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Each holds its own data.
+    /// Independent disks.
     #[default]
     Each,
     /// Striped.
     Raid0,
-    /// All hold the same.
+    /// Mirrored.
     Raid1,
     /// Striped over mirrored pairs.
     Raid10,
-    /// Striped, with the parity of one.
+    /// Single parity.
     Raid5,
-    /// Striped, with two parities.
+    /// Double parity.
     Raid6,
 }
 
-/// Bytes per second that pass below a head while a disk reads or writes a whole zone: sectors of a track in
-/// each turn, less the part of a turn that it waits at the end of a track (`skew_share`). It is an angle, so
-/// that tracks of fewer sectors skip fewer. Geometry as in DiskSim's models.
+/// Media rate of a zone, bytes per second: sectors per track and turn, less the part of a turn lost
+/// at the end of a track (`skew_share`). It is an angle, so shorter tracks skip fewer sectors.
+/// Geometry as in DiskSim's models.
 #[must_use]
-pub fn track_rate(sectors: f64, turns_per_second: f64, skew_share: f64) -> f64 {
+pub(crate) fn track_rate(sectors: f64, turns_per_second: f64, skew_share: f64) -> f64 {
     sectors * SECTOR_BYTES * turns_per_second / (1.0 + skew_share)
 }
 
-/// Bytes per second of requests at random places: each pays the access and then moves at the disk's rate.
+/// Bytes per second of random requests: access time plus transfer at the disk's rate.
 #[must_use]
-pub fn random_rate(request_bytes: f64, access_seconds: f64, stream_bytes_per_second: f64) -> f64 {
+pub(crate) fn random_rate(request_bytes: f64, access_seconds: f64, stream_bytes_per_second: f64) -> f64 {
     request_bytes / (access_seconds + request_bytes / stream_bytes_per_second)
 }
 
-/// Part of the room of all disks that is left for data, 0 to 1.
-#[must_use]
-pub fn room_share(layout: Layout, disks: u32) -> f64 {
-    1.0 / layout.stream_cost(Direction::Write, disks)
-}
-
 impl Layout {
-    /// Fewest disks that it takes.
+    /// Minimum number of disks.
     #[must_use]
-    pub fn disks_min(self) -> u32 {
+    pub(crate) fn disks_min(self) -> u32 {
         match self {
             Self::Each | Self::Raid0 => 1,
             Self::Raid1 | Self::Raid10 => 2,
@@ -66,17 +60,17 @@ impl Layout {
         }
     }
 
-    /// Whether so many disks can be joined so.
+    /// Whether the layout is possible with this number of disks.
     #[must_use]
     pub fn takes(self, disks: u32) -> bool {
         disks >= self.disks_min() && (self != Self::Raid10 || disks.is_multiple_of(2))
     }
 
-    /// Bytes that all disks together move for a byte of payload in long sequential requests of full stripes.
-    /// Mirrors are written all and read in turns. Parity is written with the data, and passes below the
-    /// heads when these are read (Chen et al., RAID, ACM Computing Surveys 1994).
+    /// Disk bytes per payload byte for long sequential requests of full stripes. Mirrors are all
+    /// written, and read in turns. Parity is written with the data, and passes below the heads when
+    /// reading (Chen et al., RAID, ACM Computing Surveys 1994).
     #[must_use]
-    pub fn stream_cost(self, direction: Direction, disks: u32) -> f64 {
+    pub(crate) fn stream_cost(self, direction: Direction, disks: u32) -> f64 {
         let all = f64::from(disks);
         match (self, direction) {
             (Self::Each | Self::Raid0, _) | (Self::Raid1 | Self::Raid10, Direction::Read) => 1.0,
@@ -87,10 +81,10 @@ impl Layout {
         }
     }
 
-    /// Accesses of disks for one small request at a random place. With parity a write reads and writes the
-    /// data and each parity (the same source).
+    /// Disk accesses per small random request. With parity a write reads and writes the data and
+    /// each parity (same source).
     #[must_use]
-    pub fn random_cost(self, direction: Direction, disks: u32) -> f64 {
+    pub(crate) fn random_cost(self, direction: Direction, disks: u32) -> f64 {
         match (self, direction) {
             (_, Direction::Read) | (Self::Each | Self::Raid0, _) => 1.0,
             (Self::Raid1, Direction::Write) => f64::from(disks),

@@ -1,6 +1,9 @@
-//! From a machine to plain numbers, in two steps: names are looked up once, figures are drawn many times.
+//! Conversion of a machine to plain numbers in two steps: names are resolved once, figures are
+//! drawn many times.
 
 use std::collections::BTreeMap;
+
+use keepup_error::Cause;
 
 use super::{Machine, PathSpec, StageSpec};
 use crate::error::ModelError;
@@ -10,12 +13,12 @@ use crate::ranged::Ranged;
 use crate::system::{Flow, Resource, System, Use, Window};
 use crate::unit::Dimension;
 
-/// One path of a machine with its names looked up.
+/// One path of a machine with resolved names.
 #[derive(Debug, Clone)]
 pub struct Assembly {
     machine: String,
     resources: Vec<Ready>,
-    paths: Vec<Way>,
+    paths: Vec<PathStages>,
     main: Vec<Leg>,
     operation_bytes: f64,
     beside: Vec<Beside>,
@@ -28,26 +31,26 @@ struct Ready {
     count: u32,
 }
 
-/// The stages of one path.
+/// Stages of one path.
 #[derive(Debug, Clone)]
-struct Way {
+struct PathStages {
     name: String,
     stages: Vec<Stage>,
 }
 
-/// One stage, with what layouts make of it.
+/// One stage, with its layout applied.
 #[derive(Debug, Clone)]
 struct Stage {
     resource: usize,
     direction: Direction,
-    /// How often a byte crosses the resource.
+    /// Number of times a byte crosses the resource.
     times: f64,
-    /// Random accesses of an operation.
+    /// Random accesses per operation.
     accesses: f64,
     spec: StageSpec,
 }
 
-/// Stages of one path within another, and the operation whose cost they count, bytes; none for the whole
+/// Stages of an included path, and the operation size of its costs, bytes; `None` for the whole
 /// path's own.
 #[derive(Debug, Clone, Copy)]
 struct Leg {
@@ -64,7 +67,7 @@ struct Beside {
     legs: Vec<Leg>,
 }
 
-/// Paths by name, each with its place among those that are needed.
+/// Paths by name, with their index.
 type Places<'a> = BTreeMap<&'a str, usize>;
 
 impl Assembly {
@@ -76,9 +79,8 @@ impl Assembly {
         let operation = operation.or(spec.operation.as_ref().map(|operation| operation.value));
         let operation_bytes =
             operation.filter(|bytes| *bytes > 0.0 && bytes.is_finite()).ok_or_else(|| {
-                machine.unsolvable(format!(
-                    "path {path} has no size of an operation\nhint: operation = \"1 MB\""
-                ))
+                let reason = Cause::new(format!("path {path} has no size of an operation"));
+                machine.unsolvable(reason.with_hint("operation = \"1 MB\""))
             })?;
         let mut places = Places::new();
         let mut paths = Vec::new();
@@ -102,17 +104,17 @@ impl Assembly {
         Ok(Self { machine: machine.name.clone(), resources, paths, main, operation_bytes, beside })
     }
 
-    /// In plain numbers, each figure of a resource and of a stage drawn once.
+    /// Plain numbers with each figure drawn once.
     ///
     /// # Errors
-    /// Figures as drawn contradict each other.
+    /// The drawn figures contradict each other.
     pub fn system(&self, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<System, ModelError> {
         let mut resources = Vec::with_capacity(self.resources.len());
         let mut capabilities = Vec::with_capacity(self.resources.len());
         for Ready { name, part, count } in &self.resources {
             let can = part.capability(draw).map_err(|why| ModelError::Unsolvable {
                 machine: self.machine.clone(),
-                reason: format!("{name}: {why}"),
+                reason: format!("{name}: {why}").into(),
             })?;
             let (capacity, count) = (can.capacity * f64::from(*count), *count);
             resources.push(Resource { name: name.clone(), currency: can.currency, capacity, count });
@@ -138,7 +140,7 @@ impl Assembly {
         Ok(System { resources, uses, operation_bytes: self.operation_bytes, beside })
     }
 
-    /// Every figure with what it is of, `disks.rate`, in the order in which [`Assembly::system`] draws them.
+    /// Every figure with its owner, `disks.rate`, in the order of draws in [`Assembly::system`].
     #[must_use]
     pub fn figures(&self) -> Vec<(String, &Ranged)> {
         let mut figures = Vec::new();
@@ -158,13 +160,13 @@ impl Assembly {
     }
 }
 
-/// The stages of a path and of all that it includes. The checks of a machine exclude that it includes itself.
+/// Stages of a path and of all included paths. The checks of a machine exclude cycles.
 fn legs<'a>(
     machine: &'a Machine,
     name: &'a str,
     operation_bytes: Option<f64>,
     places: &mut Places<'a>,
-    paths: &mut Vec<Way>,
+    paths: &mut Vec<PathStages>,
 ) -> Result<Vec<Leg>, ModelError> {
     let Some(spec) = machine.path.get(name) else {
         return Err(ModelError::unknown("path", name, machine.path.keys().map(String::as_str)));
@@ -172,7 +174,7 @@ fn legs<'a>(
     let path = match places.get(name) {
         Some(place) => *place,
         None => {
-            paths.push(Way { name: name.to_owned(), stages: stages(machine, spec)? });
+            paths.push(PathStages { name: name.to_owned(), stages: stages(machine, spec)? });
             places.insert(name, paths.len() - 1);
             paths.len() - 1
         }
@@ -207,7 +209,7 @@ fn stages(machine: &Machine, path: &PathSpec) -> Result<Vec<Stage>, ModelError> 
 }
 
 impl StageSpec {
-    /// Its figures, in the order in which [`Stage::cost`] draws them.
+    /// Figures in the order of draws in [`Stage::cost`].
     fn drawn(&self) -> Vec<(&'static str, &Ranged)> {
         let own = [
             ("per_byte", self.per_byte.as_ref()),
@@ -224,7 +226,7 @@ impl StageSpec {
 }
 
 impl Stage {
-    /// What it asks for, with `count` of its resource.
+    /// Demand with `count` of its resource.
     fn cost(&self, can: &Capability, count: f64, draw: &mut dyn FnMut(&Ranged) -> f64) -> Use {
         let spec = &self.spec;
         let own = can.per_byte(self.direction);
@@ -243,7 +245,8 @@ impl Stage {
             None => can.per_operation,
         };
         let window = spec.window.as_ref().map(|window| Window {
-            // Each of several buses has such a master; what they ask for is payload, on the bus it is more.
+            // Each of several buses has such a master; demand is payload, with overhead added on
+            // the bus.
             outstanding: draw(&window.outstanding) * count,
             request_bytes: draw(&window.request) * own,
             round_trip_seconds: draw(&window.round_trip),
@@ -258,7 +261,7 @@ impl Stage {
     }
 }
 
-/// The uses of all legs together, their operations counted in those of the whole path.
+/// Demands of all legs, with operations scaled to the whole path.
 fn uses(legs: &[Leg], paths: &[Vec<Use>]) -> Vec<Use> {
     let leg = |leg: &Leg| {
         let operation_bytes = leg.operation_bytes;

@@ -1,17 +1,10 @@
-//! The machines that are compiled in: the folder `machines/` of this crate.
+//! Built-in machines: the folder `machines/` of this crate, compiled in.
 
 use super::Machine;
 use crate::error::ModelError;
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of each machine, sorted by name.
-        const EMBEDDED: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../machines/", $name, ".toml")))),*];
-    };
-}
-
-embedded![
+keepup_plan::embedded! {
+    "../../machines/":
     "papers/cdf-logger",
     "papers/cern-l865",
     "papers/cern-ppc4",
@@ -31,17 +24,17 @@ embedded![
     "today/laptop",
     "today/raid6-12",
     "today/recorder-100g",
-];
+}
 
 /// Names of the built-in machines, sorted.
 pub fn machine_names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// The built-in machine of that name.
+/// Built-in machine with this name.
 ///
 /// # Errors
-/// There is none; the error names those that are close.
+/// Unknown name; the error suggests similar names.
 pub fn machine(name: &str) -> Result<Machine, ModelError> {
     let found = EMBEDDED.iter().find(|(known, _)| *known == name);
     let (_, text) = found.ok_or_else(|| ModelError::unknown("machine", name, machine_names()))?;

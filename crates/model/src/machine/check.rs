@@ -1,7 +1,8 @@
-//! What must hold for a machine.
+//! Validity checks of a machine.
 
 use std::collections::BTreeMap;
 
+use keepup_error::Cause;
 use keepup_plan::close_names;
 
 use super::{BesideSpec, Machine, PathSpec, StageSpec, WindowSpec};
@@ -11,21 +12,21 @@ use crate::ranged::Ranged;
 use crate::system::Currency;
 use crate::unit::Dimension;
 
-/// Most of one thing in a machine, and most machines.
+/// Maximum count of a resource, and of machines.
 pub(super) const COUNT_MAX: u32 = 1_000_000;
-/// The setting that says how many machines there are.
+/// Setting for the number of machines.
 pub(super) const HOSTS: &str = "hosts";
-/// Most often that payload crosses a resource.
+/// Maximum number of crossings of a resource.
 const TIMES_MAX: f64 = 1e6;
-/// Most paths within each other.
+/// Maximum nesting depth of paths.
 const DEPTH_MAX: usize = 16;
-/// Most paths that one includes, with what these include.
+/// Maximum number of included paths, directly or indirectly.
 const PATHS_MAX: usize = 256;
 
 type Parts = BTreeMap<String, (Part, Currency)>;
 
 impl Machine {
-    /// The first thing in it that cannot be.
+    /// First error of a machine.
     pub(super) fn fault(&self) -> Result<(), Fault> {
         count("hosts", self.hosts)?;
         if !self.path.contains_key(&self.main) {
@@ -90,8 +91,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Follows what a path includes, to which `seen` leads; how many paths that are, each as often as it is
-    /// there.
+    /// Follows the included paths, reached through `seen`; returns their number with repetitions.
     fn nested<'a>(
         &'a self,
         name: &'a str,
@@ -184,7 +184,8 @@ fn stage_fault(key: &str, stage: &StageSpec, part: &Part, currency: Currency) ->
     let capability = part.capability(&mut |figure| figure.value).map_err(|why| Fault::new(key, why))?;
     let says = [&stage.per_byte, &stage.per_operation, &stage.rate].iter().any(|cost| cost.is_some());
     if !says && capability.per_byte_read == 0.0 && capability.per_operation == 0.0 {
-        return Err(Fault::new(key, format!("what a byte costs on {} is missing\nhint: per_byte", stage.on)));
+        let reason = Cause::new(format!("what a byte costs on {} is missing", stage.on));
+        return Err(Fault::new(key, reason.with_hint("per_byte")));
     }
     if stage.random && capability.access_seconds == 0.0 && stage.crosses.is_none() {
         return Err(Fault::new(at("random"), format!("part {} has no time of access", part.name)));
@@ -230,7 +231,7 @@ pub(super) fn count(key: &str, count: u32) -> Result<(), Fault> {
     }
 }
 
-/// Names stand in settings, `disks.rate=20MB/s`.
+/// Names are used in settings, `disks.rate=20MB/s`.
 fn plain_name(key: &str, name: &str) -> Result<(), Fault> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name == HOSTS {
@@ -246,5 +247,6 @@ fn unknown<'a>(key: &str, what: &str, name: &str, known: impl Iterator<Item = &'
     let known: Vec<&str> = known.map(String::as_str).collect();
     let close = close_names(name, known.iter().copied());
     let list = if close.is_empty() { known.join(", ") } else { close.join(", ") };
-    Fault::new(key, format!("no {what} is called {name:?}\nhint: it has {list}"))
+    let reason = Cause::new(format!("no {what} is called {name:?}"));
+    Fault::new(key, reason.with_hint(format!("it has {list}")))
 }

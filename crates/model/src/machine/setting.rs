@@ -1,5 +1,6 @@
-//! Settings by which a machine is changed: `disks=4`, `bus=pcie3x8`, `disks.rate=20MB/s`.
+//! Settings that change a machine: `disks=4`, `bus=pcie3x8`, `disks.rate=20MB/s`.
 
+use keepup_error::Cause;
 use keepup_plan::close_names;
 
 use super::Machine;
@@ -11,32 +12,32 @@ use crate::ranged::Ranged;
 use crate::unit::Quantity;
 
 impl Machine {
-    /// Changes one thing:
-    /// `NAME=4` how many of a resource, `NAME=PART` what it is made of, `NAME.count=4`, `NAME.part=PART`,
-    /// `NAME.layout=raid5`, `NAME.FIGURE=20MB/s` one of its figures, `hosts=2`; of traffic beside it
-    /// `NAME=on`, `NAME=off` and `NAME.rate=50MB/s`.
+    /// Changes one item: `NAME=4` count of a resource, `NAME=PART` its part, `NAME.count=4`,
+    /// `NAME.part=PART`, `NAME.layout=raid5`, `NAME.FIGURE=20MB/s` one of its figures, `hosts=2`;
+    /// for background traffic `NAME=on`, `NAME=off` and `NAME.rate=50MB/s`.
     ///
-    /// Another part does not keep the figures that were set for the one before it. A bus of the same kind
-    /// keeps what masters wait for on it, with its times; another kind does not.
+    /// A new part discards the figures set for the previous one. A bus of the same kind keeps the
+    /// windows of its masters; another kind does not.
     ///
     /// # Errors
-    /// Unknown names, with close ones; a value that does not fit. The machine is then as it was.
+    /// Unknown names, with suggestions, or an invalid value. The machine is then unchanged.
     pub fn with(&mut self, setting: &str) -> Result<(), ModelError> {
         let mut changed = self.clone();
-        let refused = |reason: String| ModelError::Setting {
+        let refused = |reason: Cause| ModelError::Setting {
             setting: setting.to_owned(),
             machine: self.name.clone(),
             reason,
         };
         changed.apply(setting).map_err(refused)?;
-        changed.fault().map_err(|fault| refused(format!("{}: {}", fault.key, fault.reason)))?;
+        changed.fault().map_err(|fault| refused(fault.in_words()))?;
         *self = changed;
         Ok(())
     }
 
-    fn apply(&mut self, setting: &str) -> Result<(), String> {
+    fn apply(&mut self, setting: &str) -> Result<(), Cause> {
         let Some((key, value)) = setting.split_once('=') else {
-            return Err("it has no '='\nhint: such as disks=4, bus=pcie3x8 or disks.rate=20MB/s".to_owned());
+            let hint = "such as disks=4, bus=pcie3x8 or disks.rate=20MB/s";
+            return Err(Cause::new("it has no '='").with_hint(hint));
         };
         let (key, value) = (key.trim(), value.trim());
         let (name, figure) = match key.split_once('.') {
@@ -55,7 +56,10 @@ impl Machine {
                     beside.rate = given(value)?;
                     beside.on = true;
                 }
-                _ => return Err(format!("traffic beside takes {name}=on, {name}=off or {name}.rate=...")),
+                _ => {
+                    let why = format!("traffic beside takes {name}=on, {name}=off or {name}.rate=...");
+                    return Err(why.into());
+                }
             }
             return Ok(());
         }
@@ -64,7 +68,8 @@ impl Machine {
             let known: Vec<&str> = known.chain([HOSTS]).collect();
             let close = close_names(name, known.iter().copied());
             let list = if close.is_empty() { known.join(", ") } else { close.join(", ") };
-            return Err(format!("it has nothing that is called {name:?}\nhint: it has {list}"));
+            let why = format!("it has nothing that is called {name:?}");
+            return Err(Cause::new(why).with_hint(format!("it has {list}")));
         }
         match figure {
             None if value.chars().all(|c| c.is_ascii_digit()) => self.set_count(name, count(value)?),
@@ -88,8 +93,8 @@ impl Machine {
         self.resource.entry(name.to_owned()).and_modify(|spec| spec.count = count);
     }
 
-    fn set_part(&mut self, name: &str, part: &str) -> Result<(), String> {
-        let new = catalogue::part(part).map_err(|error| error.to_string())?;
+    fn set_part(&mut self, name: &str, part: &str) -> Result<(), Cause> {
+        let new = catalogue::part(part).map_err(|error| Cause::of(&error))?;
         let Some(spec) = self.resource.get_mut(name) else { return Ok(()) };
         let old = spec.part(name).map_err(|fault| fault.reason)?;
         spec.part = Some(part.to_owned());
@@ -103,17 +108,17 @@ impl Machine {
     }
 }
 
-fn count(value: &str) -> Result<u32, String> {
-    value
-        .parse()
-        .map_err(|_| format!("{value:?} is no number of things\nhint: a figure is set as NAME.FIGURE="))
+fn count(value: &str) -> Result<u32, Cause> {
+    value.parse().map_err(|_| {
+        Cause::new(format!("{value:?} is no number of things")).with_hint("a figure is set as NAME.FIGURE=")
+    })
 }
 
-fn given(value: &str) -> Result<Ranged, String> {
+fn given(value: &str) -> Result<Ranged, Cause> {
     value.parse::<Quantity>().map(Ranged::given)
 }
 
-fn layout(value: &str) -> Result<Layout, String> {
+fn layout(value: &str) -> Result<Layout, Cause> {
     let known = [
         ("each", Layout::Each),
         ("raid0", Layout::Raid0),
@@ -125,6 +130,7 @@ fn layout(value: &str) -> Result<Layout, String> {
     let found = known.iter().find(|(name, _)| *name == value).map(|(_, layout)| *layout);
     found.ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        format!("no layout is called {value:?}\nhint: it is one of {}", names.join(", "))
+        Cause::new(format!("no layout is called {value:?}"))
+            .with_hint(format!("it is one of {}", names.join(", ")))
     })
 }

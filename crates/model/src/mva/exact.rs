@@ -1,25 +1,25 @@
-//! Exact mean value analysis of one class of operations.
+//! Exact mean value analysis for one class of operations.
 //!
-//! An operation that arrives finds the station as it is on average with one operation fewer. A station of `c`
-//! servers needs also how often `0` to `c - 2` operations are there. All of these follow from the rate,
-//! except how often the station is empty: taken as what is left to 1, that loses all digits as the station
-//! fills. Here it is the ratio of two normalising constants, without the station and with it (Buzen 1973), in
-//! which nothing is subtracted.
+//! An arriving operation finds the station in its mean state with one operation fewer. A station of
+//! `c` servers also needs the probabilities of `0` to `c - 2` operations. All of these follow from
+//! the rate, except the probability of an empty station: computed as 1 minus the others it loses
+//! all digits near saturation. Here it is the ratio of the normalizing constants without and with
+//! the station (Buzen 1973), without subtraction.
 
 use crate::engine_error::EngineError;
-use crate::mva::{EXACT_POPULATION_MAX, Load, Method, Station, check, check_population, load};
+use crate::mva::{EXACT_POPULATION_MAX, Method, NetworkSolution, Station, check, check_population, load};
 
-/// A network with 1, 2, … up to so many operations under way.
+/// Solves a network for 1, 2, ... up to `population` operations.
 ///
 /// # Errors
-/// Stations that cannot be, or too many of them; no operations, or too many.
-pub fn exact(stations: &[Station], population: u32) -> Result<Vec<Load>, EngineError> {
+/// Invalid stations or too many; no operations, or too many.
+pub fn exact(stations: &[Station], population: u32) -> Result<Vec<NetworkSolution>, EngineError> {
     check(stations, population)?;
     check_population(population, EXACT_POPULATION_MAX, "take the approximation")?;
     let mut places = places(stations, population as usize);
     let mut loads = Vec::with_capacity(population as usize);
     for number in 1..=population {
-        let seconds: Vec<f64> = places.iter().map(Place::residence).collect();
+        let seconds: Vec<f64> = places.iter().map(StationState::residence).collect();
         let load = load(stations, number, &seconds, Method::Exact)?;
         for (place, seconds) in places.iter_mut().zip(&seconds) {
             place.go_on(load.operations_per_second, *seconds, number as usize);
@@ -29,21 +29,21 @@ pub fn exact(stations: &[Station], population: u32) -> Result<Vec<Load>, EngineE
     Ok(loads)
 }
 
-/// A station as an operation finds it.
-struct Place<'a> {
+/// State of a station.
+struct StationState<'a> {
     station: &'a Station,
     /// More servers than operations make no difference.
     servers: usize,
     /// Mean number of operations.
     queue: f64,
-    /// How often 0, 1, … up to `servers - 2` operations are there.
+    /// Probabilities of 0, 1, ... `servers - 2` operations.
     often: Vec<f64>,
-    /// How often none is there, by the number of operations under way.
+    /// Probability of an empty station, by number of operations.
     empty: Vec<f64>,
 }
 
-impl Place<'_> {
-    /// Time that an operation spends here, seconds.
+impl StationState<'_> {
+    /// Residence time of an operation, seconds.
     fn residence(&self) -> f64 {
         let service = self.station.service_seconds;
         if self.station.is_delay() {
@@ -54,7 +54,7 @@ impl Place<'_> {
         service / self.servers as f64 * (1.0 + self.queue + idle)
     }
 
-    /// From one operation fewer to this number of them.
+    /// Advances from one operation fewer to this number.
     fn go_on(&mut self, rate: f64, residence: f64, number: usize) {
         self.queue = rate * residence;
         for n in (1..self.often.len()).rev() {
@@ -66,7 +66,7 @@ impl Place<'_> {
     }
 }
 
-fn places(stations: &[Station], population: usize) -> Vec<Place<'_>> {
+fn places(stations: &[Station], population: usize) -> Vec<StationState<'_>> {
     let servers: Vec<usize> = stations
         .iter()
         .map(|one| if one.is_delay() { 1 } else { (one.servers as usize).min(population) })
@@ -80,17 +80,18 @@ fn places(stations: &[Station], population: usize) -> Vec<Place<'_>> {
         if let Some(none) = often.first_mut() {
             *none = 1.0;
         }
-        Place { station, servers, queue: 0.0, often, empty }
+        StationState { station, servers, queue: 0.0, often, empty }
     };
     stations.iter().zip(servers).zip(empty).map(place).collect()
 }
 
-/// How often each station of several servers is empty, with 0 to `population` operations under way.
+/// Probability of an empty station for each multi-server station, with 0 to `population`
+/// operations.
 fn often_empty(stations: &[Station], servers: &[usize], population: usize) -> Vec<Vec<f64>> {
     let of = |at: usize| factors(&stations[at], servers[at], population);
     let none =
         || [0.0].into_iter().chain(std::iter::repeat_n(f64::NEG_INFINITY, population)).collect::<Vec<_>>();
-    // With those after each station, and from there on with those before it.
+    // Combines suffixes and prefixes of the stations.
     let mut after = vec![none()];
     for at in (0..stations.len()).rev() {
         let next = join(&after[stations.len() - 1 - at], &of(at));
@@ -111,8 +112,8 @@ fn often_empty(stations: &[Station], servers: &[usize], population: usize) -> Ve
     empty
 }
 
-/// Logarithms of a station's weight with 0 to `population` operations: the product of its service times, each
-/// over the number of servers at work.
+/// Logarithms of a station's weight with 0 to `population` operations: product of service times
+/// over busy servers.
 fn factors(station: &Station, servers: usize, population: usize) -> Vec<f64> {
     let service = station.service_seconds.ln();
     let mut sum = 0.0;
@@ -124,7 +125,7 @@ fn factors(station: &Station, servers: usize, population: usize) -> Vec<f64> {
     [0.0].into_iter().chain(weights).collect()
 }
 
-/// Logarithms of the normalising constants of two parts together.
+/// Logarithms of the normalizing constants of two combined parts.
 fn join(one: &[f64], other: &[f64]) -> Vec<f64> {
     let sum = |n: usize| {
         let terms = || one[..=n].iter().zip(other[..=n].iter().rev()).map(|(one, other)| one + other);

@@ -1,35 +1,35 @@
-//! From a machine and a path through it to a network of queues.
+//! Conversion of a path through a machine to a queueing network.
 
 use crate::engine_error::EngineError;
-use crate::mva::{Load, Station, StationKind, network};
+use crate::mva::{NetworkSolution, Station, StationKind, network};
 use crate::solve::{LimitKind, is_shared, solve, window_rate};
 use crate::system::{System, Use};
 
 const WHAT: &str = "a path with operations that wait for each other";
 
-/// What a path reaches with so many operations under way.
+/// Rate of a path with a number of concurrent operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClosedPath {
     /// Payload, bytes per second.
     pub bytes_per_second: f64,
-    /// The network: its stations are the resources that the path uses, and the windows of its masters.
-    pub load: Load,
+    /// The network: its stations are the resources of the path and the windows of its masters.
+    pub load: NetworkSolution,
 }
 
-/// The rate of a path that has `outstanding` operations under way, each of which goes through the resources
-/// one after another.
+/// Rate of a path with `outstanding` concurrent operations, each of which uses the resources
+/// sequentially.
 ///
-/// A resource becomes a station of `count` servers; the service time is what an operation asks for, over what
-/// one server has after its part of the flows beside the path is taken away. So the rate is never above that
-/// of [`crate::solve`], and comes close to it with many operations under way.
+/// A resource becomes a station of `count` servers; the service time is an operation's demand over
+/// one server's capacity after background traffic. So the rate is at most that of [`crate::solve`],
+/// and approaches it with many operations.
 ///
-/// A [`crate::Window`] becomes a station too: the window is held for the time that an operation's requests
-/// are under way, so the rate is capped as in `solve`, and one operation alone feels the round trips. It has
-/// as many servers as whole operations fit into the window. The transfer is part of the round trip and is
-/// counted once: with the window when that is the lower limit, with the resource otherwise.
+/// A [`crate::Window`] becomes a station too, held for the round trips of an operation's requests,
+/// so the rate is capped as in `solve`, and a single operation sees the round trips. It has as many
+/// servers as whole operations fit in the window. The transfer is part of the round trip and is
+/// counted once: with the window if that is the lower limit, otherwise with the resource.
 ///
 /// # Errors
-/// A path that asks for nothing, no operations under way, or more than [`crate::mva::POPULATION_MAX`].
+/// A path without demand, no operations, or more than [`crate::mva::POPULATION_MAX`].
 pub fn closed(system: &System, outstanding: u32) -> Result<ClosedPath, EngineError> {
     if !(system.operation_bytes.is_finite() && system.operation_bytes > 0.0) {
         let name = "operations".to_owned();
@@ -44,7 +44,7 @@ fn stations(system: &System) -> Vec<Station> {
     let mut stations = Vec::new();
     for limit in solve(system).limits.iter().filter(|limit| limit.kind == LimitKind::Capacity) {
         let resource = &system.resources[limit.resource];
-        // Of all of them together, for one operation.
+        // Of all of them together, per operation.
         let mut seconds = system.operation_bytes / limit.bytes_per_second;
         let uses = || system.uses.iter().filter(|one| one.resource == limit.resource);
         let each: f64 = uses().map(|one| one.demand(system.operation_bytes)).sum();
@@ -78,7 +78,7 @@ fn stations(system: &System) -> Vec<Station> {
     stations
 }
 
-/// The station of a window; none where all of its time is counted elsewhere.
+/// Station of a window; `None` if all of its time is counted elsewhere.
 fn window(one: &Use, name: String, operation_bytes: f64, rate: f64, elsewhere: f64) -> Option<Station> {
     let window = one.window?;
     let requests = operation_bytes * one.per_byte / window.request_bytes;

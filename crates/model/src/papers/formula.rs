@@ -1,4 +1,4 @@
-//! How claims follow from numbers: one variant for each way of reckoning, with its inputs and their units.
+//! Formulas that derive claims from numbers, one variant each, with inputs and units.
 mod links;
 mod machine;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PaperUnit;
 
-/// A way of reckoning and its inputs, as a paper gives them.
+/// A formula and its inputs, as given by a paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Formula {

@@ -108,6 +108,10 @@ impl PaperUnit {
     /// `value` of this unit in `other`; `None` where the two cannot be compared.
     #[must_use]
     pub fn convert(self, value: f64, other: Self) -> Option<f64> {
+        if self == other {
+            // Without rounding.
+            return Some(value);
+        }
         (self.base() == other.base()).then(|| self.in_base(value) / other.in_base(1.0))
     }
 }

@@ -1,29 +1,29 @@
-//! From the figures of a part to what it can do.
+//! Capability of a part from its figures.
 
 use super::Formula;
 use crate::formulas::store::Direction;
 use crate::formulas::{bus, link, store};
 use crate::system::Currency;
 
-/// What one part can do in a second, and what a path that goes through it pays.
+/// Capacity of one part, and costs of a path through it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Capability {
-    /// Of what it has so much.
+    /// Currency.
     pub currency: Currency,
-    /// Of that, each second.
+    /// Capacity per second.
     pub capacity: f64,
-    /// Of that, for a byte of payload into memory; 0 where a path has to say it.
+    /// Cost per payload byte into memory; 0 if the path must specify it.
     pub per_byte_read: f64,
-    /// Of that, for a byte of payload out of memory; 0 where a path has to say it.
+    /// Cost per payload byte out of memory; 0 if the path must specify it.
     pub per_byte_write: f64,
-    /// Of that, for each operation.
+    /// Cost per operation.
     pub per_operation: f64,
-    /// Seconds to get to a random place.
+    /// Access time of a random position, seconds.
     pub access_seconds: f64,
 }
 
 impl Capability {
-    /// Of its currency, for a byte of payload.
+    /// Cost per payload byte in its currency.
     #[must_use]
     pub fn per_byte(&self, direction: Direction) -> f64 {
         match direction {
@@ -67,10 +67,10 @@ impl Drawn<'_> {
     }
 }
 
-/// What a part of that formula can do, with these figures in base units.
+/// Capability for a formula and figures in base units.
 ///
 /// # Errors
-/// A figure is missing, or what comes out is not above zero and finite: figures contradict each other.
+/// A missing figure, or figures that contradict each other: the result is not positive and finite.
 pub(super) fn of(formula: Formula, drawn: &[(&'static str, f64)]) -> Result<Capability, String> {
     let drawn = Drawn(drawn);
     let capability = match formula {

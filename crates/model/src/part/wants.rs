@@ -1,16 +1,16 @@
-//! The figures that each formula takes: name, unit, and whether it can do without.
+//! Figures of each formula: name, unit, and whether required.
 
 use super::Formula;
 use crate::unit::Dimension::{self, Bytes, BytesPerSecond, Count, Metres, PerSecond, Seconds, Share, Words};
 
-/// A figure that a formula takes.
+/// A figure of a formula.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
-    /// Its name in files.
+    /// Name in files.
     pub name: &'static str,
-    /// What it is counted in.
+    /// Dimension.
     pub dimension: Dimension,
-    /// Whether the formula cannot do without.
+    /// Whether it is required.
     pub required: bool,
     /// Whether it may be zero.
     pub zero: bool,
@@ -73,7 +73,7 @@ const MEMORY: &[Want] =
     &[want("transfers", PerSecond), want("width", Bytes), want("channels", Count), want("efficiency", Share)];
 
 impl Formula {
-    /// The figures that it takes.
+    /// Figures of a formula.
     #[must_use]
     pub fn wants(self) -> &'static [Want] {
         match self {
@@ -95,7 +95,7 @@ impl Formula {
         }
     }
 
-    /// Figures that go together: all of them or none.
+    /// Figures that are only valid together.
     pub(super) fn together(self) -> &'static [&'static str] {
         match self {
             Self::Pcie => &["request", "command"],

@@ -1,4 +1,4 @@
-//! Every number that a prediction rests on, with its source and its part in the prediction's scatter.
+//! Input numbers of a prediction, with sources and their share of its scatter.
 
 use keepup_results::Assumption;
 
@@ -9,11 +9,11 @@ use crate::ranged::Source;
 use crate::scatter;
 use crate::solve::solve;
 
-/// All figures of what is on the path or beside it, each with its share in the scatter of the rate, varied
-/// alone.
+/// Figures of the path and of background traffic, each with its share of the rate's scatter when
+/// varied alone.
 ///
 /// # Errors
-/// No such path; figures that contradict each other.
+/// Unknown path, or figures that contradict each other.
 pub fn assumptions(machine: &Machine, ask: &Ask) -> Result<Vec<Assumption>, ModelError> {
     let assembly = machine.assembly(ask.path_of(machine), ask.operation_bytes)?;
     let shares = scatter::shares(|draw| Ok(solve(&assembly.system(draw)?).bytes_per_second))?;
@@ -26,8 +26,8 @@ pub fn assumptions(machine: &Machine, ask: &Ask) -> Result<Vec<Assumption>, Mode
         };
         limits.iter().any(|limit| limit.name == of) || machine.beside.get(of).is_some_and(|flow| flow.on)
     };
-    let told = assembly.figures().into_iter().zip(shares).filter(|((name, _), _)| counts(name));
-    let told = told.map(|((name, figure), share)| Assumption {
+    let relevant = assembly.figures().into_iter().zip(shares).filter(|((name, _), _)| counts(name));
+    let assumptions = relevant.map(|((name, figure), share)| Assumption {
         name,
         value: figure.unit.rounded(figure.value),
         range: figure
@@ -37,10 +37,10 @@ pub fn assumptions(machine: &Machine, ask: &Ask) -> Result<Vec<Assumption>, Mode
         share: figure.has_range().then_some(share),
         from: figure.from.clone(),
     });
-    Ok(told.collect())
+    Ok(assumptions.collect())
 }
 
-/// How much a figure is worth, in a word.
+/// Kind of source, in a word.
 fn word(source: Source) -> &'static str {
     match source {
         Source::Datasheet => "datasheet",

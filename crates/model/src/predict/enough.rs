@@ -1,4 +1,4 @@
-//! What it takes to reach a rate: so many machines, or so many of what is too little in one.
+//! Resources needed for a rate: number of machines, or counts of insufficient resources.
 
 use keepup_results::{Enough, MoreOf};
 
@@ -7,10 +7,10 @@ use crate::error::ModelError;
 use crate::machine::Machine;
 use crate::solve::{Limit, LimitKind, solve};
 
-/// Machines or parts of one kind beyond which nobody looks.
+/// Maximum number of machines or parts considered.
 const COUNT_MAX: u32 = 4096;
 
-/// What reaches `wanted` bytes per second.
+/// Resources needed for `wanted` bytes per second.
 pub(super) fn enough(machine: &Machine, ask: &Ask, wanted: f64) -> Result<Enough, ModelError> {
     let reaches = |machine: &Machine| Ok(solve(&ask.system(machine)?).bytes_per_second >= wanted);
     let hosts = least(machine.hosts, |hosts| reaches(&Machine { hosts, ..machine.clone() }))?;
@@ -31,7 +31,7 @@ pub(super) fn enough(machine: &Machine, ask: &Ask, wanted: f64) -> Result<Enough
     Ok(Enough { bytes_per_second: wanted, hosts, more })
 }
 
-/// How many of one resource do not limit it any more; none where not even the most would.
+/// Count at which a resource is no longer a limit; `None` if the maximum is too few.
 fn needed(machine: &Machine, ask: &Ask, limit: &Limit, wanted: f64) -> Result<Option<u32>, ModelError> {
     let count = machine.resource.get(&limit.name).map_or(1, |resource| resource.count);
     least(count, |count| {
@@ -44,7 +44,7 @@ fn needed(machine: &Machine, ask: &Ask, limit: &Limit, wanted: f64) -> Result<Op
     })
 }
 
-/// The least count from `from` on that suffices, for something of which more is never worse.
+/// Smallest sufficient count from `from` on, for a monotonic condition.
 fn least(
     from: u32,
     mut suffices: impl FnMut(u32) -> Result<bool, ModelError>,

@@ -1,4 +1,4 @@
-//! What stalls ask of memory: one by itself by arithmetic, stalls that come again by simulation.
+//! Memory for stalls: single stalls by arithmetic, repeated stalls by simulation.
 
 use keepup_results::PredictedBuffer;
 
@@ -11,12 +11,12 @@ use crate::simulate::{
     stall_bytes,
 };
 
-/// Stalls that a simulation goes through: the backlog of some may meet the next.
+/// Number of simulated stalls, since backlogs of several may overlap.
 const STALLS: f64 = 50.0;
-/// Events of it at most; larger ones stand for several then.
+/// Maximum number of events; above it, one event stands for several.
 const EVENTS_MAX: f64 = 500_000.0;
 
-/// What comes in, and what could go out, of one host, bytes per second.
+/// Input and output rate of one host, bytes per second.
 pub(super) struct Stalls {
     pub(super) incoming: f64,
     pub(super) rate: f64,
@@ -24,7 +24,7 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// The stalls that were asked about, and those that the machine tells of.
+    /// The requested stalls and those of the machine.
     pub(super) fn buffers(&self, machine: &Machine, ask: &Ask) -> Result<Vec<PredictedBuffer>, ModelError> {
         let stalls = ask.stall_seconds.iter().copied().chain(machine.stall_seconds());
         stalls.map(|stall_seconds| self.buffer(stall_seconds, ask)).collect()
@@ -51,7 +51,7 @@ impl Stalls {
             }
         }
         if let Some(given) = ask.buffer_bytes {
-            // A single stall is one that comes again when its backlog is long gone.
+            // A single stall is simulated as repeated at a long interval.
             let alone = 2.0 * buffer.recovery_seconds.unwrap_or(stall_seconds);
             let every_seconds = ask.stall_every_seconds.unwrap_or(alone);
             let outcome = simulate(&self.simulation(stall_seconds, every_seconds, given))?;

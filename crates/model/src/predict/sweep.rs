@@ -1,32 +1,43 @@
-//! A setting that takes several values: `disks=1..8`, `bus=pcie3x4,pcie3x8`, `disks.rate=10MB/s,20MB/s`.
+//! A setting with several values: `disks=1..8`, `bus=pcie3x4,pcie3x8`, `disks.rate=10MB/s,20MB/s`.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
-/// Most points of a sweep.
+use keepup_error::{Diagnostic, ErrorClass};
+
+/// Maximum number of points.
 const POINTS_MAX: usize = 10_000;
 
-/// What is varied.
+/// A varied setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
     /// Name of the setting.
     pub axis: String,
-    /// What it takes, in order.
+    /// Values in order.
     pub values: Vec<String>,
 }
 
-/// Why a text is no sweep.
+/// Error of parsing a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "cannot sweep {text:?}: {why}\nhint: such as disks=1..8, bus=pcie3x4,pcie3x8 or disks.rate=10MB/s,20MB/s"
-)]
+#[error("cannot sweep {text:?}: {why}")]
 pub struct SweepError {
     text: String,
     why: String,
 }
 
+impl Diagnostic for SweepError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("such as disks=1..8, bus=pcie3x4,pcie3x8 or disks.rate=10MB/s,20MB/s".into())
+    }
+}
+
 impl Sweep {
-    /// The settings, one for each point, as [`Machine::with`](crate::Machine::with) takes them, each with its
-    /// label.
+    /// Settings for each point, in the form of [`Machine::with`](crate::Machine::with), with
+    /// labels.
     pub fn settings(&self) -> impl Iterator<Item = (&str, String)> {
         self.values.iter().map(|value| (value.as_str(), format!("{}={value}", self.axis)))
     }
@@ -48,7 +59,7 @@ impl FromStr for Sweep {
                 };
                 let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
                 if first > last {
-                    return Err(error("its end is before its begin"));
+                    return Err(error("its end is before its start"));
                 }
                 if (last - first) as usize >= POINTS_MAX {
                     return Err(error("it has more than 10,000 points"));

@@ -1,7 +1,7 @@
-//! The simulation itself: a heap of what happens next, the stages, and what becomes of them.
+//! Simulation engine: event heap, stages and results.
 //!
-//! Of what happens at the same time, an end of service comes first, then stalls, then arrivals: a place that
-//! becomes free in the moment an event comes is free for it.
+//! At equal times, service ends precede stalls, and stalls precede arrivals: a buffer slot freed at
+//! an event's arrival time is available to it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,13 +12,13 @@ use crate::engine_error::EngineError;
 use crate::simulate::draw::{exponential_ps, picoseconds, seconds};
 use crate::simulate::{Outcome, Pattern, Service, Simulation, Stage, StageOutcome, WhenFull};
 
-/// Most things that happen in one simulation.
+/// Maximum number of steps.
 const STEPS_MAX: u64 = 200_000_000;
-/// Longest simulation, seconds: 115 days.
+/// Maximum simulated time, seconds: 115 days.
 const TIME_SECONDS_MAX: u64 = 10_000_000;
 const STEPS_HINT: &str = "take fewer events, or stalls further apart";
 
-/// What happens; the order decides among those at the same time.
+/// Kinds of steps, ordered for equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happens {
     Served { stage: usize, server: usize },
@@ -30,7 +30,7 @@ enum Happens {
 #[derive(Debug, Clone, Copy)]
 struct Event {
     due_ps: u64,
-    /// When it came to the stage that it is in.
+    /// Arrival time at the current stage.
     came_ps: u64,
 }
 
@@ -41,15 +41,15 @@ enum Server {
         event: Event,
         until_ps: u64,
     },
-    /// Done, but the next buffer is full.
+    /// Finished, but blocked by a full next buffer.
     Blocked(Event),
 }
 
-struct Place<'a> {
+struct StageState<'a> {
     stage: &'a Stage,
     service_seconds: f64,
     slots: u64,
-    /// Events in the buffer or with a server.
+    /// Events in the buffer or in service.
     fill: u64,
     fill_max: u64,
     queue: VecDeque<Event>,
@@ -72,7 +72,7 @@ struct Chain<'a> {
     simulation: &'a Simulation,
     now_ps: u64,
     next: BinaryHeap<Reverse<(u64, Happens)>>,
-    places: Vec<Place<'a>>,
+    places: Vec<StageState<'a>>,
     chance: Rng,
     due: u64,
     sending_until_ps: u64,
@@ -82,7 +82,7 @@ struct Chain<'a> {
     latencies_ps: Vec<u64>,
 }
 
-/// Runs a simulation whose figures were checked.
+/// Runs a checked simulation.
 pub(super) fn run(simulation: &Simulation) -> Result<Outcome, EngineError> {
     let mut chain = Chain::new(simulation);
     let mut steps = 0u64;
@@ -99,12 +99,12 @@ pub(super) fn run(simulation: &Simulation) -> Result<Outcome, EngineError> {
 
 impl<'a> Chain<'a> {
     fn new(simulation: &'a Simulation) -> Self {
-        // Each draws from numbers of its own: another stage or length of stalls leaves the rest as it was.
+        // Independent random streams: changing a stage or its stalls does not affect the others.
         let mut seeds = Rng::with_seed(simulation.seed);
         let chance = seeds.fork();
         let places = simulation.stages.iter().map(|stage| {
             let chance = seeds.fork();
-            Place::new(stage, simulation.source.event_bytes, chance)
+            StageState::new(stage, simulation.source.event_bytes, chance)
         });
         let mut chain = Self {
             simulation,
@@ -157,7 +157,7 @@ impl<'a> Chain<'a> {
         self.next_event();
     }
 
-    /// Sets when the source's next event is due.
+    /// Schedules the source's next event.
     fn next_event(&mut self) {
         let source = &self.simulation.source;
         let gap_ps = match source.pattern {
@@ -186,7 +186,7 @@ impl<'a> Chain<'a> {
         self.start(stage);
     }
 
-    /// Gives events to free servers.
+    /// Assigns events to free servers.
     fn start(&mut self, stage: usize) {
         let now_ps = self.now_ps;
         loop {
@@ -213,7 +213,7 @@ impl<'a> Chain<'a> {
     fn served(&mut self, stage: usize, server: usize) {
         let Server::Busy { event, until_ps } = self.places[stage].servers[server] else { return };
         if until_ps > self.now_ps {
-            // A stall came between.
+            // A stall has started in between.
             self.next.push(Reverse((until_ps, Happens::Served { stage, server })));
         } else if self.places.get(stage + 1).is_some_and(|next| !next.has_room()) {
             self.places[stage].servers[server] = Server::Blocked(event);
@@ -223,7 +223,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// An event leaves a stage whose successor has room, and with that makes room for those behind it.
+    /// Moves an event to the next stage, which has space, and unblocks its predecessors.
     fn leave(&mut self, stage: usize, server: usize, event: Event) {
         let now_ps = self.now_ps;
         let place = &mut self.places[stage];
@@ -281,7 +281,7 @@ impl<'a> Chain<'a> {
         let time = seconds(self.now_ps);
         let per_second = |events: u64, seconds: f64| events as f64 * event_bytes / seconds;
         let out = self.latencies_ps.len() as u64;
-        // None for a part of a burst that comes all at once.
+        // Undefined for a single instantaneous burst.
         let sent_in = seconds(self.sending_until_ps);
         let stages: Vec<StageOutcome> =
             self.places.iter().map(|place| place.outcome(self.now_ps, event_bytes)).collect();
@@ -311,12 +311,12 @@ impl<'a> Chain<'a> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> StageState<'a> {
     fn new(stage: &'a Stage, event_bytes: f64, chance: Rng) -> Self {
         Self {
             stage,
             service_seconds: stage.service_seconds(event_bytes),
-            // Saturates: infinite room is more than any number of events.
+            // Saturates for an infinite buffer.
             slots: stage.slots(event_bytes) as u64,
             fill: 0,
             fill_max: 0,

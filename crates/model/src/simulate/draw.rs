@@ -1,25 +1,25 @@
-//! Times that are fixed, by chance, or as they were measured.
+//! Constant, random and measured times.
 
 use fastrand::Rng;
 
-/// Longest time that is drawn, seconds: far beyond what an exponential distribution of the longest mean
+/// Maximum drawn time, seconds: far above what an exponential distribution with the maximum mean
 /// gives.
 const DRAWN_SECONDS_MAX: f64 = 1e6;
 const PICOSECONDS: f64 = 1e12;
 
-/// Where a time comes from.
+/// Distribution of a time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Draw {
-    /// Always the same, seconds.
+    /// Constant, seconds.
     Fixed(f64),
-    /// By chance with an exponential distribution of this mean, seconds.
+    /// Exponential with this mean, seconds.
     Exponential(f64),
-    /// One of these, each as likely as the others, seconds.
+    /// Uniform choice of these values, seconds.
     Measured(Vec<f64>),
 }
 
 impl Draw {
-    /// Its mean, seconds; none for no values.
+    /// Mean, seconds; NaN for no values.
     pub(super) fn mean(&self) -> f64 {
         self.values().iter().sum::<f64>() / self.values().len() as f64
     }
@@ -31,7 +31,7 @@ impl Draw {
         }
     }
 
-    /// The next time, ps.
+    /// Draws a time, ps.
     pub(super) fn next_ps(&self, random: &mut Rng) -> u64 {
         match self {
             Self::Fixed(seconds) => picoseconds(*seconds),
@@ -41,17 +41,17 @@ impl Draw {
     }
 }
 
-/// A time with an exponential distribution, ps.
+/// Draws an exponential time, ps.
 pub(super) fn exponential_ps(mean_seconds: f64, random: &mut Rng) -> u64 {
     picoseconds(-mean_seconds * (1.0 - random.f64()).ln())
 }
 
-/// Whole picoseconds of a time.
+/// Converts seconds to whole picoseconds.
 pub(super) fn picoseconds(seconds: f64) -> u64 {
     (seconds.min(DRAWN_SECONDS_MAX) * PICOSECONDS).round() as u64
 }
 
-/// The time of whole picoseconds.
+/// Converts picoseconds to seconds.
 pub(super) fn seconds(picoseconds: u64) -> f64 {
     picoseconds as f64 / PICOSECONDS
 }

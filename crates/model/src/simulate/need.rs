@@ -1,37 +1,37 @@
-//! How large a buffer must be so that nothing is lost.
+//! Buffer size for lossless operation.
 
 use crate::engine_error::EngineError;
 use crate::simulate::{Outcome, Simulation, WHAT, WhenFull, check, simulate};
 
-/// A buffer that is large enough.
+/// A sufficient buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferNeeded {
-    /// The smallest first buffer with which the simulation loses nothing, bytes.
+    /// Smallest lossless first buffer, bytes.
     pub bytes: f64,
-    /// What comes in the longest of its stalls, bytes. More than that, by some events, is needed where stalls
-    /// come before the backlog of others is gone, and for bursts and chance; less where later stages stall
-    /// and have buffers of their own.
+    /// Input during the longest stall, bytes. Slightly more is needed if stalls occur before the
+    /// backlog of previous ones is drained, and for bursts and randomness; less if later stages
+    /// stall and have their own buffers.
     pub single_stall_bytes: f64,
-    /// From the end of that stall until its backlog alone is gone, seconds.
+    /// Time from the end of that stall until its backlog is drained, seconds.
     pub recovery_seconds: f64,
-    /// The simulation with room for everything.
+    /// Simulation with an unlimited buffer.
     pub outcome: Outcome,
 }
 
-/// What comes during one stall, bytes: the buffer for a single stall of a path that keeps up.
+/// Input during one stall, bytes: the buffer for a single stall of a path that keeps up.
 #[must_use]
 pub fn stall_bytes(bytes_per_second: f64, stall_seconds: f64) -> f64 {
     bytes_per_second * stall_seconds
 }
 
-/// The smallest first buffer with which a simulation loses nothing; its own first buffer does not matter.
+/// Smallest lossless first buffer of a simulation; its own first buffer is ignored.
 ///
-/// No search is needed: up to the first loss, events pass as they would with room for everything, so the
-/// largest fill with room for everything is what is needed, and one event less loses one. For stalls by
-/// chance it grows with the number of events: a longer run meets rarer stalls.
+/// No search is needed: up to the first loss, events pass as with an unlimited buffer, so its
+/// maximum fill is the answer, and one event less loses one. For random stalls it grows with the
+/// number of events, because longer runs contain rarer stalls.
 ///
 /// # Errors
-/// As [`simulate`]; and where the source sends more than the stages take in the long run, since no buffer
+/// As [`simulate`]; also if the source is faster than the stages in the long run, since no buffer
 /// suffices.
 pub fn buffer_needed(simulation: &Simulation) -> Result<BufferNeeded, EngineError> {
     check(simulation)?;
@@ -56,7 +56,7 @@ pub fn buffer_needed(simulation: &Simulation) -> Result<BufferNeeded, EngineErro
     })
 }
 
-/// What the slowest stage takes in the long run, bytes per second.
+/// Long-run rate of the slowest stage, bytes per second.
 fn long_run(simulation: &Simulation) -> f64 {
     let bytes = simulation.source.event_bytes;
     let rate = simulation

@@ -1,11 +1,11 @@
-//! Names close to a mistyped one.
+//! Suggestions for mistyped names.
 
-/// Most letters in which a close name may differ.
+/// Maximum edit distance of a suggestion.
 const DISTANCE_MAX: usize = 3;
-/// Most names that are suggested.
+/// Maximum number of suggestions.
 const NAMES_MAX: usize = 5;
 
-/// The known names that differ least from `name`, or of which it is a part; nearest first.
+/// Known names closest to `name`, or containing it; nearest first.
 pub fn close_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_ascii_lowercase();
     let mut close: Vec<(usize, &str)> = known
@@ -16,7 +16,7 @@ pub fn close_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<
     close.into_iter().take(NAMES_MAX).map(|(_, known)| known.to_owned()).collect()
 }
 
-/// "did you mean a or b? " where there is something to suggest.
+/// "did you mean a or b? ", or an empty text.
 pub(super) fn suggestion(close: &[String]) -> String {
     match close {
         [] => String::new(),
@@ -24,7 +24,7 @@ pub(super) fn suggestion(close: &[String]) -> String {
     }
 }
 
-/// Most letters in which a name that was meant as `known` differs: half of them, but two of three.
+/// Maximum edit distance for `known`: half of its letters, two of three.
 fn distance_max(known: &str) -> usize {
     (known.len() / 2).max(2).min(known.len().saturating_sub(1)).min(DISTANCE_MAX)
 }
@@ -33,7 +33,7 @@ fn is_part(name: &str, known: &str) -> bool {
     name.len() >= 3 && known.contains(name)
 }
 
-/// Levenshtein distance in bytes: insertions, deletions and replacements.
+/// Levenshtein distance in bytes.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

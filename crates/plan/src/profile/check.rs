@@ -1,42 +1,56 @@
-//! What cannot be: the limits of a profile and the relations between its fields.
+//! Limits of a profile and relations between its fields.
 
+use std::borrow::Cow;
 use std::time::Duration;
+
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 
 use super::{Burst, EventSize, Placement, Profile};
 use crate::reduction::{Samples, check_apart};
 use crate::units::Bytes;
 
-/// Largest event, as the recorder takes one into memory whole.
+/// Maximum event size; the recorder holds an event in memory.
 const EVENT_MAX: Bytes = Bytes(512 << 20);
-/// Largest number of streams: a stream's number is a 16-bit channel in the recording, and one is kept back.
+/// Maximum number of streams: a stream's number is a 16-bit channel in the recording, and one is
+/// reserved.
 const STREAMS_MAX: u32 = 65_535;
-/// Largest number of connections that the simulated source opens, each a thread.
+/// Maximum number of connections of the simulated source, each a thread.
 const CONNECTIONS_MAX: u32 = 64;
-/// Smallest block: the alignment of payload in a segment.
+/// Minimum block size: the alignment of payload in a segment.
 const BLOCK_MIN: Bytes = Bytes(4096);
-/// Most dimensions of an event.
+/// Maximum number of dimensions of an event.
 const DIMENSIONS_MAX: usize = 8;
 /// Longest run.
 const DURATION_MAX: Duration = Duration::from_secs(366 * 86_400);
-/// Longest name, so that it fits into file names beside others.
+/// Maximum length of a name, so that it fits in file names.
 const NAME_MAX: usize = 64;
 
-/// A field of a profile that cannot be as it is.
+/// Error of an invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct Invalid {
-    /// The key as a file has it: "source.rate".
+    /// Key as in a file: "source.rate".
     pub key: &'static str,
-    /// What is wrong, with the figures.
-    pub reason: String,
+    /// Reason with values.
+    pub reason: Cause,
 }
 
-fn refuse(key: &'static str, reason: impl Into<String>) -> Result<(), Invalid> {
+impl Diagnostic for Invalid {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.reason.hint()
+    }
+}
+
+fn refuse(key: &'static str, reason: impl Into<Cause>) -> Result<(), Invalid> {
     Err(Invalid { key, reason: reason.into() })
 }
 
 impl Profile {
-    /// Finds the first field that is impossible, by itself or together with others.
+    /// Returns the first invalid field, individually or in combination with others.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.check_name()?;
         self.check_event()?;
@@ -172,14 +186,14 @@ impl Profile {
     }
 
     fn check_reductions(&self) -> Result<(), Invalid> {
-        let invalid = |reason: String| Invalid { key: "reduce", reason };
+        let invalid = |reason: Cause| Invalid { key: "reduce", reason };
         check_apart(&self.reductions).map_err(invalid)?;
         for reduction in &self.reductions {
             let (Some(element), false) = (self.element, self.shape.is_empty()) else {
                 return refuse("reduce", "it needs event.element and event.shape");
             };
             let samples = Samples { element, shape: self.shape.clone(), compressed: false };
-            reduction.output(&samples).map_err(|error| invalid(error.to_string()))?;
+            reduction.output(&samples).map_err(|error| invalid(error.to_string().into()))?;
         }
         Ok(())
     }

@@ -1,74 +1,74 @@
-//! One step of a reduction: its text, and what comes out of it for what goes in.
+//! One step of a reduction: its text form, and its output for an input.
 //!
-//! Invariant: a step that gave an output for some samples can be computed for every event of that kind.
+//! Invariant: a step with an output for some samples can be computed for every event of that kind.
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Element;
 
-/// Largest factor of decimation: the filter grows with it.
+/// Maximum decimation factor; the filter length grows with it.
 const DECIMATE_MAX: u64 = 1024;
-/// Longest row of which a spectrum is made, in samples.
+/// Maximum row length of a spectrum, samples.
 const SPECTRUM_MAX: u64 = 1 << 24;
-/// Most dimensions of an event.
+/// Maximum number of dimensions of an event.
 const DIMENSIONS_MAX: usize = 8;
 const ACCEPTED: &str = "accepted is decimate by=N, bin by=N, bin by=NxM, threshold at=VALUE, \
                         spectrum [window=none|hann] [size=N] or lz4";
 
-/// What one event is made of.
+/// Sample layout of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Samples {
-    /// Type of one sample.
+    /// Sample type.
     pub element: Element,
     /// Samples along each dimension.
     pub shape: Vec<u64>,
-    /// Whether events are compressed, by bitshuffle and LZ4.
+    /// Whether events are compressed (bitshuffle and LZ4).
     pub compressed: bool,
 }
 
-/// Weights of the samples of a row before its spectrum is made.
+/// Window function of a spectrum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Window {
-    /// All alike.
+    /// Rectangular.
     #[default]
     None,
-    /// A raised cosine, periodic: 0.5 - 0.5 cos(2 pi n / N).
+    /// Hann, periodic: 0.5 - 0.5 cos(2 pi n / N).
     Hann,
 }
 
-/// What is done to each event.
+/// Operation on each event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// A low-pass filter, then every so manieth sample along the last dimension.
+    /// Decimation along the last dimension, after a low-pass filter.
     Decimate {
-        /// One sample of so many stays.
+        /// Decimation factor.
         by: u64,
     },
-    /// Sums of neighbours, in an element that holds the largest sum.
+    /// Sums of neighbouring samples, in an element type that holds the largest sum.
     Bin {
-        /// Neighbours along the second last dimension; 1 leaves it as it is.
+        /// Neighbours along the second last dimension; 1 for none.
         rows: u64,
         /// Neighbours along the last dimension.
         columns: u64,
     },
-    /// Samples below `at` become 0.
+    /// Sets samples below `at` to 0.
     Threshold {
-        /// Smallest sample that stays.
+        /// Smallest sample that is kept.
         at: f64,
     },
-    /// Power spectrum along the last dimension, |X|^2 over the sum of the squared weights, for the
+    /// Power spectrum along the last dimension, |X|^2 over the sum of the squared weights, for
     /// frequencies from 0 to half the sampling rate.
     Spectrum {
-        /// Weights of the samples.
+        /// Window function.
         window: Window,
-        /// Samples of one spectrum; the whole row when nothing is said.
+        /// Samples per spectrum; default: the whole row.
         size: Option<u64>,
     },
-    /// Bitshuffle and LZ4, without loss.
+    /// Bitshuffle and LZ4, lossless.
     Lz4,
 }
 
-/// A step cannot take what comes to it.
+/// Error of a step that does not accept its input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the step \"{step}\" cannot take {samples}: {why}")]
 pub struct StepError {
@@ -78,7 +78,7 @@ pub struct StepError {
 }
 
 impl Samples {
-    /// Bytes of one event before compression; nothing when they cannot be counted.
+    /// Uncompressed bytes per event; `None` on overflow.
     pub fn bytes(&self) -> Option<u64> {
         self.shape.iter().try_fold(self.element.bytes(), |product, n| product.checked_mul(*n))
     }
@@ -92,10 +92,10 @@ impl fmt::Display for Samples {
 }
 
 impl Step {
-    /// Elements and shape of what comes out for `input`.
+    /// Element type and shape of the output for `input`.
     ///
     /// # Errors
-    /// Why there is nothing that could come out.
+    /// Reason why the step does not accept the input.
     pub fn output(&self, input: &Samples) -> Result<Samples, StepError> {
         let refuse = |why: String| StepError { step: self.to_string(), samples: input.to_string(), why };
         if input.compressed {
@@ -130,7 +130,7 @@ impl Step {
     }
 }
 
-/// The shape with the last two dimensions divided.
+/// Shape with the last two dimensions divided.
 fn divided(input: &Samples, rows: u64, columns: u64) -> Result<Vec<u64>, String> {
     let mut shape = input.shape.clone();
     let dividers = [columns, rows];
@@ -166,7 +166,8 @@ fn spectrum_shape(input: &Samples, columns: u64, size: Option<u64>) -> Result<Ve
     Ok(shape)
 }
 
-/// The smallest wider element that holds every sum of `count` of `element`; doubles for floating point.
+/// Smallest element type that holds the sum of `count` samples of `element`; doubles for floating
+/// point.
 fn sum_of(element: Element, count: u64) -> Result<Element, String> {
     use Element::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     let wider: &[Element] = match element {
@@ -174,7 +175,8 @@ fn sum_of(element: Element, count: u64) -> Result<Element, String> {
         U8 | U16 | U32 | U64 => &[U16, U32, U64],
         I8 | I16 | I32 | I64 => &[I16, I32, I64],
     };
-    // The farthest sum is count * (2^b - 1), or -count * 2^(b-1); it needs bits for count and for the sample.
+    // Extreme sums are count * (2^b - 1) and -count * 2^(b-1), which need the bits of count plus
+    // those of the sample.
     let holds = |to: &Element| {
         to.bytes() > element.bytes() && {
             let grown = 8 * (to.bytes() - element.bytes()) as u32;
@@ -185,7 +187,7 @@ fn sum_of(element: Element, count: u64) -> Result<Element, String> {
     found.ok_or_else(|| format!("no element holds the sum of {count} samples"))
 }
 
-/// Least and largest sample; not exact in the last digits of 64 bits.
+/// Minimum and maximum sample; inexact in the last digits of 64-bit types.
 fn range(element: Element) -> (f64, f64) {
     use Element::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     match element {
@@ -202,7 +204,7 @@ fn range(element: Element) -> (f64, f64) {
     }
 }
 
-/// Settings of one step, each taken once.
+/// Settings of one step, each used once.
 struct Settings<'a> {
     step: &'a str,
     given: Vec<(&'a str, &'a str)>,
@@ -276,7 +278,7 @@ impl FromStr for Step {
 }
 
 impl fmt::Display for Step {
-    /// Exact: reads back as the same step.
+    /// Exact: parses back to the same step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Decimate { by } => write!(f, "decimate by={by}"),

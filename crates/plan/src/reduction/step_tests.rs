@@ -1,4 +1,4 @@
-//! What comes out of each step, and what no step takes.
+//! Output of each step, and rejected inputs.
 use proptest::prelude::*;
 
 use super::*;
@@ -51,12 +51,12 @@ fn what_a_step_cannot_take_is_refused_with_the_reason() {
         ("threshold at=-1", U8, &[8], "between 0 and 255"),
         ("lz4", F64, &[1 << 31], "4 GiB"),
     ] {
-        let told = output(step, element, shape).unwrap_err();
-        assert!(told.contains(why) && told.contains(step.split(' ').next().unwrap()), "{step}: {told}");
+        let error = output(step, element, shape).unwrap_err();
+        assert!(error.contains(why) && error.contains(step.split(' ').next().unwrap()), "{step}: {error}");
     }
     let packed = Samples { compressed: true, ..samples(I16, &[8]) };
-    let told = Step::Lz4.output(&packed).unwrap_err().to_string();
-    assert!(told.contains("compressed i16 of shape [8]"), "{told}");
+    let error = Step::Lz4.output(&packed).unwrap_err().to_string();
+    assert!(error.contains("compressed i16 of shape [8]"), "{error}");
 }
 
 fn largest(element: Element) -> Option<(i128, i128)> {

@@ -1,11 +1,14 @@
-//! What is said when a quantity cannot be read: what was written, why it is refused, what is accepted.
+//! Error of parsing a quantity: input, reason and accepted form.
 
+use std::borrow::Cow;
 use std::fmt;
 
-/// Longest part of the written text that is repeated in a message, in characters.
+use keepup_error::{Diagnostic, ErrorClass};
+
+/// Maximum length of quoted input, characters.
 const WRITTEN_MAX: usize = 40;
 
-/// A quantity that cannot be read.
+/// Error of parsing a quantity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
     what: &'static str,
@@ -33,10 +36,19 @@ impl UnitError {
 
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, written, why, accepted, hint } = self;
-        write!(f, "cannot read {written:?} as {what}: {why}; accepted is {accepted}")?;
-        hint.iter().try_for_each(|hint| write!(f, "\nhint: {hint}"))
+        let Self { what, written, why, accepted, hint: _ } = self;
+        write!(f, "cannot read {written:?} as {what}: {why}; accepted is {accepted}")
     }
 }
 
 impl std::error::Error for UnitError {}
+
+impl Diagnostic for UnitError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint.as_deref().map(Cow::Borrowed)
+    }
+}

@@ -1,12 +1,12 @@
-//! A number and its unit: reading, rounding to three figures, and the shortest text that reads back exactly.
+//! Numbers with units: parsing, rounding to three figures, and the shortest exact text.
 
 use super::UnitError;
 
-/// A unit's name and how many base units it holds.
+/// Name and size of a unit in base units.
 pub(super) type Scale = (&'static str, u64);
 
-/// One kind of quantity: its words for messages and its units.
-pub(super) struct Kind {
+/// A kind of quantity: its name for messages and its units.
+pub(super) struct QuantityKind {
     pub(super) what: &'static str,
     pub(super) example: &'static str,
     pub(super) accepted: &'static str,
@@ -18,12 +18,12 @@ pub(super) struct Kind {
     pub(super) aliases: &'static [Scale],
 }
 
-/// What was written, split and looked up.
+/// Parsed input.
 pub(super) struct Number {
     digits: f64,
-    /// The number, when it was written without a fraction: sizes must not pass through floating point.
+    /// The number, if written without a fraction: sizes must not pass through floating point.
     pub(super) whole: Option<u64>,
-    /// Base units in the unit.
+    /// Base units per unit.
     pub(super) scale: u64,
 }
 
@@ -34,8 +34,8 @@ impl Number {
     }
 }
 
-impl Kind {
-    /// Reads a number and one of this kind's units.
+impl QuantityKind {
+    /// Parses a number with one of the units.
     pub(super) fn parse(&self, written: &str) -> Result<Number, UnitError> {
         let text = written.trim();
         if text.starts_with('-') {
@@ -58,13 +58,13 @@ impl Kind {
         Ok(Number { digits, whole: number.parse().ok(), scale })
     }
 
-    /// Like [`Kind::parse`], as a finite number of base units.
+    /// Like [`QuantityKind::parse`], as a finite number of base units.
     pub(super) fn parse_finite(&self, written: &str) -> Result<f64, UnitError> {
         let value = self.parse(written)?.value();
         if value.is_finite() { Ok(value) } else { Err(self.refuse(written, "the number is too large")) }
     }
 
-    /// A computed value in base units, if it is finite and not negative.
+    /// A computed value in base units, if finite and not negative.
     pub(super) fn finite(&self, value: f64) -> Result<f64, UnitError> {
         if value.is_finite() && value >= 0.0 {
             return Ok(value);
@@ -76,14 +76,14 @@ impl Kind {
         UnitError::new(self.what, written, why, self.accepted)
     }
 
-    /// The shortest text that reads back as exactly this value, in this kind's largest fitting unit.
+    /// Shortest text that parses back to exactly this value, in the largest fitting unit.
     pub(super) fn exact(&self, value: f64) -> String {
         let texts = self.units().map(|(name, scale)| format!("{} {name}", value / scale as f64));
         let faithful = texts.filter(|text| self.parse(text).is_ok_and(|number| number.value() == value));
         faithful.min_by_key(String::len).unwrap_or_else(|| format!("{value} {}", self.decimal[0].0))
     }
 
-    /// [`Kind::exact`] for whole numbers of base units, which need not fit into floating point.
+    /// [`QuantityKind::exact`] for integers, which may exceed floating point precision.
     pub(super) fn exact_whole(&self, value: u64) -> String {
         let fitting = self.units().filter(|(_, scale)| value.is_multiple_of(*scale));
         let texts = fitting.map(|(name, scale)| format!("{} {name}", value / scale));
@@ -94,7 +94,7 @@ impl Kind {
         self.aliases.iter().chain(self.decimal).chain(self.binary).copied()
     }
 
-    /// Why a unit that people often write is not accepted, and what to write in its place.
+    /// Hint for units that are often used but not accepted.
     fn unit_hint(&self, number: &str, digits: f64, unit: &str) -> Option<String> {
         if unit.is_empty() {
             return Some(format!("write the unit after the number, such as {:?}", self.example));
@@ -120,7 +120,7 @@ impl Kind {
     }
 }
 
-/// Says that a small b means bits, and how many bytes that would be where the prefix is clear.
+/// Explains that a small b means bits, with the value in bytes if the prefix is clear.
 fn bits_hint(number: &str, digits: f64, unit: &str) -> String {
     let why = "a small b counts bits, and here all is in bytes";
     match unit.split_once('b') {
@@ -132,7 +132,8 @@ fn bits_hint(number: &str, digits: f64, unit: &str) -> String {
     }
 }
 
-/// Three figures in the unit that leaves at least one digit before the point, whole base units undivided.
+/// Three figures in the unit that leaves at least one digit before the point; base units as
+/// integers.
 pub(super) fn rounded(value: f64, scales: &[Scale]) -> String {
     let mut text = String::new();
     for (at, (name, scale)) in scales.iter().enumerate() {

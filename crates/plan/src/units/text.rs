@@ -1,17 +1,18 @@
-//! Quantities in files: strings, written so that they read back as exactly the same value.
+//! Serialization of quantities as exact strings.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
+use keepup_error::Cause;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::{BYTE_RATE, ByteRate, Bytes, EVENT_RATE, EventRate, SHARE, SIZE, Share, Span, UnitError};
 
-/// A quantity as text that loses nothing.
+/// A quantity with an exact text form.
 trait Exact: FromStr<Err = UnitError> {
-    /// An example for the message when a file holds no string.
+    /// Example for the message when a file has no string.
     const EXAMPLE: &str;
 
     fn exact(&self) -> String;
@@ -67,7 +68,7 @@ impl<T: Exact> Visitor<'_> for Text<T> {
     }
 
     fn visit_str<E: Error>(self, written: &str) -> Result<T, E> {
-        written.parse().map_err(E::custom)
+        written.parse().map_err(|error| E::custom(Cause::of(&error).to_text()))
     }
 }
 

@@ -1,28 +1,28 @@
-//! Cards: link, slot, packet size, rings, queues, offloads, interrupts, and where they sit.
+//! Rules for network cards: link, slot, MTU, rings, queues, offloads, interrupts, NUMA nodes.
 use keepup_measure::settings::{CoreList, Interrupt, Link};
 use keepup_results::DoctorFinding;
 use keepup_workload::doctor::Port;
 
-use super::{Case, FAST, SLOW, Subject, Told, either, rate, read};
+use super::{Case, FAST, FindingExt, SLOW, Subject, either, rate, read};
 
-/// What Ethernet puts around a packet, in bytes: header, checksum, preamble and gap.
+/// Ethernet overhead per packet, bytes: header, checksum, preamble and gap.
 const FRAME_BYTES: f64 = 38.0;
-/// Jumbo frames, as detectors' manuals ask for them.
+/// Jumbo frames, as recommended by detector manuals.
 const JUMBO_MTU: u64 = 9000;
-/// Packets a second of one source that one core takes in, at most: 25 Gbit/s in jumbo frames, which the
-/// author of spead2 names as the kernel's limit. From half of it on it is near.
+/// Maximum packet rate of one source on one core: 25 Gbit/s in jumbo frames, the kernel's limit
+/// according to the author of spead2. Half of it counts as near.
 const PACKETS_MAX: f64 = 350e3;
-/// How long a ring should last: cores wake up, and finish other softirqs, in well under a millisecond, but
-/// not always. A choice.
+/// Time that a ring should bridge (our choice): cores usually wake up and finish other softirqs
+/// well within a millisecond.
 const RING_S_MIN: f64 = 1e-3;
 const RING_S: f64 = 10e-3;
-/// Part of what a slot moves that is payload: the rest are headers and acknowledgements. A choice, near what
-/// cards of 100 Gbit/s get.
+/// Payload share of a slot's traffic after headers and acknowledgements (our choice, near that of
+/// 100 Gbit/s cards).
 const SLOT_SHARE: f64 = 0.85;
 
 const GUIDE: &str = "slsDetectorPackage documentation, Receiver PC Tuning Options";
 
-/// An interface that is down carries nothing.
+/// Interfaces must be up.
 pub(super) fn state(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |(name, port): (&String, &Port)| {
         let subject = Subject::new(format!("{name}: state"), "Documentation/networking/operstates.rst");
@@ -33,15 +33,15 @@ pub(super) fn state(case: &Case<'_>) -> Vec<DoctorFinding> {
         match found.as_str() {
             "down" | "lowerlayerdown" | "notpresent" | "dormant" => subject
                 .harmful(found, "up")
-                .because("nothing comes through it: it is switched off, or there is no signal on the cable")
+                .because("no traffic: it is disabled, or the link has no signal")
                 .command(format!("ip link set dev {name} up")),
-            _ => subject.fine(found, "it can carry data"),
+            _ => subject.fine(found, "the link is up"),
         }
     };
     case.ports().map(judged).collect()
 }
 
-/// The link must carry the payload and what goes around it.
+/// The link must carry payload and overhead.
 pub(super) fn speed(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |(name, port): (&String, &Port)| {
         let subject =
@@ -56,7 +56,7 @@ pub(super) fn speed(case: &Case<'_>) -> Vec<DoctorFinding> {
             let value = format!("{mbit} Mbit/s");
             if carried >= wanted {
                 let share = 100.0 * wanted / carried;
-                return Ok(subject.fine(value, format!("the stream takes {share:.0} % of it")));
+                return Ok(subject.fine(value, format!("the stream uses {share:.0} % of it")));
             }
             let needed = format!("{:.0} Mbit/s or more", wanted * 8.0 / 1e6);
             Ok(subject.harmful(value, needed).because(format!(
@@ -70,40 +70,40 @@ pub(super) fn speed(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().map(judged).collect()
 }
 
-/// A card in a slot that is too narrow for it.
+/// A PCI Express slot that is too narrow for the card.
 pub(super) fn slot(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().filter_map(|(name, port)| narrow(name, &port.interface.link, case.rate_of_port())).collect()
 }
 
-/// Judges a PCI Express link by what must go through it; nothing where there is none to see.
+/// Judges a PCI Express link by the required throughput; none without such a link.
 pub(super) fn narrow(name: &str, link: &Link, wanted: f64) -> Option<DoctorFinding> {
     let (speed, lanes) = (*link.gigatransfers.value()?, *link.lanes.value()?);
     let (speed_max, lanes_max) = (*link.gigatransfers_max.value()?, *link.lanes_max.value()?);
-    // Eight bits take ten up to the second generation, and 128 take 130 from the third on.
+    // 8b/10b encoding up to generation 2, 128b/130b from generation 3.
     let coding = if speed < 8.0 { 0.8 } else { 128.0 / 130.0 };
     let carried = speed * 1e9 / 8.0 * coding * lanes as f64 * SLOT_SHARE;
     let subject = Subject::new(format!("{name}: PCI Express link"), "lspci(8): LnkSta beside LnkCap");
-    let told = |speed: f64, lanes: u64| format!("{lanes} lanes of {speed} GT/s");
-    let value = told(speed, lanes);
-    let wants = told(speed_max, lanes_max);
+    let describe = |speed: f64, lanes: u64| format!("{lanes} lanes of {speed} GT/s");
+    let value = describe(speed, lanes);
+    let wants = describe(speed_max, lanes_max);
     if carried < wanted {
         return Some(subject.harmful(value, wants).because(format!(
-            "about {} get through, {} are needed; another slot, or a setting of the firmware",
+            "carries about {}, but {} are required; use another slot or change the firmware setting",
             rate(carried),
             rate(wanted)
         )));
     }
-    let room = format!("about {} get through", rate(carried));
-    // Idle links may be slowed down to save power, so only lanes tell of a wrong slot.
+    let carries = format!("it carries about {}", rate(carried));
+    // Idle links may be slowed down to save power, so only the width indicates a wrong slot.
     Some(match lanes < lanes_max && carried < 2.0 * wanted {
         true => subject.look(value, wants).because(format!(
-            "{room}, and the device could do more: another slot has more lanes, if the board has one"
+            "{carries}, less than the device supports: use a slot with more lanes if available"
         )),
-        false => subject.fine(value, room),
+        false => subject.fine(value, carries),
     })
 }
 
-/// Large packets are fewer packets.
+/// Larger packets reduce the packet rate.
 pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |(name, port): (&String, &Port)| {
         let subject = Subject::new(
@@ -112,7 +112,7 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
         );
         let judged = |subject: Subject| {
             let found = *read(&port.interface.basics.mtu, &subject)?;
-            // The sender's packets are no larger than the way to it allows.
+            // The sender's packets are limited by the path MTU.
             let on_the_way = case.readings.route.as_ref().and_then(|route| {
                 let same = route.interface.value() == Some(name);
                 route.mtu.value().filter(|_| same)
@@ -121,24 +121,23 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
             let flows = f64::from(case.needs.connections);
             let packets = |mtu: u64| case.rate_of_port() / case.needs.payload_of_packet(mtu as f64) / flows;
             let (now, jumbo) = (packets(mtu), packets(JUMBO_MTU));
-            let fine = |subject: Subject| subject.fine(found, format!("{now:.0} packets a second"));
+            let fine = |subject: Subject| subject.fine(found, format!("{now:.0} packets/s"));
             let limit = if case.needs.is_udp() { PACKETS_MAX } else { 2.0 * PACKETS_MAX };
             if now < limit / 2.0 {
                 return Ok(fine(subject));
             }
-            let why = format!(
-                "{now:.0} packets a second from each source; one core takes in some {PACKETS_MAX:.0} at most"
-            );
-            let told = match case.needs.is_udp() && now > limit {
+            let why =
+                format!("{now:.0} packets/s per source; one core handles about {PACKETS_MAX:.0} at most");
+            let severity = match case.needs.is_udp() && now > limit {
                 true => Subject::harmful,
                 false => Subject::look,
             };
             if mtu >= JUMBO_MTU - 1000 || jumbo > 0.9 * now {
                 return Ok(Subject::look(subject, found, "fewer packets").because(format!(
-                    "{why}. Larger packets do not help: spread the data over more sources"
+                    "{why}. Larger packets do not help: distribute the data over more sources"
                 )));
             }
-            Ok(told(subject, found, JUMBO_MTU)
+            Ok(severity(subject, found, JUMBO_MTU)
                 .because(format!(
                     "{why}; with {JUMBO_MTU} it would be {jumbo:.0}. Every switch and the detector must have \
                      it too"
@@ -153,7 +152,7 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
         .collect()
 }
 
-/// The card's ring holds what comes until the kernel takes it.
+/// The receive ring buffers packets until the kernel reads them.
 pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.needs.peak < SLOW {
         return Vec::new();
@@ -170,21 +169,21 @@ pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
             let flows = u64::from(case.needs.connections).min(queues);
             let seconds = f64::from(found) / (packets / flows as f64);
             let value = format!("{found} packets");
-            let lasts = format!("it lasts {:.2} ms", seconds * 1e3);
+            let lasts = format!("it holds {:.2} ms of packets", seconds * 1e3);
             let is_short = case.needs.is_udp() && seconds < RING_S_MIN;
             if found >= most && is_short {
-                return Ok(subject.look(value, "more").because(format!(
-                    "{lasts}, and the card has no more: larger packets are fewer, or another card"
-                )));
+                return Ok(subject
+                    .look(value, "more")
+                    .because(format!("{lasts}, the card's maximum: use larger packets or another card")));
             }
             if seconds >= RING_S || found >= most {
                 return Ok(subject.fine(value, lasts));
             }
             let needed = (packets / flows as f64 * RING_S).ceil() as u32;
             let wanted = needed.checked_next_power_of_two().map_or(most, |wanted| wanted.min(most));
-            let told = if is_short { Subject::harmful } else { Subject::look };
-            let lost = if case.needs.is_udp() { "lost" } else { "sent again" };
-            Ok(told(subject, value, format!("{wanted} packets"))
+            let severity = if is_short { Subject::harmful } else { Subject::look };
+            let lost = if case.needs.is_udp() { "lost" } else { "retransmitted" };
+            Ok(severity(subject, value, format!("{wanted} packets"))
                 .because(format!(
                     "{lasts} at {:.0} packets a second; what finds it full is {lost}, and counted by the \
                      card only",
@@ -210,7 +209,7 @@ pub(super) fn queues(case: &Case<'_>) -> Vec<DoctorFinding> {
         let cores = case.settings().processors.online.value().map_or(1, |cores| cores.0.len() as u64);
         let wanted = u64::from(case.needs.connections).min(most).min(cores);
         if found >= wanted || case.rate_of_port() / (found.max(1) as f64) < FAST {
-            return Some(subject.fine(found, "no core has to receive more than it can"));
+            return Some(subject.fine(found, "no core is overloaded by receiving"));
         }
         let kind = if port.card.has_combined_queues.value() == Some(&false) { "rx" } else { "combined" };
         Some(
@@ -226,7 +225,7 @@ pub(super) fn queues(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().filter_map(judged).collect()
 }
 
-/// Without it each packet of a TCP stream goes through the kernel alone.
+/// Without GRO each packet of a TCP stream passes through the kernel separately.
 pub(super) fn gro(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.needs.is_udp() || case.needs.peak < SLOW {
         return Vec::new();
@@ -238,14 +237,12 @@ pub(super) fn gro(case: &Case<'_>) -> Vec<DoctorFinding> {
         );
         match read(&port.card.gro, &subject) {
             Err(finding) => *finding,
-            Ok(true) => subject.fine("on", "packets of a stream are joined before the kernel handles them"),
+            Ok(true) => subject.fine("on", "packets of a stream are coalesced before processing"),
             Ok(false) => {
                 let harmful = case.needs.peak_of_connection() >= 2.0 * FAST;
-                let told = if harmful { Subject::harmful } else { Subject::look };
-                told(subject, "off", "on")
-                    .because(
-                        "each packet goes through the kernel alone, which costs a core several times as much",
-                    )
+                let severity = if harmful { Subject::harmful } else { Subject::look };
+                severity(subject, "off", "on")
+                    .because("each packet is processed separately, at several times the CPU cost")
                     .command(format!("ethtool -K {name} gro on"))
             }
         }
@@ -253,7 +250,7 @@ pub(super) fn gro(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().map(judged).collect()
 }
 
-/// Checksums in software cost a pass over all data.
+/// Software checksums cost a pass over all data.
 pub(super) fn checksum(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |(name, port): (&String, &Port)| {
         let subject = Subject::new(
@@ -261,11 +258,11 @@ pub(super) fn checksum(case: &Case<'_>) -> Vec<DoctorFinding> {
             "Documentation/networking/checksum-offloads.rst; ethtool(8)",
         );
         match port.card.receive_checksum.value()? {
-            true => Some(subject.fine("on", "the card compares checksums")),
+            true => Some(subject.fine("on", "the card verifies checksums")),
             false => Some(
                 subject
                     .look("off", "on")
-                    .because("the kernel goes over all data once more to compare checksums")
+                    .because("the kernel reads all data once more to verify checksums")
                     .command(format!("ethtool -K {name} rx on")),
             ),
         }
@@ -273,17 +270,17 @@ pub(super) fn checksum(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().filter(|_| case.is_fast()).filter_map(judged).collect()
 }
 
-/// A card that is full can hold the sender back instead of dropping.
+/// With flow control a full card pauses the sender instead of dropping packets.
 pub(super) fn flow_control(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |(name, port): (&String, &Port)| {
         let subject = Subject::new(format!("{name}: flow control"), GUIDE);
         let judged = |subject: Subject| {
             let receive = *read(&port.card.pause_receive, &subject)?;
             let send = *read(&port.card.pause_send, &subject)?;
-            let told = |on: bool| if on { "on" } else { "off" };
-            let value = format!("rx {}, tx {}", told(receive), told(send));
+            let on_off = |on: bool| if on { "on" } else { "off" };
+            let value = format!("rx {}, tx {}", on_off(receive), on_off(send));
             Ok(match send {
-                true => subject.fine(value, "a card that is full may hold the sender back"),
+                true => subject.fine(value, "a full card can pause the sender"),
                 false => subject
                     .look(value, "rx on, tx on")
                     .because(
@@ -299,12 +296,12 @@ pub(super) fn flow_control(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().filter(|_| applies).map(judged).collect()
 }
 
-/// Interrupts that carry data, with the cores that serve them.
+/// Data interrupts with the cores that serve them.
 fn served(port: &Port) -> impl Iterator<Item = (&Interrupt, &CoreList)> {
     port.interface.interrupts.iter().filter_map(|interrupt| Some((interrupt, interrupt.cores.as_ref()?)))
 }
 
-/// A command for each of several interrupts.
+/// Command for several interrupts.
 fn affinity(numbers: &[u64], cores: &str) -> String {
     let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
     format!("for i in {}; do echo {cores} > /proc/irq/$i/smp_affinity_list; done", numbers.join(" "))
@@ -313,7 +310,7 @@ fn affinity(numbers: &[u64], cores: &str) -> String {
 const LOCALITY: &str = "Documentation/core-api/irq/irq-affinity.rst; jive5ab flexbuf guide: loss is driven \
     by non-locality";
 
-/// Interrupts on cores of another node fetch every packet across.
+/// Interrupts on cores of another NUMA node fetch every packet across nodes.
 pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.node_count() < 2 || case.needs.peak < SLOW {
         return Vec::new();
@@ -332,8 +329,9 @@ pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
             if away.is_empty() {
                 return Ok(subject.fine(format!("within {local}"), "the cores of the card's own node"));
             }
-            let told = if case.needs.is_udp() && case.is_fast() { Subject::harmful } else { Subject::look };
-            Ok(told(subject, format!("{} outside of {local}", away.len()), format!("within {local}"))
+            let severity =
+                if case.needs.is_udp() && case.is_fast() { Subject::harmful } else { Subject::look };
+            Ok(severity(subject, format!("{} outside of {local}", away.len()), format!("within {local}"))
                 .because(
                     "every packet that they bring goes from one node's memory to the other; irqbalance moves \
                      them again, so stop it first",
@@ -345,7 +343,7 @@ pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().map(judged).collect()
 }
 
-/// Several queues that one core serves are as one queue.
+/// Several queues served by one core act like a single queue.
 pub(super) fn interrupt_spread(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.needs.connections < 2 || !case.is_fast() {
         return Vec::new();
@@ -380,7 +378,7 @@ pub(super) fn interrupt_spread(case: &Case<'_>) -> Vec<DoctorFinding> {
     case.cards().filter_map(judged).collect()
 }
 
-/// Data that is received on one node and written on another crosses between them twice.
+/// Data received on one node and written on another crosses nodes twice.
 pub(super) fn disk_node(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.node_count() < 2 || !case.is_fast() {
         return Vec::new();

@@ -1,24 +1,23 @@
-//! Memory, and what this process may take of it.
+//! Rules for memory and for this process's limits.
 use keepup_measure::settings::Limit;
 use keepup_plan::units::Bytes;
 use keepup_results::DoctorFinding;
 
-use super::{Case, FAST, Subject, Told, either, read, size};
+use super::{Case, FAST, FindingExt, Subject, either, read, size};
 
-/// Memory for blocks that the recorder takes unless told otherwise, in bytes, and at least so many of the
-/// largest events.
+/// Default block memory of the recorder, bytes, and its minimum in units of the largest event.
 const POOL_BYTES: u64 = 512 << 20;
 const POOL_EVENTS: u64 = 8;
-/// Descriptors beside those for connections: segments, journals, rings.
+/// File descriptors besides connections: segments, journals, rings.
 const DESCRIPTORS: u64 = 256;
-/// Unwritten data from which on its writing is a wave that other writers feel, in bytes. A choice.
+/// Amount of dirty data above which write-back disturbs other writers, bytes (our choice).
 const WAVE_BYTES: u64 = 8 << 30;
 
 fn pool_bytes(case: &Case<'_>) -> u64 {
     POOL_BYTES.max(POOL_EVENTS.saturating_mul(case.needs.event_bytes_max))
 }
 
-/// A node that drops its page cache before it takes memory of another.
+/// Zone reclaim: a node evicts its page cache before allocating on another node.
 pub(super) fn zone_reclaim(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.node_count() < 2 {
         return Vec::new();
@@ -27,15 +26,15 @@ pub(super) fn zone_reclaim(case: &Case<'_>) -> Vec<DoctorFinding> {
         Subject::new("vm.zone_reclaim_mode", "Documentation/admin-guide/sysctl/vm.rst, zone_reclaim_mode");
     vec![match read(&case.settings().memory.zone_reclaim_mode, &subject) {
         Err(finding) => *finding,
-        Ok(0) => subject.fine(0, "memory of other nodes is taken before any is reclaimed"),
+        Ok(0) => subject.fine(0, "other nodes' memory is used before reclaim"),
         Ok(mode) => subject
             .harmful(mode, 0)
-            .because("whoever asks for memory waits until its node has given up some, though others have it")
+            .because("allocations wait for reclaim on their own node while other nodes have free memory")
             .command("sysctl -w vm.zone_reclaim_mode=0"),
     }]
 }
 
-/// Pages that the kernel unmaps to see who uses them.
+/// NUMA balancing: the kernel unmaps pages to sample accesses.
 pub(super) fn numa_balancing(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.node_count() < 2 || !case.is_fast() {
         return Vec::new();
@@ -44,17 +43,15 @@ pub(super) fn numa_balancing(case: &Case<'_>) -> Vec<DoctorFinding> {
     let subject =
         Subject::new("kernel.numa_balancing", "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing");
     vec![match found {
-        0 => subject.fine(0, "pages stay where they are"),
+        0 => subject.fine(0, "pages are not migrated"),
         mode => subject
             .look(mode, 0)
-            .because(
-                "the kernel unmaps pages now and then to see who uses them, and the recorder waits for each",
-            )
+            .because("the kernel unmaps pages to sample accesses, and the recorder faults on each")
             .command("sysctl -w kernel.numa_balancing=0"),
     }]
 }
 
-/// Blocks in large pages cost less to write.
+/// Huge pages reduce the cost of writing blocks.
 pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.needs.rate < FAST {
         return Vec::new();
@@ -70,11 +67,11 @@ pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
         let free = memory.huge_pages_free.value().copied().unwrap_or(0);
         let page = memory.huge_page_bytes.value().copied().unwrap_or(0);
         let pool = pool_bytes(case);
-        let value = format!("transparent {mode}, {free} set aside");
+        let value = format!("transparent {mode}, {free} reserved");
         if mode != "never" || free.saturating_mul(page) >= pool {
-            return Ok(subject.fine(value, "the recorder's memory lies in large pages"));
+            return Ok(subject.fine(value, "the recorder's memory uses huge pages"));
         }
-        let finding = subject.look(value, "transparent madvise, or enough set aside").because(
+        let finding = subject.look(value, "transparent madvise, or enough reserved").because(
             "the recorder's memory lies in pages of 4 KiB, of which each is looked up for every write; with \
              large ones direct writes cost a fraction of the CPU",
         );
@@ -90,7 +87,7 @@ pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// Memory that is registered with the ring counts as locked.
+/// Buffers registered with io_uring count as locked memory.
 pub(super) fn locked(case: &Case<'_>) -> Vec<DoctorFinding> {
     let process = &case.settings().process;
     if case.needs.rate < FAST || process.may_lock.value() == Some(&true) {
@@ -118,17 +115,15 @@ pub(super) fn locked(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// Every connection is a descriptor.
+/// Every connection needs a file descriptor.
 pub(super) fn descriptors(case: &Case<'_>) -> Vec<DoctorFinding> {
     let subject = Subject::new("open files", "getrlimit(2), RLIMIT_NOFILE");
     let judged = |subject: Subject| {
-        // The recorder raises what holds to what may be had.
+        // The recorder raises its soft limit to the hard limit.
         let wanted = DESCRIPTORS + u64::from(case.needs.connections);
         match read(&case.settings().process.descriptors, &subject)?.hard {
-            Limit::Unlimited => Ok(subject.fine("unlimited", "there is room for all connections")),
-            Limit::At(found) if found >= wanted => {
-                Ok(subject.fine(found, "there is room for all connections"))
-            }
+            Limit::Unlimited => Ok(subject.fine("unlimited", "enough for all connections")),
+            Limit::At(found) if found >= wanted => Ok(subject.fine(found, "enough for all connections")),
             Limit::At(found) => Ok(subject
                 .harmful(found, format!("{wanted} or more"))
                 .because(format!(
@@ -142,10 +137,10 @@ pub(super) fn descriptors(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// Without a ring one block is under way at a time.
+/// Without io_uring one block is in flight at a time.
 pub(super) fn io_uring(case: &Case<'_>) -> Vec<DoctorFinding> {
     let process = &case.settings().process;
-    // Kernels that lack the switch have it on.
+    // Kernels without this switch have it enabled.
     let Some(found) = process.io_uring_disabled.value() else { return Vec::new() };
     let subject = Subject::new(
         "kernel.io_uring_disabled",
@@ -153,17 +148,17 @@ pub(super) fn io_uring(case: &Case<'_>) -> Vec<DoctorFinding> {
     );
     let allowed = *found == 0 || (*found == 1 && process.is_admin.value() == Some(&true));
     if allowed {
-        return vec![subject.fine(found, "the recorder may open rings")];
+        return vec![subject.fine(found, "io_uring is available")];
     }
-    let told = if case.needs.rate >= FAST { Subject::harmful } else { Subject::look };
+    let severity = if case.needs.rate >= FAST { Subject::harmful } else { Subject::look };
     vec![
-        told(subject, found, 0)
-            .because("the recorder falls back to plain calls: one block of a volume under way at a time")
+        severity(subject, found, 0)
+            .because("the recorder falls back to synchronous writes: one block per volume in flight")
             .command("sysctl -w kernel.io_uring_disabled=0"),
     ]
 }
 
-/// Unwritten data that piles up goes to the disks in a wave.
+/// Accumulated dirty data is written back in bursts.
 pub(super) fn write_back(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.needs.rate < FAST {
         return Vec::new();
@@ -181,22 +176,22 @@ pub(super) fn write_back(case: &Case<'_>) -> Vec<DoctorFinding> {
             0 => (format!("{percent} %"), total / 100 * percent),
             bytes => (size(bytes), bytes),
         };
-        let told = Bytes(from).binary();
+        let threshold = Bytes(from).binary();
         if from <= WAVE_BYTES {
-            return Ok(subject.fine(value, format!("the kernel begins to write at {told} at the latest")));
+            return Ok(subject.fine(value, format!("write-back starts at {threshold} at the latest")));
         }
         Ok(subject
             .look(value, format!("at most {}", Bytes(WAVE_BYTES).binary()))
             .because(format!(
                 "the recorder writes past the page cache where it can, but what others leave \
-                 there is written from {told} on, and then in one wave that its writes wait behind"
+                 there is written from {threshold} on, and then in one wave that its writes wait behind"
             ))
             .command("sysctl -w vm.dirty_background_bytes=1073741824 vm.dirty_bytes=4294967296"))
     };
     vec![either(judged(subject))]
 }
 
-/// Memory on a disk is as slow as that disk.
+/// Swapped memory is as slow as its disk.
 pub(super) fn swap(case: &Case<'_>) -> Vec<DoctorFinding> {
     let memory = &case.settings().memory;
     let (Some(used), Some(swappiness)) = (memory.swap_used_bytes.value(), memory.swappiness.value()) else {
@@ -212,10 +207,7 @@ pub(super) fn swap(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![
         subject
             .look(swappiness, "10 or less")
-            .because(format!(
-                "{} are swapped out now; a buffer that is, stalls the stream until it is back",
-                Bytes(*used)
-            ))
+            .because(format!("{} are swapped out now; a swapped-out buffer stalls the stream", Bytes(*used)))
             .command("sysctl -w vm.swappiness=10"),
     ]
 }

@@ -1,46 +1,46 @@
-//! What a stream needs of a host.
+//! Requirements of a stream on a host.
 use std::time::Duration;
 
 use keepup_plan::{Profile, Transport};
 use keepup_results::DoctorNeeds;
 
-/// Longest stall that socket buffers should bridge unless told otherwise. 100 MiB at 1 GB/s, as PSI's guide
-/// for its detectors' receivers asks for (slsDetectorPackage, Receiver PC Tuning Options).
+/// Default stall that socket buffers should bridge: 100 MiB at 1 GB/s, as recommended by PSI's
+/// guide for detector receivers (slsDetectorPackage, Receiver PC Tuning Options).
 pub const STALL: Duration = Duration::from_millis(100);
-/// Rate, event and transport that a host is judged for without a profile.
+/// Rate, event size and transport assumed without a profile.
 const RATE: f64 = 1e9;
 const EVENT_BYTES: f64 = 1_048_576.0;
-/// What IPv4 and UDP put before the payload of a packet, in bytes; TCP with timestamps.
+/// Header bytes of a packet for IPv4 and UDP, and for TCP with timestamps.
 const UDP_HEADERS: f64 = 28.0;
 const TCP_HEADERS: f64 = 52.0;
 
-/// What a stream needs of a host.
+/// Requirements of a stream on a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Needs {
-    /// The detector; nothing when the host is judged for no one in particular.
+    /// The detector; none for a general judgement.
     pub profile: Option<String>,
-    /// Bytes per second, mean over bursts and silence: what disks take.
+    /// Mean bytes per second including pauses: load of the disks.
     pub rate: f64,
-    /// Bytes per second within bursts: what the network takes.
+    /// Bytes per second within bursts: load of the network.
     pub peak: f64,
-    /// Mean size of an event, in bytes.
+    /// Mean event size, bytes.
     pub event_bytes: f64,
-    /// Largest event, in bytes.
+    /// Largest event, bytes.
     pub event_bytes_max: u64,
-    /// What is written at once, in bytes.
+    /// Write size, bytes.
     pub block_bytes: u64,
-    /// How the detector hands over its data.
+    /// Transport of the detector.
     pub transport: Transport,
-    /// Connections, or sources of datagrams.
+    /// Number of connections or datagram sources.
     pub connections: u32,
-    /// Bytes of one run, if there is one.
+    /// Bytes of one run, if runs are limited.
     pub run_bytes: Option<u64>,
-    /// Longest stall of the receiver that buffers should bridge.
+    /// Longest receiver stall that buffers should bridge.
     pub stall: Duration,
 }
 
 impl Needs {
-    /// Those of a detector.
+    /// Requirements of a detector.
     pub fn of(profile: &Profile, stall: Duration) -> Self {
         Self {
             profile: Some(profile.name.clone()),
@@ -56,7 +56,7 @@ impl Needs {
         }
     }
 
-    /// 1 GB/s of datagrams from one source: the case in which settings decide most.
+    /// 1 GB/s of datagrams from one source: the case most sensitive to settings.
     pub fn of_no_one(stall: Duration) -> Self {
         Self {
             profile: None,
@@ -72,34 +72,34 @@ impl Needs {
         }
     }
 
-    /// Whether what nobody takes in time is lost.
+    /// Whether data not received in time is lost.
     pub fn is_udp(&self) -> bool {
         self.transport == Transport::Udp
     }
 
-    /// Whether data comes through the network at all.
+    /// Whether data arrives over the network.
     pub fn is_networked(&self) -> bool {
         matches!(self.transport, Transport::Udp | Transport::Tcp | Transport::Zeromq)
     }
 
-    /// Bytes per second of one connection.
+    /// Bytes per second per connection.
     pub(super) fn peak_of_connection(&self) -> f64 {
         self.peak / f64::from(self.connections)
     }
 
-    /// What a packet has before its payload, in bytes.
+    /// Header bytes per packet.
     pub(super) fn headers(&self) -> f64 {
         if self.is_udp() { UDP_HEADERS } else { TCP_HEADERS }
     }
 
-    /// Payload of a packet where at most `mtu` bytes fit into one. Datagrams do not carry several events.
+    /// Payload per packet for this MTU. A datagram never carries several events.
     pub(super) fn payload_of_packet(&self, mtu: f64) -> f64 {
-        let room = (mtu - self.headers()).max(1.0);
-        if self.is_udp() { room.min(self.event_bytes).max(1.0) } else { room }
+        let payload = (mtu - self.headers()).max(1.0);
+        if self.is_udp() { payload.min(self.event_bytes).max(1.0) } else { payload }
     }
 
-    /// The same for a result.
-    pub fn told(&self) -> DoctorNeeds {
+    /// Requirements in the form of a result.
+    pub fn summary(&self) -> DoctorNeeds {
         DoctorNeeds {
             profile: self.profile.clone(),
             bytes_per_second: self.rate,
@@ -112,7 +112,7 @@ impl Needs {
         }
     }
 
-    /// The transport as profiles have it.
+    /// Transport name as in profiles.
     pub fn transport_name(&self) -> &'static str {
         match self.transport {
             Transport::Tcp => "tcp",

@@ -1,12 +1,12 @@
-//! How the processors run: frequency and sleep.
+//! Rules for CPU frequency and idle states.
 use keepup_results::DoctorFinding;
 
-use super::{Case, SLOW, Subject, Told};
+use super::{Case, FindingExt, SLOW, Subject};
 
 const CPUFREQ: &str = "Documentation/admin-guide/pm/cpufreq.rst; slsDetectorPackage documentation, \
     Receiver PC Tuning Options";
-/// Sleep from which a core needs longer than this to wake up is told, in µs. A choice: cards hand over
-/// packets every 50 µs or so.
+/// Wake-up latency above which an idle state is reported, µs (our choice): cards deliver packets
+/// every 50 µs or so.
 const LATENCY_US_MAX: u64 = 100;
 
 /// Cores that run slowly until they have been busy for a while.
@@ -16,29 +16,31 @@ pub(super) fn governor(case: &Case<'_>) -> Vec<DoctorFinding> {
     }
     let subject = Subject::new("scaling_governor", CPUFREQ);
     let processors = &case.settings().processors;
-    // A machine without one (most virtual ones) has nothing to set.
+    // Most virtual machines have no governor to set.
     let Some(found) = processors.governor.value() else {
         return vec![
-            subject.not_judged("no core has a frequency governor: the host or the firmware decides"),
+            subject.not_judged("no core has a frequency governor; the host or firmware controls it"),
         ];
     };
     if found == "performance" {
         return vec![subject.fine(found, "cores run at full speed")];
     }
-    // The drivers that leave it to the processor call their middle way `powersave`; elsewhere it means the
-    // lowest frequency always.
+    // Adaptive drivers call their balanced mode `powersave`; for others it means the lowest
+    // frequency.
     let driver = processors.frequency_driver.value().map_or("", String::as_str);
     let is_adaptive = matches!(driver, "intel_pstate" | "amd-pstate-epp");
     let is_lowest = found.split(", ").any(|name| name == "powersave") && !is_adaptive;
-    let told = if is_lowest { Subject::harmful } else { Subject::look };
+    let severity = if is_lowest { Subject::harmful } else { Subject::look };
     let why = match is_lowest {
-        true => "cores stay at their lowest frequency, whatever comes",
-        false => "cores slow down when little comes, and take a while to notice that more does",
+        true => "cores stay at their lowest frequency under load",
+        false => "cores slow down at low load and speed up with a delay",
     };
-    vec![told(subject, found, "performance").because(why).command("cpupower frequency-set -g performance")]
+    vec![
+        severity(subject, found, "performance").because(why).command("cpupower frequency-set -g performance"),
+    ]
 }
 
-/// Cores that may not run above their base frequency.
+/// Cores that may not exceed their base frequency.
 pub(super) fn boost(case: &Case<'_>) -> Vec<DoctorFinding> {
     let Some(may_boost) = case.settings().processors.may_boost.value().filter(|_| case.is_fast()) else {
         return Vec::new();
@@ -56,12 +58,12 @@ pub(super) fn boost(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![
         subject
             .look("off", "on")
-            .because("a stream through one connection hangs on the speed of single cores")
+            .because("the rate of a single connection depends on single-core speed")
             .command(command),
     ]
 }
 
-/// Cores that sleep so deeply that packets pile up until they are awake.
+/// Deep idle states, during whose exit packets queue up.
 pub(super) fn sleep(case: &Case<'_>) -> Vec<DoctorFinding> {
     if !case.needs.is_udp() || !case.is_fast() {
         return Vec::new();
@@ -79,12 +81,12 @@ pub(super) fn sleep(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![
         subject
             .look(value, format!("none above {LATENCY_US_MAX} µs"))
-            .because(format!("a core that sleeps takes {latency} µs to wake up, while the card's ring fills"))
+            .because(format!("an idle core takes {latency} µs to wake up while the card's ring fills"))
             .command(format!("cpupower idle-set -D {}", LATENCY_US_MAX + 1)),
     ]
 }
 
-/// Cores that nobody uses who does not ask for them.
+/// Cores excluded from the scheduler.
 pub(super) fn isolated(case: &Case<'_>) -> Vec<DoctorFinding> {
     let Some(isolated) = case.settings().processors.isolated.value().filter(|cores| !cores.0.is_empty())
     else {
@@ -94,7 +96,7 @@ pub(super) fn isolated(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![
         subject
             .look(isolated, "used by the recorder, or none")
-            .because("the scheduler leaves them alone; the recorder runs there only when it is told to")
+            .because("the scheduler does not use them; the recorder runs there only with --cpus")
             .command(format!("keepup record --cpus {isolated} …")),
     ]
 }

@@ -1,21 +1,22 @@
-//! Limits on sockets, the cores' receive work, and the way to the sender.
+//! Rules for socket limits, the cores' receive work, and the route to the sender.
 use keepup_results::DoctorFinding;
 
-use super::{Case, SLOW, Subject, Told, either, rate, read, size, whole_mib};
+use super::{Case, FindingExt, SLOW, Subject, either, rate, read, size, whole_mib};
 
-/// What the kernel counts for a packet at least: a buffer of 2 KiB and its description (linux/skbuff.h).
+/// Minimum kernel memory per packet: a 2 KiB buffer and its metadata (linux/skbuff.h).
 const PACKET_BYTES_MIN: f64 = 2304.0;
-/// Round trip that a TCP window must cover. A choice: ten times that of a switch or two.
+/// Round-trip time that a TCP window must cover (our choice): ten times that of one or two
+/// switches.
 const ROUND_TRIP_S: f64 = 1e-3;
-/// How long a core may be busy with something else while packets wait for it. A choice.
+/// Time for which a core may be busy elsewhere while packets queue (our choice).
 const CORE_BUSY_S: f64 = 10e-3;
-/// Largest IP packet, in bytes.
+/// Largest IP packet, bytes.
 const IP_PACKET_MAX: u64 = 65_535;
-/// Turns cut short, by packets, from which on the receive work is short of time. A choice.
+/// Share of receive turns cut short above which it is reported (our choice).
 const SQUEEZED_SHARE: f64 = 1e-3;
 
-/// Bytes that a socket must be asked to hold for a stall. The kernel doubles what is asked for, to have room
-/// for what it counts beside the payload (socket(7)); small packets take more than that.
+/// Bytes that a socket must be asked to hold for a stall. The kernel doubles the requested size for its own
+/// metadata (socket(7)); small packets need more than that.
 fn stall_bytes(case: &Case<'_>, peak: f64) -> f64 {
     let mtu = case.ports().filter_map(|(_, port)| port.interface.basics.mtu.value()).min();
     let payload = case.needs.payload_of_packet(mtu.map_or(1500.0, |mtu| *mtu as f64));
@@ -23,7 +24,7 @@ fn stall_bytes(case: &Case<'_>, peak: f64) -> f64 {
     peak * counted * case.needs.stall.as_secs_f64()
 }
 
-/// A datagram socket holds what comes while its reader stands still.
+/// Datagram sockets buffer packets while their reader stalls.
 pub(super) fn udp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
     if !case.needs.is_udp() {
         return Vec::new();
@@ -53,7 +54,7 @@ pub(super) fn udp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// All datagram sockets together have a limit too.
+/// All datagram sockets together are limited too.
 pub(super) fn udp_memory(case: &Case<'_>) -> Vec<DoctorFinding> {
     if !case.needs.is_udp() {
         return Vec::new();
@@ -65,7 +66,7 @@ pub(super) fn udp_memory(case: &Case<'_>) -> Vec<DoctorFinding> {
         let wanted = (2 * whole_mib(stall_bytes(case, case.needs.peak))).div_ceil(page);
         let value = format!("{low} {pressure} {most}");
         if most >= wanted {
-            return Ok(subject.fine(value, "in pages: all sockets together have room for a stall"));
+            return Ok(subject.fine(value, "in pages: enough for a stall of all sockets"));
         }
         Ok(subject
             .harmful(value, format!("most at {wanted} pages or more"))
@@ -84,7 +85,7 @@ pub(super) fn udp_memory(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// A TCP window must cover what is on its way.
+/// A TCP window must cover the bandwidth-delay product.
 pub(super) fn tcp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.needs.is_udp() || !case.needs.is_networked() {
         return Vec::new();
@@ -96,14 +97,14 @@ pub(super) fn tcp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |subject: Subject| {
         let [least, first, most] = *read(&case.settings().sockets.tcp_rmem, &subject)?;
         let on_the_way = case.needs.peak_of_connection() * ROUND_TRIP_S;
-        // Half of the buffer is for what the kernel counts beside the payload.
+        // Half of the buffer is used for kernel metadata.
         let wanted = whole_mib(2.0 * on_the_way);
         let value = format!("{least} {first} {most}");
         if most as f64 >= 2.0 * on_the_way {
             return Ok(subject.fine(value, "the window covers a round trip of 1 ms"));
         }
-        let told = if (most as f64) < on_the_way { Subject::harmful } else { Subject::look };
-        Ok(told(subject, value, format!("most at {} or more", size(wanted)))
+        let severity = if (most as f64) < on_the_way { Subject::harmful } else { Subject::look };
+        Ok(severity(subject, value, format!("most at {} or more", size(wanted)))
             .because(format!(
                 "a connection of {} has {on_the_way:.0} bytes on their way in a round trip of 1 ms, and half \
                  of the buffer is for bookkeeping; a smaller window holds the source back",
@@ -114,14 +115,14 @@ pub(super) fn tcp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// The queue in front of a core, where packets are handed from one core to another.
+/// Backlog queue of a core, for packets handed over by another core.
 pub(super) fn backlog(case: &Case<'_>) -> Vec<DoctorFinding> {
     let subject = Subject::new(
         "net.core.netdev_max_backlog",
         "Documentation/admin-guide/sysctl/net.rst, netdev_max_backlog; slsDetectorPackage documentation, \
          Receiver PC Tuning Options",
     );
-    // Cards with NAPI do not use it, unless packets are spread by software.
+    // Cards with NAPI use it only if packets are distributed by software.
     let queued = |(_, port): &(_, &super::Port)| {
         !port.interface.is_card || port.interface.is_spread.value() == Some(&true)
     };
@@ -131,7 +132,7 @@ pub(super) fn backlog(case: &Case<'_>) -> Vec<DoctorFinding> {
         let found = *read(&case.settings().sockets.netdev_max_backlog, &subject)?;
         let wanted = ((packets * CORE_BUSY_S / 1000.0).ceil() * 1000.0) as u64;
         if found >= wanted {
-            return Ok(subject.fine(found, format!("{packets:.0} packets a second, for 10 ms, fit")));
+            return Ok(subject.fine(found, format!("{packets:.0} packets/s fit for 10 ms")));
         }
         Ok(subject
             .look(found, format!("{wanted} or more"))
@@ -144,7 +145,7 @@ pub(super) fn backlog(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// How much a core receives in one turn; only what has been short before is told.
+/// Receive budget of a core; reported only if it was exhausted before.
 pub(super) fn budget(case: &Case<'_>) -> Vec<DoctorFinding> {
     if !case.needs.is_networked() || case.needs.peak < SLOW {
         return Vec::new();
@@ -168,7 +169,7 @@ pub(super) fn budget(case: &Case<'_>) -> Vec<DoctorFinding> {
         Ok(subject
             .look(format!("{found} packets, {time} µs"), format!("{} packets, {} µs", 2 * found, 2 * time))
             .because(format!(
-                "since boot {} turns of receiving were cut short with packets left, one in {:.0} packets",
+                "{} receive turns were cut short since boot with packets left, one in {:.0} packets",
                 done.squeezed,
                 1.0 / share
             ))
@@ -181,37 +182,36 @@ pub(super) fn budget(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// The largest packet on the way to the sender.
+/// MTU on the route to the sender.
 pub(super) fn route(case: &Case<'_>) -> Vec<DoctorFinding> {
     let Some(route) = case.readings.route.as_ref().filter(|_| case.needs.is_networked()) else {
         return Vec::new();
     };
-    let subject = Subject::new(format!("MTU on the way to {}", route.peer), "ip(7), IP_MTU");
-    let judged =
-        |subject: Subject| {
-            let found = *read(&route.mtu, &subject)?;
-            let name = read(&route.interface, &subject)?;
-            let mtu = case.readings.interfaces.get(name).and_then(|port| port.interface.basics.mtu.value());
-            // What the kernel tells ends at the largest IP packet, which the loopback exceeds by one.
-            let mtu = mtu.map(|mtu| (*mtu).min(IP_PACKET_MAX));
-            match mtu {
-                Some(mtu) if found < mtu => {
-                    Ok(subject.look(found, format!("{mtu}, as {name} has")).because(format!(
-                        "the route, or a router that was asked before, takes less than the interface: larger \
+    let subject = Subject::new(format!("MTU on the route to {}", route.peer), "ip(7), IP_MTU");
+    let judged = |subject: Subject| {
+        let found = *read(&route.mtu, &subject)?;
+        let name = read(&route.interface, &subject)?;
+        let mtu = case.readings.interfaces.get(name).and_then(|port| port.interface.basics.mtu.value());
+        // The kernel caps the reported value at the largest IP packet, one below the loopback
+        // MTU.
+        let mtu = mtu.map(|mtu| (*mtu).min(IP_PACKET_MAX));
+        match mtu {
+            Some(mtu) if found < mtu => {
+                Ok(subject.look(found, format!("{mtu}, as {name} has")).because(format!(
+                    "the route, or a router that was asked before, takes less than the interface: larger \
                      datagrams are cut to pieces or dropped. `ip route get {}` shows which",
-                        route.peer
-                    )))
-                }
-                _ => Ok(subject
-                    .fine(found, format!("as {name} has; nothing was sent to see what the sender takes"))),
+                    route.peer
+                )))
             }
-        };
+            _ => Ok(subject.fine(found, format!("as {name} has; the sender's limit was not probed"))),
+        }
+    };
     let mut findings = vec![either(judged(subject))];
     let other = route.interface.value().filter(|name| !case.readings.interfaces.contains_key(*name));
     findings.extend(other.map(|name| {
-        Subject::new(format!("interface on the way to {}", route.peer), "ip-route(8)")
+        Subject::new(format!("interface on the route to {}", route.peer), "ip-route(8)")
             .look(name, "one of those named with --interface")
-            .because("the kernel answers the sender through another interface than those that are judged")
+            .because("replies to the sender leave through an interface that is not judged")
             .command(format!("ip route get {}", route.peer))
     }));
     findings

@@ -1,22 +1,23 @@
-//! Volumes: room, file system, mount options, request queues, disks and software RAID.
+//! Rules for volumes: free space, file system, mount options, request queues, disks and software
+//! RAID.
 use keepup_measure::environment::Disk;
 use keepup_measure::settings::{Queue, Volume};
 use keepup_plan::units::Bytes;
 use keepup_results::DoctorFinding;
 
 use super::card::narrow;
-use super::{Case, FAST, SLOW, Subject, Told, either, read};
+use super::{Case, FAST, FindingExt, SLOW, Subject, either, read};
 
-/// File systems of other machines, and those that a program serves.
+/// Network and user-space file systems.
 const REMOTE: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs"];
 const NFS: &str = "nfs(5); MIDAS, whose buffer had to hide stalls of 3 to 5 s on NFS";
 const GB: u64 = 1_000_000_000;
-/// Requests that the recorder has under way on a volume.
+/// Requests of the recorder in flight per volume.
 const DEPTH: u64 = 8;
-/// Stripes that raid5 and raid6 hold, in pages for each device; md's own default is 256.
+/// Recommended stripe cache of raid5 and raid6, in pages per device; md's default is 256.
 const STRIPE_PAGES: u64 = 4096;
 
-/// Bytes per second that go to each volume.
+/// Bytes per second per volume.
 fn rate_of_volume(case: &Case<'_>) -> f64 {
     case.needs.rate / case.settings().volumes.len().max(1) as f64
 }
@@ -39,7 +40,7 @@ fn each(case: &Case<'_>, judge: impl Fn(&Volume) -> Option<DoctorFinding>) -> Ve
     case.settings().volumes.iter().filter_map(judge).collect()
 }
 
-/// A run must fit.
+/// The free space must hold a run.
 pub(super) fn space(case: &Case<'_>) -> Vec<DoctorFinding> {
     let Some(run) = case.needs.run_bytes else { return Vec::new() };
     let share = run / case.settings().volumes.len().max(1) as u64;
@@ -49,14 +50,14 @@ pub(super) fn space(case: &Case<'_>) -> Vec<DoctorFinding> {
         let judged = |subject: Subject| {
             let free = read(&volume.basics.free, &subject)?.bytes;
             if free >= share {
-                return Ok(subject.fine(Bytes(free), format!("a run takes {} of it", Bytes(share))));
+                return Ok(subject.fine(Bytes(free), format!("a run needs {} of it", Bytes(share))));
             }
             let seconds = free as f64 / rate_of_volume(case);
             Ok(subject
                 .harmful(Bytes(free), Bytes(share))
-                .because(format!("a whole run does not fit: it is full after {seconds:.0} s"))
+                .because(format!("a run does not fit: the volume is full after {seconds:.0} s"))
                 .command(format!(
-                    "keepup record --keep '{} GB' …   # the last of it only",
+                    "keepup record --keep '{} GB' …   # keep only the latest data",
                     free / 10 * 9 / GB
                 )))
         };
@@ -64,7 +65,7 @@ pub(super) fn space(case: &Case<'_>) -> Vec<DoctorFinding> {
     })
 }
 
-/// Where data goes at all.
+/// The file system must be a local disk.
 pub(super) fn file_system(case: &Case<'_>) -> Vec<DoctorFinding> {
     each(case, |volume| {
         let subject = |source| Subject::new(format!("{}: file system", volume.basics.path), source);
@@ -76,13 +77,15 @@ pub(super) fn file_system(case: &Case<'_>) -> Vec<DoctorFinding> {
             return Some(
                 subject("tmpfs(5)")
                     .look(found, "a disk")
-                    .because("what is recorded is in memory, and gone when the machine stops"),
+                    .because("recordings are in memory and lost at shutdown"),
             );
         }
         if REMOTE.contains(&found.as_str()) {
-            return Some(subject(NFS).look(found, "a disk of this machine").because(
-                "another machine and the network decide how long a write takes, which may be seconds",
-            ));
+            return Some(
+                subject(NFS)
+                    .look(found, "a disk of this machine")
+                    .because("write latency depends on another machine and the network, and may be seconds"),
+            );
         }
         if found == "btrfs" {
             return Some(subject("portworx/px-fuse #119").look(found, "xfs or ext4").because(
@@ -94,7 +97,7 @@ pub(super) fn file_system(case: &Case<'_>) -> Vec<DoctorFinding> {
     })
 }
 
-/// Options that slow writes down, or make a flush mean nothing.
+/// Mount options that slow down writes or disable flushes.
 pub(super) fn mount_options(case: &Case<'_>) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for volume in &case.settings().volumes {
@@ -112,7 +115,7 @@ pub(super) fn mount_options(case: &Case<'_>) -> Vec<DoctorFinding> {
             findings.extend(judge_option(case, option, point, &subject));
         }
         if findings.len() == before {
-            findings.push(subject("mount(8)").fine(options, "none of them slows recording down"));
+            findings.push(subject("mount(8)").fine(options, "no option slows down recording"));
         }
     }
     findings
@@ -133,34 +136,36 @@ fn judge_option(
         }
         "sync" => subject("mount(8)")
             .harmful("sync", "async")
-            .because("every write waits for the disk, the journal's too")
+            .because("every write waits for the disk, including journal writes")
             .command(remount("async")),
         "data=journal" => subject(EXT4)
             .harmful(option, "data=ordered")
-            .because("all data is written twice, and direct I/O is switched off")
+            .because("all data is written twice, without direct I/O")
             .command(format!("umount {point} && mount -o data=ordered {point}")),
         "nobarrier" | "barrier=0" => subject(EXT4)
             .harmful(option, "barrier")
-            .because("a flush does not reach the disk's cache: what was told durable is lost with the power")
+            .because(
+                "flushes do not empty the disk's cache: data reported as durable is lost at a power failure",
+            )
             .command(remount("barrier=1")),
         "strictatime" => subject("mount(8)")
             .look(option, "relatime")
-            .because("every reading, a drain's too, writes the time of it")
+            .because("every read, including a drain's, writes an access time")
             .command(remount("relatime")),
-        "discard" if rate_of_volume(case) >= SLOW => subject(
-            "fstrim(8); mount options of ext4(5) and xfs(5)",
-        )
-        .look(option, "nodiscard, and fstrim now and then")
-        .because(
-            "segments that are removed while others are written (--keep) are told to the disk at once, and \
-                 some disks stand still for it",
-        )
-        .command(format!("{} && systemctl enable --now fstrim.timer", remount("nodiscard"))),
+        "discard" if rate_of_volume(case) >= SLOW => {
+            subject("fstrim(8); mount options of ext4(5) and xfs(5)")
+                .look(option, "nodiscard, and periodic fstrim")
+                .because(
+                    "segments that are removed while others are written (--keep) are reported to the disk at \
+             once, and some disks stall meanwhile",
+                )
+                .command(format!("{} && systemctl enable --now fstrim.timer", remount("nodiscard")))
+        }
         _ => return None,
     })
 }
 
-/// Who decides which request goes first.
+/// I/O scheduler.
 pub(super) fn scheduler(case: &Case<'_>) -> Vec<DoctorFinding> {
     let judged = |(name, disk, _): (&str, &Disk, &Queue)| {
         let subject = Subject::new(
@@ -178,11 +183,11 @@ pub(super) fn scheduler(case: &Case<'_>) -> Vec<DoctorFinding> {
                 _ => false,
             };
             if !bad {
-                return Ok(subject.fine(found, "large writes in order go through as they come"));
+                return Ok(subject.fine(found, "large sequential writes are passed through"));
             }
             Ok(subject
                 .look(found, wanted)
-                .because("it weighs and reorders requests that are large and in order already, at a cost")
+                .because("it reorders requests that are already large and sequential, at a CPU cost")
                 .command(format!("echo {wanted} > /sys/block/{name}/queue/scheduler")))
         };
         either(judged(subject))
@@ -190,7 +195,7 @@ pub(super) fn scheduler(case: &Case<'_>) -> Vec<DoctorFinding> {
     disks(case).into_iter().map(judged).collect()
 }
 
-/// How large requests are, and how many fit.
+/// Request size and queue length.
 pub(super) fn requests(case: &Case<'_>) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     if rate_of_volume(case) < SLOW {
@@ -207,11 +212,11 @@ pub(super) fn requests(case: &Case<'_>) -> Vec<DoctorFinding> {
             let wanted = block_kib.min(hardware);
             let value = format!("{found} KiB");
             findings.push(match found < wanted && found < 512 {
-                false => subject.fine(value, format!("the hardware takes {hardware} KiB")),
+                false => subject.fine(value, format!("the hardware limit is {hardware} KiB")),
                 true => subject
                     .look(value, format!("{wanted} KiB"))
                     .because(format!(
-                        "a block of {block_kib} KiB goes out in {} pieces",
+                        "a block of {block_kib} KiB is split into {} requests",
                         block_kib.div_ceil(found)
                     ))
                     .command(format!("echo {wanted} > /sys/block/{name}/queue/max_sectors_kb")),
@@ -226,11 +231,11 @@ pub(super) fn requests(case: &Case<'_>) -> Vec<DoctorFinding> {
                 "Documentation/ABI/stable/sysfs-block, nr_requests",
             );
             findings.push(match found < wanted {
-                false => subject.fine(found, "all blocks under way fit"),
+                false => subject.fine(found, "all in-flight blocks fit"),
                 true => subject
                     .look(found, wanted)
                     .because(format!(
-                        "{DEPTH} blocks under way are {wanted} requests; the rest waits outside"
+                        "{DEPTH} in-flight blocks need {wanted} requests; the rest waits outside the queue"
                     ))
                     .command(format!("echo {wanted} > /sys/block/{name}/queue/nr_requests")),
             });
@@ -239,7 +244,7 @@ pub(super) fn requests(case: &Case<'_>) -> Vec<DoctorFinding> {
     findings
 }
 
-/// A disk whose cache is off, or that sits in a slow slot.
+/// Disabled write cache, or a slow slot.
 pub(super) fn disk_cache_and_slot(case: &Case<'_>) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for (name, disk, queue) in disks(case) {
@@ -255,17 +260,17 @@ pub(super) fn disk_cache_and_slot(case: &Case<'_>) -> Vec<DoctorFinding> {
                          safe with it too",
                     )
                     .command(format!("hdparm -W1 /dev/{name}")),
-                _ => subject.fine(found, "flushes empty it where there is one"),
+                _ => subject.fine(found, "flushes empty it if present"),
             }
         }));
-        // SATA disks share the slot of their controller, of which the rate of one says nothing.
+        // SATA disks share the slot of their controller, so one disk's rate does not apply.
         let is_nvme = name.starts_with("nvme");
         findings.extend(narrow(name, &queue.link, rate_of_volume(case)).filter(|_| is_nvme));
     }
     findings
 }
 
-/// Software RAID with parity needs room for stripes, and is slow while it rebuilds.
+/// Parity RAID needs a large stripe cache, and is slow while it rebuilds.
 pub(super) fn raid(case: &Case<'_>) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for md in case.settings().volumes.iter().filter_map(|volume| volume.md.as_ref()) {
@@ -274,12 +279,10 @@ pub(super) fn raid(case: &Case<'_>) -> Vec<DoctorFinding> {
             let subject =
                 Subject::new(format!("{name}: sync_action"), "Documentation/admin-guide/md.rst, sync_action");
             findings.push(match action.as_str() {
-                "idle" | "frozen" => subject.fine(action, "the RAID does nothing by itself"),
+                "idle" | "frozen" => subject.fine(action, "no background activity"),
                 _ => subject
                     .look(action, "idle")
-                    .because(
-                        "it reads and writes all of its disks by itself, and takes that from the recording",
-                    )
+                    .because("its background activity competes with the recording for all its disks")
                     .command(match action.as_str() {
                         "check" | "repair" => format!("echo idle > /sys/block/{name}/md/sync_action"),
                         _ => format!("mdadm --wait /dev/{name}"),
@@ -292,12 +295,10 @@ pub(super) fn raid(case: &Case<'_>) -> Vec<DoctorFinding> {
                 "Documentation/admin-guide/md.rst, stripe_cache_size",
             );
             findings.push(match pages < STRIPE_PAGES {
-                false => subject.fine(pages, "there is room for whole stripes"),
+                false => subject.fine(pages, "enough for whole stripes"),
                 true => subject
                     .look(pages, STRIPE_PAGES)
-                    .because(
-                        "stripes that are pushed out before they are full are read again for their parity",
-                    )
+                    .because("partially filled stripes that are evicted must be read again for their parity")
                     .command(format!("echo {STRIPE_PAGES} > /sys/block/{name}/md/stripe_cache_size")),
             });
         }

@@ -1,10 +1,10 @@
-//! Does the backlog grow? The verdict that tells overload from a buffer that hides it.
+//! Growth of the backlog, which distinguishes overload from a buffer that hides it.
 //!
-//! A backlog is what was due by the detector's clock and has not come through yet. Under overload it
-//! grows at offered minus served rate until the buffer is full, and only then is anything lost; a trial
-//! shorter than that loses nothing. But a healthy recorder has a backlog too, and it moves: a saw-tooth
-//! from periodic flushes, a step from one stall that is then worked off, a rise at the start while the
-//! pipeline fills. So the last half of the trial is compared with the first:
+//! A backlog is the data due by the detector's clock but not yet through. Under overload it grows
+//! at offered minus served rate until the buffer is full, and only then is anything lost; a shorter
+//! trial loses nothing. But a healthy recorder has a varying backlog too: a saw-tooth from periodic
+//! flushes, a step from one stall, a rise at the start while the pipeline fills. So the last half
+//! of the trial is compared with the first:
 //!
 //! - a lasting rise lifts both the floor and the peak. A saw-tooth with a period in each part keeps
 //!   both, a pipeline that fills up keeps the peak, spikes and a stall in the last half keep the floor;
@@ -12,16 +12,16 @@
 //! - capacity that drops off late (cache full, throttling) lifts only the peak, but then the backlog is
 //!   above all of the first half and still rising at the end, where a stall is over by then.
 
-/// Smallest rise that counts, as a share of the bytes offered meanwhile: a steady overload above this is
-/// found.
+/// Smallest significant rise, as a share of the bytes offered meanwhile; a steady overload above
+/// this is detected.
 const RISE_SHARE: f64 = 0.005;
 /// A final backlog above this share of all bytes offered is growth, whatever its shape.
 const END_SHARE: f64 = 0.5;
-/// Start of the first half that is left out, as a share of the trial: the pipeline fills.
+/// Part of the first half that is ignored while the pipeline fills, as a share of the trial.
 const FILL_SHARE: f64 = 1.0 / 6.0;
-/// Parts of the last half whose floors tell whether the backlog still rises at the end.
+/// Number of parts of the last half used to detect a continued rise.
 const PARTS: usize = 6;
-/// Least samples in each half for its shape to be judged.
+/// Minimum number of samples per half for judging its shape.
 const SAMPLES_MIN: usize = 2 * PARTS;
 
 /// Whether the backlog grows over one trial.
@@ -60,15 +60,15 @@ pub fn backlog_grows(samples: &[(f64, f64)], offered_rate: f64) -> bool {
     (lifted && !falling) || still_rising_above(first_peak, last, rise_min(0.5))
 }
 
-/// Median difference between neighbours, bytes: how far one sample may lie from the floor or the peak.
+/// Median difference between neighbours, bytes: the noise of floor and peak.
 fn usual_difference(samples: &[(f64, f64)]) -> f64 {
     let mut differences: Vec<f64> = samples.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect();
     differences.sort_by(f64::total_cmp);
     differences.get(differences.len() / 2).copied().unwrap_or_default()
 }
 
-/// Whether the last half ends above `peak`, has risen through its last three parts and still rises in the
-/// last one at half the pace or more that a steady rise since the middle would have.
+/// Whether the last half ends above `peak`, has risen through its last three parts, and still rises
+/// in the last one at half the pace or more of a steady rise since the middle.
 fn still_rising_above(peak: f64, last: &[(f64, f64)], rise_min: f64) -> bool {
     let part = |index: usize| &last[index * last.len() / PARTS..(index + 1) * last.len() / PARTS];
     let [before, middle, end] = [3, 2, 1].map(|back| floor_and_peak(part(PARTS - back)).0);

@@ -12,13 +12,13 @@ use super::plan::SearchPlan;
 #[derive(Debug, Clone)]
 pub(super) struct Goal {
     targets: Vec<Target>,
-    /// Round that is being worked on; the number of rounds when all are settled.
+    /// Current round; the number of rounds when all are settled.
     round: usize,
-    /// Bounds of the round before.
+    /// Bounds of the previous round.
     inherited: Bounds,
 }
 
-/// A load that a goal wants measured.
+/// A load nominated for measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Nomination {
     /// Load on the grid.
@@ -51,8 +51,8 @@ impl Goal {
         Self { targets, round: 0, inherited: Bounds::default() }
     }
 
-    /// Goes on to the first round that is not settled yet and names the load to measure for it; none
-    /// when every round is settled. `ceiling` is the highest load that can be offered, `hint` the load
+    /// Advances to the first unsettled round and returns the load to measure for it; none when
+    /// every round is settled. `ceiling` is the highest load that can be offered, `hint` the load
     /// that came through under overload.
     pub(super) fn nominate(
         &mut self,
@@ -73,9 +73,9 @@ impl Goal {
         None
     }
 
-    /// Load for an unsettled round, strictly between its bounds. In order: the middle of the inherited
-    /// bounds, these bounds themselves, the ceiling and the hint in the first round; then outward from
-    /// the known bound in steps that double with each surprise, and bisection.
+    /// Load for an unsettled round, strictly between its bounds. In order: the middle of the
+    /// inherited bounds, these bounds themselves, the ceiling and the hint in the first round; then
+    /// outward from the known bound in steps that double with each surprise, and bisection.
     fn next_load(
         &self,
         loads: &Loads,
@@ -125,8 +125,8 @@ impl Goal {
         self.targets.last().map(|target| loads.bounds(target)).unwrap_or_default()
     }
 
-    /// What is known of the knee: the bounds of the last round, and where it has no lower bound yet, the
-    /// best one of an earlier round below all upper bounds met on the way.
+    /// Bounds of the knee from the last round; without a lower bound there, the best one of an
+    /// earlier round below all upper bounds found on the way.
     pub(super) fn knee(&self, loads: &Loads, grid: &Grid) -> Option<Interval> {
         let mut upper: Option<usize> = None;
         for target in self.targets.iter().rev() {

@@ -1,4 +1,4 @@
-//! Tests of the rounds of one goal and of the loads they nominate.
+//! Rounds of one goal and the loads they nominate.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn it_starts_at_the_top_then_at_what_came_through_then_near_it() {
         assert_eq!(nominate(&mut goal.clone(), &loads, Some(200)), Some(next));
         decide(&mut loads, next, true);
     }
-    // Never beyond the middle of what is left.
+    // Never beyond the middle of the remaining interval.
     assert_eq!(nominate(&mut goal, &loads, Some(200)), Some(280));
     // And downward alike.
     for (load, next) in [(200, 196), (196, 188), (188, 172)] {
@@ -84,7 +84,7 @@ fn a_later_round_halves_then_checks_the_inherited_bounds() {
     let mut upper = loads.clone();
     decide(&mut loads, 102, true);
     assert_eq!(nominate(&mut goal.clone(), &loads, Some(100)), Some(104));
-    // The upper bound does not hold what it promised: on from there.
+    // The upper bound does not hold: continue from there.
     loads.add(104, Finding { duration_s: 30.0, ..short(true) });
     assert_eq!(nominate(&mut goal.clone(), &loads, Some(100)), Some(106));
     decide(&mut upper, 102, false);
@@ -115,7 +115,7 @@ fn an_unfinished_knee_comes_from_the_last_round_that_has_one() {
     decide(&mut loads, 200, false);
     let knee = Interval { lower: grid.rate(100), upper: Some(grid.rate(200)) };
     assert_eq!(goal.knee(&loads, &grid), Some(knee));
-    // What a longer round found bad is not good by a shorter one.
+    // A load found bad by a longer round is not good by a shorter one.
     decide(&mut loads, 95, false);
     let knee = Interval { lower: grid.rate(90), upper: Some(grid.rate(95)) };
     assert_eq!(goal.knee(&loads, &grid), Some(knee));

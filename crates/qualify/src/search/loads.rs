@@ -1,4 +1,4 @@
-//! What the trials so far say about each load: lower bound, upper bound, or not yet decided.
+//! Classification of each load by the trials so far: lower bound, upper bound, or undecided.
 //!
 //! The rules are those of MLRsearch (draft-ietf-bmwg-mlrsearch-15, "load classification" and "relevant
 //! bounds"), with one addition: a trial whose backlog grows is bad whatever its loss, because a large
@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a load must satisfy in one round of the search.
+/// Requirements on a load in one round of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Target {
     /// Share of events that may be lost.
@@ -21,7 +21,7 @@ pub(super) struct Target {
     pub(super) width: usize,
 }
 
-/// What one trial said.
+/// Result of one trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Finding {
     /// Time the trial counts for, seconds.
@@ -39,7 +39,7 @@ impl Finding {
     }
 }
 
-/// What is known of one load for one target.
+/// Classification of one load for one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// Holds, even if all missing time turned bad.
@@ -67,7 +67,7 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    /// Adds what a trial at `load` said.
+    /// Adds the result of a trial at `load`.
     pub(super) fn add(&mut self, load: usize, finding: Finding) {
         self.findings.entry(load).or_default().push(finding);
     }

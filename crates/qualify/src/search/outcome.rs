@@ -1,16 +1,16 @@
-//! What goes into the search (one trial's outcome) and what comes out (the record of all of them).
+//! Input of the search (outcome of a trial) and its result (record of all trials).
 
 use std::fmt;
 use std::time::Duration;
 
-/// What one trial or soak saw at the rate it was asked to run.
+/// Outcome of a trial or soak.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialOutcome {
-    /// Time for which load was offered, seconds; shorter than asked if the trial was cut off.
+    /// Time for which load was offered, seconds; shorter than requested if the trial was cut off.
     pub duration_s: f64,
     /// Time it cost, set-up and drain included, seconds; counts against the budget.
     pub elapsed_s: f64,
-    /// Events that were due in that time, sent or not.
+    /// Events due in that time, sent or not.
     pub offered_events: u64,
     /// Events lost at the source or after it.
     pub lost_events: u64,
@@ -20,13 +20,13 @@ pub struct TrialOutcome {
     pub longest_stall: Option<Duration>,
     /// Longest stall that the buffers survive at this rate, if they are bounded and known.
     pub buffer: Option<Duration>,
-    /// What came through, bytes/s.
+    /// Throughput, bytes/s.
     pub achieved_rate: f64,
-    /// What the generator really offered, bytes/s; below the rate asked for if it was too slow.
+    /// Rate offered by the generator, bytes/s; below the requested rate if it was too slow.
     pub offered_rate: f64,
     /// Any other condition that failed (late drain, corrupt data); makes the trial bad for every goal.
     pub failed: Option<String>,
-    /// The generator did not keep its schedule: the outcome says nothing about the machine.
+    /// The generator did not keep its schedule, so the outcome is no evidence about the machine.
     pub generator_limited: bool,
 }
 
@@ -39,13 +39,13 @@ impl TrialOutcome {
         (self.lost_events as f64 / self.offered_events as f64).min(1.0)
     }
 
-    /// Lost events, and a stall that the buffer could not bridge.
+    /// Whether events were lost and a stall exceeded the buffer.
     pub(super) fn stall_exceeds_buffer(&self) -> bool {
         let too_long = self.longest_stall.zip(self.buffer).is_some_and(|(stall, buffer)| stall > buffer);
         too_long && self.lost_events > 0 && !self.generator_limited
     }
 
-    /// First condition that failed, in the order in which they are judged.
+    /// First condition that failed, in the order of judging.
     pub(super) fn first_failed(&self) -> Option<FailedCondition> {
         if self.generator_limited {
             Some(FailedCondition::Generator)
@@ -59,12 +59,12 @@ impl TrialOutcome {
     }
 }
 
-/// Why a trial was asked for.
+/// Purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The rate that answers the question asked, tried first.
+    /// The target rate, tried first.
     Target,
-    /// Coarse, short trials that find where the knee lies.
+    /// Coarse, short trials that locate the knee.
     Narrow,
     /// Full-length trials that decide the knee.
     Knee,
@@ -86,13 +86,13 @@ impl fmt::Display for Phase {
 /// First condition that a trial did not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailedCondition {
-    /// The generator did not keep its schedule; the trial counts neither for nor against the machine.
+    /// The generator did not keep its schedule; the trial is no evidence about the machine.
     Generator,
     /// Events were lost, or none was due.
     Loss,
     /// The backlog grew.
     Backlog,
-    /// Another condition, in the words of the trial.
+    /// Another condition, described by the trial.
     Other(String),
 }
 
@@ -107,22 +107,22 @@ impl fmt::Display for FailedCondition {
     }
 }
 
-/// One trial or soak as it was asked for and as it went.
+/// One trial or soak: request and outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialRecord {
-    /// Why it was run.
+    /// Purpose.
     pub phase: Phase,
-    /// Rate asked for, bytes/s.
+    /// Requested rate, bytes/s.
     pub rate: f64,
-    /// Length asked for.
+    /// Requested length.
     pub duration: Duration,
     /// First condition that failed; none if all held without loss.
     pub failed: Option<FailedCondition>,
-    /// What it saw.
+    /// Outcome.
     pub outcome: TrialOutcome,
 }
 
-/// Where a knee lies, bytes/s.
+/// Interval of a knee, bytes/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Highest rate found good below every bad one.
@@ -131,7 +131,7 @@ pub struct Interval {
     pub upper: Option<f64>,
 }
 
-/// The soaks that held, or how many did not.
+/// Passed soaks, or the number of attempts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SoakRecord {
     /// Rate of the last soak, bytes/s.
@@ -144,27 +144,27 @@ pub struct SoakRecord {
     pub attempts: u32,
 }
 
-/// Why the search ended where it did.
+/// Reason for the end of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum End {
-    /// The knee is known to the width asked for.
+    /// The knee is known to the requested width.
     Converged,
     /// The highest rate of the plan holds: the machine's limit was not found.
     MaxRateHolds,
     /// The lowest rate of the plan does not hold.
     MinRateFails,
-    /// The budget was spent; the knee, if there is one, is wider than asked for.
+    /// The budget was spent; the knee, if any, is wider than requested.
     TimeCap,
-    /// There is a knee, but no soak held, down to the last attempt or the lowest rate.
+    /// There is a knee, but no soak passed, down to the last attempt or the lowest rate.
     SoakFails,
-    /// Stalls are longer than the buffer bridges, so events are lost at rates far below capacity.
+    /// Stalls exceed the buffer, so events are lost at rates far below capacity.
     StallsExceedBuffer {
         /// Longest stall in a trial that lost events to it.
         longest_stall: Duration,
-        /// What the buffer bridged in that trial.
+        /// Stall that the buffer bridged in that trial.
         buffer: Duration,
-        /// Buffer that just holds the longest stall at that trial's rate, with no allowance for stalls
-        /// in quick succession, bytes.
+        /// Buffer for the longest stall at that trial's rate, without allowance for stalls in quick
+        /// succession, bytes.
         buffer_needed_bytes: f64,
     },
     /// The generator could not offer this rate, so the machine's limit was not found.
@@ -172,24 +172,24 @@ pub enum End {
         /// Lowest rate that it failed to offer, bytes/s.
         rate: f64,
     },
-    /// Stopped before it was finished.
+    /// Interrupted.
     Interrupted,
 }
 
 /// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Highest rate with no loss and no growing backlog, as far as it was found.
+    /// Highest rate with no loss and no growing backlog, as far as found.
     pub knee: Option<Interval>,
-    /// The same with the loss that the second goal allows.
+    /// The same with the loss allowed by the second goal.
     pub second_knee: Option<Interval>,
-    /// Rate that held for all soaks asked for, bytes/s.
+    /// Rate that passed all requested soaks, bytes/s.
     pub qualified_rate: Option<f64>,
     /// The soaks, if there were any.
     pub soak: Option<SoakRecord>,
-    /// Why it ended.
+    /// Reason for the end.
     pub end: End,
-    /// Every trial and soak, in the order in which they ran.
+    /// All trials and soaks in order.
     pub trials: Vec<TrialRecord>,
     /// Loss that the soaks cannot exclude at 95 % confidence, events/s: 3/T after T lossless seconds
     /// (rule of three); none if no soak held.

@@ -1,6 +1,9 @@
-//! What a rate search is asked to find, and how much it may spend on it.
+//! Goals and limits of a rate search.
 
+use std::borrow::Cow;
 use std::time::Duration;
+
+use keepup_error::{Diagnostic, ErrorClass};
 
 /// Settings of one search. Rates are bytes per second.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,43 +12,43 @@ pub struct SearchPlan {
     pub min_rate: f64,
     /// Highest rate worth testing, bytes/s: what the generator or the fastest component alone can do.
     pub max_rate: f64,
-    /// Rate that answers the question asked (required rate times head-room), bytes/s: tried first unless
-    /// it is above `max_rate`, and the soak stops there before it steps below it.
+    /// Target rate (required rate times head-room), bytes/s: tried first unless it is above
+    /// `max_rate`; the soak stops there before stepping below it.
     pub target_rate: Option<f64>,
     /// Length of the trials that decide the knee.
     pub trial: Duration,
-    /// How many trials of that length a load is worth: the duration sum S of MLRsearch, over `trial`.
+    /// Number of full trials per load: the duration sum S of MLRsearch, divided by `trial`.
     pub sum_trials: u32,
     /// Length of the first, coarse trials; at most `trial`.
     pub initial_trial: Duration,
-    /// How many coarser rounds come before the last one; the width doubles with each round back.
+    /// Number of coarser rounds before the last one; the width doubles with each.
     pub preceding_targets: u32,
     /// Relative width of the knee interval: (upper - lower) / upper.
     pub width: f64,
     /// Share of the trial time at one load that may be bad without making the load bad (E of MLRsearch).
     pub exceed_ratio: f64,
-    /// Loss ratio of an optional second goal; how far its knee lies above the lossless one shows how
-    /// noisy the machine is.
+    /// Loss ratio of an optional second goal; the distance of its knee from the lossless one is a
+    /// measure of noise.
     pub second_loss_ratio: Option<f64>,
-    /// Most time the search may take before the soak, set-up and drain of the trials included. No trial is
-    /// begun that would not fit; only its set-up and drain may go beyond.
+    /// Time limit of the search before the soak, including set-up and drain of the trials. A trial
+    /// starts only if it fits; its set-up and drain may exceed the limit.
     pub budget: Duration,
     /// Length of one soak.
     pub soak: Duration,
-    /// First soak rate as a share of the knee. The knee tolerates stalls that the buffer bridges, the soak
-    /// must also make up for them.
+    /// First soak rate as a share of the knee. The knee tolerates stalls bridged by the buffer; the
+    /// soak must also catch up after them.
     pub soak_start: f64,
-    /// How far the rate goes down after a soak that failed, as a share of the rate.
+    /// Reduction of the rate after a failed soak, as a share of the rate.
     pub soak_step: f64,
-    /// Soaks in a row that must hold.
+    /// Number of consecutive soaks that must pass.
     pub soak_passes: u32,
-    /// Soaks run at most, passed and failed together.
+    /// Maximum number of soaks, passed or failed.
     pub soak_attempts_max: u32,
 }
 
 impl SearchPlan {
-    /// The thorough search: trials of 5 s, 1 % wide, a soak of 2 minutes. A quiet machine is through with
-    /// it after roughly 60 s of trials and the soak.
+    /// The thorough search: trials of 5 s, 1 % wide, a soak of 2 minutes. On a quiet machine it
+    /// takes roughly 60 s plus the soak.
     pub fn standard(min_rate: f64, max_rate: f64) -> Self {
         Self {
             min_rate,
@@ -67,7 +70,7 @@ impl SearchPlan {
         }
     }
 
-    /// The first look: trials of 1.5 s, 3 % wide, a soak of 10 s.
+    /// The quick search: trials of 1.5 s, 3 % wide, a soak of 10 s.
     pub fn quick(min_rate: f64, max_rate: f64) -> Self {
         Self {
             trial: Duration::from_millis(1500),
@@ -81,10 +84,10 @@ impl SearchPlan {
         }
     }
 
-    /// Checks that the settings make sense together.
+    /// Checks that the settings are consistent.
     ///
     /// # Errors
-    /// The first setting that cannot work, with what it may be.
+    /// The first invalid setting, with its valid range.
     pub fn validate(&self) -> Result<(), PlanError> {
         check(positive(self.min_rate), "min_rate", self.min_rate, "above 0")?;
         check(positive(self.max_rate), "max_rate", self.max_rate, "above 0")?;
@@ -95,7 +98,7 @@ impl SearchPlan {
             check(positive(target), "target_rate", target, "above 0")?;
         }
         let (initial, trial) = (self.initial_trial.as_secs_f64(), self.trial.as_secs_f64());
-        // A trial must not be free, or the budget would not bound the number of trials.
+        // A trial must have a cost, or the budget would not bound the number of trials.
         check(initial >= 0.001, "initial_trial", initial, "at least 0.001 s")?;
         check(trial >= initial, "trial", trial, "at least as long as initial_trial")?;
         let sum_trials = f64::from(self.sum_trials);
@@ -133,30 +136,46 @@ fn check(holds: bool, setting: &'static str, value: f64, allowed: &'static str) 
     if holds { Ok(()) } else { Err(PlanError::Setting { setting, value, allowed }) }
 }
 
-/// Why a plan cannot be searched.
+/// Error of a search plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// One setting is out of its range.
-    #[error("cannot plan the rate search: {setting} is {value}\nhint: set {setting} to a value {allowed}")]
+    #[error("cannot plan the rate search: {setting} is {value}, it must be {allowed}")]
     Setting {
         /// Name of the setting.
         setting: &'static str,
-        /// What it was; seconds for durations.
+        /// Its value; seconds for durations.
         value: f64,
-        /// What it may be.
+        /// Valid range.
         allowed: &'static str,
     },
-    /// The lowest rate lies above the highest.
-    #[error(
-        "cannot plan the rate search: the lowest rate, {min} B/s, is above the highest, {max} B/s\n\
-         hint: lower min_rate, or raise max_rate if the generator can do more"
-    )]
+    /// The lowest rate is above the highest.
+    #[error("cannot plan the rate search: the lowest rate, {min} B/s, is above the highest, {max} B/s")]
     NoRange {
         /// Lowest rate, bytes/s.
         min: f64,
         /// Highest rate, bytes/s.
         max: f64,
     },
+}
+
+impl Diagnostic for PlanError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Setting { .. } | Self::NoRange { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Setting { setting, allowed, .. } => {
+                Some(format!("set {setting} to a value {allowed}").into())
+            }
+            Self::NoRange { .. } => {
+                Some("lower min_rate, or raise max_rate if the generator can do more".into())
+            }
+        }
+    }
 }
 
 #[cfg(test)]

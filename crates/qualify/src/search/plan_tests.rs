@@ -1,4 +1,6 @@
-//! Tests of the plan's limits.
+//! Limits of the plan's settings.
+
+use keepup_error::Diagnostic as _;
 
 use super::*;
 
@@ -6,7 +8,7 @@ use super::*;
 fn ready_made_plans_are_valid() {
     assert_eq!(SearchPlan::standard(1e6, 1e9).validate(), Ok(()));
     assert_eq!(SearchPlan::quick(1e6, 1e9).validate(), Ok(()));
-    // One single rate is a range too.
+    // A single rate is a range too.
     assert_eq!(SearchPlan::quick(1e9, 1e9).validate(), Ok(()));
 }
 
@@ -41,8 +43,9 @@ fn every_impossible_setting_is_refused_by_name() {
 }
 
 #[test]
-fn errors_say_what_to_change() {
-    let text = SearchPlan::standard(2e9, 1e9).validate().unwrap_err().to_string();
+fn errors_have_hints() {
+    let error = SearchPlan::standard(2e9, 1e9).validate().unwrap_err();
+    let text = error.to_string();
     assert!(text.contains("2000000000 B/s, is above the highest"), "{text}");
-    assert!(text.contains("\nhint: "), "{text}");
+    assert!(error.hint().unwrap().contains("min_rate"), "{text}");
 }

@@ -1,30 +1,30 @@
-//! The soak: a long run without tolerance that turns a knee into a rate that holds.
+//! The soak: a long run without tolerance that turns a knee into a qualified rate.
 
 use super::outcome::{End, SoakRecord, TrialOutcome, TrialRecord};
 use super::plan::SearchPlan;
 
-/// Failures with a stall longer than the buffer, one of them a soak, after which stepping down further
-/// would only wait for a soak without a stall.
+/// Number of failures caused by stalls longer than the buffer, one of them a soak, after which
+/// stepping down further would only wait for a soak without a stall.
 const STALL_FAILURES: usize = 2;
 
-/// A soak that runs for less than this share of its time proves nothing by passing.
+/// Minimum share of its time that a soak must run to count as passed.
 pub(super) const COMPLETE_SHARE: f64 = 0.95;
 
-/// Soaks so far, and the rate of the next.
+/// State of the soaks.
 #[derive(Debug, Clone)]
 pub(super) struct Soaks {
     /// Rate of the next soak, bytes/s.
     pub(super) rate: f64,
-    /// The ones that were run.
+    /// Soaks so far.
     pub(super) record: Option<SoakRecord>,
 }
 
-/// What follows a soak.
+/// Next step after a soak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Soaked {
-    /// Another one.
+pub(super) enum SoakStep {
+    /// Another soak.
     Again,
-    /// All passes asked for were reached.
+    /// All requested passes were reached.
     Held,
     /// No attempt or no rate is left.
     GaveUp,
@@ -34,14 +34,14 @@ impl Soaks {
     /// First soak below a knee at `knee_rate` bytes/s.
     pub(super) fn below(plan: &SearchPlan, knee_rate: f64) -> Self {
         let start = knee_rate * plan.soak_start;
-        // The rate asked for is worth the soak itself; the lowest rate of the plan may be the knee.
+        // The target rate is worth a soak; the lowest rate of the plan may be the knee.
         let target = plan.target_rate.filter(|&target| start < target && target <= knee_rate);
         Self { rate: target.unwrap_or(start).max(plan.min_rate), record: None }
     }
 
-    /// Counts a soak at the current rate. One that fails ends the row of passes and lowers the rate; one
+    /// Counts a soak at the current rate. A failed one resets the passes and lowers the rate; one
     /// that was cut off without failing is repeated.
-    pub(super) fn count(&mut self, plan: &SearchPlan, outcome: &TrialOutcome) -> Soaked {
+    pub(super) fn count(&mut self, plan: &SearchPlan, outcome: &TrialOutcome) -> SoakStep {
         let so_far =
             self.record.unwrap_or(SoakRecord { rate: self.rate, passes: 0, seconds: 0.0, attempts: 0 });
         let mut record = SoakRecord { rate: self.rate, attempts: so_far.attempts + 1, ..so_far };
@@ -49,7 +49,7 @@ impl Soaks {
         if failed {
             (record.passes, record.seconds) = (0, 0.0);
             let lower = self.rate * (1.0 - plan.soak_step);
-            // The last attempt answers the question asked, however far below that rate lies.
+            // The last attempt uses the target rate, however far below it is.
             let last = record.attempts + 1 >= plan.soak_attempts_max;
             let target = plan.target_rate.filter(|&target| (lower < target || last) && target < self.rate);
             self.rate = target.unwrap_or(lower);
@@ -59,18 +59,18 @@ impl Soaks {
         }
         self.record = Some(record);
         if record.passes >= plan.soak_passes {
-            Soaked::Held
+            SoakStep::Held
         } else if record.attempts >= plan.soak_attempts_max || self.rate < plan.min_rate {
-            Soaked::GaveUp
+            SoakStep::GaveUp
         } else {
-            Soaked::Again
+            SoakStep::Again
         }
     }
 }
 
-/// The end that is due when trials at or below `rate` and soaks fail because stalls are longer than the
-/// buffer; none while there is too little evidence. Such trials below the knee are not overload: a lower
-/// rate only makes the same stall a little less costly, a larger buffer ends the loss.
+/// End of the search if trials at or below `rate` and soaks fail because stalls exceed the buffer;
+/// none without enough evidence. Below the knee such failures are not overload: a lower rate makes
+/// the same stall only a little less costly, while a larger buffer ends the loss.
 pub(super) fn stalls_exceed_buffer(trials: &[TrialRecord], rate: f64) -> Option<End> {
     let failures =
         || trials.iter().filter(|trial| trial.rate <= rate && trial.outcome.stall_exceeds_buffer());

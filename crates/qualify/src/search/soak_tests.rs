@@ -1,4 +1,4 @@
-//! Tests of the soak: passes in a row, steps down, and the evidence of stalls.
+//! Consecutive passes, steps down, and the evidence of stalls.
 
 use std::time::Duration;
 
@@ -40,11 +40,11 @@ fn passes_must_come_in_a_row_at_one_rate() {
     let plan = SearchPlan { soak_passes: 2, ..plan() };
     let mut soaks = Soaks::below(&plan, 1000.0);
     assert_eq!(soaks.rate, 900.0);
-    assert_eq!(soaks.count(&plan, &lossy(0)), Soaked::Again);
-    assert_eq!(soaks.count(&plan, &lossy(1)), Soaked::Again);
+    assert_eq!(soaks.count(&plan, &lossy(0)), SoakStep::Again);
+    assert_eq!(soaks.count(&plan, &lossy(1)), SoakStep::Again);
     assert_eq!(soaks.rate, 810.0);
-    assert_eq!(soaks.count(&plan, &lossy(0)), Soaked::Again);
-    assert_eq!(soaks.count(&plan, &lossy(0)), Soaked::Held);
+    assert_eq!(soaks.count(&plan, &lossy(0)), SoakStep::Again);
+    assert_eq!(soaks.count(&plan, &lossy(0)), SoakStep::Held);
     assert_eq!(soaks.record, Some(SoakRecord { rate: 810.0, passes: 2, seconds: 240.0, attempts: 4 }));
 }
 
@@ -58,7 +58,7 @@ fn every_condition_counts_in_a_soak() {
     ];
     for outcome in spoiled {
         let mut soaks = Soaks::below(&plan(), 1000.0);
-        assert_eq!(soaks.count(&plan(), &outcome), Soaked::Again, "{outcome:?}");
+        assert_eq!(soaks.count(&plan(), &outcome), SoakStep::Again, "{outcome:?}");
         assert_eq!(soaks.rate, 810.0);
     }
 }
@@ -66,20 +66,20 @@ fn every_condition_counts_in_a_soak() {
 #[test]
 fn a_soak_that_was_cut_off_is_repeated() {
     let mut soaks = Soaks::below(&plan(), 1000.0);
-    assert_eq!(soaks.count(&plan(), &TrialOutcome { duration_s: 100.0, ..lossy(0) }), Soaked::Again);
+    assert_eq!(soaks.count(&plan(), &TrialOutcome { duration_s: 100.0, ..lossy(0) }), SoakStep::Again);
     assert_eq!(soaks.rate, 900.0);
-    assert_eq!(soaks.count(&plan(), &lossy(0)), Soaked::Held);
+    assert_eq!(soaks.count(&plan(), &lossy(0)), SoakStep::Held);
 }
 
 #[test]
 fn it_gives_up_after_the_last_attempt_or_below_the_lowest_rate() {
     let mut soaks = Soaks::below(&plan(), 1000.0);
     let results: Vec<_> = (0..5).map(|_| soaks.count(&plan(), &lossy(1))).collect();
-    assert_eq!(results.last(), Some(&Soaked::GaveUp));
-    assert!(results[..4].iter().all(|&result| result == Soaked::Again));
+    assert_eq!(results.last(), Some(&SoakStep::GaveUp));
+    assert!(results[..4].iter().all(|&result| result == SoakStep::Again));
     let mut soaks = Soaks::below(&plan(), 105.0);
     assert_eq!(soaks.rate, 100.0);
-    assert_eq!(soaks.count(&plan(), &lossy(1)), Soaked::GaveUp);
+    assert_eq!(soaks.count(&plan(), &lossy(1)), SoakStep::GaveUp);
 }
 
 #[test]
@@ -106,7 +106,8 @@ fn two_failures_by_stalls_are_evidence_and_size_the_buffer() {
         end,
         Some(End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes: 0.4 * 490.0 })
     );
-    // No loss, a stall within the buffer, an unknown buffer or a slow generator say nothing of stalls.
+    // No loss, a stall within the buffer, an unknown buffer or a slow generator is no evidence of
+    // stalls.
     let harmless = [
         lossy(0),
         TrialOutcome { buffer: Some(Duration::from_secs(1)), ..lossy(3) },

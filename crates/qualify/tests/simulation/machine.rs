@@ -7,37 +7,38 @@ use std::time::Duration;
 use fastrand::Rng;
 use keepup_qualify::search::{TrialOutcome, backlog_grows};
 
-/// What the machine writes when nothing disturbs it, bytes/s.
+/// Undisturbed write rate, bytes/s.
 pub(crate) const CAPACITY: f64 = 1e9;
 /// Size of an event, bytes.
 const EVENT: f64 = 1e5;
 const STEP_S: f64 = 0.01;
-/// The rate of service is redrawn this often, seconds.
+/// Interval at which the service rate is redrawn, seconds.
 const JITTER_EVERY_S: f64 = 0.1;
-/// Largest deviation of the rate of service, as a share.
+/// Maximum relative deviation of the service rate.
 const JITTER: f64 = 0.05;
 
-/// Kind of machine.
+/// MachineKind of machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct MachineKind {
     pub(crate) name: &'static str,
     /// Buffer in seconds of the capacity.
     pub(crate) buffer_s: f64,
-    /// Mean time from one stall to the next; none if the machine is quiet.
+    /// Mean time between stalls; none for a quiet machine.
     pub(crate) stall_every_s: Option<f64>,
 }
 
-/// One machine with its own luck. Time goes on from trial to trial; the queue is drained in between.
+/// One machine with its random state. Time continues from trial to trial; the queue is empty in
+/// between.
 pub(crate) struct Machine {
-    kind: Kind,
+    kind: MachineKind,
     rng: Rng,
-    /// Time to the start of the next stall, or below zero within one.
+    /// Time to the start of the next stall, negative during a stall.
     to_stall_s: f64,
     stall_s: f64,
 }
 
 impl Machine {
-    pub(crate) fn new(kind: Kind, seed: u64) -> Self {
+    pub(crate) fn new(kind: MachineKind, seed: u64) -> Self {
         let mut machine = Self { kind, rng: Rng::with_seed(seed), to_stall_s: f64::INFINITY, stall_s: 0.0 };
         machine.draw_stall();
         machine
@@ -50,7 +51,7 @@ impl Machine {
         }
     }
 
-    /// Share of the coming step in which the machine stands still.
+    /// Stalled share of the next step.
     fn stalled_share(&mut self) -> f64 {
         self.to_stall_s -= STEP_S;
         let stalled_s = (-self.to_stall_s).min(STEP_S).min(self.stall_s + STEP_S + self.to_stall_s);

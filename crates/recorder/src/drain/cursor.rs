@@ -1,7 +1,8 @@
-//! Where one volume of a recording is being read, and how a reader gets over what cannot be read.
+//! Read position in one volume of a recording, and how to skip what cannot be read.
 //!
-//! Invariant: what is left out is entered in the marks, so that it is never taken for something that is
-//! durable elsewhere.
+//! Invariant: everything skipped is entered in the marks, so that it never counts as durable
+//! elsewhere.
+use keepup_error::Cause;
 use keepup_recording::error::RecordingError;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Block, SegmentReader};
@@ -11,46 +12,46 @@ use keepup_stream::wire::StreamInfo;
 use super::marks::SegmentMarks;
 use crate::RecorderError;
 
-/// Largest block that a drain takes into memory, in bytes.
+/// Largest block that a drain loads into memory, in bytes.
 pub(super) const BLOCK_BYTES_MAX: u64 = 1 << 30;
-/// Segments in a row that the system cannot read, after which the volume is not tried any more.
+/// Unreadable segments in a row after which the volume is given up.
 const UNREADABLE_MAX: u32 = 3;
 
 /// A block in memory.
-pub(super) struct Held {
+pub(super) struct LoadedBlock {
     pub(super) info: StreamInfo,
     pub(super) header: BlockHeader,
     pub(super) records: Vec<u8>,
-    pub(super) place: Place,
+    pub(super) place: BlockLocation,
     /// When it was read, monotonic.
     pub(super) seen_ns: u64,
 }
 
-/// Where a block lies.
+/// Location of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BlockLocation {
     pub(super) volume: usize,
     pub(super) segment: u32,
     pub(super) offset: u64,
 }
 
-/// Where one volume is being read.
+/// Read position in one volume.
 #[derive(Default)]
 pub(super) struct Cursor {
     pub(super) segment: u32,
     reader: Option<SegmentReader>,
     offset: u64,
-    pub(super) head: Option<Held>,
+    pub(super) head: Option<LoadedBlock>,
     pub(super) marks: SegmentMarks,
     unreadable: u32,
     is_dead: bool,
-    /// What cannot be read here, once there is something, for people.
+    /// Why part of this volume cannot be read.
     pub(super) impaired: Option<String>,
-    /// The recorder gave the volume up.
+    /// The recorder took the volume out of rotation for good.
     pub(super) has_failed: bool,
     /// Its journal cannot be read.
     pub(super) is_silent: bool,
-    /// What is durable elsewhere could not be entered.
+    /// The drain marks could not be written.
     pub(super) is_unmarked: bool,
 }
 
@@ -59,21 +60,21 @@ impl Cursor {
         (self.segment, self.reader, self.offset) = (segment, None, 0);
     }
 
-    /// Begins again with the first segment that is not durable elsewhere.
+    /// Restarts at the first segment that is not durable elsewhere.
     pub(super) fn rewind(&mut self) {
         self.head = None;
         self.begin(self.marks.first_open());
     }
 
-    /// Whether nothing more is read here, whatever there is.
+    /// Whether nothing more can be read from this volume.
     pub(super) fn is_dead(&self) -> bool {
         self.is_dead
     }
 
-    /// Reads the next block into the head, when there is one that is durable.
+    /// Loads the next durable block, if any, into the head.
     ///
     /// # Errors
-    /// When it cannot be read. [`pass`](Self::pass) goes on behind it.
+    /// The block cannot be read. [`skip`](Self::skip) skips it.
     pub(super) fn load(&mut self, number: usize, volume: &Volume, now_ns: u64) -> Result<(), RecorderError> {
         if self.is_dead {
             return Ok(());
@@ -95,8 +96,8 @@ impl Cursor {
             }
             let Some(reader) = &mut self.reader else { return Ok(()) };
             if let Some(block) = reader.next_block(segment.readable_bytes())? {
-                let place = Place { volume: number, segment: segment.index, offset: block.offset };
-                let held = hold(&block, place, now_ns)?;
+                let place = BlockLocation { volume: number, segment: segment.index, offset: block.offset };
+                let held = copy_block(&block, place, now_ns)?;
                 let end = held.header.first_sequence.saturating_add(held.header.event_count.into());
                 self.marks.block(segment.index, held.header.stream, end);
                 self.head = Some(held);
@@ -112,13 +113,13 @@ impl Cursor {
         Ok(())
     }
 
-    /// Goes on behind what could not be read because of `error`. Returns the damaged block's header where
-    /// that is whole, and what is wrong, for people.
-    pub(super) fn pass(&mut self, volume: &Volume, error: &RecorderError) -> (Option<BlockHeader>, String) {
+    /// Skips what could not be read because of `error`. Returns the damaged block's header if
+    /// that is intact, and a description of the fault.
+    pub(super) fn skip(&mut self, volume: &Volume, error: &RecorderError) -> (Option<BlockHeader>, String) {
         let limit = volume.segment(self.segment).map_or(0, |segment| segment.readable_bytes());
-        self.marks.left_out(self.segment);
+        self.marks.skipped(self.segment);
         let passed = self.reader.as_mut().map(|reader| reader.skip_damaged(limit));
-        let what = without_hint(error);
+        let what = error.to_string();
         let (header, what) = match passed {
             Some(Ok(header)) => {
                 self.offset = self.reader.as_ref().map_or(0, SegmentReader::offset);
@@ -134,20 +135,20 @@ impl Cursor {
                 self.unreadable = if io { self.unreadable + 1 } else { 0 };
                 self.is_dead = self.unreadable >= UNREADABLE_MAX;
                 let rest = if self.is_dead { "volume" } else { "segment" };
-                (None, format!("{what}; the rest of the {rest} is left out"))
+                (None, format!("{what}; the rest of the {rest} is skipped"))
             }
         };
         self.impair(what.clone());
         (header, what)
     }
 
-    /// Enters why something of this volume is missing; the first reason stays, unless the volume
-    /// as a whole fails.
+    /// Records why part of this volume is missing; the first reason stays, unless the whole
+    /// volume fails.
     pub(super) fn impair(&mut self, why: String) {
         self.impaired.get_or_insert(why);
     }
 
-    /// Durable bytes that were not read yet.
+    /// Durable bytes that have not been read.
     pub(super) fn behind_bytes(&self, volume: &Volume) -> u64 {
         if self.is_dead {
             return 0;
@@ -158,14 +159,13 @@ impl Cursor {
     }
 }
 
-/// The text of an error without what helps.
-pub(super) fn without_hint(error: &RecorderError) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
-}
-
 /// Copies a block out of its reader.
-pub(super) fn hold(block: &Block<'_>, place: Place, now_ns: u64) -> Result<Held, RecorderError> {
-    let info = block.stream_info().map_err(|e| RecorderError::Config { what: e.to_string() })?;
+pub(super) fn copy_block(
+    block: &Block<'_>,
+    place: BlockLocation,
+    now_ns: u64,
+) -> Result<LoadedBlock, RecorderError> {
+    let info = block.stream_info().map_err(|e| RecorderError::Config { what: Cause::of(&e) })?;
     let records = block.records().to_vec();
-    Ok(Held { info, header: block.header, records, place, seen_ns: now_ns })
+    Ok(LoadedBlock { info, header: block.header, records, place, seen_ns: now_ns })
 }

@@ -1,31 +1,32 @@
-//! Which segments of one volume are durable elsewhere as a whole. Pure.
+//! Drain marks of one volume: which whole segments are durable elsewhere. Pure.
 //!
-//! Invariant: a segment counts only when it was read to its end, the other side has all of its events, and
-//! none of its blocks was left out; nor does any segment behind one that does not count, since the oldest are
-//! removed first.
+//! Invariant: a segment counts only when it was read to its end, the other side has all of its
+//! events, and none of its blocks was skipped. No segment behind one that does not count counts
+//! either, since the oldest are removed first.
 use std::collections::{BTreeMap, VecDeque};
 
-/// A segment of which the other side may lack something.
+/// A segment that the other side may not have completely.
 #[derive(Debug)]
 struct Open {
     index: u32,
-    /// One past the last event of each stream that it has.
+    /// One past its last event, by stream.
     ends: BTreeMap<u32, u64>,
     is_read: bool,
 }
 
-/// The segments of one volume.
+/// Drain state of the segments of one volume.
 #[derive(Debug, Default)]
 pub(super) struct SegmentMarks {
     open: VecDeque<Open>,
     /// All segments below this one are durable elsewhere.
     drained: u32,
-    /// The first segment of which something was left out.
+    /// First segment with a skipped block.
     stop: Option<u32>,
 }
 
 impl SegmentMarks {
-    /// A block of a segment, which ends before event `end` of `stream`, will be sent or was sent.
+    /// Enters a block of a segment, which ends before event `end` of `stream`; it was sent or
+    /// will be.
     pub(super) fn block(&mut self, index: u32, stream: u32, end: u64) {
         if let Some(open) = self.open(index) {
             let known = open.ends.entry(stream).or_default();
@@ -40,16 +41,16 @@ impl SegmentMarks {
         }
     }
 
-    /// Something of a segment is not sent.
-    pub(super) fn left_out(&mut self, index: u32) {
+    /// Part of a segment is not sent.
+    pub(super) fn skipped(&mut self, index: u32) {
         if index >= self.drained {
             self.stop = Some(self.stop.map_or(index, |stop| stop.min(index)));
             self.open.retain(|open| open.index < index);
         }
     }
 
-    /// Takes in up to which event the other side has each stream; returns the number of the first segment
-    /// that is not durable there.
+    /// Updates how far the other side has each stream; returns the first segment that is not
+    /// durable there.
     pub(super) fn drained(&mut self, ends: &BTreeMap<u32, u64>) -> u32 {
         let end = |stream: &u32| ends.get(stream).copied().unwrap_or(0);
         let has = |open: &Open| open.is_read && open.ends.iter().all(|(stream, last)| *last <= end(stream));
@@ -60,7 +61,7 @@ impl SegmentMarks {
         self.drained
     }
 
-    /// Number of the first segment that is not known to be durable elsewhere.
+    /// First segment that is not known to be durable elsewhere.
     pub(super) fn first_open(&self) -> u32 {
         self.drained
     }

@@ -1,11 +1,11 @@
-//! Blocks of a recording in an order in which every stream's come one after the other, from several volumes.
+//! Merges the blocks of several volumes so that every stream's blocks come in order.
 //!
-//! A volume's blocks of one stream are in order but for those that were placed again after another volume
-//! failed or was slow; of these the place is remembered, and they are read again when it is their turn. A
-//! block
-//! that does not come is waited for as long as a volume may bring it; it is left out when the journals call
-//! it lost, and when something of a volume cannot be read and nothing has come for [`SETTLE_NS`].
-//! Memory is bounded by one block per volume and [`ASIDE_MAX`] places.
+//! A volume has a stream's blocks in order, except those that were placed again after another
+//! volume failed or was slow. The location of such a block is remembered, and it is read again
+//! when its turn comes. The merge waits for a missing block as long as a volume may still deliver
+//! it. It skips the block when the journals list it as lost, or when part of a volume is
+//! unreadable and nothing has come for [`SETTLE_NS`]. Memory is bounded by one block per volume
+//! and [`DEFERRED_MAX`] locations.
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -19,71 +19,72 @@ use keepup_recording::reader::{Events, SegmentReader};
 use keepup_recording::retention::Drained;
 use keepup_stream::wire::{SentRecording, StreamInfo};
 
-use super::cursor::{BLOCK_BYTES_MAX, Cursor, Held, Place, hold, without_hint};
+use super::cursor::{BLOCK_BYTES_MAX, BlockLocation, Cursor, LoadedBlock, copy_block};
 use super::missing::Losses;
 use super::outlet::Resume;
 use crate::RecorderError;
 
-/// Blocks set aside at a time; beyond that nothing more is read until one of them is sent.
-const ASIDE_MAX: usize = 1 << 16;
-/// Of a stream, parts left out that are remembered one by one.
+/// Most blocks set aside; reading stops at that number until one of them is sent.
+const DEFERRED_MAX: usize = 1 << 16;
+/// Most skipped ranges remembered per stream.
 const SKIPPED_MAX: usize = 1000;
-/// How long a block that may have been on a volume that cannot be read is waited for, counted from when a
-/// later one was read: it may have been given to another volume, which writes it after all it had to write
-/// before. In nanoseconds.
+/// How long to wait for a block that may have been on an unreadable volume, counted from when a
+/// later block was read: another volume may have taken it over and must write its earlier blocks
+/// first. In nanoseconds.
 const SETTLE_NS: u64 = 10_000_000_000;
 
-/// What a step did.
+/// Result of one step.
 pub(super) enum Step {
     /// A block was handed over.
     Sent { until_ns: u64 },
-    /// A block was set aside or left out; go on.
-    SetAside,
-    /// Nothing more is readable now; `is_settling` when blocks that were read are going to be sent in a
-    /// while.
+    /// A block was set aside or skipped; take another step.
+    Deferred,
+    /// Nothing more is readable now; `is_settling` when blocks already read will be sent after a
+    /// wait.
     Nothing { is_settling: bool },
-    /// The recording has ended and everything that can be read was handed over.
+    /// The recording has ended and everything readable was handed over.
     Ended,
 }
 
 type Deliver<'a> = dyn FnMut(&StreamInfo, &BlockHeader, Events<'_>) -> Result<u64, RecorderError> + 'a;
 
-/// A block that was read and is not handed over yet.
-struct Aside {
+/// A block that was read and not handed over yet.
+struct DeferredBlock {
     first_sequence: u64,
     end_sequence: u64,
     seen_ns: u64,
-    /// Where it lies: on two volumes when a write that failed got there after all.
-    places: Vec<Place>,
-    /// Why it cannot be handed over when it lies nowhere.
+    /// Its locations: two volumes when a write that was reported failed reached the disk after
+    /// all.
+    places: Vec<BlockLocation>,
+    /// Why it cannot be handed over when it has no location.
     why: String,
 }
 
-/// How far one stream is.
+/// Progress of one stream.
 #[derive(Default)]
 struct Progress {
-    /// Number of the block whose turn it is.
+    /// Number of the next block to hand over.
     block: u64,
-    /// One past the last event that was handed over or is missing.
+    /// One past the last event handed over or missing.
     sequence: u64,
-    /// Events handed over, and those missing of which no journal says so.
+    /// Events handed over, and missing events that no journal lists as lost.
     accounted: u64,
-    /// One past the last event that was ever handed over or missing: what is sent again counts once.
+    /// Highest `sequence` ever reached: events sent again count once.
     reached: u64,
-    aside: BTreeMap<u64, Aside>,
-    /// Numbers of blocks that were left out.
+    deferred: BTreeMap<u64, DeferredBlock>,
+    /// Numbers of skipped blocks.
     skipped: Vec<Range<u64>>,
-    /// The first event that was left out though no journal calls it lost.
-    first_left_out: Option<u64>,
+    /// First event that was skipped though no journal lists it as lost.
+    first_skipped: Option<u64>,
 }
 
-/// Where the first block of a stream is that was read and not handed over.
+/// Position of a stream's first block that was read and not handed over.
 #[derive(Clone, Copy)]
 struct First {
     block: u64,
     first_sequence: u64,
     seen_ns: u64,
-    /// The volume whose head it is; else it was set aside.
+    /// Volume that has it as its head; `None` when it was set aside.
     head: Option<usize>,
 }
 
@@ -92,7 +93,7 @@ pub(super) struct Merge {
     follower: Follower,
     cursors: Vec<Cursor>,
     streams: BTreeMap<u32, Progress>,
-    aside: usize,
+    deferred: usize,
     pub(super) losses: Losses,
 }
 
@@ -101,25 +102,25 @@ impl Merge {
         let follower = Follower::open(directories)?;
         let cursors = follower.volumes().iter().map(|_| Cursor::default()).collect();
         let mut merge =
-            Self { follower, cursors, streams: BTreeMap::new(), aside: 0, losses: Losses::default() };
+            Self { follower, cursors, streams: BTreeMap::new(), deferred: 0, losses: Losses::default() };
         merge.review();
         Ok(merge)
     }
 
-    /// Takes in what the journals have gained.
+    /// Reads new lines of the journals.
     pub(super) fn poll(&mut self) {
         self.follower.poll();
         self.review();
     }
 
-    /// Notes volumes that failed or whose journals cannot be read.
+    /// Notes failed volumes and unreadable journals.
     fn review(&mut self) {
         for (at, cursor) in self.cursors.iter_mut().enumerate() {
             let mut noted = Vec::new();
             if let Some(fault) = self.follower.fault(at)
                 && !std::mem::replace(&mut cursor.is_silent, true)
             {
-                noted.push(fault.to_string().lines().next().unwrap_or_default().to_owned());
+                noted.push(fault.to_string());
             }
             if let Some((RotationState::Failed, why)) = self.follower.rotation(at)
                 && !std::mem::replace(&mut cursor.has_failed, true)
@@ -133,23 +134,24 @@ impl Merge {
         }
     }
 
-    /// What the other side is told of the recording; nothing where its manifest says what no hello may carry.
+    /// Description of the recording for the other side; `None` when its manifest has values that
+    /// a hello cannot carry.
     pub(super) fn sent_recording(&self) -> Option<SentRecording> {
         let manifest = self.follower.volumes().first()?.manifest();
         Some(manifest.sent()).filter(SentRecording::is_valid)
     }
 
-    /// Every stream that the journals declare so far, by id.
+    /// Streams that the journals declare so far, by id.
     pub(super) fn streams(&self) -> impl Iterator<Item = &StreamInfo> {
         self.follower.volumes().iter().flat_map(|volume| volume.streams().values())
     }
 
-    /// Enters on every volume what is durable elsewhere, when each stream is so up to `ends`; only for a
-    /// recording of which the recorder waits for that. No mark passes anything that was left out.
+    /// Writes the drain marks on every volume, given that each stream is durable elsewhere up to
+    /// `ends`; only for a recording with a retention limit. No mark passes a skipped event.
     pub(super) fn mark_drained(&mut self, mut ends: BTreeMap<u32, u64>) {
         let segments: Vec<u32> = self.cursors.iter_mut().map(|cursor| cursor.marks.drained(&ends)).collect();
         for (stream, end) in &mut ends {
-            let limit = self.streams.get(stream).and_then(|progress| progress.first_left_out);
+            let limit = self.streams.get(stream).and_then(|progress| progress.first_skipped);
             *end = limit.map_or(*end, |limit| limit.min(*end));
         }
         for ((volume, cursor), segments) in
@@ -162,7 +164,7 @@ impl Merge {
             if let Err(error) = Drained::enter(volume.dir(), manifest.recording, &ends, segments)
                 && !std::mem::replace(&mut cursor.is_unmarked, true)
             {
-                self.losses.faults.push(without_hint(&error.into()));
+                self.losses.faults.push(error.to_string());
             }
         }
     }
@@ -172,8 +174,8 @@ impl Merge {
         self.follower.volumes().first().map(|volume| volume.manifest().recording)
     }
 
-    /// Reads again from the first segments on that are not durable elsewhere; the streams in `resume` go on
-    /// there, the others where they are.
+    /// Restarts at the first segments that are not durable elsewhere; the streams in `resume`
+    /// continue from there, the others from their position.
     pub(super) fn rewind(&mut self, resume: &Resume) {
         for (stream, &(block, sequence)) in resume {
             let progress = self.streams.entry(*stream).or_default();
@@ -183,12 +185,12 @@ impl Merge {
                 progress.skipped.retain(|blocks| blocks.start < block);
             }
         }
-        self.streams.values_mut().for_each(|progress| progress.aside.clear());
-        self.aside = 0;
+        self.streams.values_mut().for_each(|progress| progress.deferred.clear());
+        self.deferred = 0;
         self.cursors.iter_mut().for_each(Cursor::rewind);
     }
 
-    /// Durable bytes that were not read yet.
+    /// Durable bytes that have not been read.
     pub(super) fn behind_bytes(&self) -> u64 {
         self.follower
             .volumes()
@@ -200,10 +202,10 @@ impl Merge {
 
     /// Blocks that were read and wait for earlier ones.
     pub(super) fn held_back(&self) -> usize {
-        self.aside + self.cursors.iter().filter(|cursor| cursor.head.is_some()).count()
+        self.deferred + self.cursors.iter().filter(|cursor| cursor.head.is_some()).count()
     }
 
-    /// Hands the next block over, if there is one whose turn it is.
+    /// Hands over the next block in order, if there is one.
     pub(super) fn step(&mut self, now_ns: u64, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
         for at in 0..self.cursors.len() {
             if self.cursors[at].head.is_none() {
@@ -219,29 +221,29 @@ impl Merge {
                 return if head.header.stream_block == turn {
                     self.hand_over(&head, deliver)
                 } else {
-                    self.pass_by(&head);
-                    Ok(Step::SetAside)
+                    self.handle_late(&head);
+                    Ok(Step::Deferred)
                 };
             }
         }
         let can_bring_more =
             !(0..self.cursors.len()).all(|at| self.cursors[at].head.is_some() || self.is_over(at));
-        let has_room = self.aside < ASIDE_MAX;
+        let has_space = self.deferred < DEFERRED_MAX;
         let has_head = self.cursors.iter().any(|cursor| cursor.head.is_some());
         let is_impaired = self.cursors.iter().any(|cursor| cursor.impaired.is_some());
         let may_settle = is_impaired && !self.is_any_resting();
         let mut waits = false;
         for (stream, first) in self.firsts() {
             let is_old = may_settle && now_ns.saturating_sub(first.seen_ns) >= SETTLE_NS;
-            let is_all = !(can_bring_more || has_head && has_room);
+            let is_all = !(can_bring_more || has_head && has_space);
             if self.is_turn(stream, first) || self.is_explained(stream, first) || is_old || is_all {
                 return self.hand_over_first(stream, first, now_ns, deliver);
             }
             waits = true;
         }
-        if has_head && has_room {
-            self.set_heads_aside();
-            return Ok(Step::SetAside);
+        if has_head && has_space {
+            self.defer_heads();
+            return Ok(Step::Deferred);
         }
         Ok(if can_bring_more || waits {
             Step::Nothing { is_settling: waits && may_settle }
@@ -250,26 +252,26 @@ impl Merge {
         })
     }
 
-    /// Whether a volume will bring nothing more.
+    /// Whether a volume will deliver nothing more.
     fn is_over(&self, at: usize) -> bool {
         let has_failed = matches!(self.follower.rotation(at), Some((RotationState::Failed, _)));
         let has_ended = self.follower.volumes()[at].end().is_some() || self.follower.fault(at).is_some();
         has_failed || has_ended || self.cursors[at].is_dead()
     }
 
-    /// Whether a volume that takes nothing at present has blocks that it may still write.
+    /// Whether a volume that is out of rotation for being slow may still write blocks.
     fn is_any_resting(&self) -> bool {
         let rests =
             |at| matches!(self.follower.rotation(at), Some((RotationState::Slow, _))) && !self.is_over(at);
         (0..self.cursors.len()).any(rests)
     }
 
-    /// The first block of each stream that was read and not handed over.
+    /// First block of each stream that was read and not handed over.
     fn firsts(&self) -> Vec<(u32, First)> {
         let mut firsts: BTreeMap<u32, First> = BTreeMap::new();
         for (&stream, progress) in &self.streams {
-            if let Some((&block, aside)) = progress.aside.first_key_value() {
-                let (first_sequence, seen_ns) = (aside.first_sequence, aside.seen_ns);
+            if let Some((&block, deferred)) = progress.deferred.first_key_value() {
+                let (first_sequence, seen_ns) = (deferred.first_sequence, deferred.seen_ns);
                 firsts.insert(stream, First { block, first_sequence, seen_ns, head: None });
             }
         }
@@ -288,7 +290,7 @@ impl Merge {
         first.block == self.streams.get(&stream).map_or(0, |progress| progress.block)
     }
 
-    /// Whether the journals call everything lost that lies before a block.
+    /// Whether the journals list everything before a block as lost.
     fn is_explained(&mut self, stream: u32, first: First) -> bool {
         let start = self.streams.get(&stream).map_or(0, |progress| progress.sequence);
         let lost = self.follower.lost(stream, start..first.first_sequence);
@@ -296,25 +298,25 @@ impl Merge {
         events > 0 && start.saturating_add(events) == first.first_sequence
     }
 
-    fn set_heads_aside(&mut self) {
+    fn defer_heads(&mut self) {
         for at in 0..self.cursors.len() {
-            if let Some(Held { header, place, seen_ns, .. }) = self.cursors[at].head.take()
-                && let Some(aside) = self.aside_of(&header, seen_ns)
+            if let Some(LoadedBlock { header, place, seen_ns, .. }) = self.cursors[at].head.take()
+                && let Some(deferred) = self.deferred_entry(&header, seen_ns)
             {
-                aside.places.push(place);
+                deferred.places.push(place);
             }
         }
     }
 
-    /// The entry of a block that waits for its turn; nothing when that has passed.
-    fn aside_of(&mut self, header: &BlockHeader, seen_ns: u64) -> Option<&mut Aside> {
+    /// Entry of a block that waits for its turn; `None` when its turn has passed.
+    fn deferred_entry(&mut self, header: &BlockHeader, seen_ns: u64) -> Option<&mut DeferredBlock> {
         let progress = self.streams.entry(header.stream).or_default();
         if header.stream_block < progress.block {
             return None;
         }
-        Some(progress.aside.entry(header.stream_block).or_insert_with(|| {
-            self.aside += 1;
-            Aside {
+        Some(progress.deferred.entry(header.stream_block).or_insert_with(|| {
+            self.deferred += 1;
+            DeferredBlock {
                 first_sequence: header.first_sequence,
                 end_sequence: header.first_sequence.saturating_add(header.event_count.into()),
                 seen_ns,
@@ -324,20 +326,20 @@ impl Merge {
         }))
     }
 
-    /// A block whose number was handed over already, or left out.
-    fn pass_by(&mut self, held: &Held) {
+    /// Handles a block that comes after its number was handed over or skipped.
+    fn handle_late(&mut self, held: &LoadedBlock) {
         let BlockHeader { stream, stream_block, .. } = held.header;
         let skipped =
             self.streams.get(&stream).map(|progress| progress.skipped.as_slice()).unwrap_or_default();
         if skipped.iter().any(|blocks| blocks.contains(&stream_block)) {
-            self.cursors[held.place.volume].marks.left_out(held.place.segment);
+            self.cursors[held.place.volume].marks.skipped(held.place.segment);
             self.losses.faults.push(format!(
-                "block {stream_block} of stream {stream} came after later ones had been sent, and is left out"
+                "block {stream_block} of stream {stream} came after later ones were sent and is skipped"
             ));
         }
     }
 
-    /// Hands a stream's first block over, past what is missing before it.
+    /// Hands over a stream's first block, and enters what is missing before it.
     fn hand_over_first(
         &mut self,
         stream: u32,
@@ -348,44 +350,47 @@ impl Merge {
         if let Some(held) = first.head.and_then(|at| self.cursors[at].head.take()) {
             return self.hand_over(&held, deliver);
         }
-        let aside = self.streams.get_mut(&stream).and_then(|progress| progress.aside.remove(&first.block));
-        let Some(Aside { end_sequence, places, mut why, .. }) = aside else { return Ok(Step::SetAside) };
-        self.aside -= 1;
+        let deferred =
+            self.streams.get_mut(&stream).and_then(|progress| progress.deferred.remove(&first.block));
+        let Some(DeferredBlock { end_sequence, places, mut why, .. }) = deferred else {
+            return Ok(Step::Deferred);
+        };
+        self.deferred -= 1;
         for place in &places {
             match self.read_again(*place, now_ns) {
                 Ok(held) if (held.header.stream, held.header.stream_block) == (stream, first.block) => {
                     return self.hand_over(&held, deliver);
                 }
-                Ok(_) => why = "another block lies in its place now".to_owned(),
+                Ok(_) => why = "another block is in its place now".to_owned(),
                 Err(error) => why = error,
             }
         }
-        places.iter().for_each(|place| self.cursors[place.volume].marks.left_out(place.segment));
+        places.iter().for_each(|place| self.cursors[place.volume].marks.skipped(place.segment));
         self.advance(stream, first.block, first.first_sequence);
         let progress = self.streams.entry(stream).or_default();
         (progress.block, progress.sequence) = (first.block + 1, end_sequence.max(progress.sequence));
         note_skipped(&mut progress.skipped, first.block..first.block + 1);
-        progress.first_left_out.get_or_insert(first.first_sequence);
+        progress.first_skipped.get_or_insert(first.first_sequence);
         let start = first.first_sequence.max(progress.reached);
         progress.accounted += self.losses.miss(stream, (start, end_sequence), &[], &why);
         progress.reached = progress.reached.max(end_sequence);
-        Ok(Step::SetAside)
+        Ok(Step::Deferred)
     }
 
-    fn read_again(&self, place: Place, now_ns: u64) -> Result<Held, String> {
+    fn read_again(&self, place: BlockLocation, now_ns: u64) -> Result<LoadedBlock, String> {
         let volume = &self.follower.volumes()[place.volume];
         let Some(segment) = volume.segment(place.segment) else {
             return Err("its segment was removed before it was sent".to_owned());
         };
         let read = || {
             let mut reader = SegmentReader::open(volume, segment, BLOCK_BYTES_MAX)?;
-            let held = hold(&reader.block_at(place.offset, segment.readable_bytes())?, place, now_ns)?;
-            Ok::<Held, RecorderError>(held)
+            let held = copy_block(&reader.block_at(place.offset, segment.readable_bytes())?, place, now_ns)?;
+            Ok::<LoadedBlock, RecorderError>(held)
         };
-        read().map_err(|error| without_hint(&error))
+        read().map_err(|error| error.to_string())
     }
 
-    fn hand_over(&mut self, held: &Held, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
+    fn hand_over(&mut self, held: &LoadedBlock, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
         let header = &held.header;
         self.advance(header.stream, header.stream_block, header.first_sequence);
         let until_ns = deliver(&held.info, header, Events::new(header.first_sequence, &held.records))?;
@@ -397,7 +402,7 @@ impl Merge {
         Ok(Step::Sent { until_ns })
     }
 
-    /// Enters what is missing of a stream before `block`, which begins with event `sequence`.
+    /// Enters what is missing of a stream before `block`, which starts with event `sequence`.
     fn advance(&mut self, stream: u32, block: u64, sequence: u64) {
         let progress = self.streams.entry(stream).or_default();
         let start = progress.sequence.max(progress.reached);
@@ -408,7 +413,7 @@ impl Merge {
             progress.accounted += unexplained;
             progress.reached = sequence;
             if unexplained > 0 {
-                progress.first_left_out.get_or_insert(start);
+                progress.first_skipped.get_or_insert(start);
             }
         }
         if block > progress.block {
@@ -417,7 +422,7 @@ impl Merge {
         }
     }
 
-    /// Enters what the journals say of each stream behind the last event that was handed over.
+    /// Enters what the journals list for each stream after the last event handed over.
     pub(super) fn conclude(&mut self) {
         let ends =
             self.follower.volumes().iter().filter_map(|volume| volume.end()).flat_map(|end| &end.streams);
@@ -431,7 +436,7 @@ impl Merge {
                 progress.sequence = start.saturating_add(rest);
                 progress.accounted += self.losses.miss(stream, (start, progress.sequence), &[], &cause);
                 if rest > 0 {
-                    progress.first_left_out.get_or_insert(start);
+                    progress.first_skipped.get_or_insert(start);
                 }
             }
             let start = progress.sequence;
@@ -443,7 +448,7 @@ impl Merge {
         }
     }
 
-    /// Reads a volume's next block into its head, past what cannot be read.
+    /// Loads a volume's next block into its head; skips what cannot be read.
     fn load(&mut self, at: usize, now_ns: u64) {
         loop {
             let loaded = self.cursors[at].load(at, &self.follower.volumes()[at], now_ns);
@@ -452,23 +457,24 @@ impl Merge {
             if self.cursors[at].segment < self.follower.volumes()[at].removed().first_segment {
                 continue;
             }
-            let (damaged, what) = self.cursors[at].pass(&self.follower.volumes()[at], &error);
+            let (damaged, what) = self.cursors[at].skip(&self.follower.volumes()[at], &error);
             self.losses.faults.push(what.clone());
-            // Known by its header, its events are missing when it is their turn.
-            if let Some(aside) = damaged.and_then(|header| self.aside_of(&header, now_ns)) {
-                aside.why = what;
+            // The header tells its position: its events are entered as missing when their turn
+            // comes.
+            if let Some(deferred) = damaged.and_then(|header| self.deferred_entry(&header, now_ns)) {
+                deferred.why = what;
             }
         }
     }
 }
 
-/// What cannot be read, of all volumes.
+/// Descriptions of what cannot be read, of all volumes.
 fn impairments(cursors: &[Cursor]) -> String {
     let all: Vec<&str> = cursors.iter().filter_map(|cursor| cursor.impaired.as_deref()).collect();
-    if all.is_empty() { "no journal says why".to_owned() } else { all.join("; ") }
+    if all.is_empty() { "no journal has the cause".to_owned() } else { all.join("; ") }
 }
 
-/// Remembers that blocks were left out; beyond a number of parts also those between them count as such.
+/// Remembers skipped blocks; above the limit, the blocks between two ranges count as skipped too.
 fn note_skipped(skipped: &mut Vec<Range<u64>>, blocks: Range<u64>) {
     let is_full = skipped.len() >= SKIPPED_MAX;
     match skipped.last_mut() {

@@ -1,4 +1,5 @@
-//! Recordings of which something is missing, slow or damaged: what is sent, in which order, and what may go.
+//! Drains of recordings with missing, slow or damaged parts: what is sent, in which order, and
+//! what may be removed.
 use std::fs;
 
 use keepup_recording::fixture::{BlockPlan, SegmentBuilder, manifest};
@@ -46,7 +47,7 @@ impl TestVolume {
         self.dir.join(segment_file_name(self.segment))
     }
 
-    /// All blocks so far are durable.
+    /// Makes all blocks so far durable.
     fn flush(&mut self) {
         fs::write(self.path(), self.builder.bytes()).unwrap();
         let (segment, durable_bytes, blocks) =
@@ -56,7 +57,7 @@ impl TestVolume {
         self.journal.append(&record).unwrap();
     }
 
-    /// Seals the segment and begins the next.
+    /// Seals the segment and starts the next one.
     fn seal(&mut self) {
         let (index, data_bytes, blocks) =
             (self.segment, self.builder.bytes().len() as u64, self.builder.blocks());
@@ -112,9 +113,9 @@ impl Test {
         }
     }
 
-    /// What a volume's fate is, in the journal of the other one.
+    /// Enters a volume's state in the other volume's journal.
     fn rotate(&mut self, volume: usize, state: RotationState) {
-        let rotation = Rotation { time_unix_ns: 1, volume: volume as u32, state, why: "it is said".into() };
+        let rotation = Rotation { time_unix_ns: 1, volume: volume as u32, state, why: "disk removed".into() };
         self.volumes[1 - volume].journal.append(&JournalRecord::Rotation(rotation)).unwrap();
     }
 
@@ -125,7 +126,8 @@ impl Test {
         self.volumes[volume].journal.append(&end).unwrap();
     }
 
-    /// Goes on until nothing more is sent; returns what was, as stream and first event, and the last step.
+    /// Steps until nothing more is sent; returns what was sent, as stream and first event, and
+    /// the last step.
     fn drain(&mut self) -> (Vec<(u32, u64)>, Step) {
         self.merge.poll();
         let mut sent = Vec::new();
@@ -136,7 +138,7 @@ impl Test {
                 Ok(0)
             });
             match step.unwrap() {
-                Step::Sent { .. } | Step::SetAside => {}
+                Step::Sent { .. } | Step::Deferred => {}
                 step => {
                     self.sent.extend(&sent);
                     return (sent, step);
@@ -145,7 +147,7 @@ impl Test {
         }
     }
 
-    /// The marks on a volume when everything that was sent is durable elsewhere.
+    /// Drain marks of a volume when everything that was sent is durable elsewhere.
     fn marks(&mut self, volume: usize) -> Drained {
         let mut ends = BTreeMap::new();
         self.sent.iter().for_each(|&(stream, first)| _ = ends.insert(stream, first + EVENTS));
@@ -165,21 +167,21 @@ fn firsts(numbers: &[u64]) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn what_the_journals_call_lost_is_not_waited_for() {
+fn the_merge_does_not_wait_for_blocks_that_the_journals_list_as_lost() {
     let mut test = Test::new();
     test.blocks(0, 0, &[0]);
     test.blocks(1, 0, &[1, 4]);
     test.volumes.iter_mut().for_each(TestVolume::flush);
-    assert_eq!(test.drain().0, firsts(&[0, 1]), "2 and 3 may be on their way");
+    assert_eq!(test.drain().0, firsts(&[0, 1]), "2 and 3 may still arrive");
     let gap = Gap { stream: 0, first_sequence: 6, events: 6, cause: LossCause::VolumeFailed };
     test.volumes[1].journal.append(&JournalRecord::Gap(gap)).unwrap();
     assert_eq!(test.drain().0, firsts(&[4]));
     assert_eq!(test.causes(), [(6, 6, "volume failed")]);
-    assert_eq!(test.marks(0).streams[&0], 15, "nothing was left out that is anywhere");
+    assert_eq!(test.marks(0).streams[&0], 15, "every existing event was sent");
 }
 
 #[test]
-fn a_slow_volume_is_waited_for_and_other_streams_go_on() {
+fn the_merge_waits_for_a_slow_volume_while_other_streams_continue() {
     let mut test = Test::new();
     test.blocks(0, 0, &[0]);
     test.blocks(1, 0, &[2, 3]);
@@ -198,11 +200,11 @@ fn a_slow_volume_is_waited_for_and_other_streams_go_on() {
 }
 
 #[test]
-fn a_volume_that_failed_costs_what_only_it_has_and_the_others_may_still_remove() {
+fn a_failed_volume_loses_only_its_own_blocks_and_the_others_may_still_remove() {
     let mut test = Test::new();
     test.blocks(0, 0, &[0, 2]);
     test.volumes[0].flush();
-    // Durable, and the journal could not say so any more: 4. Placed again: 6.
+    // Block 4 was durable, but the journal failed before it was listed. Block 6 was placed again.
     test.blocks(1, 0, &[1, 3, 5, 7, 6, 8]);
     test.volumes[1].seal();
     test.rotate(0, RotationState::Failed);
@@ -212,17 +214,17 @@ fn a_volume_that_failed_costs_what_only_it_has_and_the_others_may_still_remove()
     assert_eq!(test.marks(1).segments, 0);
     test.now_ns += SETTLE_NS;
     assert_eq!(test.drain().0, firsts(&[5, 6, 7, 8]));
-    let cause = format!("{} failed: it is said", test.volumes[0].dir.display());
+    let cause = format!("{} failed: disk removed", test.volumes[0].dir.display());
     assert_eq!(test.causes(), [(12, 3, cause.as_str())]);
     let marks = test.marks(1);
-    assert_eq!((marks.segments, marks.streams[&0]), (1, 12), "all of the segment is elsewhere");
+    assert_eq!((marks.segments, marks.streams[&0]), (1, 12), "the whole segment is durable elsewhere");
     assert_eq!(test.marks(0).segments, 0);
     test.end(1, 27);
-    assert!(matches!(test.drain().1, Step::Ended), "the failed volume says nothing any more");
+    assert!(matches!(test.drain().1, Step::Ended), "the failed volume delivers nothing more");
 }
 
 #[test]
-fn a_volume_that_cannot_be_read_is_left_out_to_the_end() {
+fn an_unreadable_volume_is_skipped_to_the_end() {
     let mut test = Test::new();
     test.blocks(0, 0, &[0, 2, 4]);
     test.blocks(1, 0, &[1, 3]);
@@ -236,18 +238,18 @@ fn a_volume_that_cannot_be_read_is_left_out_to_the_end() {
     assert!(matches!(step, Step::Ended));
     test.merge.conclude();
     let spans: Vec<_> = test.causes().iter().map(|(first, events, _)| (*first, *events)).collect();
-    assert_eq!(spans, [(0, 3), (6, 3), (12, 3)], "also the tail, of which only the end record tells");
+    assert_eq!(spans, [(0, 3), (6, 3), (12, 3)], "also the tail, which only the end record lists");
     assert!(
         test.causes().iter().all(|(.., cause)| cause.contains("segment-000000.mcap")),
         "{:?}",
         test.causes()
     );
     assert_eq!(test.marks(0).segments, 0);
-    assert_eq!(test.marks(0).streams[&0], 0, "no mark passes what was left out");
+    assert_eq!(test.marks(0).streams[&0], 0, "no mark passes a skipped event");
 }
 
 #[test]
-fn a_damaged_block_costs_itself_and_its_segment_stays() {
+fn a_damaged_block_loses_only_itself_and_its_segment_stays() {
     for whole_header in [true, false] {
         let mut test = Test::new();
         test.blocks(0, 0, &[0, 2, 4]);
@@ -272,7 +274,7 @@ fn a_damaged_block_costs_itself_and_its_segment_stays() {
 }
 
 #[test]
-fn a_block_that_comes_after_it_was_given_up_keeps_its_segment() {
+fn a_block_that_comes_after_it_was_skipped_keeps_its_segment() {
     let mut test = Test::new();
     test.blocks(1, 0, &[1]);
     test.volumes[1].flush();
@@ -283,13 +285,13 @@ fn a_block_that_comes_after_it_was_given_up_keeps_its_segment() {
     test.blocks(1, 0, &[0, 2]);
     test.volumes[1].seal();
     assert_eq!(test.drain().0, firsts(&[2]));
-    assert_eq!(test.marks(1).segments, 0, "block 0 is nowhere else");
+    assert_eq!(test.marks(1).segments, 0, "block 0 has no other copy");
     let faults = &test.merge.losses.faults.listed;
     assert!(faults.iter().any(|fault| fault.contains("came after later ones")), "{faults:?}");
 }
 
 #[test]
-fn a_block_that_lies_on_both_volumes_is_sent_once() {
+fn a_block_on_both_volumes_is_sent_once() {
     let mut test = Test::new();
     test.blocks(0, 0, &[0, 1]);
     test.blocks(1, 0, &[1, 2]);
@@ -300,7 +302,7 @@ fn a_block_that_lies_on_both_volumes_is_sent_once() {
 }
 
 #[test]
-fn a_damaged_journal_stops_its_volume_alone() {
+fn a_damaged_journal_stops_only_its_volume() {
     let mut test = Test::new();
     test.blocks(0, 0, &[0]);
     test.blocks(1, 0, &[2]);

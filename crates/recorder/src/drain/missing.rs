@@ -1,4 +1,4 @@
-//! What a drain could not send, and why: listed up to a bound, counted beyond it.
+//! Events that a drain could not send, with causes: listed up to a limit, counted beyond it.
 use keepup_stream::ledger::Gap;
 use serde::Serialize;
 
@@ -12,15 +12,15 @@ const LISTED_MAX: usize = 1000;
 pub struct Missing {
     /// Stream id.
     pub stream: u32,
-    /// First of them.
+    /// First missing event.
     pub first_sequence: u64,
-    /// How many.
+    /// Number of events.
     pub events: u64,
-    /// Why: as the journals say it, or what could not be read.
+    /// Cause, from the journals or from the read error.
     pub cause: String,
 }
 
-/// Everything that was not sent, with what went wrong.
+/// All events that were not sent, with the faults.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
     pub(super) events: u64,
@@ -29,8 +29,8 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Enters that events of `stream` from `start` to before `end` are missing: those in `lost` as the
-    /// journals say, the others because of `cause`. Returns how many those are.
+    /// Enters that events of `stream` from `start` to before `end` are missing: those in `lost`
+    /// with the journals' causes, the others with `cause`. Returns the number of the others.
     pub(super) fn miss(&mut self, stream: u32, (start, end): (u64, u64), lost: &[Gap], cause: &str) -> u64 {
         let (mut at, mut others) = (start, 0);
         for gap in lost {

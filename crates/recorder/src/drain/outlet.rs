@@ -1,8 +1,9 @@
-//! The sending end of a drain: one connection for the streams known when it is made, another for those that
-//! come later.
+//! Sending side of a drain: one connection for the streams known when it is made, another one for
+//! streams that come later.
 //!
-//! A connection that breaks is made again under the same resume identity, and goes on where the other side
-//! is. Invariant: what counts as durable elsewhere never passes an event that the other side lost.
+//! A broken connection is re-established under the same resume identity and continues from the
+//! other side's position. Invariant: what counts as durable elsewhere never passes an event that
+//! the other side lost.
 use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
 use std::ops::ControlFlow;
@@ -16,18 +17,20 @@ use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Event, Events};
 use keepup_stream::client::{Acked, Client, ClientError, Sent};
 use keepup_stream::ledger::Count;
-use keepup_stream::wire::{End, EndStream, HEADER_BYTES, Header, Hello, Kind, SentRecording, StreamInfo};
+use keepup_stream::wire::{
+    End, EndStream, FrameKind, HEADER_BYTES, Header, Hello, SentRecording, StreamInfo,
+};
 
 use super::DrainCounters;
 use crate::RecorderError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Looks at a full socket, 50 ms apart, before a stop gives up on a block.
-const STOP_PATIENCE: u32 = 40;
-/// Events handed to the kernel at once.
+/// Polls of a full socket, 50 ms apart, before a stop abandons a block.
+const STOP_POLLS: u32 = 40;
+/// Events handed to the kernel in one call.
 const BATCH: usize = 256;
 
-/// A block that was sent.
+/// A sent block.
 #[derive(Clone, Copy, Debug)]
 struct SentBlock {
     number: u64,
@@ -45,14 +48,14 @@ struct Account {
     next_sequence: u64,
     /// Over all connections, each event once.
     total: Count,
-    /// One past the last event of that.
+    /// One past the last event of `total`.
     total_end: u64,
-    /// Blocks that are not durable on the other side.
+    /// Blocks that are not yet durable on the other side.
     unacked: VecDeque<SentBlock>,
     acked: Acked,
-    /// What the other side had lost when the first connection was made.
+    /// Events that the other side had lost when the first connection was made.
     lost_before: u64,
-    /// How far everything was durable when the other side first lost something.
+    /// Durable end when the other side first lost an event.
     limit: Option<u64>,
 }
 
@@ -61,8 +64,8 @@ impl Account {
         self.acked.lost_events.saturating_sub(self.lost_before)
     }
 
-    /// Takes in how far the other side is.
-    fn hear(&mut self, acked: Acked) {
+    /// Applies an acknowledgement.
+    fn apply_ack(&mut self, acked: Acked) {
         if acked.lost_events > self.acked.lost_events {
             self.limit.get_or_insert(self.acked.durable_next);
         }
@@ -80,30 +83,31 @@ impl Account {
 
 /// One connection, with what is sent over it.
 struct Link {
-    /// Nothing while it is broken.
+    /// `None` while the connection is broken.
     client: Option<Client>,
     streams: Vec<StreamInfo>,
     /// The other side's recording.
     recording: String,
 }
 
-/// Where a stream goes on after its connection broke: number of the block, and event.
+/// Position from which a stream continues after its connection broke: number of the block, and
+/// event.
 pub(super) type Resume = BTreeMap<u32, (Option<u64>, u64)>;
 
 /// Connections to one sink.
 pub(super) struct Outlet {
     to: Endpoint,
-    /// What every connection begins with, but for its streams.
+    /// Template of every hello, without streams.
     hello: Hello,
     links: Vec<Link>,
     accounts: BTreeMap<u32, Account>,
-    /// Of connections that were made again, until all are.
+    /// Positions of re-established connections, until all are.
     resume: Resume,
 }
 
 impl Outlet {
-    /// Connects nowhere yet. `begin_unix_ns` tells this drain from others of the same recording; `sent` is
-    /// what the other side is told of that.
+    /// Creates an outlet without connections. `begin_unix_ns` distinguishes drains of the same
+    /// recording; `sent` describes the recording to the other side.
     pub(super) fn new(to: Endpoint, id: Id, begin_unix_ns: u64, sent: Option<SentRecording>) -> Self {
         let hello = Hello {
             resume: Some(format!("keepup drain of {id} since {begin_unix_ns}")),
@@ -118,13 +122,14 @@ impl Outlet {
         self.accounts.values().fold(Count::default(), |sum, account| sum + account.total)
     }
 
-    /// What the other side received and lost, by stream: how many events, and from which on.
+    /// What the other side received and lost, by stream: number of events, and from which event
+    /// on.
     pub(super) fn lost(&self) -> impl Iterator<Item = (u32, u64, u64)> {
         let lost = |(&id, account): (&u32, &Account)| Some((id, account.lost_events(), account.limit?));
         self.accounts.iter().filter_map(lost)
     }
 
-    /// Sends the events of a block that the other side does not have; returns their payload bytes.
+    /// Sends the events of a block that the other side lacks; returns their payload bytes.
     pub(super) fn send(
         &mut self,
         info: &StreamInfo,
@@ -189,13 +194,13 @@ impl Outlet {
         if let Some((info, acked)) =
             link.streams.iter().zip(client.acks()).find(|(_, ack)| ack.received_next > 0)
         {
-            // Its acknowledgements would be taken for those of events that were not sent.
+            // Its acknowledgements would be mistaken for those of events that were not sent.
             return Err(ClientError::Refused {
                 error: format!(
                     "{} has {} events of a stream {} already",
                     self.to, acked.received_next, info.id
                 ),
-                hint: "drain to a sink that begins anew: keepup sink --to DIR".to_owned(),
+                hint: "drain to a new sink: keepup sink --to DIR".to_owned(),
             });
         }
         let connection = self.links.len();
@@ -207,15 +212,16 @@ impl Outlet {
         Ok(())
     }
 
-    /// Whether there was ever a connection.
+    /// Whether a connection was ever made.
     pub(super) fn is_connected(&self) -> bool {
         !self.links.is_empty()
     }
 
-    /// Makes the connections again that are broken. Returns where their streams go on.
+    /// Re-establishes broken connections. Returns the positions from which their streams
+    /// continue.
     ///
     /// # Errors
-    /// When the other side cannot be reached, refuses, or lacks what it acknowledged.
+    /// The other side cannot be reached, refuses, or lacks what it acknowledged.
     pub(super) fn reconnect(&mut self) -> Result<Resume, ClientError> {
         for link in self.links.iter_mut().filter(|link| link.client.is_none()) {
             let before = link.recording.clone();
@@ -225,10 +231,10 @@ impl Outlet {
                 if link.recording != before || acked.received_next < account.acked.durable_next {
                     return Err(ClientError::Refused {
                         error: format!("{} has lost what it acknowledged of stream {}", self.to, info.id),
-                        hint: "drain the whole recording to a sink that begins anew".to_owned(),
+                        hint: "drain the whole recording to a new sink".to_owned(),
                     });
                 }
-                account.hear(acked);
+                account.apply_ack(acked);
                 let next = acked.received_next;
                 let block = account.unacked.iter().position(|block| block.end_sequence > next);
                 let number = block.map(|at| account.unacked[at].number);
@@ -242,13 +248,13 @@ impl Outlet {
         Ok(std::mem::take(&mut self.resume))
     }
 
-    /// Takes in acknowledgements, so that the other side can always send them.
-    pub(super) fn hear(&mut self) -> Result<(), ClientError> {
+    /// Reads acknowledgements, so that the other side can always send them.
+    pub(super) fn poll_acks(&mut self) -> Result<(), ClientError> {
         for link in &mut self.links {
             let Some(client) = &mut link.client else { return Err(closed(&self.to)) };
             let polled = client.poll_acks();
             for (info, &acked) in link.streams.iter().zip(client.acks()) {
-                self.accounts.entry(info.id).and_modify(|account| account.hear(acked));
+                self.accounts.entry(info.id).and_modify(|account| account.apply_ack(acked));
             }
             if let Err(error) = polled {
                 link.client = None;
@@ -258,13 +264,13 @@ impl Outlet {
         Ok(())
     }
 
-    /// Events that the other side received, over all streams: grows as long as it goes on.
+    /// Events that the other side received, over all streams: measures progress.
     pub(super) fn received(&self) -> u64 {
         let next = self.accounts.values().map(|account| account.acked.received_next);
         next.fold(0, u64::saturating_add)
     }
 
-    /// Up to which event each stream is durable on the other side, as far as it was heard; of what was sent.
+    /// One past the last acknowledged durable event, by stream that was sent.
     pub(super) fn durable_ends(&self) -> BTreeMap<u32, u64> {
         self.accounts.iter().map(|(&id, account)| (id, account.durable_end())).collect()
     }
@@ -274,14 +280,14 @@ impl Outlet {
         self.accounts.values().all(|account| account.acked.durable_next >= account.next_sequence)
     }
 
-    /// Events and bytes that are durable on the other side once everything is acknowledged. The bytes of
-    /// events that it lost are not known; they are in there.
+    /// Events and bytes that are durable on the other side once everything is acknowledged.
+    /// Includes the bytes of events that it lost, since those are unknown.
     pub(super) fn durable(&self) -> Count {
         let lost = self.accounts.values().map(Account::lost_events).fold(0, u64::saturating_add);
         self.sent() - Count { events: lost, bytes: 0 }
     }
 
-    /// Says end on every connection, and waits until the other side confirms it.
+    /// Sends end on every connection and waits for the confirmations.
     pub(super) fn finish(self, timeout: Duration) -> Result<(), ClientError> {
         for link in self.links {
             let last = |info: &StreamInfo| {
@@ -303,9 +309,9 @@ impl Outlet {
     }
 }
 
-/// The error of a connection that was found broken before.
+/// Error for a connection that is already known to be broken.
 fn closed(to: &Endpoint) -> ClientError {
-    ClientError::Closed { doing: "sending to", addr: to.address() }
+    ClientError::Closed { action: "send to", addr: to.address() }
 }
 
 /// Connects for the streams of a link.
@@ -318,7 +324,7 @@ fn connect(to: &Endpoint, hello: &Hello, link: &mut Link) -> Result<Client, Clie
 
 fn head(stream: u32, event: &Event<'_>) -> [u8; HEADER_BYTES] {
     let head = Header {
-        kind: Kind::Event,
+        kind: FrameKind::Event,
         stream,
         sequence: event.sequence,
         timestamp_ns: event.timestamp_ns,
@@ -330,7 +336,7 @@ fn head(stream: u32, event: &Event<'_>) -> [u8; HEADER_BYTES] {
     head.encode()
 }
 
-/// Sends whole events. A stop waits for them, unless the other side takes nothing for too long.
+/// Sends whole events. A stop waits for them, unless the other side accepts nothing for too long.
 fn send_batch(
     client: &mut Client,
     batch: &[([u8; HEADER_BYTES], &[u8])],
@@ -340,10 +346,10 @@ fn send_batch(
     let mut slices: Vec<IoSlice<'_>> =
         batch.iter().flat_map(|(head, payload)| [IoSlice::new(head), IoSlice::new(payload)]).collect();
     let blocked_before_ns = client.blocked_ns();
-    let mut patience = STOP_PATIENCE;
+    let mut polls_left = STOP_POLLS;
     let mut go_on = || {
-        patience -= u32::from(stop.load(Ordering::Acquire));
-        if patience == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        polls_left -= u32::from(stop.load(Ordering::Acquire));
+        if polls_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let outcome = client.send(&mut &mut slices[..], &mut go_on);
     live.blocked_ns.fetch_add(client.blocked_ns() - blocked_before_ns, Ordering::Relaxed);

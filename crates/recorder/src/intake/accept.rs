@@ -1,10 +1,11 @@
-//! Connections come and go: accepting, refusing, replacing, time limits, and what is entered when one is
-//! lost.
+//! Connection lifecycle: accepting, refusing, replacing, time limits, and the entries for a lost
+//! connection.
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{
     ControlMessage, ErrorReply, Hello, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session,
@@ -15,22 +16,22 @@ use rustix::net::{SocketAddrAny, SocketFlags, sockopt};
 use super::connection::{Connection, Expect, Phase};
 use super::{Intake, LISTENER};
 
-/// A frame that stopped arriving is given up after so many times the peer timeout.
+/// Peer timeouts after which an incomplete frame is given up.
 const STALLED_TIMEOUTS: u64 = 6;
-/// Time that a client has to close after its last frame, in nanoseconds.
+/// Time for a client to close after its last frame, in nanoseconds.
 const LAST_FRAME_NS: u64 = 1_000_000_000;
 /// Reads from a closing client in one turn.
 const DISCARDED_READS: usize = 64;
 
 impl Intake {
-    /// Hears of those at the door from now on, first of all of those that have waited there.
-    pub(super) fn open_door(&mut self) {
+    /// Watches the listening socket from now on, which reports waiting connections first.
+    pub(super) fn start_accepting(&mut self) {
         let (data, flags) = (epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN);
-        // Without memory for one more entry it is tried again in the next turn.
+        // When the kernel has no memory for the entry, the next turn tries again.
         self.is_open = epoll::add(&self.epoll, &self.listener, data, flags).is_ok();
     }
 
-    /// Takes every connection that is waiting at the door.
+    /// Accepts every waiting connection.
     pub(super) fn accept(&mut self, now_ns: u64) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
@@ -46,8 +47,8 @@ impl Intake {
         }
     }
 
-    /// No descriptor or no memory is left. The listener stays readable, so it is left out until the next
-    /// tick.
+    /// No descriptor or memory is left. The listener stays readable, so it is not watched until
+    /// the next tick.
     fn pause_accepting(&mut self, error: rustix::io::Errno) {
         let _ = epoll::delete(&self.epoll, &self.listener);
         self.is_open = false;
@@ -63,7 +64,7 @@ impl Intake {
             .map_or_else(|| "unknown client".to_owned(), |a| a.to_string());
         if self.connected >= self.config.connections_max {
             let reply = ErrorReply {
-                error: format!("{} connections are served at a time, no more", self.config.connections_max),
+                error: format!("cannot serve more than {} connections", self.config.connections_max),
                 hint: "put more streams on one connection".into(),
             };
             if let Ok(frame) = reply.to_frame() {
@@ -72,8 +73,9 @@ impl Intake {
             self.store.incidents.push(format!("{peer}: refused, too many connections"));
             return;
         }
-        // Without these acknowledgements would wait for each other, and a peer without power would be noticed
-        // late; failing is no reason to refuse.
+        // Without TCP_NODELAY, acknowledgements would wait for each other; without keepalive, a
+        // peer that lost power would be noticed late. A failure is no reason to refuse the
+        // connection.
         let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
         let _ = self.watch_peer(&socket);
         let limits = Limits {
@@ -94,7 +96,7 @@ impl Intake {
         }
     }
 
-    /// Has the kernel find out within the time limit that the peer is gone.
+    /// Makes the kernel detect a dead peer within the time limit.
     fn watch_peer(&self, socket: &OwnedFd) -> rustix::io::Result<()> {
         let timeout = self.config.peer_timeout;
         let second = Duration::from_secs(1);
@@ -105,7 +107,7 @@ impl Intake {
         sockopt::set_tcp_user_timeout(socket, timeout.as_millis() as u32)
     }
 
-    /// Tells the kernel what this connection waits for now.
+    /// Updates the readiness events that epoll reports for this connection.
     pub(super) fn watch(&self, index: usize, connection: &mut Connection) {
         connection.wants_write = !connection.is_flushed();
         let mut flags = epoll::EventFlags::empty();
@@ -116,7 +118,7 @@ impl Intake {
             flags |= epoll::EventFlags::OUT;
         }
         let data = epoll::EventData::new_u64(index as u64);
-        // Each fails only for a socket that is gone, which the next read shows.
+        // Each call fails only for a dead socket, which the next read reports.
         let _ = match (connection.watched, flags.is_empty()) {
             (true, true) => epoll::delete(&self.epoll, &connection.socket),
             (true, false) => epoll::modify(&self.epoll, &connection.socket, data, flags),
@@ -126,7 +128,7 @@ impl Intake {
         connection.watched = !flags.is_empty();
     }
 
-    /// Sends what waits in a connection's outbox.
+    /// Sends the bytes waiting in a connection's outbox.
     pub(super) fn flush(&mut self, index: usize) {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
         if connection.flush().is_err() {
@@ -138,7 +140,7 @@ impl Intake {
         self.connections[index] = Some(connection);
     }
 
-    /// Closes what has not said hello in time, what stopped in the middle of a frame, and what had its last
+    /// Closes connections without a hello in time, with a stalled frame, or after their last
     /// frame.
     pub(super) fn expire(&mut self, now_ns: u64) {
         let hello_ns = self.config.hello_timeout.as_nanos() as u64;
@@ -154,20 +156,20 @@ impl Intake {
                     Some("no hello within the time limit")
                 }
                 _ if connection.is_within_frame() && connection.is_silent(stalled_ns, now_ns) => {
-                    Some("nothing more came of a frame within the time limit")
+                    Some("a frame was not completed within the time limit")
                 }
                 _ => continue,
             };
             let Some(connection) = self.connections[index].take() else { continue };
             match why {
-                Some(why) => self.refuse(index, connection, why),
+                Some(why) => self.refuse(index, connection, &why.into()),
                 None => self.drop_connection(connection),
             }
         }
     }
 
-    /// The connections whose streams a client with this hello may take over: those with its resume identity,
-    /// and those that are silent.
+    /// Connections whose streams a client with this hello may take over: those with its resume
+    /// identity, and silent ones.
     pub(super) fn replaceable(&self, hello: &Hello, now_ns: u64) -> Vec<usize> {
         let silent_ns = self.config.peer_timeout.as_nanos() as u64;
         let may_replace = |owner: &usize| {
@@ -180,21 +182,23 @@ impl Intake {
         owners.into_iter().filter(may_replace).collect()
     }
 
-    /// Closes a connection whose streams `peer` has taken over.
+    /// Closes a connection after `peer` has taken over its streams.
     pub(super) fn replace(&mut self, index: usize, peer: &str) {
         if let Some(connection) = self.connections.get_mut(index).and_then(Option::take) {
-            self.refuse(index, connection, &format!("replaced by the connection from {peer}"));
+            self.refuse(index, connection, &format!("replaced by the connection from {peer}").into());
         }
     }
 
-    /// The client broke the rules: tell it, enter it, close.
-    pub(super) fn refuse(&mut self, index: usize, mut connection: Connection, why: &str) {
-        connection.push_message(&ErrorReply::from_text(why));
-        self.enter_loss(&connection, why);
+    /// Handles a protocol violation: sends the client an error, enters it as an incident, closes
+    /// the connection.
+    pub(super) fn refuse(&mut self, index: usize, mut connection: Connection, why: &Cause) {
+        connection.push_message(&ErrorReply::of(why));
+        self.enter_loss(&connection, &why.to_string());
         self.start_closing(index, connection, Some(LossCause::ConnectionLost));
     }
 
-    /// The last frame is in the outbox: lets go of the streams, and closes once the client has.
+    /// Releases the streams once the last frame is in the outbox; closes the connection when the
+    /// client does.
     pub(super) fn start_closing(
         &mut self,
         index: usize,
@@ -212,7 +216,7 @@ impl Intake {
         self.connections[index] = Some(connection);
     }
 
-    /// Drops what a closing client still sends.
+    /// Discards what a closing client still sends.
     pub(super) fn discard(&mut self, index: usize, connection: Connection) {
         for _ in 0..DISCARDED_READS {
             match rustix::io::read(&connection.socket, &mut self.staging) {
@@ -225,7 +229,7 @@ impl Intake {
         self.connections[index] = Some(connection);
     }
 
-    /// The client closed its end.
+    /// Handles a client that closed its end.
     pub(super) fn closed(&mut self, index: usize, mut connection: Connection) {
         let has_begun = !connection.session.expects_hello() || connection.header_bytes > 0;
         if !connection.is_closing() && has_begun {
@@ -238,7 +242,6 @@ impl Intake {
     }
 
     fn enter_loss(&mut self, connection: &Connection, why: &str) {
-        let why = why.lines().next().unwrap_or_default();
         let place = match connection.event_under_way() {
             Some((slot, sequence)) => {
                 let stream = self.store.streams[slot].info.id;
@@ -249,7 +252,8 @@ impl Intake {
         self.store.incidents.push(format!("{}: {why}{place}", connection.peer));
     }
 
-    /// `cause` is why what does not come is missing, where the connection did not end in order.
+    /// Releases a connection's streams. `cause` explains later gaps if the connection did not end
+    /// in order.
     fn release_streams(&mut self, index: usize, connection: &mut Connection, cause: Option<LossCause>) {
         let is_unfinished = connection.phase == Phase::Open;
         for slot in std::mem::take(&mut connection.slots) {
@@ -261,7 +265,7 @@ impl Intake {
     fn drop_connection(&mut self, connection: Connection) {
         self.connected -= 1;
         self.counters.intake.connections.store(self.connected as u64, Ordering::Relaxed);
-        // Closing the socket takes it out of epoll.
+        // Closing the socket removes it from epoll.
         drop(connection);
     }
 }

@@ -1,4 +1,5 @@
-//! What clients are told: welcome, acknowledgements up to durable, and the last word.
+//! Messages to clients: welcome, acknowledgements of durable events, and the final message.
+use keepup_error::Cause;
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{Ack, Bye, ByeStream, EndStream, ErrorReply, Welcome, WelcomeStream};
 
@@ -7,7 +8,7 @@ use super::connection::{Account, Connection, Phase};
 use super::stream::Stream;
 use crate::report::Ended;
 
-/// What has become of a stream so far.
+/// Account of a stream so far.
 fn account(stream: &Stream) -> Account {
     let gaps = &stream.ledger.gap_events;
     Account {
@@ -20,7 +21,7 @@ fn account(stream: &Stream) -> Account {
 }
 
 impl Intake {
-    /// Answers hello: where every stream goes on, and what is accepted.
+    /// Answers hello with the next sequence number of every stream and the limits.
     pub(super) fn welcome(&mut self, connection: &mut Connection) {
         let slots = connection.slots.iter().map(|&slot| &self.store.streams[slot]);
         connection.before = slots.clone().map(account).collect();
@@ -38,11 +39,12 @@ impl Intake {
             max_event_bytes: self.config.event_bytes_max(),
             credit_bytes: self.store.bytes_available(),
         });
-        // A client that cannot be written to shows when it is read from.
+        // A failed write shows at the next read.
         let _ = connection.flush();
     }
 
-    /// Acknowledges what became durable and says the last word to those that wait for nothing else.
+    /// Acknowledges events that became durable, and sends the final message to clients that have
+    /// ended.
     pub(super) fn answer(&mut self) {
         for index in 0..self.connections.len() {
             let answered = |c: &mut Connection| !c.slots.is_empty() && !c.is_closing();
@@ -80,7 +82,7 @@ impl Intake {
                 continue;
             }
             if !*takes_acks.get_or_insert_with(|| connection.takes_acks()) {
-                // The next acknowledgement that the client takes says it all.
+                // The next acknowledgement that the client can take covers this one too.
                 continue;
             }
             stream.dirty = false;
@@ -112,10 +114,10 @@ impl Intake {
         Bye { streams: accounts.collect() }
     }
 
-    /// Whether the final counts of a client are those of what arrived on its connection.
+    /// Checks a client's final counts against what arrived on its connection.
     ///
     /// # Errors
-    /// The first count that cannot be.
+    /// The first wrong count.
     pub(super) fn check_counts(&self, slot: usize, before: &Account, last: &EndStream) -> Result<(), String> {
         let now = account(&self.store.streams[slot]);
         let received = now.received - before.received;
@@ -141,18 +143,20 @@ impl Intake {
         Ok(())
     }
 
-    /// What a client is told when the recorder ends before it did.
-    pub(super) fn last_word(&mut self, connection: &mut Connection, ended: &Ended) {
+    /// Final message to a client that has not ended when the recorder does.
+    pub(super) fn send_final_message(&mut self, connection: &mut Connection, ended: &Ended) {
         if connection.slots.is_empty() || connection.is_closing() {
             return;
         }
         self.acknowledge(connection);
         match ended {
             _ if connection.phase == Phase::Ending => connection.push_message(&self.bye(connection)),
-            Ended::VolumesFailed(why) => connection.push_message(&ErrorReply::from_text(why)),
+            Ended::VolumesFailed(why) => {
+                connection.push_message(&ErrorReply::of(&Cause::from_text(why)));
+            }
             Ended::EndOfRun | Ended::Stopped => connection.push_message(&ErrorReply {
                 error: "the recorder was stopped".into(),
-                hint: "what was acknowledged as durable is on disk".into(),
+                hint: "events acknowledged as durable are on disk".into(),
             }),
         }
     }

@@ -1,7 +1,7 @@
-//! One connection: where it is in the protocol, and what still has to be sent to it.
+//! One connection: its protocol state, and what remains to be sent to it.
 //!
-//! Invariant: what a connection can make us remember is bounded: one control message, one staging buffer of
-//! bytes that arrived before there was room, one outbox.
+//! Invariant: the memory of a connection is bounded: one control message, one staging buffer of
+//! bytes that arrived before a block was free, one outbox.
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_recording::crc::Crc32;
@@ -9,30 +9,30 @@ use keepup_stream::ledger::Count;
 use keepup_stream::wire::{ControlMessage, EventHead, HEADER_BYTES, Session};
 use keepup_sys::socket::{set_receive_low_water, unsent_bytes};
 
-/// Bytes that may wait for a client that does not read; acknowledgements beyond that are merged.
+/// Most bytes that wait for a client that does not read; later acknowledgements are merged.
 const OUTBOX_BYTES: usize = 64 << 10;
-/// Events at least this long are received straight into their block, in bytes.
+/// Events of at least this many bytes are received straight into their block.
 pub(super) const IN_PLACE_BYTES: u64 = 32 << 10;
 
-/// More than this is never waited for before a connection is served, in bytes: it should still be in the
-/// cache when it is copied.
+/// Highest receive low-water mark, in bytes: the data should still be in the cache when it is
+/// copied.
 const LOW_WATER_MAX: usize = 512 << 10;
-/// Small events are waited for until this much has arrived, in bytes.
+/// Receive low-water mark for small events, in bytes.
 const LOW_WATER_SMALL: usize = 32 << 10;
 
-/// What the next bytes of a connection are.
+/// Meaning of a connection's next bytes.
 pub(super) enum Expect {
     /// A frame's header.
     Header,
     /// The payload of a control frame.
     Control { length: usize, bytes: Vec<u8> },
-    /// An event for which there was no room yet.
+    /// An event that waits for a free block.
     Blocked { slot: usize, head: EventHead },
-    /// The payload of an event, going to its block.
+    /// The payload of an event, received into its block.
     Event(Partial),
 }
 
-/// An event that is being received.
+/// A partly received event.
 pub(super) struct Partial {
     pub(super) slot: usize,
     pub(super) head: EventHead,
@@ -40,19 +40,19 @@ pub(super) struct Partial {
     pub(super) crc: Crc32,
 }
 
-/// How far a connection has come.
+/// Protocol phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Events are coming, or hello is awaited.
+    /// Hello is expected, or events are being received.
     Open,
-    /// The client said end: waiting until all of it is durable.
+    /// The client has sent end: waiting until all its events are durable.
     Ending,
-    /// The last frame is in the outbox or sent: until the client closes, or this time, what it sends is
-    /// dropped. Closing at once could destroy the last frame on its way.
+    /// The last frame is in the outbox or sent. Data from the client is discarded until it
+    /// closes, or until this time: closing at once could destroy the last frame in transit.
     Closing { until_ns: u64 },
 }
 
-/// What has become of a stream at one time.
+/// Counts of a stream at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     pub(super) received: Count,
@@ -62,7 +62,7 @@ pub(super) struct Account {
     pub(super) next_sequence: u64,
 }
 
-/// A client.
+/// Connection of one client.
 pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     pub(super) peer: String,
@@ -70,28 +70,28 @@ pub(super) struct Connection {
     pub(super) expect: Expect,
     pub(super) header: [u8; HEADER_BYTES],
     pub(super) header_bytes: usize,
-    /// Bytes that arrived while there was no room.
+    /// Bytes that arrived while no block was free.
     pub(super) carry: Vec<u8>,
     /// Session index to slot in the store.
     pub(super) slots: Vec<usize>,
-    /// Account of each stream when this connection took it over.
+    /// Account of each stream at the start of this connection.
     pub(super) before: Vec<Account>,
-    /// Identity of a client that can send again what is not acknowledged.
+    /// Resume identity of a client that can repeat what is not acknowledged.
     pub(super) resume: Option<String>,
-    /// When anything was received last.
+    /// Time of the last received byte.
     pub(super) heard_ns: u64,
     pub(super) last_event_bytes: u64,
-    /// Whether anything was received since the last tick.
+    /// Whether data was received since the last tick.
     pub(super) busy: bool,
-    /// Nothing was received for a while: the next byte is news.
+    /// Whether the connection has been idle: the next byte wakes the intake.
     pub(super) quiet: bool,
     low_water: usize,
     pub(super) phase: Phase,
     pub(super) opened_ns: u64,
-    /// For a free block; meanwhile the kernel is not asked about it, or a client that hung up would be
-    /// reported without end.
+    /// Waiting for a free block. The connection is removed from epoll meanwhile; otherwise a
+    /// client that hung up would be reported endlessly.
     pub(super) waiting: bool,
-    /// Whether the kernel is asked about it.
+    /// Whether it is registered with epoll.
     pub(super) watched: bool,
     outbox: Vec<u8>,
     sent: usize,
@@ -126,11 +126,12 @@ impl Connection {
         }
     }
 
-    /// Tells the kernel how much to wait for before it wakes us, so that an event costs one wake-up and not
-    /// one per segment.
+    /// Sets the receive low-water mark, so that an event costs one wake-up and not one per TCP
+    /// segment.
     ///
-    /// On a busy connection this is a guess: that the next event is as long as the last, and that small ones
-    /// go on coming. Where the guess is wrong, the tick finds what has arrived and `quiet` ends the guessing.
+    /// On a busy connection the mark is a guess: the next event is as long as the last, and small
+    /// events keep coming. If the guess is wrong, the tick finds what has arrived and `quiet`
+    /// ends the guessing.
     pub(super) fn await_enough(&mut self) {
         let due = match &self.expect {
             Expect::Header | Expect::Blocked { .. } => HEADER_BYTES - self.header_bytes,
@@ -150,25 +151,25 @@ impl Connection {
         }
     }
 
-    /// Whether acknowledgements may be sent. A client that does not read gets no more of them: once its
-    /// side is full the kernel would take it for dead.
+    /// Whether acknowledgements may be sent. A client that does not read gets none: once its
+    /// receive window is closed, the kernel would consider it dead.
     pub(super) fn takes_acks(&self) -> bool {
         let waiting = self.outbox.len() - self.sent + unsent_bytes(self.socket.as_fd());
         waiting < OUTBOX_BYTES
     }
 
-    /// Whether it is closing.
+    /// Whether the connection is closing.
     pub(super) fn is_closing(&self) -> bool {
         matches!(self.phase, Phase::Closing { .. })
     }
 
-    /// Whether nothing has arrived for `limit_ns`, though the recorder was ready to read it.
+    /// Whether nothing has arrived for `limit_ns`, though the recorder was ready to read.
     pub(super) fn is_silent(&self, limit_ns: u64, now_ns: u64) -> bool {
         let nothing_waits = || rustix::io::ioctl_fionread(&self.socket).unwrap_or(0) == 0;
         !self.waiting && now_ns.saturating_sub(self.heard_ns) > limit_ns && nothing_waits()
     }
 
-    /// Whether a frame has begun and not ended.
+    /// Whether a frame is incomplete.
     pub(super) fn is_within_frame(&self) -> bool {
         self.header_bytes > 0 || !matches!(self.expect, Expect::Header)
     }
@@ -182,14 +183,15 @@ impl Connection {
         self.outbox.extend_from_slice(frame);
     }
 
-    /// Puts a control frame into the outbox; a message that cannot be encoded is a bug and is left out.
+    /// Appends a control frame to the outbox. A message that cannot be encoded is a bug and is
+    /// skipped.
     pub(super) fn push_message(&mut self, message: &impl ControlMessage) {
         if let Ok(frame) = message.to_frame() {
             self.push(&frame);
         }
     }
 
-    /// Sends what the kernel takes.
+    /// Sends as much of the outbox as the kernel takes.
     pub(super) fn flush(&mut self) -> std::io::Result<()> {
         while self.sent < self.outbox.len() {
             let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
@@ -208,7 +210,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The event in the middle of which the connection is, for the account of what was lost with it.
+    /// The event being received, for the account of what was lost with the connection.
     pub(super) fn event_under_way(&self) -> Option<(usize, u64)> {
         match &self.expect {
             Expect::Event(partial) => Some((partial.slot, partial.head.sequence)),

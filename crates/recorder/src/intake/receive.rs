@@ -1,15 +1,17 @@
-//! From a socket into blocks: large events in place, small ones packed through one staging buffer.
+//! Receiving from a socket into blocks: large events in place, small ones through one staging
+//! buffer.
 use std::io::IoSliceMut;
 
+use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
 use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Next};
 
 use super::connection::{Connection, Expect, IN_PLACE_BYTES, Partial};
-use super::store::{Room, Store};
+use super::store::{Allocation, Store};
 
-/// Bytes read at once for small events; also the most that a waiting connection keeps aside.
+/// Bytes per read for small events; also the most that a waiting connection keeps in memory.
 pub(super) const STAGING_BYTES: usize = 64 << 10;
-/// A connection is served this many bytes before the next has its turn.
+/// Most bytes served from one connection before the next one.
 const TURN_BYTES: usize = 4 << 20;
 
 /// Why reading from a connection paused.
@@ -17,22 +19,22 @@ const TURN_BYTES: usize = 4 << 20;
 pub(super) enum Pause {
     /// Nothing more has arrived.
     Drained,
-    /// Its turn is over.
+    /// Its turn has ended.
     Turn,
     /// No block is free.
-    NoRoom,
-    /// It makes gaps faster than they can be journalled.
+    NoMemory,
+    /// Its gaps come faster than they can be journalled.
     Journal,
-    /// The client said hello or end: see to it, then go on.
+    /// Hello or end arrived: handle it, then continue.
     Message(Box<Control>),
     /// The client closed the connection.
     Closed,
     /// The client broke the protocol, or the socket failed.
-    Broken(String),
+    Broken(Cause),
 }
 
-/// Reads and takes apart what has arrived on `connection`, for one turn. Returns bytes read and why it
-/// paused.
+/// Reads and decodes what has arrived on `connection`, for one turn. Returns the bytes read and
+/// the reason for the pause.
 pub(super) fn receive(
     connection: &mut Connection,
     store: &mut Store,
@@ -51,7 +53,9 @@ pub(super) fn receive(
             Ok(read) => read,
             Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
             Err(rustix::io::Errno::INTR) => continue,
-            Err(e) => return (total, Pause::Broken(format!("reading failed: {}", std::io::Error::from(e)))),
+            Err(e) => {
+                return (total, Pause::Broken(format!("reading failed: {}", std::io::Error::from(e)).into()));
+            }
         };
         if read.in_place + read.staged == 0 {
             return (total, Pause::Closed);
@@ -59,7 +63,7 @@ pub(super) fn receive(
         total += read.in_place + read.staged;
         let staged = &staging[..read.staged];
         if let Err(pause) = finish_in_place(connection, store, read.in_place, now_ns) {
-            // What came behind the event has its turn when the connection goes on.
+            // Bytes behind the event are decoded when the connection continues.
             connection.carry.extend_from_slice(staged);
             return (total, pause);
         }
@@ -78,27 +82,28 @@ pub(super) fn receive(
 struct Read {
     in_place: usize,
     staged: usize,
-    /// It could have been more: nothing is left in the socket.
+    /// The read returned fewer bytes than requested: the socket is empty.
     short: bool,
 }
 
-/// One system call: the rest of the event under way goes to its block, what follows to `staging`.
+/// One system call: the rest of the current event goes to its block, what follows to `staging`.
 fn read_some(
     connection: &Connection,
     store: &mut Store,
     staging: &mut [u8],
 ) -> Result<Read, rustix::io::Errno> {
-    // After a large event exactly one header is taken, so that the next payload again arrives in place.
+    // After a large event, exactly one header is read, so that the next payload arrives in place
+    // again.
     let staged_max = match connection.last_event_bytes >= IN_PLACE_BYTES {
         true => HEADER_BYTES - connection.header_bytes,
         false => staging.len(),
     };
     let staging = &mut staging[..staged_max];
     if let Expect::Event(partial) = &connection.expect {
-        let room = &mut store.payload(partial.slot, partial.head.length)[partial.received..];
-        let wanted = room.len();
+        let space = &mut store.payload(partial.slot, partial.head.length)[partial.received..];
+        let wanted = space.len();
         let read =
-            rustix::io::readv(&connection.socket, &mut [IoSliceMut::new(room), IoSliceMut::new(staging)])?;
+            rustix::io::readv(&connection.socket, &mut [IoSliceMut::new(space), IoSliceMut::new(staging)])?;
         let (in_place, staged) = (read.min(wanted), read.saturating_sub(wanted));
         return Ok(Read { in_place, staged, short: read < wanted + staged_max });
     }
@@ -123,13 +128,13 @@ fn finish_in_place(
     Ok(())
 }
 
-/// Takes `bytes` apart; what cannot be placed is carried over.
+/// Decodes `bytes`; what cannot be placed is carried over.
 fn feed(connection: &mut Connection, store: &mut Store, mut bytes: &[u8], now_ns: u64) -> Result<(), Pause> {
     loop {
         if let Expect::Blocked { slot, head } = connection.expect {
-            if store.begin(slot, &head) == Room::Wait {
+            if store.begin(slot, &head) == Allocation::Wait {
                 connection.carry.extend_from_slice(bytes);
-                return Err(Pause::NoRoom);
+                return Err(Pause::NoMemory);
             }
             if let Err(pause) = begin(connection, store, slot, head, now_ns) {
                 connection.carry.extend_from_slice(bytes);
@@ -175,20 +180,21 @@ fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) ->
         Ok(Next::Event(head)) => {
             connection.last_event_bytes = head.length;
             let Some(&slot) = connection.slots.get(head.index) else {
-                return Err(Pause::Broken(format!("stream {} is not known", head.stream)));
+                return Err(Pause::Broken(format!("stream {} is not known", head.stream).into()));
             };
             let expected = store.streams[slot].next_sequence;
             if head.sequence < expected {
                 let (stream, sequence) = (head.stream, head.sequence);
-                return Err(Pause::Broken(format!(
-                    "the sequence of stream {stream} went backwards: {sequence} came, not {expected}\n\
-                     hint: after a reconnection go on from the next_sequence of the welcome message"
-                )));
+                let what = format!(
+                    "cannot take event {sequence} of stream {stream}: it goes backwards, {expected} was due"
+                );
+                let hint = "after a reconnection continue from the next_sequence of the welcome message";
+                return Err(Pause::Broken(Cause::new(what).with_hint(hint)));
             }
             connection.expect = Expect::Blocked { slot, head };
             Ok(())
         }
-        Err(e) => Err(Pause::Broken(e.to_string())),
+        Err(e) => Err(Pause::Broken(Cause::of(&e))),
     }
 }
 
@@ -204,11 +210,11 @@ fn finish_control(connection: &mut Connection) -> Result<(), Pause> {
     };
     Err(match connection.session.control(&bytes) {
         Ok(message) => Pause::Message(Box::new(message)),
-        Err(e) => Pause::Broken(e.to_string()),
+        Err(e) => Pause::Broken(Cause::of(&e)),
     })
 }
 
-/// The event's place is there: receive its payload.
+/// The event has its memory: start receiving the payload.
 fn begin(
     connection: &mut Connection,
     store: &mut Store,
@@ -242,15 +248,15 @@ fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Resu
     };
     if partial.crc.value() != partial.head.crc && connection.resume.is_some() {
         let (stream, sequence) = (partial.head.stream, partial.head.sequence);
-        return Err(Pause::Broken(format!(
-            "event {sequence} of stream {stream} arrived with a wrong checksum\n\
-             hint: connect again with the same resume identity and go on from next_sequence"
-        )));
+        let what =
+            format!("cannot take event {sequence} of stream {stream}: it arrived with a wrong checksum");
+        let hint = "connect again with the same resume identity and continue from next_sequence";
+        return Err(Pause::Broken(Cause::new(what).with_hint(hint)));
     }
     if let Err(gap) = store.complete(partial.slot, &partial.head, partial.crc.value(), now_ns) {
         let (stream, sequence) = (gap.stream, gap.first_sequence);
         store.incidents.push(format!(
-            "{}: event {sequence} of stream {stream} arrived with a wrong checksum and was left out",
+            "{}: event {sequence} of stream {stream} arrived with a wrong checksum and was discarded",
             connection.peer
         ));
     }

@@ -1,12 +1,14 @@
-//! The intake's side of reduction: which streams are reduced and to what, blocks handed to the threads that
-//! do it, and what comes back.
+//! The intake's side of reduction: which streams are reduced and how, blocks handed to the
+//! reducer threads, and their results.
 //!
-//! Invariants: a block is handed over only together with the memory for what it becomes; the blocks of one
-//! stream go to one thread, so that they stay in order; a thread that ends early leaves losses with a cause.
+//! Invariants: a block is handed over only together with the memory for its reduced form; all
+//! blocks of a stream go to one thread, which keeps their order; a thread that ends early leaves
+//! losses with a cause.
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use keepup_error::Cause;
 use keepup_plan::reduction::{Keep, Reduction, Samples, Step, reduction_of};
 use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
 use keepup_stream::ledger::{Count, Gap, Ledger, LossCause, Reduced, StreamLedger};
@@ -15,55 +17,55 @@ use keepup_sys::pool::Block;
 
 use super::store::Store;
 use super::stream::{OpenBlock, Stream};
-use crate::config::block_room;
+use crate::config::block_bytes_needed;
 use crate::counters::{Counters, add};
 use crate::link::Sealed;
 use crate::reduce::worker::{Destination, Done, Job, Recipe, ReducerLink};
 use crate::reduce::{bytes_max, element_type, samples};
 
-/// A block, and for a stream that is reduced the memory for what its events become.
+/// A block, and for a reduced stream the memory for its reduced form.
 pub(super) type Lent = (Block, Option<Block>);
 
-/// Ids of streams that are made beside others begin here.
+/// First id of derived streams.
 const DERIVED_ID_MIN: u32 = 32_768;
-/// One past the largest id of a stream.
+/// One past the largest stream id.
 const ID_END: u32 = 65_536;
-/// What is put behind a stream's name for what is made of it.
+/// Suffix of a derived stream's name.
 const SUFFIX: &str = "/reduced";
-/// Longest name of a stream, in bytes.
+/// Longest stream name, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What a stream is reduced to.
+/// Reduction of one stream.
 #[derive(Debug)]
 pub(super) struct Reducing {
     recipe: Arc<Recipe>,
     to: Arc<Destination>,
     /// Bytes of every event.
     event_bytes: u64,
-    /// Most bytes of an event once it is reduced.
+    /// Largest size of a reduced event, in bytes.
     reduced_bytes_max: usize,
-    /// Lent together with the open block, for what its events become.
+    /// Memory for the reduced form of the open block; lent together with it.
     target: Option<Block>,
 }
 
-/// A stream that was declared, made ready.
+/// A declared stream, ready to be added.
 pub(super) struct Prepared {
     stream: Stream,
     recorded: StreamInfo,
-    /// A stream beside it, with what is made of it.
+    /// The derived stream with the reduced events, where the raw ones are kept too.
     derived: Option<Stream>,
-    /// Steps, and the events that they are for.
+    /// Steps, and the kind of events they apply to.
     reduction: Option<(Vec<Step>, Samples)>,
     reduced_bytes_max: usize,
 }
 
-/// Ids for streams that are made beside others.
+/// Allocator of ids for derived streams.
 struct FreeIds {
     taken: BTreeSet<u32>,
     next: u32,
 }
 
-/// A block with one of the threads, for the case that it does not come back.
+/// A block handed to a reducer, for the case that it does not come back.
 #[derive(Debug)]
 struct Owed {
     raw_slot: usize,
@@ -76,14 +78,14 @@ struct Lane {
     owed: VecDeque<Owed>,
 }
 
-/// What is to be reduced, and the threads that do it.
+/// Configured reductions and the reducer threads.
 pub(super) struct Reductions {
     asked: Vec<Reduction>,
     recipes: Vec<Arc<Recipe>>,
     lanes: Vec<Lane>,
     counters: Arc<Counters>,
     event_bytes_max: u64,
-    /// Once nothing is with the threads, what came back is to be made durable.
+    /// Flush the volumes once no block is with a reducer.
     flush_after: bool,
 }
 
@@ -98,17 +100,17 @@ impl Reductions {
         Self { asked, recipes: Vec::new(), lanes, counters, event_bytes_max, flush_after: false }
     }
 
-    /// Whether no block is with the threads.
+    /// Whether no block is with a reducer.
     pub(super) fn is_idle(&self) -> bool {
         self.lanes.iter().all(|lane| lane.owed.is_empty())
     }
 
-    /// Whether no block has come back that was not looked at.
+    /// Whether no result waits to be handled.
     pub(super) fn is_silent(&self) -> bool {
         self.lanes.iter().all(|lane| lane.link.done.is_empty())
     }
 
-    /// Lets the threads end, once they have nothing left.
+    /// Lets the reducers end after their last block.
     pub(super) fn close(&self) {
         for lane in &self.lanes {
             lane.link.close.store(true, Ordering::Release);
@@ -116,29 +118,27 @@ impl Reductions {
         }
     }
 
-    /// How the stream `info` is reduced, and to what, if it is.
-    fn plan(&self, info: &StreamInfo) -> Result<Option<(&Reduction, Samples)>, String> {
+    /// Reduction that applies to the stream `info`, if any, and its result.
+    fn plan(&self, info: &StreamInfo) -> Result<Option<(&Reduction, Samples)>, Cause> {
         let Some(reduction) = reduction_of(&self.asked, info.id) else { return Ok(None) };
         let input = samples(info);
         let output = reduction.output(&input).map_err(|e| {
-            format!(
-                "stream {} cannot be reduced as asked by \"{reduction}\": {e}\n\
-                 hint: streams=LIST says which streams a reduction is for",
-                info.id
-            )
+            Cause::new(format!("cannot reduce stream {} by \"{reduction}\": {e}", info.id))
+                .with_hint("streams=LIST says which streams a reduction is for")
         })?;
         let bytes = bytes_max(&output) as u64;
         if bytes > self.event_bytes_max {
-            return Err(format!(
-                "an event of stream {} can become {bytes} bytes by \"{reduction}\", more than {} can be \
-                 recorded\nhint: a larger --pool or --segment",
+            let what = format!(
+                "cannot reduce stream {} by \"{reduction}\": an event can become {bytes} bytes, more than \
+                 the {} that can be recorded",
                 info.id, self.event_bytes_max
-            ));
+            );
+            return Err(Cause::new(what).with_hint("a larger --pool or --segment"));
         }
         Ok(Some((reduction, output)))
     }
 
-    /// The recipe of these steps; one for all streams with events of one kind.
+    /// Recipe of these steps; shared by all streams with events of one kind.
     fn recipe(&mut self, steps: Vec<Step>, input: Samples) -> Arc<Recipe> {
         let known = self.recipes.iter().find(|recipe| recipe.input == input && recipe.steps == steps);
         if let Some(recipe) = known {
@@ -158,7 +158,7 @@ impl Reductions {
         }
         let header = job.raw.meta.header;
         let owed = Owed { raw_slot: job.raw.meta.slot, to: Arc::clone(&job.to), header };
-        // The ring holds as many blocks as the pool can have.
+        // The ring has as many slots as the pool can have blocks.
         lane.link.jobs.push(job).map_err(|rtrb::PushError::Full(job)| job)?;
         lane.owed.push_back(owed);
         add(&self.counters.reducers[index].handed_bytes, header.payload_bytes);
@@ -166,7 +166,7 @@ impl Reductions {
         Ok(())
     }
 
-    /// The next block that a thread has given back.
+    /// Next finished block.
     fn next_done(&mut self) -> Option<Done> {
         self.lanes.iter_mut().find_map(|lane| {
             let done = lane.link.done.pop().ok()?;
@@ -175,7 +175,7 @@ impl Reductions {
         })
     }
 
-    /// Blocks that a thread took with it when it ended.
+    /// Next block that was lost with a reducer that ended.
     fn next_abandoned(&mut self) -> Option<Owed> {
         let gone = |lane: &&mut Lane| lane.link.done.is_abandoned() && lane.link.done.is_empty();
         self.lanes.iter_mut().filter(gone).find_map(|lane| lane.owed.pop_front())
@@ -183,28 +183,28 @@ impl Reductions {
 }
 
 impl Stream {
-    /// Keeps the memory for what the events of its open block become.
+    /// Keeps the memory for the reduced form of its open block.
     pub(super) fn keep_target(&mut self, target: Option<Block>) {
         if let Some(reducing) = &mut self.reducing {
             reducing.target = target;
         }
     }
 
-    /// Whether it is made of another stream's events.
+    /// Whether the stream is derived from another one.
     pub(super) fn is_derived(&self) -> bool {
         self.ledger.reduced.is_some_and(|reduced| reduced.raw_kept)
     }
 
-    /// How much more memory it needs than a stream that is written as it comes, and that: whole shares.
+    /// Shares of the pool for the reduced form, relative to the raw form; whole shares.
     fn shares(event_bytes: u64, reduced_bytes_max: usize) -> usize {
-        // Message headers and the like make a little more of the same size.
+        // Message headers add a little, in proportion to the size.
         let grown = (reduced_bytes_max as u64 * 7 / 8).div_ceil(event_bytes.max(1));
         1 + (grown as usize).max(1)
     }
 }
 
 impl Prepared {
-    /// Shares of the pool that it needs.
+    /// Shares of the pool that the stream needs.
     pub(super) fn shares(&self) -> usize {
         let bytes = self.reduction.as_ref().and_then(|(_, input)| input.bytes());
         bytes.map_or(1, |bytes| Stream::shares(bytes, self.reduced_bytes_max))
@@ -212,8 +212,8 @@ impl Prepared {
 }
 
 impl Store {
-    /// Makes streams that were declared for the first time, with what is made of them; nothing is taken in.
-    pub(super) fn prepare(&self, new: &[&StreamInfo]) -> Result<Vec<Prepared>, String> {
+    /// Prepares newly declared streams and their derived streams, without adding them.
+    pub(super) fn prepare(&self, new: &[&StreamInfo]) -> Result<Vec<Prepared>, Cause> {
         let taken = new.iter().map(|info| info.id).collect();
         let mut ids = FreeIds { taken, next: DERIVED_ID_MIN };
         let mut made = Vec::with_capacity(new.len());
@@ -247,21 +247,22 @@ impl Store {
         Ok(made)
     }
 
-    /// The stream beside one that is kept as it comes.
-    fn derive(&self, reduced: StreamInfo, ids: &mut FreeIds) -> Result<Stream, String> {
+    /// Derived stream of one that is also kept raw.
+    fn derive(&self, reduced: StreamInfo, ids: &mut FreeIds) -> Result<Stream, Cause> {
         let is_free = |id: &u32| !ids.taken.contains(id) && !self.knows(*id);
         let Some(id) = (ids.next..ID_END).find(is_free) else {
-            return Err(format!("no stream id is left for the reduced form of stream {}", reduced.id));
+            let what = format!("no stream id is left for the reduced form of stream {}", reduced.id);
+            return Err(what.into());
         };
         ids.next = id + 1;
         let name = format!("{}{SUFFIX}", reduced.name);
         if name.len() > NAME_BYTES_MAX {
-            return Err(format!(
-                "stream {}: its name leaves no room for \"{SUFFIX}\"\n\
-                 hint: at most {} bytes where both forms are kept",
-                reduced.id,
-                NAME_BYTES_MAX - SUFFIX.len()
-            ));
+            let what = format!(
+                "cannot keep both forms of stream {}: its name is too long to append \"{SUFFIX}\"",
+                reduced.id
+            );
+            let hint = format!("at most {} bytes where both forms are kept", NAME_BYTES_MAX - SUFFIX.len());
+            return Err(Cause::new(what).with_hint(hint));
         }
         let info = StreamInfo { id, name, ..reduced };
         let channel = channel(&info)?;
@@ -270,8 +271,8 @@ impl Store {
         Ok(stream)
     }
 
-    /// Takes in a stream that was prepared, and what is made of it.
-    pub(super) fn take_in(&mut self, prepared: Prepared) -> Result<(), String> {
+    /// Adds a prepared stream and its derived stream.
+    pub(super) fn take_in(&mut self, prepared: Prepared) -> Result<(), Cause> {
         let Prepared { stream, recorded, derived, reduction, reduced_bytes_max } = prepared;
         self.counters.streams.add(Arc::clone(&stream.figures));
         let slot = self.enter(stream, &recorded);
@@ -292,13 +293,13 @@ impl Store {
         Ok(())
     }
 
-    /// Lends a block for an event of `length` bytes and those that follow, and for a stream that is reduced
-    /// the memory for what they become.
+    /// Lends a block for an event of `length` bytes and later ones; for a reduced stream, also
+    /// the memory for the reduced form.
     pub(super) fn lend(&mut self, slot: usize, length: u64) -> Option<Lent> {
-        let block = self.pool.take(block_room(self.block_bytes.max(length as usize)))?;
+        let block = self.pool.take(block_bytes_needed(self.block_bytes.max(length as usize)))?;
         let Some(reducing) = &self.streams[slot].reducing else { return Some((block, None)) };
         let events = (block.len() / (reducing.event_bytes as usize + MESSAGE_HEADER)).max(1);
-        let target = block_room(events * (reducing.reduced_bytes_max + MESSAGE_HEADER));
+        let target = block_bytes_needed(events * (reducing.reduced_bytes_max + MESSAGE_HEADER));
         match self.pool.take(target) {
             Some(target) => Some((block, Some(target))),
             None => {
@@ -308,14 +309,14 @@ impl Store {
         }
     }
 
-    /// Puts a lent block in the place of the stream's open one.
+    /// Makes a lent block the stream's open one.
     pub(super) fn open(&mut self, slot: usize, (block, target): Lent) {
         let stream = &mut self.streams[slot];
         stream.open = Some(OpenBlock::new(block));
         stream.keep_target(target);
     }
 
-    /// Takes back what was lent and not used.
+    /// Takes back memory that was lent and not used.
     pub(super) fn take_unused(&mut self, slot: usize) {
         let stream = &mut self.streams[slot];
         let target = stream.reducing.as_mut().and_then(|reducing| reducing.target.take());
@@ -323,7 +324,7 @@ impl Store {
         empty.into_iter().chain(target).for_each(|block| self.pool.give_back(block));
     }
 
-    /// Sends a sealed block on its way: to be reduced, or to a volume.
+    /// Sends a sealed block to its reducer or to a volume.
     pub(super) fn send(&mut self, sealed: Sealed) {
         let slot = sealed.meta.slot;
         let Some(reducing) = &mut self.streams[slot].reducing else { return self.place(sealed) };
@@ -341,11 +342,11 @@ impl Store {
             self.pool.give_back(job.raw.block);
             self.pool.give_back(job.target);
             self.lose_owed(owed);
-            self.failed.get_or_insert_with(|| "a thread that reduces has ended early".into());
+            self.failed.get_or_insert_with(|| "a reducer thread ended early".into());
         }
     }
 
-    /// Places what the threads give back. Returns whether memory came free.
+    /// Places finished blocks. Returns whether memory was freed.
     pub(super) fn absorb_reduced(&mut self) -> bool {
         let mut freed = false;
         while let Some(Done { to, raw, reduced }) = self.reductions.next_done() {
@@ -365,7 +366,7 @@ impl Store {
         }
         while let Some(owed) = self.reductions.next_abandoned() {
             self.lose_owed(owed);
-            self.failed.get_or_insert_with(|| "a thread that reduces has ended early".into());
+            self.failed.get_or_insert_with(|| "a reducer thread ended early".into());
         }
         if self.reductions.flush_after && self.reductions.is_idle() {
             self.reductions.flush_after = false;
@@ -374,7 +375,7 @@ impl Store {
         freed
     }
 
-    /// Makes everything durable that was sent on its way.
+    /// Makes everything durable that was sent.
     pub(super) fn flush(&mut self) {
         self.volumes.flush();
         self.reductions.flush_after = !self.reductions.is_idle();
@@ -395,14 +396,15 @@ impl Store {
         self.lose_reduced(&owed.to, &owed.header);
     }
 
-    /// Whether every event of the stream in `slot`, and what was made of it, is durable or known to be lost.
+    /// Whether every event of the stream in `slot`, raw and reduced, is durable or known to be
+    /// lost.
     pub(super) fn is_slot_settled(&self, slot: usize) -> bool {
         let stream = &self.streams[slot];
         let derived = stream.reducing.as_ref().is_none_or(|r| self.streams[r.to.slot].is_settled());
         stream.is_settled() && derived
     }
 
-    /// Stream id, received and durable counts of every stream that lies on the volumes.
+    /// Stream id, received and durable counts of every stream on the volumes.
     pub(super) fn ends(&self) -> Vec<(u32, Count, Count)> {
         let end = |stream: &Stream| {
             let ledger = &stream.ledger;
@@ -421,7 +423,7 @@ impl Store {
         ends
     }
 
-    /// The accounts of all streams that were received; what was made of one stands in its account.
+    /// Ledger of all received streams; a stream's reduced form is part of its account.
     pub(super) fn ledger(&self) -> Ledger {
         let received = self.streams.iter().filter(|stream| !stream.is_derived());
         let account = |stream: &Stream| {
@@ -437,8 +439,8 @@ fn gap(stream: u32, header: &BlockHeader) -> Gap {
     Gap { stream, first_sequence, events, cause: LossCause::NotReduced }
 }
 
-fn channel(info: &StreamInfo) -> Result<ChannelBytes, String> {
-    ChannelBytes::new(info).map_err(|e| e.to_string())
+fn channel(info: &StreamInfo) -> Result<ChannelBytes, Cause> {
+    ChannelBytes::new(info).map_err(|e| Cause::of(&e))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Blocks that are handed over and come back, and what is entered when they do not.
+//! Blocks handed to a reducer and back, and the losses entered when they do not come back.
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use keepup_stream::wire::{ElementType, EventHead};
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
-use super::super::store::Room;
+use super::super::store::Allocation;
 use super::super::volumes::Volumes;
 use super::*;
 use crate::{PlacementKind, RecorderConfig, Target};
 
-/// The other end of a thread that reduces.
+/// Test double of a reducer thread.
 struct Thread {
     jobs: rtrb::Consumer<Job>,
     done: rtrb::Producer<Done>,
@@ -41,19 +41,19 @@ fn info() -> StreamInfo {
     StreamInfo { id: 5, name, element: ElementType::U16, shape, compression: None }
 }
 
-/// Receives an event and sends its block on its way.
+/// Receives an event and sends its block.
 fn receive(store: &mut Store, sequence: u64) {
     let payload = [7; 16];
     let crc = crc32(&payload);
     let head = EventHead { index: 0, stream: 5, sequence, timestamp_ns: 3, length: 16, crc };
-    assert_eq!(store.begin(0, &head), Room::Ready);
+    assert_eq!(store.begin(0, &head), Allocation::Ready);
     store.payload(0, 16).copy_from_slice(&payload);
     store.complete(0, &head, crc, 0).unwrap();
     store.seal(0);
 }
 
 #[test]
-fn a_thread_that_ends_early_leaves_losses_with_their_cause() {
+fn a_reducer_that_ends_early_leaves_losses_with_a_cause() {
     for (reduction, raw_kept) in [("lz4", false), ("keep=both: lz4", true)] {
         let (mut store, thread) = store(reduction);
         let free = store.pool.bytes_free();
@@ -62,7 +62,7 @@ fn a_thread_that_ends_early_leaves_losses_with_their_cause() {
         assert!(!store.reductions.is_idle() && !store.is_slot_settled(0));
         drop(thread);
         assert!(!store.absorb_reduced());
-        // What comes after that cannot be handed over any more; its memory is not lost.
+        // Later blocks cannot be handed over; their memory returns to the pool.
         let taken = free - store.pool.bytes_free();
         receive(&mut store, 1);
         assert_eq!(free - store.pool.bytes_free(), taken);
@@ -80,14 +80,14 @@ fn a_thread_that_ends_early_leaves_losses_with_their_cause() {
 }
 
 #[test]
-fn events_that_could_not_be_reduced_are_lost_in_that_form_only() {
+fn events_that_cannot_be_reduced_are_lost_only_in_reduced_form() {
     let (mut store, mut thread) = store("keep=both: lz4");
     store.adopt(&[info()], 0, &[]).unwrap();
     receive(&mut store, 0);
     let Job { to, raw, target, .. } = thread.jobs.pop().unwrap();
     assert_eq!((to.stream, raw.meta.header.event_count), (DERIVED_ID_MIN, 1));
     thread.done.push(Done { to, raw, reduced: Err(target) }).unwrap();
-    // No volume takes the raw block here either, which is another loss with another cause.
+    // No volume takes the raw block in this test, which is another loss with another cause.
     assert!(store.absorb_reduced());
     assert!(store.is_slot_settled(0) && store.reductions.is_idle());
     let ledger = store.ledger();

@@ -1,11 +1,13 @@
-//! Streams, blocks and volumes of the intake: everything but the sockets.
+//! The intake's streams, blocks and volumes, without the sockets.
 //!
-//! Owned by the intake thread alone. Events come in (begin, complete, abort), blocks go out to writers, and
-//! what writers report is absorbed; after warm-up nothing here allocates or locks.
+//! Owned by the intake thread alone. Events come in (begin, complete, abort), blocks go out to
+//! writers, and the writers' reports are absorbed. No locks; no allocation after warm-up, except
+//! for gaps and other faults.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_error::Cause;
 use keepup_recording::crc::Combiner;
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
@@ -15,35 +17,35 @@ use super::reduction::{Lent, Prepared, Reductions};
 use super::stream::{OpenBlock, Stream};
 use super::unflushed::Unflushed;
 use super::volumes::Volumes;
-use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_room};
+use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_bytes_needed};
 use crate::counters::{Counters, add, raise};
 use crate::link::{FromWriter, Sealed, SealedMeta};
 use crate::reduce::worker::ReducerLink;
 use crate::report::Incidents;
 use crate::tap::TapInlet;
 
-/// Gaps that may wait for the journals before those who make them have to wait.
+/// Most gaps that wait for the journals before their senders must wait.
 const GAPS_WAITING_MAX: u64 = 10_000;
 
-/// Whether an event's place is there.
+/// Result of requesting memory for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    /// Its payload may be received.
+pub(super) enum Allocation {
+    /// The payload may be received.
     Ready,
     /// The pool is empty: wait until a writer gives a block back.
     Wait,
 }
 
-/// What a round of reports brought.
+/// Result of handling a round of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Absorbed {
-    /// Memory came free.
+    /// Memory was freed.
     pub(super) freed: bool,
-    /// Something became durable.
+    /// Events became durable.
     pub(super) durable: bool,
 }
 
-/// All streams with the pool they share and the volumes they go to.
+/// All streams, the pool they share and the volumes they are written to.
 pub(super) struct Store {
     pub(super) pool: Pool,
     pub(super) streams: Vec<Stream>,
@@ -56,15 +58,15 @@ pub(super) struct Store {
     block_bytes_wanted: usize,
     tap: Option<TapInlet>,
     unflushed: Unflushed,
-    /// Stream of the event that has waited longest for memory: new blocks are lent for it alone.
+    /// Stream of the event that has waited longest for memory: only this stream gets new blocks.
     pub(super) reserved_for: Option<usize>,
-    /// Shares of the pool that all streams need.
+    /// Sum of the streams' shares of the pool.
     shares: usize,
-    /// Writers whose threads ended though nobody asked them to.
+    /// Writers that ended without a request.
     pub(super) dead_writers: usize,
-    /// Set when no volume takes blocks any more.
+    /// Reason why no volume takes blocks any more.
     pub(super) failed: Option<String>,
-    /// What went wrong on the way, for the report.
+    /// Incidents for the report.
     pub(super) incidents: Incidents,
 }
 
@@ -98,7 +100,7 @@ impl Store {
         }
     }
 
-    /// The connections that feed streams with these ids.
+    /// Connections that feed streams with these ids.
     pub(super) fn owners<'a>(
         &'a self,
         declared: &'a [StreamInfo],
@@ -109,34 +111,35 @@ impl Store {
         })
     }
 
-    /// Takes the streams of a new connection; all or none. Streams of the connections `replaced` are free.
-    /// Returns their slots in the order declared.
+    /// Takes the streams of a new connection; all or none. Streams of the connections `replaced`
+    /// count as free. Returns their slots in the order declared.
     pub(super) fn adopt(
         &mut self,
         declared: &[StreamInfo],
         owner: usize,
         replaced: &[usize],
-    ) -> Result<Vec<usize>, String> {
+    ) -> Result<Vec<usize>, Cause> {
         let known = |info: &StreamInfo| self.by_id.get(&info.id).map(|&slot| &self.streams[slot]);
         for info in declared {
             if let Some(stream) = known(info) {
                 if stream.is_derived() {
                     let (id, name) = (info.id, &stream.info.name);
-                    return Err(format!(
-                        "stream {id} is taken by \"{name}\", which this recording makes itself\n\
-                         hint: another stream id"
-                    ));
+                    let what = format!(
+                        "cannot take stream {id}: this recording makes \"{name}\" with that id itself"
+                    );
+                    return Err(Cause::new(what).with_hint("another stream id"));
                 }
                 if stream.owner.is_some_and(|owner| !replaced.contains(&owner)) {
-                    return Err(format!(
-                        "stream {} is fed by another connection\n\
-                         hint: end that client; one that is silent is replaced after --peer-timeout",
-                        info.id
-                    ));
+                    let hint = "end that client; one that is silent is replaced after --peer-timeout";
+                    let what = format!("cannot take stream {}: another connection sends it", info.id);
+                    return Err(Cause::new(what).with_hint(hint));
                 }
                 if stream.info != *info {
                     let id = info.id;
-                    return Err(format!("stream {id} was declared before, with another name or shape"));
+                    let what = format!(
+                        "cannot take stream {id}: it was declared before, with another name or shape"
+                    );
+                    return Err(what.into());
                 }
             }
         }
@@ -152,7 +155,7 @@ impl Store {
             declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
         for &slot in &slots {
             self.streams[slot].owner = Some(owner);
-            // What became durable while nobody was connected is acknowledged now.
+            // Events that became durable without a connection are acknowledged now.
             self.streams[slot].dirty = true;
             self.streams[slot].figures.ended.store(false, Relaxed);
             self.streams[slot].publish();
@@ -160,7 +163,7 @@ impl Store {
         Ok(slots)
     }
 
-    /// Enters a stream, which lies on the volumes as `recorded`; returns its slot.
+    /// Adds a stream, stored on the volumes as `recorded`; returns its slot.
     pub(super) fn enter(&mut self, stream: Stream, recorded: &StreamInfo) -> usize {
         let slot = self.streams.len();
         self.volumes.announce(recorded);
@@ -174,59 +177,60 @@ impl Store {
         self.by_id.contains_key(&id)
     }
 
-    /// Block size that lets every stream have one block open and one on its way in half the pool, with what
-    /// becomes of them: `shares` of it, one for each stream and more for those that are reduced.
-    fn block_bytes_for(&self, streams: usize, shares: usize) -> Result<usize, String> {
+    /// Block size that lets every stream have one block open and one in flight within half the
+    /// pool, with their reduced forms. `shares` counts one per stream, and more for reduced ones.
+    fn block_bytes_for(&self, streams: usize, shares: usize) -> Result<usize, Cause> {
         let share = self.pool.bytes() / (4 * shares.max(1));
         let smallest = BLOCK_BYTES_MIN.min(self.block_bytes_wanted);
-        if share < block_room(smallest) {
-            return Err(format!(
-                "{streams} streams need a pool of {} MiB, this one has {} MiB\n\
-                 hint: keepup record --pool {}MiB",
-                (4 * shares * block_room(smallest)) >> 20,
-                self.pool.bytes() >> 20,
-                ((4 * shares * block_room(smallest)) >> 20) + 1
-            ));
+        if share < block_bytes_needed(smallest) {
+            let needed = (4 * shares * block_bytes_needed(smallest)) >> 20;
+            let has = self.pool.bytes() >> 20;
+            let what = format!(
+                "cannot take {streams} streams: they need a pool of {needed} MiB, this one has {has} MiB"
+            );
+            return Err(Cause::new(what).with_hint(format!("keepup record --pool {}MiB", needed + 1)));
         }
-        let room = share.saturating_sub(block_room(0));
-        Ok(self.block_bytes_wanted.min(room).max(smallest))
+        let space = share.saturating_sub(block_bytes_needed(0));
+        Ok(self.block_bytes_wanted.min(space).max(smallest))
     }
 
-    /// Makes room for an event in its stream's block.
-    pub(super) fn begin(&mut self, slot: usize, head: &EventHead) -> Room {
+    /// Gets memory for an event in its stream's block.
+    pub(super) fn begin(&mut self, slot: usize, head: &EventHead) -> Allocation {
         if !self.streams[slot].open_takes(head) {
             self.seal(slot);
             self.take_unused(slot);
             if self.reserved_for.is_some_and(|reserved| reserved != slot) {
-                return Room::Wait;
+                return Allocation::Wait;
             }
-            let Some(lent) = self.lend_at_any_cost(slot, head.length) else {
+            let Some(lent) = self.lend_or_evict(slot, head.length) else {
                 self.reserved_for = Some(slot);
-                self.relieve();
-                return Room::Wait;
+                self.seal_for_memory();
+                return Allocation::Wait;
             };
             self.reserved_for = None;
             raise(&self.counters.intake.pool_bytes_used_max, self.publish_pool());
             self.open(slot, lent);
         }
         self.streams[slot].begin(head);
-        Room::Ready
+        Allocation::Ready
     }
 
-    /// Memory that is free, or would be at once, in bytes.
+    /// Memory that is free or can be freed at once, in bytes.
     pub(super) fn bytes_available(&self) -> u64 {
         (self.pool.bytes_free() + self.unflushed.bytes()) as u64
     }
 
-    /// Publishes how much of the pool is in use, and returns it. Memory that is given up when needed is free.
+    /// Publishes how much of the pool is in use, and returns it. Memory of unflushed blocks
+    /// counts as free.
     fn publish_pool(&self) -> u64 {
         let used = (self.pool.bytes() as u64).saturating_sub(self.bytes_available());
         self.counters.intake.pool_bytes_used.store(used, Relaxed);
         used
     }
 
-    /// Lends a block; gives up blocks that are only kept until they are flushed when it has to.
-    fn lend_at_any_cost(&mut self, slot: usize, length: u64) -> Option<Lent> {
+    /// Lends a block; if needed, gives up written blocks that are only kept until they are
+    /// flushed.
+    fn lend_or_evict(&mut self, slot: usize, length: u64) -> Option<Lent> {
         loop {
             let lent = self.lend(slot, length);
             if lent.is_some() || !self.unflushed.give_up_oldest(&mut self.pool) {
@@ -235,8 +239,8 @@ impl Store {
         }
     }
 
-    /// With nothing on its way to disk, only open blocks can hold the pool: send them.
-    fn relieve(&mut self) {
+    /// When nothing is in flight, only open blocks can hold the pool: sends them.
+    fn seal_for_memory(&mut self) {
         if self.volumes.bytes_waiting() == 0 && self.reductions.is_idle() {
             for slot in 0..self.streams.len() {
                 if self.streams[slot].under_way.is_none() {
@@ -247,7 +251,7 @@ impl Store {
         }
     }
 
-    /// Memory for the payload of the event begun last on this stream.
+    /// Memory for the payload of the stream's current event.
     pub(super) fn payload(&mut self, slot: usize, length: u64) -> &mut [u8] {
         match &mut self.streams[slot].open {
             Some(open) => open.payload(length as usize),
@@ -255,7 +259,7 @@ impl Store {
         }
     }
 
-    /// Takes an event whose payload arrived whole and has the checksum `crc`.
+    /// Takes a complete event with the payload checksum `crc`.
     pub(super) fn complete(
         &mut self,
         slot: usize,
@@ -266,7 +270,7 @@ impl Store {
         let stream = &mut self.streams[slot];
         stream.under_way = None;
         if crc != head.crc {
-            // The gap belongs behind what arrived before it.
+            // The gap belongs behind the events that arrived before it.
             self.seal(slot);
             let stream = &mut self.streams[slot];
             let missing = stream.note_gap(head.sequence, stream.gap_cause);
@@ -290,7 +294,7 @@ impl Store {
         Ok(())
     }
 
-    /// Enters what a source says at the end of its run about one stream.
+    /// Enters a source's final counts of one stream.
     pub(super) fn conclude(&mut self, slot: usize, last: &EndStream) {
         let (tail, explained) = self.streams[slot].conclude(last);
         if let Some(gap) = tail {
@@ -303,34 +307,34 @@ impl Store {
         self.streams[slot].publish();
     }
 
-    /// Enters a gap into the journals; returns the number of that entry.
+    /// Enters a gap into the journals; returns the number of the entry.
     fn note_gap(&mut self, gap: Gap) -> u64 {
         self.counters.intake.add_gap(gap.cause, gap.events);
         self.volumes.note_gap(gap)
     }
 
-    /// Whether the last event of a stream came with a gap, and more gaps than can be kept in mind wait for
-    /// the journals: its sender must wait too, so that nobody else does.
+    /// Whether the last event of a stream came with a gap, and too many gaps wait for the
+    /// journals: only senders of gaps have to wait.
     pub(super) fn makes_gaps_too_fast(&self, slot: usize) -> bool {
         let last = self.streams[slot].watermark.last_entry();
         last == self.volumes.gaps_noted() && last > self.volumes.gaps_durable() + GAPS_WAITING_MAX
     }
 
-    /// Enters events that are missing in front of the stream's next block.
+    /// Enters missing events in front of the stream's next block.
     fn note_missing(&mut self, slot: usize, gap: Gap) {
         let entry = self.note_gap(gap);
         let damaged = if gap.cause == LossCause::BadChecksum { gap.events } else { 0 };
         self.streams[slot].watermark.missing(damaged, entry);
     }
 
-    /// Enters events that will never be durable, though they were received.
+    /// Enters received events that will never be durable.
     pub(super) fn lose(&mut self, slot: usize, gap: Gap) {
         let entry = self.note_gap(gap);
         self.streams[slot].block_lost(gap, entry);
         self.streams[slot].publish();
     }
 
-    /// Enters everything as lost whose fate is open. Only when no writer is left.
+    /// Enters all unsettled events as lost. Only valid when no writer is left.
     pub(super) fn lose_unsettled(&mut self) {
         for slot in 0..self.streams.len() {
             for open in self.streams[slot].watermark.take_unsettled() {
@@ -341,19 +345,19 @@ impl Store {
         }
     }
 
-    /// Moves the watermark of a stream as far as that is possible.
+    /// Advances the watermark of a stream as far as possible.
     pub(super) fn advance(&mut self, slot: usize) {
         let journalled = self.volumes.gaps_durable();
         self.streams[slot].advance(journalled);
     }
 
-    /// Lets go of a stream whose connection has ended; `cause` is why what does not come is missing, where
-    /// the connection did not end in order.
+    /// Releases a stream after its connection has ended; `cause` explains later gaps if the
+    /// connection did not end in order.
     pub(super) fn release(&mut self, slot: usize, owner: usize, cause: Option<LossCause>) {
         let stream = &mut self.streams[slot];
-        // Another connection may have taken it over.
+        // Another connection may have taken over the stream.
         stream.owner = stream.owner.filter(|&current| current != owner);
-        // What had arrived of an event is overwritten by the next one.
+        // The next event overwrites the bytes of an incomplete one.
         stream.under_way = None;
         stream.gap_cause = cause.unwrap_or(stream.gap_cause);
         stream.publish();
@@ -365,7 +369,7 @@ impl Store {
         }
     }
 
-    /// Sends a stream's open block to a volume.
+    /// Seals a stream's open block and sends it to a volume.
     pub(super) fn seal(&mut self, slot: usize) {
         if let Some(sealed) = self.streams[slot].seal(slot) {
             self.streams[slot].publish();
@@ -373,7 +377,7 @@ impl Store {
         }
     }
 
-    /// Sends every block whose first event waited longer than `age_ns`; gives unused ones back.
+    /// Seals every block whose first event is older than `age_ns`; gives unused blocks back.
     pub(super) fn seal_aged(&mut self, now_ns: u64, age_ns: u64) {
         for slot in 0..self.streams.len() {
             let aged = |open: &OpenBlock| !open.is_empty() && now_ns.saturating_sub(open.opened_ns) >= age_ns;
@@ -388,8 +392,8 @@ impl Store {
         }
     }
 
-    /// Sends the complete events of a block into which another is just being received. Without room they
-    /// wait.
+    /// Sends the complete events of a block while another event is being received into it. They
+    /// wait if there is no memory for a new block.
     fn part(&mut self, slot: usize, length: u64) {
         let Some((fresh, target)) = self.lend(slot, length) else { return };
         if let Some(sealed) = self.streams[slot].part(slot, fresh) {
@@ -412,7 +416,7 @@ impl Store {
         self.failed.get_or_insert_with(|| self.volumes.failures());
     }
 
-    /// Takes what the writers report.
+    /// Handles the writers' reports.
     pub(super) fn absorb(&mut self) -> Absorbed {
         let mut absorbed = Absorbed::default();
         for volume in 0..self.volumes.len() {
@@ -468,7 +472,8 @@ impl Store {
         }
     }
 
-    /// A volume failed before a block was durable there: writes it to another one when it is still in memory.
+    /// Writes a block to another volume, if it is still in memory, because its volume failed
+    /// before it was durable.
     fn rewrite(&mut self, meta: SealedMeta, was_written: bool, cause: LossCause) {
         let slot = meta.slot;
         if was_written {
@@ -485,25 +490,25 @@ impl Store {
         }
     }
 
-    /// Copies events from now on for those who ask for them.
+    /// Copies events to `inlet` from now on.
     pub(super) fn tap(&mut self, inlet: TapInlet) {
         self.tap = Some(inlet);
     }
 
-    /// Whether nothing will come back any more.
+    /// Whether no more reports can come.
     pub(super) fn is_over(&self) -> bool {
         self.volumes.is_closed() && self.reductions.is_idle()
     }
 
-    /// Whether nothing has come back that was not looked at.
+    /// Whether no report waits to be handled.
     pub(super) fn is_silent(&self) -> bool {
         self.volumes.is_silent() && self.reductions.is_silent()
     }
 
-    /// Looks after volumes that have become slow, or quick again, and at who wants copies of events.
+    /// Checks for volumes that became slow or recovered, and for changed tap subscribers.
     pub(super) fn review(&mut self, now_ns: u64) {
         if let Some(tap) = &mut self.tap {
-            tap.look(self.streams.iter().map(|stream| stream.info.id));
+            tap.refresh(self.streams.iter().map(|stream| stream.info.id));
         }
         while let Some(incident) = self.volumes.review(now_ns) {
             self.incidents.push(incident);

@@ -1,8 +1,8 @@
-//! One stream inside the intake: its open block, what is on its way to disk, and its account.
+//! One stream inside the intake: its open block, its blocks in flight, and its account.
 //!
-//! Invariants: the events of a block have consecutive sequence numbers; the durable watermark never passes
-//! an event that is not durable; an event counts as received only when it arrived whole with a correct
-//! checksum.
+//! Invariants: the events of a block have consecutive sequence numbers; the durable watermark
+//! never passes an event that is not durable; an event counts as received only after it arrived
+//! whole with a correct checksum.
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -34,7 +34,7 @@ pub(super) struct OpenBlock {
     last_timestamp_ns: u64,
     chunk_crc: u32,
     flags: u32,
-    /// When its first event was complete, monotonic.
+    /// Completion time of its first event, monotonic.
     pub(super) opened_ns: u64,
 }
 
@@ -72,7 +72,7 @@ impl OpenBlock {
         block_bytes(records) <= self.block.len() as u64
     }
 
-    /// Memory for the payload of the event that is being received.
+    /// Memory for the payload of the current event.
     pub(super) fn payload(&mut self, length: usize) -> &mut [u8] {
         let start = self.used + MESSAGE_HEADER;
         &mut self.block[start..start + length]
@@ -87,28 +87,28 @@ pub(super) struct Stream {
     channel_id: u16,
     pub(super) next_sequence: u64,
     pub(super) open: Option<OpenBlock>,
-    /// Payload length of the event that is being received into the open block.
+    /// Payload length of the event being received into the open block.
     pub(super) under_way: Option<u64>,
     /// Smallest event so far, in bytes.
     event_bytes_min: u64,
-    /// Events of the last block, for as many of which room is made in the next.
+    /// Events in the last block; capacity reserved for the next one.
     events_per_block: usize,
     next_block: u64,
-    /// What may be acknowledged.
+    /// Acknowledgement position.
     pub(super) watermark: Watermark,
     /// Blocks sealed and neither durable nor lost.
     pub(super) unsettled: u64,
     gap_before: bool,
-    /// Why events that turn out to be missing next are missing.
+    /// Cause of the next missing events.
     pub(super) gap_cause: LossCause,
     pub(super) ledger: StreamLedger,
     /// The connection that feeds it, if any.
     pub(super) owner: Option<usize>,
-    /// Something to acknowledge.
+    /// Whether there is something to acknowledge.
     pub(super) dirty: bool,
-    /// What is made of it before it is written, if anything.
+    /// Reduction of the stream, if any.
     pub(super) reducing: Option<Reducing>,
-    /// For those who look.
+    /// Counters for observers.
     pub(super) figures: Arc<StreamCounters>,
 }
 
@@ -136,7 +136,7 @@ impl Stream {
         }
     }
 
-    /// Shows where it stands to those who look.
+    /// Updates its counters for observers.
     pub(super) fn publish(&self) {
         let (figures, ledger) = (&self.figures, &self.ledger);
         figures.connected.store(self.owner.is_some(), Relaxed);
@@ -148,7 +148,7 @@ impl Stream {
         figures.next_sequence.store(self.next_sequence, Relaxed);
     }
 
-    /// Whether the open block, if any, can take `head`; if not it has to be sealed first.
+    /// Whether `head` fits the open block, if any; otherwise the block must be sealed first.
     pub(super) fn open_takes(&self, head: &EventHead) -> bool {
         self.open.as_ref().is_some_and(|open| {
             let in_order = open.is_empty() || head.sequence == open.next_sequence();
@@ -156,7 +156,7 @@ impl Stream {
         })
     }
 
-    /// Puts the message header of `head` in front of its payload's place.
+    /// Writes the message header of `head` in front of the space for its payload.
     pub(super) fn begin(&mut self, head: &EventHead) {
         self.under_way = Some(head.length);
         if let Some(open) = &mut self.open {
@@ -171,8 +171,8 @@ impl Stream {
         }
     }
 
-    /// Takes an event that arrived whole; returns the gap before it, if any. The block's checksum is put
-    /// together with the payload's, which was made while it arrived.
+    /// Takes a complete event; returns the gap before it, if any. Combines the block's checksum
+    /// with the payload's, which was computed on arrival.
     pub(super) fn complete(&mut self, head: &EventHead, payloads: &mut Combiner, now_ns: u64) -> Option<Gap> {
         self.under_way = None;
         let gap = self.note_gap(head.sequence, self.gap_cause);
@@ -199,18 +199,18 @@ impl Stream {
         gap
     }
 
-    /// Whether not even the smallest event seen would fit the open block: better sealed now, while it is in
-    /// the cache, than when the stream's next event comes.
+    /// Whether not even the smallest event so far would fit the open block: sealing is cheaper
+    /// now, while the block is in the cache, than at the stream's next event.
     pub(super) fn is_full(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.fits(self.event_bytes_min))
     }
 
-    /// Payload of the event that was completed last, which has `length` bytes.
+    /// Payload of the last complete event, of `length` bytes.
     pub(super) fn last_payload(&self, length: usize) -> &[u8] {
         self.open.as_ref().map_or(&[], |open| &open.block[open.used - length..open.used])
     }
 
-    /// Enters that everything from the next expected sequence number up to `sequence` is missing.
+    /// Enters everything from the next expected sequence number up to `sequence` as missing.
     pub(super) fn note_gap(&mut self, sequence: u64, cause: LossCause) -> Option<Gap> {
         if sequence <= self.next_sequence {
             return None;
@@ -223,8 +223,8 @@ impl Stream {
         Some(gap)
     }
 
-    /// Enters the source's own final account. Returns the gap at the end, if any, and those of which the
-    /// cause is now known: what the source says that it lost itself.
+    /// Enters the source's final counts. Returns the gap at the end, if any, and the number of
+    /// missing events that the source declares as its own losses.
     pub(super) fn conclude(&mut self, last: &EndStream) -> (Option<Gap>, Vec<Gap>) {
         self.figures.ended.store(true, Relaxed);
         let tail = self.note_gap(last.next_sequence, LossCause::SequenceGap);
@@ -246,7 +246,8 @@ impl Stream {
         (tail, Vec::new())
     }
 
-    /// Moves the event under way to the block `fresh`, so that the ones before it need not wait for it.
+    /// Moves the current event to the block `fresh`, so that the complete events need not wait
+    /// for it.
     pub(super) fn part(&mut self, slot: usize, fresh: Block) -> Option<Sealed> {
         let (length, open) = (self.under_way? as usize, self.open.as_ref()?);
         let mut next = OpenBlock::new(fresh);
@@ -258,7 +259,7 @@ impl Stream {
         sealed
     }
 
-    /// Closes the open block and makes it ready for a volume; an empty one is left as it is.
+    /// Closes the open block and prepares it for a volume; an empty block stays open.
     pub(super) fn seal(&mut self, slot: usize) -> Option<Sealed> {
         let mut open = self.open.take_if(|open| !open.is_empty())?;
         let records = (open.used - MESSAGES_START) as u64;
@@ -297,7 +298,7 @@ impl Stream {
         self.watermark.durable(stream_block);
     }
 
-    /// Enters that a block will never be durable; the journal entry of that has the number `entry`.
+    /// Enters that a block will never be durable; `entry` is the number of its journal entry.
     pub(super) fn block_lost(&mut self, gap: Gap, entry: u64) {
         self.unsettled = self.unsettled.saturating_sub(1);
         if let Some(reduced) = &mut self.ledger.reduced {
@@ -307,13 +308,13 @@ impl Stream {
         self.watermark.lost(gap.first_sequence, entry);
     }
 
-    /// Moves the watermark as far as that is possible; journal entries up to `journalled` are durable.
+    /// Advances the watermark as far as possible; journal entries up to `journalled` are durable.
     pub(super) fn advance(&mut self, journalled: u64) {
         let idle = self.open.as_ref().is_none_or(OpenBlock::is_empty);
         self.dirty |= self.watermark.advance(idle.then_some(self.next_sequence), journalled);
     }
 
-    /// Whether nothing of it is on its way.
+    /// Whether none of its blocks is unsettled.
     pub(super) fn is_settled(&self) -> bool {
         self.unsettled == 0 && self.open.as_ref().is_none_or(OpenBlock::is_empty)
     }

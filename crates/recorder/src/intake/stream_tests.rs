@@ -56,7 +56,7 @@ fn a_sealed_block_holds_its_events_and_their_checksum() {
 }
 
 #[test]
-fn a_gap_ends_the_block_and_is_entered_once() {
+fn a_gap_seals_the_block_and_is_entered_once() {
     let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
     put(&mut stream, &mut pool, 0, b"a");
     let next = EventHead { index: 0, stream: 3, sequence: 5, timestamp_ns: 0, length: 1, crc: 0 };
@@ -70,7 +70,7 @@ fn a_gap_ends_the_block_and_is_entered_once() {
 }
 
 #[test]
-fn what_the_source_declares_lost_is_its_loss() {
+fn losses_declared_by_the_source_count_as_its_losses() {
     let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
     put(&mut stream, &mut pool, 0, b"a");
     stream.seal(0);
@@ -83,7 +83,7 @@ fn what_the_source_declares_lost_is_its_loss() {
 }
 
 #[test]
-fn the_watermark_passes_a_loss_and_says_so() {
+fn the_watermark_passes_a_loss_and_counts_it() {
     let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
     for sequence in 0..4 {
         put(&mut stream, &mut pool, sequence, b"x");
@@ -103,7 +103,7 @@ fn the_watermark_passes_a_loss_and_says_so() {
 }
 
 #[test]
-fn an_event_under_way_moves_and_the_ones_before_it_go() {
+fn an_incomplete_event_moves_and_the_complete_ones_are_sent() {
     let (mut stream, mut pool) = (stream(), Pool::new(2 << 20).unwrap());
     put(&mut stream, &mut pool, 0, b"whole");
     let payload = [9u8; 5000];

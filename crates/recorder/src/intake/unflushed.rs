@@ -1,8 +1,8 @@
-//! Blocks that are written and not yet flushed, kept in memory so that they can be written to another volume
-//! when theirs fails.
+//! Written, unflushed blocks, kept in memory so that they can be written to another volume when
+//! their own fails.
 //!
-//! Invariant: at most `bytes_max` are kept; beyond that, and whenever the pool has no free memory, the oldest
-//! are given up. Such a block depends on its volume alone until the next flush.
+//! Invariant: at most `bytes_max` are kept. Above that, and whenever the pool has no free memory,
+//! the oldest blocks are given up. Such a block has no copy in memory until the next flush.
 use std::collections::VecDeque;
 
 use keepup_sys::pool::{Block, Pool};
@@ -10,7 +10,7 @@ use keepup_sys::pool::{Block, Pool};
 /// Stream slot and number of the block within the stream.
 type Key = (usize, u64);
 
-/// The blocks, oldest first, and where each stream's are.
+/// Kept blocks, oldest first, with an index by stream.
 #[derive(Debug)]
 pub(super) struct Unflushed {
     bytes_max: usize,
@@ -24,12 +24,12 @@ impl Unflushed {
         Self { bytes_max, bytes: 0, order: VecDeque::new(), streams: Vec::new() }
     }
 
-    /// Memory that it keeps, in bytes.
+    /// Memory of the kept blocks, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Keeps a block that was written; what is over the limit goes back to `pool`.
+    /// Keeps a written block; blocks above the limit go back to `pool`.
     pub(super) fn keep(&mut self, slot: usize, stream_block: u64, block: Block, pool: &mut Pool) {
         if block.len() > self.bytes_max {
             return pool.give_back(block);
@@ -43,10 +43,11 @@ impl Unflushed {
         while self.bytes > self.bytes_max && self.give_up_oldest(pool) {}
     }
 
-    /// Takes a block out: it is durable, or has to be written again. Nothing when it was given up.
+    /// Takes a block out, because it is durable or must be written again. `None` when it was
+    /// given up.
     pub(super) fn take(&mut self, slot: usize, stream_block: u64) -> Option<Block> {
         let kept = self.streams.get_mut(slot)?;
-        // Blocks mostly become durable in the order in which they were written.
+        // Blocks usually become durable in the order in which they were written.
         let at = kept.iter().position(|(number, _)| *number == stream_block)?;
         let (_, block) = kept.remove(at)?;
         self.bytes -= block.len();
@@ -56,7 +57,7 @@ impl Unflushed {
         Some(block)
     }
 
-    /// Gives the memory of the oldest block back to `pool`; `false` when there is none.
+    /// Gives the memory of the oldest block back to `pool`; returns whether there was one.
     pub(super) fn give_up_oldest(&mut self, pool: &mut Pool) -> bool {
         while let Some((slot, stream_block)) = self.order.pop_front() {
             if let Some(block) = self.take(slot, stream_block) {

@@ -1,4 +1,4 @@
-//! What is kept, for how long, and what is given up first.
+//! Limit and eviction order of unflushed blocks.
 use keepup_sys::pool::GRAIN_BYTES;
 
 use super::*;
@@ -9,7 +9,7 @@ fn keep(kept: &mut Unflushed, pool: &mut Pool, slot: usize, stream_block: u64) {
 }
 
 #[test]
-fn the_oldest_go_first_and_memory_is_accounted_for() {
+fn the_oldest_blocks_are_evicted_first_and_memory_is_counted() {
     let mut pool = Pool::new(2 << 20).unwrap();
     let all = pool.bytes_free();
     let mut kept = Unflushed::new(3 * GRAIN_BYTES);

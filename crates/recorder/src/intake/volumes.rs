@@ -1,4 +1,4 @@
-//! The intake's side of the volumes: placement, hand-over, and what is known of each.
+//! The intake's side of the volumes: placement, hand-over, and the state of each volume.
 //!
 //! Invariant: as long as a volume works, some volume is in rotation.
 use Ordering::Relaxed;
@@ -17,12 +17,12 @@ use crate::keeper::ToKeeper;
 use crate::link::{FromWriter, Sealed, WriterSignals};
 use crate::placement::{Placement, VolumeLoad};
 
-/// A writer is told of small blocks when they come to this much together, or at the next tick.
+/// A writer is woken for small blocks when they add up to this much, or at the next tick.
 const NUDGE_BYTES: u64 = 1 << 20;
-/// A volume's rest doubles with every time it was slow, up to so many.
+/// A slow volume's time out of rotation doubles each time, at most this often.
 const RESTS_COUNTED: u32 = 6;
 
-/// The intake's end of one volume.
+/// The intake's link to one volume.
 pub(crate) struct VolumeLink {
     pub(crate) blocks: rtrb::Producer<Sealed>,
     pub(crate) reports: rtrb::Consumer<FromWriter>,
@@ -30,7 +30,7 @@ pub(crate) struct VolumeLink {
     pub(crate) signals: Arc<WriterSignals>,
     pub(crate) keeper: Sender<ToKeeper>,
     pub(crate) label: String,
-    /// Bytes handed over since the writer was last told.
+    /// Bytes handed over since the writer was last woken.
     pub(crate) fresh_bytes: u64,
 }
 
@@ -51,19 +51,19 @@ pub(super) struct Volumes {
     slow_after_ns: u64,
     rests: Vec<Rest>,
     failures: Vec<(String, LossCause)>,
-    /// Gap entries of the journals, with the one that may still grow.
+    /// Gap entries of the journals, including the open one.
     gaps: u64,
-    /// Damaged events that follow each other become one entry.
+    /// Consecutive damaged events become one entry.
     open_gap: Option<Gap>,
     /// Writers were asked to end.
     is_closing: bool,
 }
 
-/// Whether and how often a volume was taken out of rotation for being slow.
+/// Rotation state of a slow volume.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
     times: u32,
-    /// It rests at least until then.
+    /// Earliest time of its return.
     until_ns: Option<u64>,
 }
 
@@ -110,13 +110,14 @@ impl Volumes {
         self.loads.iter().map(|load| load.bytes_waiting).sum()
     }
 
-    /// Why volumes failed, for people.
+    /// Reasons why volumes failed.
     pub(super) fn failures(&self) -> String {
         self.failures.iter().map(|(why, _)| why.as_str()).collect::<Vec<_>>().join("; ")
     }
 
     #[expect(clippy::result_large_err, reason = "the block goes back to its owner; boxing would allocate")]
-    /// Hands a block to the volume that placement chooses, or back with the cause when none takes it.
+    /// Hands a block to the volume that the placement rule chooses; returns it with a cause if
+    /// none takes it.
     pub(super) fn place(&mut self, sealed: Sealed) -> Result<(), (Sealed, LossCause)> {
         let cause = self.failures.last().map_or(LossCause::VolumeFailed, |(_, cause)| *cause);
         let Some(volume) = self.placement.choose(sealed.meta.header.stream, &self.loads) else {
@@ -135,18 +136,19 @@ impl Volumes {
                 placed.store(placed.load(Relaxed) + bytes, Relaxed);
                 Ok(())
             }
-            // The ring holds as many blocks as the pool can have, so this is a writer that is gone.
+            // The ring has as many slots as the pool can have blocks, so it is full only when the
+            // writer has ended.
             Err(rtrb::PushError::Full(sealed)) => Err((sealed, LossCause::VolumeFailed)),
         }
     }
 
-    /// Tells writers of the blocks handed over since the last time, however few, and keepers of the last gap.
+    /// Wakes writers that have new blocks, and enters the open gap.
     pub(super) fn nudge(&mut self) {
         self.send_open_gap();
         self.links.iter_mut().filter(|link| link.fresh_bytes > 0).for_each(VolumeLink::nudge);
     }
 
-    /// Whether no writer has said anything that was not heard yet.
+    /// Whether no report of a writer waits to be handled.
     pub(super) fn is_silent(&self) -> bool {
         self.links.iter().all(|link| link.reports.is_empty())
     }
@@ -155,22 +157,22 @@ impl Volumes {
         self.links[volume].reports.pop().ok()
     }
 
-    /// A block left the writer's hands.
+    /// Accounts for a block that the writer has completed or returned.
     pub(super) fn settle(&mut self, volume: usize, bytes: u64) {
         let load = &mut self.loads[volume];
         load.bytes_waiting = load.bytes_waiting.saturating_sub(bytes);
     }
 
-    /// Takes a volume out of rotation.
+    /// Takes a volume out of rotation for good.
     pub(super) fn fail(&mut self, volume: usize, why: String, cause: LossCause) {
         self.loads[volume].usable = false;
         self.rests[volume].until_ns = None;
         self.note_rotation(volume, RotationState::Failed, &why);
-        // A volume fails once.
+        // Set only once, by the first failure.
         let _ = self.counters.volumes[volume].failure.set(why.clone());
         self.failures.push((format!("{}: {why}", self.links[volume].label), cause));
         if self.all_failed() {
-            // A slow volume is better than none.
+            // If only slow volumes are left, one of them goes back into rotation.
             let resting = |at: &usize| self.rests[*at].until_ns.is_some();
             for volume in (0..self.links.len()).filter(resting).collect::<Vec<_>>() {
                 self.take_back(volume, "no other volume works");
@@ -178,8 +180,8 @@ impl Volumes {
         }
     }
 
-    /// Takes volumes out of rotation that have owed an answer for too long while others are quick, and takes
-    /// those back that have answered. Tells what happened, for people.
+    /// Takes volumes out of rotation that have not completed a write for too long while others
+    /// have, and returns recovered volumes to rotation. Returns a description of the change.
     pub(super) fn review(&mut self, now_ns: u64) -> Option<String> {
         let age_ns = |volume: usize| {
             let since_ns = self.counters.volumes[volume].oldest_ns.load(Relaxed);
@@ -189,17 +191,16 @@ impl Volumes {
             self.rests[*volume].until_ns.is_some_and(|until_ns| now_ns >= until_ns && age_ns(*volume) == 0)
         };
         if let Some(volume) = (0..self.links.len()).find(back) {
-            self.take_back(volume, "it has written what it was given");
+            self.take_back(volume, "it has completed its writes");
             return Some(format!("{}: back in rotation", self.links[volume].label));
         }
         let limit_ns = self.slow_after_ns;
         let slow = |volume: &usize| self.loads[*volume].usable && age_ns(*volume) >= limit_ns;
         let quick = |volume: usize| self.loads[volume].usable && age_ns(volume) < limit_ns / 2;
         let volume = (0..self.links.len()).find(slow).filter(|_| (0..self.links.len()).any(quick))?;
-        let why =
-            format!("a write or flush has taken {:.1} s and has not ended", age_ns(volume) as f64 / 1e9);
+        let why = format!("a write or flush has not completed after {:.1} s", age_ns(volume) as f64 / 1e9);
         let rest = &mut self.rests[volume];
-        // The more often it was slow, the less it is trusted.
+        // The time out of rotation grows with the number of times that the volume was slow.
         rest.until_ns = Some(now_ns + (limit_ns << rest.times.min(RESTS_COUNTED)));
         rest.times += 1;
         self.loads[volume].usable = false;
@@ -223,17 +224,17 @@ impl Volumes {
             state,
             why: why.to_owned(),
         };
-        self.tell(|| ToKeeper::Rotation(rotation.clone()));
+        self.send_to_keepers(|| ToKeeper::Rotation(rotation.clone()));
     }
 
-    /// Every writer makes everything durable now.
+    /// Requests a flush of every writer.
     pub(super) fn flush(&self) {
         for link in &self.links {
             WriterSignals::raise(&link.signals.flush, &link.waker);
         }
     }
 
-    /// Every writer finishes and ends.
+    /// Asks every writer to finish and end.
     pub(super) fn close(&mut self) {
         self.is_closing = true;
         for link in &self.links {
@@ -241,17 +242,17 @@ impl Volumes {
         }
     }
 
-    /// Whether every writer has ended and said all it had to say.
+    /// Whether every writer has ended and all its reports are handled.
     pub(super) fn is_closed(&self) -> bool {
         self.links.iter().all(|link| link.reports.is_abandoned() && link.reports.is_empty())
     }
 
     /// Enters a stream into every journal.
     pub(super) fn announce(&self, info: &StreamInfo) {
-        self.tell(|| ToKeeper::Stream(info.clone()));
+        self.send_to_keepers(|| ToKeeper::Stream(info.clone()));
     }
 
-    /// Enters a gap into every journal; returns the number of that entry.
+    /// Enters a gap into every journal; returns the number of the entry.
     pub(super) fn note_gap(&mut self, gap: Gap) -> u64 {
         if let Some(open) = self.open_gap.as_mut().filter(|open| is_continued(open, &gap)) {
             open.events += gap.events;
@@ -265,7 +266,7 @@ impl Volumes {
 
     fn send_open_gap(&mut self) {
         if let Some(gap) = self.open_gap.take() {
-            self.tell(|| ToKeeper::Gap(gap));
+            self.send_to_keepers(|| ToKeeper::Gap(gap));
         }
     }
 
@@ -274,12 +275,12 @@ impl Volumes {
         self.gaps
     }
 
-    /// Gap entries that are on stable storage in one journal at least.
+    /// Gap entries on stable storage in at least one journal.
     pub(super) fn gaps_durable(&self) -> u64 {
         self.counters.volumes.iter().map(|volume| volume.gaps_durable.load(Relaxed)).max().unwrap_or(0)
     }
 
-    /// A writer that ended, though nobody asked it to, and was not noticed before.
+    /// A writer that ended without a request and was not reported before.
     pub(super) fn next_abandoned(&self) -> Option<usize> {
         let ended = |link: &VolumeLink| link.reports.is_abandoned() && link.reports.is_empty();
         (0..self.links.len()).filter(|_| !self.is_closing).find(|&volume| {
@@ -291,18 +292,18 @@ impl Volumes {
     /// Hands the final account to every journal.
     pub(super) fn conclude(&mut self, end: &crate::keeper::Conclusion) {
         self.send_open_gap();
-        self.tell(|| ToKeeper::Conclude(end.clone()));
+        self.send_to_keepers(|| ToKeeper::Conclude(end.clone()));
     }
 
-    fn tell(&self, message: impl Fn() -> ToKeeper) {
+    fn send_to_keepers(&self, message: impl Fn() -> ToKeeper) {
         for link in &self.links {
-            // A keeper that is gone has reported why through its writer.
+            // A keeper that ended has reported the reason through its writer.
             let _ = link.keeper.send(message());
         }
     }
 }
 
-/// Whether `next` lies right behind the damaged events of `gap` and is damaged too.
+/// Whether `next` directly follows the damaged events of `gap` and is damaged too.
 fn is_continued(gap: &Gap, next: &Gap) -> bool {
     let is_alike =
         gap.cause == LossCause::BadChecksum && (gap.stream, gap.cause) == (next.stream, next.cause);

@@ -1,10 +1,10 @@
-//! How far a stream is durable, and how much of what lies below that is not stored. Pure.
+//! Durable watermark of a stream, and the losses below it. Pure.
 //!
-//! Invariants: the watermark never passes an event whose fate is open; it passes a loss only once the journal
-//! entry of that loss is on stable storage, so that what an acknowledgement says survives a crash.
+//! Invariants: the watermark never passes an unsettled event; it passes a loss only after the
+//! loss's journal entry is on stable storage, so that an acknowledgement survives a crash.
 use std::collections::VecDeque;
 
-/// What became of a block that was sent to a volume.
+/// Fate of a block that was sent to a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Open,
@@ -12,14 +12,14 @@ enum Fate {
     Lost,
 }
 
-/// A block that the watermark has not passed.
+/// A block above the watermark.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     stream_block: u64,
     first_sequence: u64,
     events: u64,
     fate: Fate,
-    /// Events that arrived damaged between the block before and the end of this one.
+    /// Damaged events between the block before and the end of this one.
     damaged: u64,
     /// Journal entry that must be durable first.
     entry: u64,
@@ -31,7 +31,7 @@ impl Pending {
     }
 }
 
-/// A block whose fate was still open when the recorder ended.
+/// A block that was still unsettled when the recorder ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unsettled {
     pub(super) first_sequence: u64,
@@ -48,7 +48,7 @@ pub(super) struct Watermark {
     pub(super) lost_events: u64,
     /// Damaged events since the last block.
     damaged: u64,
-    /// Journal entry of the last loss that no pending block carries yet.
+    /// Journal entry of the last loss that is not yet attached to a pending block.
     entry: u64,
     /// Journal entry of the last loss.
     last_entry: u64,
@@ -66,7 +66,7 @@ impl Watermark {
         }
     }
 
-    /// A block of consecutive events was sealed.
+    /// Enters a sealed block of consecutive events.
     pub(super) fn sealed(&mut self, stream_block: u64, first_sequence: u64, events: u64) {
         let damaged = std::mem::take(&mut self.damaged);
         let entry = std::mem::take(&mut self.entry);
@@ -74,20 +74,20 @@ impl Watermark {
         self.pending.push_back(Pending { stream_block, first_sequence, events, fate, damaged, entry });
     }
 
-    /// Events are missing in front of the next one; `damaged` of them arrived, with a wrong checksum. Their
-    /// journal entry has the number `entry`.
+    /// Enters events that are missing in front of the next one; `damaged` of them arrived with a
+    /// wrong checksum. `entry` is the number of their journal entry.
     pub(super) fn missing(&mut self, damaged: u64, entry: u64) {
         self.damaged += damaged;
         self.entry = self.entry.max(entry);
         self.last_entry = entry;
     }
 
-    /// Number of the journal entry of the last events that were missing; 0 when none were.
+    /// Number of the journal entry of the last missing events; 0 when none were missing.
     pub(super) fn last_entry(&self) -> u64 {
         self.last_entry
     }
 
-    /// A block is on stable storage.
+    /// Enters that a block is on stable storage.
     pub(super) fn durable(&mut self, stream_block: u64) {
         let Some(first) = self.pending.front().map(|p| p.stream_block) else { return };
         let position = stream_block.checked_sub(first).and_then(|n| usize::try_from(n).ok());
@@ -96,7 +96,8 @@ impl Watermark {
         }
     }
 
-    /// The block that begins with an event will never be durable; its journal entry has the number `entry`.
+    /// Enters that the block that starts with an event will never be durable; `entry` is the
+    /// number of its journal entry.
     pub(super) fn lost(&mut self, first_sequence: u64, entry: u64) {
         let at = self.pending.partition_point(|pending| pending.first_sequence < first_sequence);
         if let Some(pending) = self.pending.get_mut(at).filter(|p| p.first_sequence == first_sequence) {
@@ -105,8 +106,9 @@ impl Watermark {
         }
     }
 
-    /// Moves on as far as it may; `received_next` is where it ends when nothing received is open any more,
-    /// `None` while there is. Journal entries up to `journalled` are durable. Returns whether it moved.
+    /// Advances as far as possible. `received_next` is the end once all received events are
+    /// settled, `None` before. Journal entries up to `journalled` are durable. Returns whether it
+    /// advanced.
     pub(super) fn advance(&mut self, received_next: Option<u64>, journalled: u64) -> bool {
         let before = self.next;
         while let Some(pending) = self.pending.front() {
@@ -124,7 +126,7 @@ impl Watermark {
         self.next != before
     }
 
-    /// Blocks whose fate is open; they are entered as lost.
+    /// Takes all unsettled blocks, which count as lost.
     pub(super) fn take_unsettled(&mut self) -> Vec<Unsettled> {
         let open = self.pending.iter_mut().filter(|pending| pending.fate == Fate::Open);
         open.map(|pending| {

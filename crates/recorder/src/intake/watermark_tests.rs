@@ -1,4 +1,4 @@
-//! The watermark in every order of what can happen to blocks.
+//! The watermark under every order of block outcomes.
 use super::*;
 
 fn blocks(count: u64) -> Watermark {
@@ -10,7 +10,7 @@ fn blocks(count: u64) -> Watermark {
 }
 
 #[test]
-fn it_waits_for_blocks_in_order() {
+fn the_watermark_waits_for_blocks_in_order() {
     let mut watermark = blocks(3);
     watermark.durable(1);
     assert!(!watermark.advance(None, 0));
@@ -20,7 +20,7 @@ fn it_waits_for_blocks_in_order() {
 }
 
 #[test]
-fn it_passes_a_lost_block_and_counts_it() {
+fn the_watermark_passes_a_lost_block_and_counts_it() {
     let mut watermark = blocks(3);
     watermark.lost(10, 1);
     watermark.durable(0);
@@ -30,7 +30,7 @@ fn it_passes_a_lost_block_and_counts_it() {
 }
 
 #[test]
-fn it_passes_a_loss_only_once_its_journal_entry_is_durable() {
+fn the_watermark_passes_a_loss_only_after_its_journal_entry_is_durable() {
     let mut watermark = blocks(2);
     watermark.durable(0);
     watermark.lost(10, 7);
@@ -41,7 +41,7 @@ fn it_passes_a_loss_only_once_its_journal_entry_is_durable() {
 }
 
 #[test]
-fn damaged_events_count_with_the_block_behind_them_or_when_nothing_is_open() {
+fn damaged_events_count_with_the_next_block_or_when_all_is_settled() {
     let mut watermark = blocks(1);
     watermark.missing(1, 1);
     watermark.sealed(1, 11, 5);
@@ -56,7 +56,7 @@ fn damaged_events_count_with_the_block_behind_them_or_when_nothing_is_open() {
 }
 
 #[test]
-fn what_is_open_at_the_end_is_taken_once() {
+fn unsettled_blocks_are_taken_once_at_the_end() {
     let mut watermark = blocks(3);
     watermark.durable(1);
     let open = |block: u64| Unsettled { first_sequence: 10 * block, events: 10 };

@@ -1,8 +1,9 @@
-//! Which sealed segments may go, and takes them away, oldest first.
+//! Retention: which sealed segments may be removed, and their removal, oldest first.
 //!
-//! A large file goes in pieces: freed at once it would hold up whoever writes to the same disk. Invariant: a
-//! segment goes only when it is beyond what is to be kept, and is elsewhere or disposable. Ages are measured
-//! on the monotonic clock: a step of the wall clock removes nothing.
+//! A large file is removed in pieces, since freeing it at once would delay writes to the same
+//! disk. Invariant: a segment is removed only when it is beyond the limit, and is durable
+//! elsewhere or disposable. Ages are measured on the monotonic clock: a step of the wall clock
+//! removes nothing.
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;
@@ -11,37 +12,37 @@ use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Drained, Keep, KeepLimit, Removed, RemovedStream, take_away};
 
-/// Bytes of a removed segment that are freed at a time.
+/// Bytes of a removed segment that are freed in one step.
 const PIECE_BYTES: u64 = 32 << 20;
 
 /// A sealed segment.
-struct Kept {
+struct SealedSegment {
     index: u32,
     bytes: u64,
-    /// When it was sealed, monotonic.
+    /// Sealing time, monotonic.
     sealed_ns: u64,
     streams: Vec<(u32, RemovedStream)>,
 }
 
-/// What one volume keeps.
+/// Retention state of one volume.
 pub(crate) struct Retention {
     is_disposable: bool,
-    /// Bytes that the sealed segments may have.
+    /// Limit of the sealed segments' size, in bytes.
     bytes_max: u64,
-    /// Seconds after which a sealed segment may go.
+    /// Age limit of a sealed segment, in seconds.
     seconds_max: u64,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<SealedSegment>,
     kept_bytes: u64,
     removed: Removed,
-    /// A file without a name, and the bytes that it still has.
+    /// Unlinked file being removed, and its remaining bytes.
     going: Option<(File, u64)>,
-    /// Beyond the limit and nowhere else, at the last look.
+    /// Bytes beyond the limit without a copy elsewhere, at the last check.
     excess_bytes: u64,
 }
 
 impl Retention {
-    /// For a new recording's part on one of `volumes` volumes. The segment being written and the next one,
-    /// of `segment_bytes` each, count as kept.
+    /// Creates the state for a new recording's part on one of `volumes` volumes. The segment
+    /// being written and the next one, of `segment_bytes` each, count towards the limit.
     pub(crate) fn new(keep: Keep, removed: Removed, volumes: usize, segment_bytes: u64) -> Self {
         let (bytes_max, seconds_max) = match keep.limit {
             KeepLimit::Bytes(bytes) => {
@@ -62,7 +63,7 @@ impl Retention {
         }
     }
 
-    /// Segment `index` was sealed at `sealed_ns` of the monotonic clock.
+    /// Enters a segment sealed at `sealed_ns` of the monotonic clock.
     pub(crate) fn sealed(
         &mut self,
         index: u32,
@@ -70,31 +71,31 @@ impl Retention {
         sealed_ns: u64,
         streams: Vec<(u32, RemovedStream)>,
     ) {
-        self.kept.push_back(Kept { index, bytes, sealed_ns, streams });
+        self.kept.push_back(SealedSegment { index, bytes, sealed_ns, streams });
         self.kept_bytes += bytes;
     }
 
-    /// Whether a removed segment still has bytes: the next piece should go soon.
+    /// Whether a removed segment still has bytes to free.
     pub(crate) fn is_busy(&self) -> bool {
         self.going.is_some()
     }
 
     /// Frees the next piece of a removed segment.
-    fn free_a_piece(&mut self) {
+    fn free_piece(&mut self) {
         self.going = self.going.take().and_then(|(file, bytes)| {
             let left = bytes.saturating_sub(PIECE_BYTES);
-            // What cannot be cut goes as a whole.
+            // A file that cannot be truncated is freed as a whole.
             (left > 0 && file.set_len(left).is_ok()).then_some((file, left))
         });
     }
 
-    /// Takes away a part of what may go, or the next piece of it. Returns the bytes beyond the limit that
-    /// must stay, because they are nowhere else. `now_ns` is monotonic.
+    /// Removes a due segment or the next piece of one. Returns the bytes beyond the limit that
+    /// must stay, because they have no copy elsewhere. `now_ns` is monotonic.
     ///
     /// # Errors
-    /// When what is elsewhere cannot be read, or a segment cannot be removed; it may be tried again.
+    /// The drain marks cannot be read, or a segment cannot be removed; the call may be repeated.
     pub(crate) fn enforce(&mut self, dir: &Path, recording: Id, now_ns: u64) -> Result<u64, RecordingError> {
-        self.free_a_piece();
+        self.free_piece();
         if self.is_busy() {
             return Ok(self.excess_bytes);
         }
@@ -102,10 +103,12 @@ impl Retention {
             true => None,
             false => Some(Drained::read(dir, recording)?),
         };
-        let may_go =
-            |kept: &Kept| drained.as_ref().is_none_or(|drained| drained.has(kept.index, &kept.streams));
-        // One that could not be sealed stays, and with it those behind it: the oldest go first.
-        let is_next = |kept: &Kept| kept.index == self.removed.first_segment;
+        let may_go = |kept: &SealedSegment| {
+            drained.as_ref().is_none_or(|drained| drained.has(kept.index, &kept.streams))
+        };
+        // Only the oldest segment can go: one that could not be sealed stays, with all later
+        // ones.
+        let is_next = |kept: &SealedSegment| kept.index == self.removed.first_segment;
         if self.due(now_ns).next().is_some_and(|oldest| may_go(oldest) && is_next(oldest))
             && let Some(oldest) = self.kept.front()
         {
@@ -119,8 +122,8 @@ impl Retention {
         Ok(excess)
     }
 
-    /// The segments beyond the limit, oldest first.
-    fn due(&self, now_ns: u64) -> impl Iterator<Item = &Kept> {
+    /// Segments beyond the limit, oldest first.
+    fn due(&self, now_ns: u64) -> impl Iterator<Item = &SealedSegment> {
         let mut left = self.kept_bytes;
         self.kept.iter().take_while(move |kept| {
             let age_s = now_ns.saturating_sub(kept.sealed_ns) / 1_000_000_000;

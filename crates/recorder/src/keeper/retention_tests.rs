@@ -1,4 +1,4 @@
-//! What goes, and what stays.
+//! Which segments are removed and which are kept.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ impl Ring {
     }
 
     fn enforce(&mut self, second: u64) -> u64 {
-        // As often as a keeper that has nothing else to do.
+        // As often as an idle keeper.
         let mut excess = 0;
         for _ in 0..10 {
             excess = self.retention.enforce(self.root.path(), Id::default(), second * SECOND_NS).unwrap();
@@ -48,8 +48,8 @@ impl Ring {
 }
 
 #[test]
-fn by_size_the_oldest_go_and_two_segments_have_room() {
-    // 1000 bytes on two volumes: 500 here, of which 200 are for the one being written and the next.
+fn a_size_limit_removes_the_oldest_and_counts_two_open_segments() {
+    // 1000 bytes on two volumes: 500 here, including 200 for the one being written and the next.
     let mut ring = Ring::new(KeepLimit::Bytes(1000), true, 2);
     (0..3).for_each(|second| ring.seal(second));
     assert_eq!((ring.enforce(3), ring.left()), (0, vec![0, 1, 2]));
@@ -59,18 +59,18 @@ fn by_size_the_oldest_go_and_two_segments_have_room() {
 }
 
 #[test]
-fn a_segment_that_could_not_be_sealed_stays_with_those_behind_it() {
+fn an_unsealed_segment_stays_with_all_later_ones() {
     let mut ring = Ring::new(KeepLimit::Bytes(300), true, 1);
     ring.seal(0);
     std::fs::write(ring.file(1), b"blocks").unwrap();
     ring.segments += 1;
     (2..6).for_each(|second| ring.seal(second));
     ring.enforce(9);
-    assert_eq!(ring.left(), [1, 2, 3, 4, 5], "its blocks are on no account");
+    assert_eq!(ring.left(), [1, 2, 3, 4, 5], "an unsealed segment must be kept");
 }
 
 #[test]
-fn by_time_the_old_go() {
+fn an_age_limit_removes_old_segments() {
     let mut ring = Ring::new(KeepLimit::Seconds(60), true, 1);
     [0, 30, 50].into_iter().for_each(|second| ring.seal(second));
     assert_eq!((ring.enforce(59), ring.left()), (0, vec![0, 1, 2]));
@@ -78,19 +78,27 @@ fn by_time_the_old_go() {
 }
 
 #[test]
-fn nothing_goes_that_is_nowhere_else() {
+fn segments_without_a_copy_elsewhere_are_kept() {
     let mut ring = Ring::new(KeepLimit::Bytes(300), false, 1);
     (0..4).for_each(|second| ring.seal(second));
     assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]));
     let mark =
         |ring: &Ring, end| Drained::enter(ring.root.path(), Id::default(), &BTreeMap::from([(0, end)]), 0);
     mark(&ring, 19).unwrap();
-    assert_eq!((ring.enforce(9), ring.left()), (200, vec![1, 2, 3]), "the second lacks its last event");
+    assert_eq!(
+        (ring.enforce(9), ring.left()),
+        (200, vec![1, 2, 3]),
+        "the last event of segment 2 has no copy elsewhere"
+    );
     mark(&ring, 40).unwrap();
     assert_eq!((ring.enforce(9), ring.left()), (0, vec![3]));
     (4..6).for_each(|second| ring.seal(second));
     Drained::enter(ring.root.path(), Id::default(), &BTreeMap::new(), 5).unwrap();
     ring.seal(6);
     ring.seal(7);
-    assert_eq!((ring.enforce(9), ring.left()), (200, vec![5, 6, 7]), "those below the number may go");
+    assert_eq!(
+        (ring.enforce(9), ring.left()),
+        (200, vec![5, 6, 7]),
+        "segments below the number may be removed"
+    );
 }

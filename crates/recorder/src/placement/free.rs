@@ -1,7 +1,7 @@
-//! Free placement: the next volume with room, as the Mark 6 recorder does it.
+//! Free placement: the least loaded volume, as in the Mark 6 recorder.
 use super::{Placement, VolumeLoad};
 
-/// Takes the volume with the fewest bytes waiting; equal ones take turns.
+/// Takes the volume with the fewest bytes waiting, in turn when equal.
 #[derive(Debug, Default)]
 pub(crate) struct Free {
     turn: usize,

@@ -1,7 +1,7 @@
-//! Pinned placement: every stream on its own disk, as the acoustic camera's recorder did it.
+//! Pinned placement: every stream on its own disk, as in the acoustic camera's recorder.
 use super::{Placement, VolumeLoad};
 
-/// Stream `s` goes to volume `s mod n`; when that failed, to the next one that still works.
+/// Stream `s` goes to volume `s mod n`; if that failed, to the next one that works.
 #[derive(Debug)]
 pub(crate) struct Pinned;
 

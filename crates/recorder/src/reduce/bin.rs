@@ -6,7 +6,7 @@ use keepup_plan::Element;
 use super::Kernel;
 use super::sample::Sample;
 
-/// How events are cut into bins.
+/// Shape of bins and events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     /// Bytes of an event.
@@ -19,7 +19,7 @@ pub(super) struct Cut {
     pub(super) columns: usize,
 }
 
-/// The step `bin` from elements to others that hold their sums.
+/// Step `bin` from one sample type to one that holds the sums.
 pub(super) fn bin(from: Element, to: Element, cut: Cut) -> Box<dyn Kernel> {
     use Element::{I16, I32, I64, U16, U32, U64};
     match (from, to) {

@@ -1,13 +1,14 @@
-//! Bit transposition as the library bitshuffle does it: of n samples of b bits, first the lowest bit of all
-//! samples, then the next one, and so on, so that bits that hardly change stand together.
+//! Bit transposition compatible with the library bitshuffle: for n samples of b bits, first the
+//! lowest bit of all samples, then the next one, and so on. Bits that hardly change become
+//! neighbours and compress.
 
-/// Samples of which the bits fill whole bytes.
+/// Samples per group: their bits fill whole bytes.
 pub(super) const GROUP: usize = 8;
-/// Groups whose bytes fill a word.
+/// Groups per 64-bit word.
 const GROUPS: usize = 8;
 
-/// Writes the transposed bits of `input` to `output`, which has the same length: samples of `SIZE` bytes, of
-/// which there are a multiple of [`GROUP`].
+/// Writes the transposed bits of `input` to `output` of the same length: samples of `SIZE` bytes,
+/// in a multiple of [`GROUP`].
 pub(super) fn transpose<const SIZE: usize>(input: &[u8], output: &mut [u8]) {
     let row_bytes = input.len() / SIZE / GROUP;
     let whole = row_bytes - row_bytes % GROUPS;
@@ -44,8 +45,8 @@ fn gathered<const SIZE: usize>(samples: &[u8], byte: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A matrix of 8 by 8 bits, transposed: halves are exchanged in quarters of three sizes (H. S. Warren,
-/// Hacker's Delight, section 7-3).
+/// Transposes a matrix of 8 by 8 bits by exchanging blocks of three sizes (H. S. Warren, Hacker's
+/// Delight, section 7-3).
 fn bits(mut word: u64) -> u64 {
     for (shift, mask) in
         [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
@@ -56,7 +57,7 @@ fn bits(mut word: u64) -> u64 {
     word
 }
 
-/// A matrix of 8 by 8 bytes, transposed, in the same manner.
+/// Transposes a matrix of 8 by 8 bytes by the same method.
 fn bytes(mut words: [u64; 8]) -> [u64; 8] {
     let steps =
         [(1, 8, 0x00ff_00ff_00ff_00ff), (2, 16, 0x0000_ffff_0000_ffff), (4, 32, 0x0000_0000_ffff_ffff)];

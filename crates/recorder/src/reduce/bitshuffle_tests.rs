@@ -1,4 +1,4 @@
-//! Transposed bits beside bits that are moved one by one.
+//! Bit transposition compared with moving single bits.
 use proptest::prelude::*;
 
 use super::*;
@@ -26,7 +26,7 @@ fn check<const SIZE: usize>(groups: usize, seed: &[u8]) {
 
 proptest! {
     #[test]
-    fn bits_go_where_they_go_one_by_one(
+    fn transposed_bits_match_bits_moved_one_by_one(
         groups in 0..40usize,
         seed in proptest::collection::vec(any::<u8>(), 200..400),
     ) {

@@ -1,20 +1,21 @@
 //! Lossless compression: bitshuffle, then LZ4, in the layout of HDF5's filter 32008.
 //!
-//! Bytes of the samples (64 bits) and of a block before compression (32 bits), both big-endian; then the
-//! blocks, each with its length (32 bits, big-endian) before it. The last block has as many samples as are
-//! left, in multiples of eight; the fewer than eight that remain follow as they are.
+//! Layout: size of the samples in bytes (64 bits) and of a block before compression (32 bits),
+//! both big-endian; then the blocks, each preceded by its length (32 bits, big-endian). The last
+//! block has the remaining samples in a multiple of eight; the fewer than eight that are left
+//! follow uncompressed.
 use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 
 use super::Kernel;
 use super::bitshuffle::{GROUP, transpose};
 
-/// Bytes of one block, whatever the samples: what the library bitshuffle takes unless told otherwise. Readers
-/// find it in the header.
+/// Bytes of one block for all sample types: the default of the library bitshuffle. Readers find
+/// it in the header.
 const BLOCK_BYTES: usize = 8192;
 const HEADER_BYTES: usize = 12;
 const LENGTH_BYTES: usize = 4;
 
-/// Most bytes that `bytes` of samples can become.
+/// Largest compressed size of `bytes` of samples.
 pub(super) fn bytes_max(bytes: usize, sample_bytes: usize) -> usize {
     let whole = bytes / BLOCK_BYTES;
     let rest = bytes % BLOCK_BYTES;
@@ -22,7 +23,7 @@ pub(super) fn bytes_max(bytes: usize, sample_bytes: usize) -> usize {
     HEADER_BYTES + whole * block(BLOCK_BYTES) + block(rest) + GROUP * sample_bytes
 }
 
-/// The step `lz4`.
+/// Step `lz4`.
 pub(super) struct Compress {
     bytes: usize,
     sample_bytes: usize,
@@ -31,7 +32,7 @@ pub(super) struct Compress {
 }
 
 impl Compress {
-    /// For events of `bytes`, made of samples of 1, 2, 4 or 8 bytes.
+    /// Prepares for events of `bytes` with samples of 1, 2, 4 or 8 bytes.
     pub(super) fn new(bytes: usize, sample_bytes: usize) -> Self {
         Self { bytes, sample_bytes, shuffled: vec![0; BLOCK_BYTES], table: CompressTable::small() }
     }

@@ -1,4 +1,4 @@
-//! What was compressed comes back, by a reader of the layout as it is described.
+//! Round trips through a reader that follows the described layout.
 use proptest::prelude::*;
 
 use super::super::tests::reduced;
@@ -6,7 +6,7 @@ use keepup_plan::Element;
 
 use super::*;
 
-/// Reads what filter 32008 stored, bit by bit.
+/// Decompresses the output of filter 32008, bit by bit.
 fn decompressed(stored: &[u8], sample_bytes: usize) -> Vec<u8> {
     let total = u64::from_be_bytes(stored[..8].try_into().unwrap()) as usize;
     let block_bytes = u32::from_be_bytes(stored[8..12].try_into().unwrap()) as usize;
@@ -34,7 +34,7 @@ const ELEMENTS: [Element; 4] = [Element::U8, Element::I16, Element::F32, Element
 
 proptest! {
     #[test]
-    fn what_was_compressed_comes_back(
+    fn compressed_samples_round_trip(
         count in 1..5000usize,
         element in proptest::sample::select(ELEMENTS.to_vec()),
         seed in proptest::collection::vec(any::<u8>(), 1..3000),
@@ -46,7 +46,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_made_smaller_still_has_room() {
+fn incompressible_samples_fit_the_output() {
     let mut state = 1u64;
     let mut noise = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -64,5 +64,5 @@ fn what_cannot_be_made_smaller_still_has_room() {
 fn quiet_samples_become_small() {
     let event: Vec<u8> = (0..8192u32).flat_map(|index| ((index % 13) as u16).to_le_bytes()).collect();
     let stored = reduced("lz4", Element::U16, &[8192], &event);
-    assert!(stored.len() < event.len() / 3, "{} of {} bytes are left", stored.len(), event.len());
+    assert!(stored.len() < event.len() / 3, "{} of {} bytes remain", stored.len(), event.len());
 }

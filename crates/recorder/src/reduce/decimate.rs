@@ -1,36 +1,38 @@
-//! Decimation: a low-pass filter along the last dimension, then every so manieth sample.
+//! Decimation: a low-pass filter along the last dimension, then every n-th sample.
 //!
-//! The filter is a sinc cut off by a Hamming window, of an odd number of taps, so that no sample is shifted.
-//! Its stop band (beyond -50 dB) begins at half the new sampling rate: nothing folds back. Beyond both ends
-//! of a row the first and last sample are taken again.
+//! The filter is a sinc with a Hamming window and an odd number of taps, so that no sample is
+//! shifted. Its stop band (beyond -50 dB) starts at half the new sampling rate: no aliasing. The
+//! first and last sample of a row are repeated beyond its ends.
 use std::f64::consts::PI;
 
 use super::Kernel;
 use super::sample::{Real, Sample};
 
-/// Taps on either side of the middle one, for each unit of the factor.
+/// Taps on either side of the middle one, per unit of the decimation factor.
 const REACH: usize = 10;
-/// From pass to stop, in units of the sampling rate over the number of taps: the Hamming window's (Oppenheim
-/// and Schafer, Discrete-Time Signal Processing, windows for filters: 6.6 pi over half the taps).
+/// Transition width in units of the sampling rate over the number of taps, for the Hamming window
+/// (Oppenheim and Schafer, Discrete-Time Signal Processing, windows for filters: 6.6 pi over half
+/// the taps).
 const TRANSITION: f64 = 3.3;
-/// Samples that are made at a time, so that a processor makes several with each instruction and need not wait
-/// for one sum to be ready before the next product is added to it.
+/// Results computed together, so that the processor uses vector instructions and does not wait
+/// for one sum before the next product.
 const BLOCK: usize = 32;
 
-/// The step `decimate`.
+/// Step `decimate`.
 ///
-/// Of `by` samples that follow each other each belongs to another phase. One tap then meets samples that
-/// stand side by side in one phase, for results that stand side by side.
+/// Sample i of a row belongs to phase i modulo `by`. One tap then multiplies adjacent samples of
+/// one phase for adjacent results.
 pub(super) struct Decimate<T: Sample> {
     bytes: usize,
     row: usize,
     by: usize,
     taps: Vec<T::Real>,
-    /// Phase after phase, each of [`Self::stride`] samples, with what stands in for those beyond its ends.
+    /// Phases one after the other, each of [`Self::stride`] samples, with the repeated samples
+    /// beyond the row's ends.
     phases: Vec<T::Real>,
 }
 
-/// The filter's taps, for one sample of `by`; their sum is 1.
+/// Filter taps for decimation by `by`; their sum is 1.
 fn taps(by: usize) -> Vec<f64> {
     let (reach, by) = (REACH * by, by as f64);
     let count = 2 * reach + 1;
@@ -46,14 +48,14 @@ fn taps(by: usize) -> Vec<f64> {
 }
 
 impl<T: Sample> Decimate<T> {
-    /// For events of `bytes` with rows of `row` samples, of which one in `by` stays.
+    /// Prepares for events of `bytes` with rows of `row` samples, keeping one in `by`.
     pub(super) fn new(bytes: usize, row: usize, by: usize) -> Self {
         let taps = taps(by).into_iter().map(T::Real::of).collect();
         let empty = Self { bytes, row, by, taps, phases: Vec::new() };
         Self { phases: vec![T::Real::default(); by * empty.stride()], ..empty }
     }
 
-    /// Samples that a row has in one phase, with whole blocks of results in mind.
+    /// Samples of a row in one phase, rounded up to whole blocks of results.
     fn stride(&self) -> usize {
         (self.row / self.by).next_multiple_of(BLOCK) + 2 * REACH
     }
@@ -70,7 +72,7 @@ impl<T: Sample> Decimate<T> {
         }
     }
 
-    /// The results from number `first` on.
+    /// Results from number `first` on.
     fn block(&self, first: usize) -> [T::Real; BLOCK] {
         let stride = self.stride();
         let mut sums = [T::Real::default(); BLOCK];

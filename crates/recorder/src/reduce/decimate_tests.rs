@@ -1,4 +1,4 @@
-//! What the filter lets through, what it holds back, and where samples come to stand.
+//! Pass band, stop band and sample positions of the filter.
 use super::super::tests::reduced;
 use super::*;
 use keepup_plan::Element;
@@ -12,19 +12,19 @@ fn decimated(by: usize, samples: impl Fn(usize) -> f32) -> Vec<f32> {
     made.chunks_exact(4).map(f32::get).collect()
 }
 
-/// A tone of so many cycles per sample.
+/// A tone with this many cycles per sample.
 fn tone(frequency: f64) -> impl Fn(usize) -> f32 {
     move |index| (2.0 * PI * frequency * index as f64).sin() as f32
 }
 
-/// Root of the mean square, away from the ends of the row.
+/// Root mean square, away from the ends of the row.
 fn strength(samples: &[f32]) -> f64 {
     let middle = &samples[samples.len() / 4..samples.len() * 3 / 4];
     (middle.iter().map(|&s| f64::from(s).powi(2)).sum::<f64>() / middle.len() as f64).sqrt()
 }
 
 #[test]
-fn slow_tones_pass_unshifted_and_fast_ones_do_not_fold_back() {
+fn slow_tones_pass_unshifted_and_fast_ones_do_not_alias() {
     for by in [2, 4, 8, 16] {
         let rate = 1.0 / by as f64;
         let slow = decimated(by, tone(0.2 * rate));
@@ -33,15 +33,15 @@ fn slow_tones_pass_unshifted_and_fast_ones_do_not_fold_back() {
         assert!(off.fold(0.0, f64::max) < 0.01, "by {by}");
         for fast in [0.51 * rate, 0.7 * rate, 0.49] {
             let left = strength(&decimated(by, tone(fast))) / strength(&decimated(by, tone(0.2 * rate)));
-            assert!(left < 0.005, "by {by}: of a tone of {fast} {left} is left");
+            assert!(left < 0.005, "by {by}: {left} of a tone of {fast} remains");
         }
     }
 }
 
 #[test]
-fn a_constant_stays_to_the_ends_and_whole_numbers_do_not_wrap() {
+fn a_constant_is_kept_to_the_ends_and_integers_saturate() {
     assert!(decimated(8, |_| 3.0).iter().all(|sample| (sample - 3.0).abs() < 1e-5));
-    // A step between the extremes overshoots, and ends there.
+    // A step between the extremes overshoots and is clipped there.
     let step = |least: i16, most: i16| {
         let samples = (0..256).flat_map(|index| if index < 128 { least } else { most }.to_le_bytes());
         let made = reduced("decimate by=2", Element::I16, &[256], &samples.collect::<Vec<u8>>());
@@ -54,7 +54,7 @@ fn a_constant_stays_to_the_ends_and_whole_numbers_do_not_wrap() {
 }
 
 #[test]
-fn rows_do_not_touch_and_are_what_the_plain_sum_gives() {
+fn rows_are_independent_and_match_the_plain_sum() {
     let (row, by) = (24usize, 3usize);
     let sample = |index: usize| ((index * 7919) % 1000) as f64;
     let event: Vec<u8> = (0..2 * row).flat_map(|index| sample(index).to_le_bytes()).collect();

@@ -1,11 +1,11 @@
-//! Steps and chains of them beside plain arithmetic.
+//! Steps and chains of steps compared with plain arithmetic.
 use proptest::prelude::*;
 
 use keepup_plan::reduction::Reduction;
 
 use super::*;
 
-/// What the reduction `text` makes of `event`.
+/// Result of the reduction `text` for `event`.
 pub(super) fn reduced(text: &str, element: Element, shape: &[u64], event: &[u8]) -> Vec<u8> {
     let reduction: Reduction = text.parse().unwrap();
     let input = Samples { element, shape: shape.to_vec(), compressed: false };
@@ -13,7 +13,7 @@ pub(super) fn reduced(text: &str, element: Element, shape: &[u64], event: &[u8])
     let mut output = vec![0; chain.output_bytes_max()];
     let first = chain.run(event, &mut output).unwrap();
     let once = output[..first].to_vec();
-    // The second event of a kind must not see anything of the first.
+    // The result must not depend on the output's previous content.
     output.fill(0xa5);
     assert_eq!(chain.run(event, &mut output), Some(first));
     assert_eq!(output[..first], once);
@@ -30,7 +30,7 @@ fn samples_of<T: sample::Sample>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks_exact(T::BYTES).map(T::get).collect()
 }
 
-/// The sum as the textbook has it, in double precision.
+/// Textbook sum in double precision.
 fn periodogram(samples: &[f64], weights: &[f64]) -> Vec<f64> {
     let count = samples.len();
     let scale: f64 = weights.iter().map(|w| w * w).sum();
@@ -56,7 +56,7 @@ fn assert_near(found: &[f32], expected: &[f64]) {
 
 proptest! {
     #[test]
-    fn a_spectrum_is_the_sum_of_the_textbook(
+    fn a_spectrum_matches_the_textbook_sum(
         rows in proptest::collection::vec(any::<i16>(), 2..200),
         hann in any::<bool>(),
     ) {
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_are_cut_where_the_size_says(row in proptest::collection::vec(any::<u8>(), 48)) {
+    fn rows_are_cut_at_the_given_size(row in proptest::collection::vec(any::<u8>(), 48)) {
         let found = samples_of::<f32>(&reduced("spectrum size=16", Element::U8, &[48], &row));
         let samples: Vec<f64> = row.iter().map(|&sample| f64::from(sample)).collect();
         for (found, samples) in found.chunks_exact(9).zip(samples.chunks_exact(16)) {
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_below_the_threshold_is_zero(
+    fn samples_below_the_threshold_are_zero(
         event in proptest::collection::vec(any::<i32>(), 1..50),
         at in -1_000_000_000..1_000_000_000i32,
     ) {
@@ -127,10 +127,11 @@ fn extreme_samples_are_summed_without_overflow() {
 }
 
 #[test]
-fn samples_that_are_no_number_stay_and_thresholds_are_exact() {
+fn nan_samples_stay_and_thresholds_are_exact() {
     let event = bytes_of(&[f32::NAN, 0.1, 0.1f32.next_down(), -1.0]);
     let found = samples_of::<f32>(&reduced("threshold at=0.1", Element::F32, &[4], &event));
-    // 0.1 in single precision is a little more than in double precision, and the number before it less.
+    // 0.1 in single precision is slightly above 0.1 in double precision; the next smaller number
+    // is below.
     assert!(found[0].is_nan());
     assert_eq!(found[1..], [0.1, 0.0, 0.0]);
     let large = [u64::MAX, 1 << 63, (1 << 63) - 1];
@@ -139,7 +140,7 @@ fn samples_that_are_no_number_stay_and_thresholds_are_exact() {
 }
 
 #[test]
-fn steps_follow_each_other() {
+fn steps_are_chained() {
     let event: Vec<u8> = (0..=255).collect();
     let found = reduced("bin by=2 | bin by=2 | threshold at=600 | bin by=2", Element::U8, &[256], &event);
     let sums: Vec<u64> = event.chunks(4).map(|four| four.iter().map(|&s| u64::from(s)).sum()).collect();
@@ -149,21 +150,21 @@ fn steps_follow_each_other() {
 }
 
 #[test]
-fn an_event_of_another_length_and_an_output_without_room_give_nothing() {
+fn an_event_of_another_length_and_a_short_output_are_refused() {
     for text in ["spectrum", "decimate by=2", "bin by=2", "threshold at=1", "lz4", "bin by=2 | lz4"] {
         let reduction: Reduction = text.parse().unwrap();
         let input = Samples { element: Element::U16, shape: vec![8], compressed: false };
         let mut chain = Chain::new(&reduction.steps, &input).unwrap();
-        let mut room = vec![0; chain.output_bytes_max()];
-        assert!(chain.run(&[1; 16], &mut room).is_some(), "{text}");
-        assert_eq!(chain.run(&[1; 15], &mut room), None, "{text}");
-        assert_eq!(chain.run(&[1; 18], &mut room), None, "{text}");
-        assert_eq!(chain.run(&[1; 16], &mut room[..3]), None, "{text}");
+        let mut output = vec![0; chain.output_bytes_max()];
+        assert!(chain.run(&[1; 16], &mut output).is_some(), "{text}");
+        assert_eq!(chain.run(&[1; 15], &mut output), None, "{text}");
+        assert_eq!(chain.run(&[1; 18], &mut output), None, "{text}");
+        assert_eq!(chain.run(&[1; 16], &mut output[..3]), None, "{text}");
     }
 }
 
 #[test]
-fn what_lies_on_the_volumes_is_known_before() {
+fn stored_sizes_are_known_beforehand() {
     let reductions: Vec<Reduction> =
         ["streams=0: bin by=4", "streams=1 keep=both: spectrum", "streams=2: lz4", "streams=3: bin by=3"]
             .iter()
@@ -176,5 +177,5 @@ fn what_lies_on_the_volumes_is_known_before() {
     };
     assert_eq!((stored(0), stored(1)), (16 * 4, 128 + 33 * 4));
     assert!(stored(2) >= 128 + 16 && stored(2) < 300, "LZ4 may make it longer");
-    assert_eq!((stored(3), stored(4)), (128, 128), "refused, and not asked for");
+    assert_eq!((stored(3), stored(4)), (128, 128), "refused, and without a reduction");
 }

@@ -1,8 +1,8 @@
-//! Samples as they stand in events: little-endian numbers of ten types.
+//! Samples in events: little-endian numbers of ten types.
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
-/// What filters compute in.
+/// Type in which filters compute.
 pub(super) trait Real:
     Copy + Default + Add<Output = Self> + Mul<Output = Self> + AddAssign + Sum
 {
@@ -23,21 +23,21 @@ impl Real for f64 {
 
 /// One sample.
 pub(super) trait Sample: Copy + Default + PartialOrd + Send + 'static {
-    /// A type of real numbers that holds every sample, but for the last digits of 64 bits.
+    /// Real number type that holds every sample, except for the last digits of 64-bit samples.
     type Real: Real + Send;
     const BYTES: usize;
 
-    /// Reads the sample that is `bytes`.
+    /// Reads a sample from `bytes`.
     fn get(bytes: &[u8]) -> Self;
     /// Writes the sample to `bytes`.
     fn put(self, bytes: &mut [u8]);
-    /// As single precision, rounded where it has more digits.
+    /// Value in single precision, rounded.
     fn single(self) -> f32;
-    /// As a real number.
+    /// Value as a real number.
     fn real(self) -> Self::Real;
-    /// The nearest sample.
+    /// Nearest sample value.
     fn nearest(real: Self::Real) -> Self;
-    /// The smallest sample that is not below `value`.
+    /// Smallest sample value that is not below `value`.
     fn not_below(value: f64) -> Self;
 }
 
@@ -78,7 +78,7 @@ macro_rules! number {
 
 macro_rules! integer {
     ($type:ty, $real:ty) => {
-        // A cast from a real number ends at the type's least and largest value.
+        // A cast from a real number saturates at the type's limits.
         number!($type, $real, |real: $real| real.round_ties_even() as $type, |value: f64| value.ceil()
             as $type);
     };
@@ -100,7 +100,7 @@ fn single_not_below(value: f64) -> f32 {
     if f64::from(near) < value { near.next_up() } else { near }
 }
 
-/// Evaluates an expression with `$T` as the Rust type of an element.
+/// Evaluates an expression with `$T` as the Rust type of a sample.
 macro_rules! by_element {
     ($element:expr, $T:ident => $made:expr) => {{
         macro_rules! with {

@@ -1,8 +1,9 @@
 //! Power spectrum of rows of samples, in single precision.
 //!
-//! P(k) = |X(k)|^2 / S, X(k) = sum over n of w(n) x(n) exp(-2 pi i k n / N), S = sum over n of w(n)^2, for
-//! k = 0 to N/2. This is the periodogram (P. D. Welch, IEEE Trans. Audio Electroacoustics AU-15, 1967, p. 70,
-//! for a sampling rate of 1): noise of variance v gives v in the mean of every bin, with any window.
+//! P(k) = |X(k)|^2 / S, X(k) = sum over n of w(n) x(n) exp(-2 pi i k n / N), S = sum over n of
+//! w(n)^2, for k = 0 to N/2. This is the periodogram (P. D. Welch, IEEE Trans. Audio
+//! Electroacoustics AU-15, 1967, p. 70, for a sampling rate of 1): noise of variance v has mean v
+//! in every bin, with any window.
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,11 +14,11 @@ use realfft::{RealFftPlanner, RealToComplex};
 use super::Kernel;
 use super::sample::Sample;
 
-/// The step `spectrum`.
+/// Step `spectrum`.
 pub(super) struct Spectrum<T> {
     bytes: usize,
     transform: Arc<dyn RealToComplex<f32>>,
-    /// w(n) over the root of S.
+    /// w(n) divided by the square root of S.
     weights: Vec<f32>,
     row: Vec<f32>,
     bins: Vec<Complex32>,
@@ -26,7 +27,7 @@ pub(super) struct Spectrum<T> {
 }
 
 impl<T: Sample> Spectrum<T> {
-    /// For events of `bytes`, cut into rows of `size` samples.
+    /// Prepares for events of `bytes`, cut into rows of `size` samples.
     pub(super) fn new(bytes: usize, size: usize, window: Window) -> Self {
         let transform = RealFftPlanner::new().plan_fft_forward(size);
         let weight = |index: usize| match window {

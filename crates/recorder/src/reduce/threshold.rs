@@ -1,15 +1,16 @@
-//! Zero suppression: what is below a threshold becomes 0. The shape stays; compression makes it small.
+//! Zero suppression: samples below a threshold become 0. The shape stays; compression reduces the
+//! size.
 use super::Kernel;
 use super::sample::Sample;
 
-/// The step `threshold`.
+/// Step `threshold`.
 pub(super) struct Threshold<T> {
     bytes: usize,
     at: T,
 }
 
 impl<T: Sample> Threshold<T> {
-    /// For events of `bytes`; samples below `at` become 0.
+    /// Prepares for events of `bytes`; samples below `at` become 0.
     pub(super) fn new(bytes: usize, at: f64) -> Self {
         Self { bytes, at: T::not_below(at) }
     }

@@ -1,9 +1,9 @@
-//! The threads that reduce: each takes a sealed block with an empty one, fills the empty one with the reduced
-//! events, and gives both back.
+//! Reducer threads: each takes a sealed block with an empty one, writes the reduced events to the
+//! empty one, and gives both back.
 //!
-//! Invariants: blocks come back in the order in which they were handed over, every one of them; a reduced
-//! block has the events, sequence numbers and times of the block it was made of. What a thread is given it
-//! can finish without any more memory, so that nobody waits in a circle.
+//! Invariants: all blocks come back in the order in which they were handed over; a reduced block
+//! has the events, sequence numbers and times of its raw block. A reducer needs no further memory
+//! for the blocks it was given, so that there is no deadlock.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -25,26 +25,26 @@ use crate::link::{MESSAGES_START, Sealed, SealedMeta};
 use crate::threads::{Threaded, spawn};
 use crate::{RecorderConfig, RecorderError};
 
-/// Longest wait for the next block; whoever hands one over wakes the thread before.
+/// Longest wait for the next block; a wake-up ends it earlier.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Steps for events of one kind; every thread makes its tables when it first meets it.
+/// Steps for events of one kind; every thread builds its tables at the first use.
 #[derive(Debug)]
 pub(crate) struct Recipe {
-    /// Position among all recipes.
+    /// Index among all recipes.
     pub(crate) index: usize,
     pub(crate) steps: Vec<Step>,
     pub(crate) input: Samples,
 }
 
-/// The stream that reduced events belong to.
+/// Stream of the reduced events.
 #[derive(Debug)]
 pub(crate) struct Destination {
     /// Its id.
     pub(crate) stream: u32,
     /// Its MCAP channel record.
     pub(crate) channel: Arc<ChannelBytes>,
-    /// Its position in the intake's table.
+    /// Its index in the intake's table.
     pub(crate) slot: usize,
 }
 
@@ -54,20 +54,20 @@ pub(crate) struct Job {
     pub(crate) recipe: Arc<Recipe>,
     pub(crate) to: Arc<Destination>,
     pub(crate) raw: Sealed,
-    /// Memory for what comes out, enough for every event of `raw`.
+    /// Memory for the result, enough for every event of `raw`.
     pub(crate) target: Block,
 }
 
-/// What became of it.
+/// Result of a job.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) to: Arc<Destination>,
     pub(crate) raw: Sealed,
-    /// The reduced block, or the empty one when some event could not be reduced.
+    /// The reduced block, or the empty one when an event could not be reduced.
     pub(crate) reduced: Result<Sealed, Block>,
 }
 
-/// The intake's end of one thread.
+/// The intake's link to one thread.
 pub(crate) struct ReducerLink {
     pub(crate) jobs: rtrb::Producer<Job>,
     pub(crate) done: rtrb::Consumer<Done>,
@@ -75,7 +75,7 @@ pub(crate) struct ReducerLink {
     pub(crate) close: Arc<AtomicBool>,
 }
 
-/// The thread's state.
+/// State of a reducer thread.
 struct Reducer {
     jobs: rtrb::Consumer<Job>,
     done: rtrb::Producer<Done>,
@@ -88,10 +88,10 @@ struct Reducer {
     chains: Vec<Option<Chain>>,
 }
 
-/// Links to the threads, and the threads.
+/// Links to the threads, and their handles.
 pub(crate) type Reducers = (Vec<ReducerLink>, Vec<Threaded<()>>);
 
-/// Starts the threads that `config` asks for; none when nothing is to be reduced.
+/// Starts the threads that `config` asks for; none without reductions.
 pub(crate) fn start(
     config: &RecorderConfig,
     pool_bytes: usize,
@@ -99,7 +99,7 @@ pub(crate) fn start(
     intake: &Waker,
     counters: &Arc<Counters>,
 ) -> Result<Reducers, RecorderError> {
-    // As many as the pool can have blocks, so that handing one over never fails for lack of room.
+    // As many slots as the pool can have blocks, so that the ring is never full.
     let blocks_max = pool_bytes / GRAIN_BYTES;
     let (mut links, mut threads) = (Vec::new(), Vec::new());
     for index in 0..config.reducers() {
@@ -131,7 +131,7 @@ impl Reducer {
         &self.counters.reducers[self.index]
     }
 
-    /// Works until it is told to close and nothing is left.
+    /// Runs until it is asked to close and no block is left.
     fn run(mut self) {
         loop {
             let mut begin_ns = self.clock.now_ns();
@@ -142,7 +142,7 @@ impl Reducer {
                 add(&self.counters().busy_ns, now_ns.saturating_sub(begin_ns));
                 begin_ns = now_ns;
             }
-            // Asked before the last look, so that what was handed over before that is seen.
+            // Read before the last poll, so that blocks handed over before the request are seen.
             let closing = self.close.load(Ordering::Acquire) || self.done.is_abandoned();
             self.waker.want_nudge(true);
             if !self.jobs.is_empty() {
@@ -159,7 +159,8 @@ impl Reducer {
     fn give_back(&mut self, done: Done) {
         let mut waiting = Some(done);
         while let Some(done) = waiting.take() {
-            // The ring holds as many blocks as the pool can have, so this is an intake that is gone.
+            // The ring has as many slots as the pool can have blocks, so it is full only when the
+            // intake has ended.
             if let Err(rtrb::PushError::Full(done)) = self.done.push(done)
                 && !self.done.is_abandoned()
             {
@@ -193,7 +194,8 @@ impl Reducer {
     }
 }
 
-/// Fills `target` with what `chain` makes of every event of `raw`; gives it back when it cannot.
+/// Fills `target` with the reduced events of `raw`; returns it unused when an event cannot be
+/// reduced.
 pub(crate) fn reduced_block(
     chain: &mut Chain,
     raw: &Sealed,
@@ -213,7 +215,7 @@ pub(crate) fn reduced_block(
         chunk_crc,
         ..raw.meta.header
     };
-    // Where the raw block is kept too, it accounts for the events.
+    // If the raw block is kept too, that block accounts for the events.
     let accounts_for = if to.slot == raw.meta.slot { raw.meta.accounts_for } else { Count::default() };
     let meta = SealedMeta {
         header,
@@ -226,7 +228,7 @@ pub(crate) fn reduced_block(
     Ok(Sealed { block: target, meta })
 }
 
-/// Writes the messages; returns their bytes, their marks and their checksum.
+/// Writes the messages; returns their bytes, index marks and checksum.
 fn fill(
     chain: &mut Chain,
     raw: &Sealed,
@@ -239,8 +241,8 @@ fn fill(
     for (sequence, event) in (raw.meta.header.first_sequence..).zip(raw.meta.events.iter()) {
         let begin = from + MESSAGE_HEADER;
         from = begin + event.payload_bytes as usize;
-        let (head, room) = target.get_mut(at..)?.split_at_mut_checked(MESSAGE_HEADER)?;
-        let bytes = chain.run(raw.block.get(begin..from)?, room)?;
+        let (head, output) = target.get_mut(at..)?.split_at_mut_checked(MESSAGE_HEADER)?;
+        let bytes = chain.run(raw.block.get(begin..from)?, output)?;
         put_message_header(head, channel_id, sequence, event.timestamp_ns, bytes as u64);
         crc.update(target.get(at..at + MESSAGE_HEADER + bytes)?);
         at += MESSAGE_HEADER + bytes;

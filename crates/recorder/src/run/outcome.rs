@@ -1,13 +1,13 @@
-//! What a run came to, in the words of run control.
+//! Outcome of a finished run.
 use keepup_results::Count;
 use keepup_results::live::RunOutcome;
 
 use crate::report::RecordReport;
 
-/// Incidents that are passed on.
+/// Most incidents in an outcome.
 const INCIDENTS_MAX: usize = 20;
 
-/// Of a run's report.
+/// Converts a run's report.
 pub(super) fn outcome(report: &RecordReport, run: Option<u64>, name: &str) -> RunOutcome {
     let total = report.ledger.total();
     let count = |c: keepup_stream::ledger::Count| Count { events: c.events, bytes: c.bytes };

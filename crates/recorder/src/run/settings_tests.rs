@@ -1,4 +1,4 @@
-//! Settings that can be, and those that cannot.
+//! Valid and invalid settings.
 use std::collections::BTreeMap;
 
 use super::*;
@@ -39,7 +39,7 @@ fn metadata_has_limits() {
 }
 
 #[test]
-fn limits_and_numbers_are_possible_ones() {
+fn limits_and_run_numbers_are_checked() {
     let stop = |stop| check(&RunSettings { stop, ..RunSettings::default() });
     let none = StopAfter::default();
     stop(StopAfter { events: Some(1), bytes: Some(1), seconds: Some(0.1) }).unwrap();
@@ -55,7 +55,7 @@ fn limits_and_numbers_are_possible_ones() {
 }
 
 #[test]
-fn volumes_are_those_on_offer_to_the_letter() {
+fn volumes_must_be_spelled_as_on_offer() {
     let offer = offer(&["/data/a", "/data/b"]);
     let ask = |asked: &[&str]| {
         let volumes = asked.iter().map(|&v| v.to_owned()).collect();
@@ -71,11 +71,12 @@ fn volumes_are_those_on_offer_to_the_letter() {
 }
 
 fn volumes_of(settings: RunSettings, offer: &RunOffer) -> Result<Vec<String>, String> {
-    volumes(&settings, offer).map(|v| v.iter().map(|v| v.display().to_string()).collect())
+    let found = volumes(&settings, offer).map_err(|why| why.to_text());
+    found.map(|v| v.iter().map(|v| v.display().to_string()).collect())
 }
 
 #[test]
-fn without_volumes_runs_begin_at_one() {
+fn without_volumes_run_numbers_start_at_one() {
     assert_eq!(number(None, &[]).unwrap(), 1);
     assert_eq!(number(Some(0), &[]).unwrap(), 0);
 }

@@ -1,11 +1,11 @@
-//! What the threads that reduce have done since the last look.
+//! Figures of the reducer threads since the last sample.
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_results::live::ReductionNow;
 
 use crate::counters::ReducerCounters;
 
-/// What was read at the last look.
+/// Counters at the last sample.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reduction {
     input_bytes: u64,
@@ -14,8 +14,8 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
-    /// The figures now, where there are such threads; rates over the time that has passed.
-    pub(super) fn look(&mut self, threads: &[ReducerCounters], passed_s: f64) -> Option<ReductionNow> {
+    /// Current figures, if there are reducer threads; rates are averages over `passed` seconds.
+    pub(super) fn sample(&mut self, threads: &[ReducerCounters], passed_s: f64) -> Option<ReductionNow> {
         if threads.is_empty() {
             return None;
         }

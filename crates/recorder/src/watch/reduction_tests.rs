@@ -1,13 +1,13 @@
-//! Two looks at two threads.
+//! Two samples of two threads.
 use super::*;
 
 #[test]
-fn rates_are_over_the_time_between_two_looks() {
-    assert_eq!(Reduction::default().look(&[], 1.0), None, "nothing is reduced here");
+fn rates_are_averages_between_two_samples() {
+    assert_eq!(Reduction::default().sample(&[], 1.0), None, "without reducer threads there are no figures");
     let threads = [ReducerCounters::default(), ReducerCounters::default()];
     threads[0].busy_ns.store(1_000_000_000, Relaxed);
     let mut reduction = Reduction::default();
-    reduction.look(&threads, 2.0).unwrap();
+    reduction.sample(&threads, 2.0).unwrap();
     for (thread, busy_ns) in threads.iter().zip([2_000_000_000, 500_000_000]) {
         thread.handed_bytes.store(1000, Relaxed);
         thread.input_bytes.store(800, Relaxed);
@@ -24,5 +24,5 @@ fn rates_are_over_the_time_between_two_looks() {
         output_bytes_per_second: 200.0,
         busy: vec![0.5, 0.25],
     };
-    assert_eq!(reduction.look(&threads, 2.0), Some(expected));
+    assert_eq!(reduction.sample(&threads, 2.0), Some(expected));
 }

@@ -1,25 +1,25 @@
-//! What of a recording people must hear: what stands now, and what is new.
+//! Warnings about a recording: the current ones, and the new ones.
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_results::live::{Moment, VolumeNow};
 
 use crate::counters::Counters;
 
-/// The pool is a warning when it bridges a stall for less than this, in seconds, and is more than
-/// [`POOL_USED`] full.
-const ROOM_SECONDS: f64 = 1.0;
-/// Share of the pool in use below which its room is no warning.
+/// The pool causes a warning when it bridges a stall of less than this, in seconds, and is more
+/// than [`POOL_USED`] full.
+const BRIDGE_SECONDS: f64 = 1.0;
+/// Share of the pool in use below which there is no warning.
 const POOL_USED: f64 = 0.5;
-/// A write or flush under way for so long is a warning, in seconds.
+/// A write or flush in progress for this long causes a warning, in seconds.
 const STALL_SECONDS: f64 = 1.0;
-/// A volume that is full within this time is a warning, in seconds.
+/// A volume that will be full within this time causes a warning, in seconds.
 const FULL_IN_SECONDS: f64 = 3600.0;
-/// A thread that reduces and has something to do for more than this share of the time has no time left.
+/// A reducer thread that is busy for more than this share of the time is overloaded.
 const REDUCER_BUSY: f64 = 0.95;
-/// A rate above this share of the qualified one is a warning.
+/// A rate above this share of the qualified one causes a warning.
 const MARGIN_USED: f64 = 0.9;
 
-/// What was said, so that it is said once.
+/// Warnings already issued, so that each is issued once.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     was_waiting: bool,
@@ -32,8 +32,8 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    /// What stands now, the worst first.
-    pub(super) fn standing(&self, moment: &Moment) -> Vec<String> {
+    /// Current warnings, most severe first.
+    pub(super) fn current(&self, moment: &Moment) -> Vec<String> {
         let mut warnings = Vec::new();
         warnings.extend(moment.volumes.iter().filter_map(failed));
         if moment.flow.missing_events > 0 {
@@ -48,11 +48,10 @@ impl Warnings {
         let pool = &moment.pool;
         if pool.waiting {
             warnings.push(format!("the memory is full: sources must wait for {}", slowest(moment)));
-        } else if let Some(room) = pool
-            .room_seconds
-            .filter(|room| *room < ROOM_SECONDS && pool.used_bytes as f64 > POOL_USED * pool.bytes as f64)
-        {
-            warnings.push(format!("memory for {room:.1} s is left"));
+        } else if let Some(seconds) = pool.room_seconds.filter(|seconds| {
+            *seconds < BRIDGE_SECONDS && pool.used_bytes as f64 > POOL_USED * pool.bytes as f64
+        }) {
+            warnings.push(format!("free memory bridges only {seconds:.1} s"));
         }
         warnings.extend(moment.volumes.iter().filter_map(stalled));
         if let Some(margin) = moment.margin.as_ref().filter(|margin| margin.used > MARGIN_USED) {
@@ -65,8 +64,8 @@ impl Warnings {
         warnings
     }
 
-    /// What has come up since this was last asked.
-    pub(super) fn news(&mut self, moment: &Moment, counters: &Counters) -> Vec<String> {
+    /// Warnings that are new since the last call.
+    pub(super) fn take_new(&mut self, moment: &Moment, counters: &Counters) -> Vec<String> {
         self.failed.resize(moment.volumes.len(), false);
         self.rests.resize(moment.volumes.len(), 0);
         self.filling.resize(moment.volumes.len(), false);
@@ -74,7 +73,7 @@ impl Warnings {
         for (at, volume) in moment.volumes.iter().enumerate() {
             if volume.rests > std::mem::replace(&mut self.rests[at], volume.rests) {
                 news.push(format!(
-                    "{} does not answer; what comes goes to other volumes for a while",
+                    "{} is slow: new data goes to other volumes until it recovers",
                     volume.path
                 ));
             }
@@ -86,7 +85,8 @@ impl Warnings {
                 self.filling[at] = true;
                 news.push(warning);
             }
-            // Far from the limit again: a rate that varies about it is no news.
+            // Re-armed only far from the limit: a rate that varies about it causes no new
+            // warning.
             if volume.full_in_seconds.is_some_and(|seconds| seconds > 2.0 * FULL_IN_SECONDS) {
                 self.filling[at] = false;
             }
@@ -94,7 +94,8 @@ impl Warnings {
         let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).sum();
         if excess > 0 && !std::mem::replace(&mut self.was_behind, excess > 0) {
             news.push(format!(
-                "{:.2} GB more than --keep asks for must stay: no drain has them; see keepup drain --follow",
+                "{:.2} GB above the --keep limit are kept because no drain has copied them: \
+                 see keepup drain --follow",
                 excess as f64 / 1e9
             ));
         }
@@ -125,14 +126,14 @@ impl Warnings {
     }
 }
 
-/// What sources wait for when the memory is full.
+/// The bottleneck when the memory is full.
 fn slowest(moment: &Moment) -> &'static str {
     let threads = moment.reduction.iter().flat_map(|reduction| &reduction.busy);
     if threads.into_iter().any(|busy| *busy > REDUCER_BUSY) { "the reduction" } else { "the volumes" }
 }
 
 fn failed(volume: &VolumeNow) -> Option<String> {
-    volume.failure.as_ref().map(|why| format!("{} takes no data any more: {why}", volume.path))
+    volume.failure.as_ref().map(|why| format!("{} takes no more data: {why}", volume.path))
 }
 
 fn stalled(volume: &VolumeNow) -> Option<String> {

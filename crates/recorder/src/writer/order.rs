@@ -1,9 +1,9 @@
-//! The blocks of one volume in the order in which they were taken, and how far each has come. Pure.
+//! Blocks of one volume in the order in which they were taken, and the progress of each. Pure.
 //!
-//! Invariants: a block counts as written only when every block before it is, so that a reader never meets a
-//! hole; until then its memory is kept, so that it can go to another volume when this one fails. A block is
-//! reported durable only after it was written before the flush (or the finish of its segment) that covers
-//! it was asked for.
+//! Invariants: a block counts as written only when every block before it is, so that a reader
+//! never meets a hole. Until then its memory is kept, so that it can go to another volume if this
+//! one fails. A block is reported durable only if it was written before the flush (or the finish
+//! of its segment) that covers it was started.
 use std::collections::VecDeque;
 
 use keepup_recording::layout::SECTOR;
@@ -11,10 +11,10 @@ use keepup_sys::pool::Block;
 
 use crate::link::{Sealed, SealedMeta};
 
-/// How far a block has come.
+/// Progress of a block.
 #[derive(Debug)]
 enum Stage {
-    UnderWay,
+    InFlight,
     /// The kernel confirmed it, or refused it.
     Landed {
         block: Block,
@@ -33,16 +33,16 @@ struct Entry {
     stage: Stage,
 }
 
-/// A block whose write has ended.
+/// A block with a finished write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Landing {
     pub(super) segment: u32,
     pub(super) bytes: usize,
-    /// When its write began.
+    /// Start time of its write.
     pub(super) started_ns: u64,
 }
 
-/// What is written of a segment without a hole, and what a flush that starts now will cover.
+/// Contiguous written part of a segment, which a flush that starts now will cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covered {
     /// The segment.
@@ -55,7 +55,7 @@ pub(super) struct Covered {
     pub(super) blocks: u64,
 }
 
-/// Blocks by token: tokens count up from 0.
+/// Blocks by token; tokens count up from 0.
 #[derive(Debug)]
 pub(super) struct Order {
     entries: VecDeque<Entry>,
@@ -70,24 +70,24 @@ impl Order {
         Self { entries: VecDeque::with_capacity(1024), first_token: 0, written, covered_token: 0 }
     }
 
-    /// Takes a block that is about to be written; returns its token.
+    /// Enters a block that is about to be written; returns its token.
     pub(super) fn begin(&mut self, meta: SealedMeta, segment: u32, end_offset: u64, now_ns: u64) -> u64 {
         self.entries.push_back(Entry {
             meta,
             segment,
             end_offset,
             started_ns: now_ns,
-            stage: Stage::UnderWay,
+            stage: Stage::InFlight,
         });
         self.next_token() - 1
     }
 
-    /// Token of the next block that will be taken.
+    /// Token of the next block.
     pub(super) fn next_token(&self) -> u64 {
         self.first_token + self.entries.len() as u64
     }
 
-    /// Blocks before this token were covered by a flush.
+    /// Blocks before this token are covered by a completed flush.
     pub(super) fn covered_token(&self) -> u64 {
         self.covered_token
     }
@@ -96,7 +96,7 @@ impl Order {
         usize::try_from(token.checked_sub(self.first_token)?).ok().filter(|&at| at < self.entries.len())
     }
 
-    /// The kernel confirmed a block, or refused it.
+    /// Enters the kernel's answer for a block.
     pub(super) fn landed(&mut self, token: u64, block: Block, confirmed: bool) -> Option<Landing> {
         let at = self.position(token)?;
         let entry = &mut self.entries[at];
@@ -104,7 +104,7 @@ impl Order {
         Some(Landing { segment: entry.segment, bytes: entry.meta.bytes, started_ns: entry.started_ns })
     }
 
-    /// The next block, in order, that is written with all before it; its memory comes back.
+    /// Next block in order that is written, with all blocks before it; returns its memory.
     pub(super) fn next_written(&mut self) -> Option<Sealed> {
         let at = self.position(self.written.end_token)?;
         let entry = &mut self.entries[at];
@@ -124,19 +124,19 @@ impl Order {
         Some(Sealed { block, meta: entry.meta.clone() })
     }
 
-    /// When the write of the first block that is not written with all before it began.
+    /// Start time of the first block that is not yet contiguously written.
     pub(super) fn oldest_unwritten_ns(&self) -> Option<u64> {
         self.position(self.written.end_token).map(|at| self.entries[at].started_ns)
     }
 
-    /// What a flush of `segment` would cover, if there is anything that is not covered yet.
+    /// What a flush of `segment` would newly cover, if anything.
     pub(super) fn coverable(&self, segment: u32) -> Option<Covered> {
         let news = self.written.end_token > self.covered_token && self.written.segment == segment;
         news.then_some(self.written)
     }
 
-    /// End of what is written of `segment` without a hole, in bytes, and the number of its blocks, when
-    /// `end_offset` and `blocks` is all that it was given.
+    /// End of the contiguous written part of `segment`, in bytes, and the number of its blocks,
+    /// given that the segment has `end_offset` bytes and `blocks` blocks in all.
     pub(super) fn written_end(&self, segment: u32, end_offset: u64, blocks: u64) -> (u64, u64) {
         match segment.cmp(&self.written.segment) {
             std::cmp::Ordering::Less => (end_offset, blocks),
@@ -145,13 +145,13 @@ impl Order {
         }
     }
 
-    /// A flush succeeded.
+    /// Enters a successful flush.
     pub(super) fn covered(&mut self, covered: Covered) {
         self.covered_token = self.covered_token.max(covered.end_token);
         self.make_durable(covered.segment, covered.end_token);
     }
 
-    /// A segment was finished: all its written blocks are on stable storage.
+    /// Enters a finished segment: all its written blocks are on stable storage.
     pub(super) fn finished(&mut self, segment: u32) {
         self.make_durable(segment, u64::MAX);
     }
@@ -165,7 +165,7 @@ impl Order {
         }
     }
 
-    /// The next block, in order, that is durable and was not reported so.
+    /// Next block in order that is durable and was not reported yet.
     pub(super) fn next_durable(&mut self) -> Option<SealedMeta> {
         if !matches!(self.entries.front()?.stage, Stage::Durable) {
             return None;
@@ -174,8 +174,8 @@ impl Order {
         self.entries.pop_front().map(|entry| entry.meta)
     }
 
-    /// Blocks that are not written and, with none under way, never will be here: they can go elsewhere. One
-    /// whose write never ended comes without its memory.
+    /// Unwritten blocks of a failed volume with nothing in flight; they can go to another volume.
+    /// A block with a write that never completed comes without its memory.
     pub(super) fn take_unwritten(&mut self) -> Vec<(SealedMeta, Option<Block>)> {
         let keep = self.written.end_token.saturating_sub(self.first_token) as usize;
         let unwritten = self.entries.drain(keep.min(self.entries.len())..);
@@ -187,7 +187,7 @@ impl Order {
             .collect()
     }
 
-    /// Blocks that were written and will not be durable any more.
+    /// Blocks that were written and will not become durable.
     pub(super) fn take_undurable(&mut self) -> Vec<SealedMeta> {
         self.first_token += self.entries.len() as u64;
         self.entries.drain(..).map(|entry| entry.meta).collect()

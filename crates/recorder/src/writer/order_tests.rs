@@ -28,9 +28,9 @@ fn numbers(metas: impl IntoIterator<Item = SealedMeta>) -> Vec<u64> {
 }
 
 proptest! {
-    /// Whatever the order of completions and wherever one fails: written blocks are the ones before the
-    /// first hole, every other block comes back with its memory, durable ones are reported once and in
-    /// order.
+    /// For any order of completions and any failing block: the written blocks are the ones before
+    /// the first hole, every other block comes back with its memory, and durable blocks are
+    /// reported once and in order.
     #[test]
     fn nothing_behind_a_hole_counts_as_written(
         order in Just((0..20u64).collect::<Vec<_>>()).prop_shuffle(),
@@ -80,7 +80,7 @@ proptest! {
 }
 
 #[test]
-fn a_block_whose_write_never_ends_comes_without_its_memory() {
+fn a_block_with_an_unfinished_write_comes_without_its_memory() {
     let mut pool = Pool::new(2 << 20).unwrap();
     let mut order = Order::new();
     for n in 0..3 {

@@ -1,8 +1,10 @@
-//! Puts a recording there, damages it, and lets everything that reads recordings loose on it.
+//! Test bench: builds a recording, damages it, and runs every reader on it.
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+use keepup_error::Cause;
 
 use crate::access::{From, StreamReader};
 use crate::crc::crc32;
@@ -17,20 +19,21 @@ use crate::recover::recover;
 use crate::testing::{TestRecording, payloads, stream};
 use crate::verify::{VerifyOptions, verify};
 
-/// The first segment of the first volume, sealed.
+/// First segment of the first volume, sealed.
 pub(super) const FIRST: &str = "disk0/run 7/segment-000000.mcap";
 
 /// Time and payload of each event, by stream and sequence number.
 type Events = BTreeMap<(u32, u64), (u64, Vec<u8>)>;
 
-/// A recording of two volumes, two sealed segments and an open one on each, and how to put it back.
+/// A recording with two volumes, each with two sealed segments and an open one, and a copy to
+/// restore it.
 pub(super) struct Bench {
     recording: TestRecording,
     files: BTreeMap<PathBuf, Vec<u8>>,
     events: Events,
-    /// All that was said in the last case.
-    said: Vec<String>,
-    /// Events that could be read after the last case was recovered.
+    /// All messages of the last case.
+    messages: Vec<String>,
+    /// Readable events after recovery of the last case.
     recovered: usize,
 }
 
@@ -52,12 +55,12 @@ impl Bench {
             }
         }
         recording.volumes.iter_mut().for_each(|volume| volume.watermark());
-        // Once more: the first of them is not the last line.
+        // A second watermark, so that the first one is not the last line.
         recording.volumes.iter_mut().for_each(|volume| volume.watermark());
         recording.release();
         let files = ["disk0", "disk1"].map(|disk| snapshot(&recording.root.path().join(disk)));
         let files = files.into_iter().flatten().collect();
-        Self { recording, files, events, said: Vec::new(), recovered: 0 }
+        Self { recording, files, events, messages: Vec::new(), recovered: 0 }
     }
 
     /// A sealed segment of another recording, with other events of the same streams.
@@ -73,12 +76,12 @@ impl Bench {
         self.recording.root.path()
     }
 
-    /// A file as it was.
+    /// Undamaged content of a file.
     pub(super) fn good(&self, file: &str) -> &[u8] {
         &self.files[&self.root().join(file)]
     }
 
-    /// The header of a block as it was.
+    /// Undamaged header of a block.
     pub(super) fn header(&self, file: &str, at: usize) -> BlockHeader {
         parse_block_sector(&self.good(file)[at..]).unwrap().header
     }
@@ -88,55 +91,59 @@ impl Bench {
         self.events.len()
     }
 
-    /// Events that could be read after recovery in the last case.
+    /// Readable events after recovery in the last case.
     pub(super) fn recovered_events(&self) -> usize {
         self.recovered
     }
 
-    /// Whether this was said in the last case.
-    pub(super) fn said(&self, text: &str) -> bool {
-        self.said.iter().any(|said| said.contains(text))
+    /// Whether a message of the last case contains `text`.
+    pub(super) fn has_message(&self, text: &str) -> bool {
+        self.messages.iter().any(|message| message.contains(text))
     }
 
-    /// Damages the recording: somebody must name `file`, and, where the damage is at an offset, one that is
-    /// not behind it.
+    /// Damages the recording. A message must name `file` and, if the damage has an offset, an
+    /// offset no later than that.
     pub(super) fn case(&mut self, name: &str, file: &str, at: Option<u64>, damage: impl FnOnce(&Path)) {
         self.run(name, damage);
         let place = self.root().join(file).display().to_string();
-        let told: Vec<_> = self.said.iter().filter(|said| said.contains(&place)).collect();
-        let told = match file.contains('/') {
-            true => told,
-            false => self.said.iter().filter(|said| said.contains(file)).collect(),
+        let matching: Vec<_> = self.messages.iter().filter(|message| message.contains(&place)).collect();
+        let matching = match file.contains('/') {
+            true => matching,
+            false => self.messages.iter().filter(|message| message.contains(file)).collect(),
         };
-        assert!(!told.is_empty(), "{name}: nobody names {file}: {:#?}", self.said);
+        assert!(!matching.is_empty(), "{name}: no message names {file}: {:#?}", self.messages);
         let Some(at) = at else { return };
-        let offsets = told.iter().filter_map(|said| {
-            let digits = said.split_once("at offset ")?.1;
+        let offsets = matching.iter().filter_map(|message| {
+            let digits = message.split_once("at offset ")?.1;
             digits[..digits.find(|c: char| !c.is_ascii_digit())?].parse::<u64>().ok()
         });
         let is_near = |offset: u64| offset <= at && (at < 8192 || offset >= 4096);
-        assert!(offsets.clone().any(is_near), "{name}: nobody names offset {at} of {file}: {:#?}", self.said);
+        assert!(
+            offsets.clone().any(is_near),
+            "{name}: no message names offset {at} of {file}: {:#?}",
+            self.messages
+        );
     }
 
-    /// Does something that needs not be told of.
+    /// Makes a change that needs no message.
     pub(super) fn harmless(&mut self, name: &str, damage: impl FnOnce(&Path)) {
         self.run(name, damage);
-        assert_eq!(self.recovered, self.events.len(), "{name}: {:#?}", self.said);
+        assert_eq!(self.recovered, self.events.len(), "{name}: {:#?}", self.messages);
     }
 
     fn run(&mut self, name: &str, damage: impl FnOnce(&Path)) {
-        self.said.clear();
+        self.messages.clear();
         self.put_back();
         damage(self.root());
         let outside = snapshot(&self.root().join("outside"));
         self.read(name, "before recovery");
         match recover(&self.recording.dirs()) {
             Ok(report) => {
-                self.said.extend(report.volumes.iter().flat_map(|volume| volume.faults.clone()));
-                let told = report.volumes.iter().all(|volume| volume.faults.is_empty());
-                assert!(report.complete == told, "{name}: {report:#?}");
+                self.messages.extend(report.volumes.iter().flat_map(|volume| volume.faults.clone()));
+                let matching = report.volumes.iter().all(|volume| volume.faults.is_empty());
+                assert!(report.complete == matching, "{name}: {report:#?}");
             }
-            Err(error) => self.said.push(error.to_string()),
+            Err(error) => self.messages.push(Cause::of(&error).to_text()),
         }
         self.recovered = self.read(name, "after recovery");
         assert!(snapshot(&self.root().join("outside")) == outside, "{name}: something outside was changed");
@@ -146,7 +153,7 @@ impl Bench {
         assert_eq!(entries, ["disk0", "disk1", "exports", "outside"], "{name}");
     }
 
-    /// The recording as it was, and nothing else but a directory with a canary.
+    /// Restores the recording, next to a directory with a canary.
     fn put_back(&self) {
         for place in fs::read_dir(self.root()).unwrap() {
             fs::remove_dir_all(place.unwrap().path()).unwrap();
@@ -161,26 +168,26 @@ impl Bench {
         fs::write(outside.join("canary"), b"sings").unwrap();
     }
 
-    /// Reads everything in every way; returns how many events were handed out.
+    /// Reads everything by every reader; returns the number of events returned.
     fn read(&mut self, name: &str, when: &str) -> usize {
         let recording = match Recording::open(&self.recording.dirs()) {
             Ok(recording) => recording,
             Err(error) => {
-                self.said.push(error.to_string());
+                self.messages.push(Cause::of(&error).to_text());
                 return 0;
             }
         };
         let report = verify(&recording, VerifyOptions { threads: 2 }, &|_| {});
         let fault =
             |f: &crate::verify::Fault| format!("{} at offset {}: {}", f.file.display(), f.offset, f.what);
-        self.said.extend(report.faults.iter().map(fault));
-        self.said.extend(info(&recording).err().map(|error| error.to_string()));
+        self.messages.extend(report.faults.iter().map(fault));
+        self.messages.extend(info(&recording).err().map(|error| Cause::of(&error).to_text()));
         let mut count = 0;
         for id in [2, 3] {
             let check = |sequence, time, payload: &[u8]| {
                 let known = self.events.get(&(id, sequence));
                 let known =
-                    known.unwrap_or_else(|| panic!("{name}, {when}: nobody recorded {id}/{sequence}"));
+                    known.unwrap_or_else(|| panic!("{name}, {when}: unexpected event {id}/{sequence}"));
                 assert!(
                     (time, payload) == (known.0, &known.1[..]),
                     "{name}, {when}: {id}/{sequence} is wrong"
@@ -197,7 +204,7 @@ impl Bench {
                     ControlFlow::Continue(())
                 })
             });
-            self.said.extend(read.err().map(|error| error.to_string()));
+            self.messages.extend(read.err().map(|error| Cause::of(&error).to_text()));
             let by_time = StreamReader::open(&recording, id).and_then(|reader| {
                 let Some(mut reader) = reader else { return Ok(0) };
                 reader.read(From::Time(500), &mut |event| {
@@ -205,14 +212,14 @@ impl Bench {
                     ControlFlow::Continue(())
                 })
             });
-            self.said.extend(by_time.err().map(|error| error.to_string()));
+            self.messages.extend(by_time.err().map(|error| Cause::of(&error).to_text()));
         }
         self.blocks(&recording, name);
         self.exports(&recording, when);
         count
     }
 
-    /// Reads segments block by block, as a drain does.
+    /// Reads segments block by block, like a drain.
     fn blocks(&mut self, recording: &Recording, name: &str) {
         for (volume, segment) in
             recording.volumes().iter().flat_map(|v| v.segments().iter().map(move |s| (v, s)))
@@ -224,16 +231,16 @@ impl Bench {
                         let is_known = known.is_some_and(|(time, bytes)| {
                             (event.timestamp_ns, event.payload) == (*time, &bytes[..])
                         });
-                        assert!(is_known, "{name}: nobody recorded {:?}/{}", block.header, event.sequence);
+                        assert!(is_known, "{name}: unexpected event {:?}/{}", block.header, event.sequence);
                     }
                 }
                 Ok(())
             });
-            self.said.extend(read.err().map(|error| error.to_string()));
+            self.messages.extend(read.err().map(|error| Cause::of(&error).to_text()));
         }
     }
 
-    /// Writes it in all other forms.
+    /// Exports to all other formats.
     fn exports(&mut self, recording: &Recording, when: &str) {
         let place = self.root().join("exports").join(when);
         fs::create_dir(&place).unwrap();
@@ -242,22 +249,23 @@ impl Bench {
             raw(recording, None, &place.join("raw")),
             zarr_reference(recording, None, &place.join("zarr")),
         ];
-        self.said.extend(outcomes.into_iter().filter_map(|outcome| Some(outcome.err()?.to_string())));
+        self.messages
+            .extend(outcomes.into_iter().filter_map(|outcome| Some(Cause::of(&outcome.err()?).to_text())));
     }
 }
 
-/// A line of a journal with its checksum.
+/// Journal line with its checksum.
 pub(super) fn journal_line(json: &str) -> String {
     format!("{json} {:08x}\n", crc32(json.as_bytes()))
 }
 
-/// Puts other bytes into a file that may be read-only.
+/// Replaces the content of a file that may be read-only.
 pub(super) fn replace(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).unwrap();
     fs::write(path, bytes).unwrap();
 }
 
-/// All files below a directory with their bytes; links as they are.
+/// All files below a directory with their bytes; links are not followed.
 fn snapshot(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(root).unwrap() {

@@ -1,7 +1,7 @@
-//! All segments of all volumes as one file, that is MCAP and HDF5 as a segment is.
+//! All segments of all volumes as one file, which is both MCAP and HDF5 like a segment.
 //!
-//! Blocks are copied as they are. They lie on multiples of 4096, so a file system that can share extents
-//! (XFS, btrfs) need not copy any. Before that, every event is read and checked.
+//! Blocks are copied unchanged. They start at multiples of 4096, so a file system that can share
+//! extents (XFS, btrfs) copies no data. Every event is read and checked first.
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
@@ -13,16 +13,16 @@ use super::{Exported, create, require_sealed, require_vacant, wants};
 use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
-use crate::layout::{SECTOR, SUPERBLOCK_ROOM, SegmentIdentity, segment_preamble};
+use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, segment_preamble};
 use crate::reader::Recording;
 use crate::recover::scan::scan_events;
 use crate::seal::{SegmentIndex, put_tail};
 
-/// Most events of one file: its index takes 16 bytes for each in memory.
+/// Most events of one file: the index takes 16 bytes of memory per event.
 const EVENTS_MAX: usize = 1 << 26;
 
-/// Blocks that follow each other in a segment, and go one behind the other.
-struct Stretch {
+/// Consecutive blocks of a segment that stay consecutive.
+struct BlockRun {
     segment: usize,
     from: u64,
     bytes: u64,
@@ -31,7 +31,7 @@ struct Stretch {
 /// Writes `recording`, or one stream of it, to the file `path`, which must not exist.
 ///
 /// # Errors
-/// When a segment is not sealed or cannot be read, there are more than 2^26 events, or `path` cannot be
+/// A segment is unsealed or cannot be read, there are more than 2^26 events, or `path` cannot be
 /// written.
 pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Result<Exported, RecordingError> {
     require_sealed(recording)?;
@@ -39,7 +39,7 @@ pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Resu
     let (mut index, mut stretches, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
     let mut segments: Vec<_> =
         recording.volumes().iter().flat_map(|v| v.segments().iter().map(move |s| (v, s))).collect();
-    // Segments of one time lie on all volumes.
+    // Segments of the same time are on all volumes.
     segments.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
     let duplicates = duplicates(recording.volumes().iter());
     let mut at = SECTOR as u64;
@@ -53,12 +53,12 @@ pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Resu
         let is_wanted = |id, offset| wants(stream, id) && !twice.iter().any(|twice| twice.offset == offset);
         for (from, bytes) in index.take_from(&found.index, is_wanted, &mut at) {
             match stretches.last_mut() {
-                Some(Stretch { segment, from: before, bytes: length })
+                Some(BlockRun { segment, from: before, bytes: length })
                     if *segment == files.len() && *before + *length == from =>
                 {
                     *length += bytes;
                 }
-                _ => stretches.push(Stretch { segment: files.len(), from, bytes }),
+                _ => stretches.push(BlockRun { segment: files.len(), from, bytes }),
             }
         }
         if index.events() > EVENTS_MAX {
@@ -83,7 +83,7 @@ fn write(
     out: &File,
     preamble: &[u8; SECTOR],
     index: &SegmentIndex,
-    stretches: &[Stretch],
+    stretches: &[BlockRun],
     files: &[File],
     data_bytes: u64,
 ) -> io::Result<()> {
@@ -99,11 +99,11 @@ fn write(
     tail_out.seek(SeekFrom::Start(data_bytes))?;
     let tail = put_tail(index, data_bytes, &mut tail_out)?;
     tail_out.flush()?;
-    out.write_all_at(&tail.superblock, SUPERBLOCK_ROOM.start as u64)?;
+    out.write_all_at(&tail.superblock, SUPERBLOCK_SPACE.start as u64)?;
     out.sync_all()
 }
 
-/// Copies bytes inside the kernel, or through memory where that cannot be.
+/// Copies bytes inside the kernel, or through memory if that is not supported.
 fn copy(from: &File, mut from_at: u64, to: &File, mut to_at: u64, mut bytes: u64) -> io::Result<()> {
     while bytes > 0 {
         let want = usize::try_from(bytes).unwrap_or(usize::MAX).min(1 << 30);

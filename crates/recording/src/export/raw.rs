@@ -1,4 +1,4 @@
-//! A file of payloads for each stream, with a table that tells where each event is.
+//! One file of payloads per stream, with a table of the events' offsets.
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
@@ -10,14 +10,14 @@ use crate::error::RecordingError;
 use crate::reader::Recording;
 use crate::seal::link_names;
 
-/// Longest name of a stream that becomes part of a file's name, bytes.
+/// Longest stream name used in a file name, bytes.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Writes each stream, or one, to `NAME.raw` in the new directory `dir`, one payload behind the other, and
-/// `NAME.csv` beside it: sequence number, time in ns, offset and length of each event.
+/// Writes each selected stream to `NAME.raw` in the new directory `dir`, as consecutive payloads,
+/// with `NAME.csv`: sequence number, time in ns, offset and length of each event.
 ///
 /// # Errors
-/// When a segment is not sealed or cannot be read, a block is not whole, or `dir` exists or cannot be
+/// A segment is unsealed or cannot be read, a block is damaged, or `dir` exists or cannot be
 /// written.
 pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exported, RecordingError> {
     require_sealed(recording)?;
@@ -27,7 +27,7 @@ pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exp
     let mut exported = Exported::default();
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
         let Some(mut reader) = StreamReader::open(recording, id)? else { continue };
-        // A file's name takes 255 bytes on most file systems.
+        // A file name has at most 255 bytes on most file systems.
         let name = if name.len() > NAME_BYTES_MAX { &format!("stream-{id}") } else { name };
         let (path, table) = (dir.join(format!("{name}.raw")), dir.join(format!("{name}.csv")));
         let mut out = BufWriter::with_capacity(1 << 20, create(&path)?);

@@ -1,4 +1,4 @@
-//! References for Zarr: one JSON file that tells where each event lies in the segments, after the
+//! References for Zarr: one JSON file with the location of each event in the segments, after the
 //! specification of kerchunk (<https://fsspec.github.io/kerchunk/spec.html>, version 1).
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,12 +15,12 @@ use crate::reader::Recording;
 use crate::seal::{IndexedBlock, SegmentLookup, link_names};
 use crate::volume::Segment;
 
-/// Writes references to the streams that have a shape, are not compressed, and have only events of that
-/// size, to the file `path`, which must not exist. Row n of a stream's array is its event n; where one is
-/// missing, zeros.
+/// Writes references to the streams that have a shape, are not compressed, and have only events
+/// of that size, to the file `path`, which must not exist. Row n of a stream's array is event n,
+/// or zeros if that is missing.
 ///
 /// # Errors
-/// When a segment is not sealed or cannot be read, or `path` cannot be written.
+/// A segment is unsealed or cannot be read, or `path` cannot be written.
 pub fn zarr_reference(
     recording: &Recording,
     stream: Option<u32>,
@@ -49,7 +49,7 @@ pub fn zarr_reference(
     Ok(exported)
 }
 
-/// What the recording is called and carries along.
+/// Name and metadata of the recording.
 fn about(manifest: &Manifest) -> serde_json::Value {
     let mut about = serde_json::json!({ "name": manifest.sent().name });
     if let Some(run) = manifest.run {
@@ -70,7 +70,7 @@ struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    /// `None` when the stream is no array everywhere.
+    /// `None` if the stream's events do not all have one shape.
     fn new(recording: &'a Recording, info: &'a StreamInfo) -> Result<Option<Self>, RecordingError> {
         let Some(event_bytes) = info.event_bytes().filter(|_| info.compression.is_none()) else {
             return Ok(None);
@@ -122,8 +122,8 @@ impl<'a> Array<'a> {
         Ok(Ok(()))
     }
 
-    /// Whether the block is there that the index tells of, and has events of that size: nobody who follows
-    /// the references will look.
+    /// Checks that the block exists and has events of the expected size: programs that follow the
+    /// references do not check.
     fn check(&self, file: &File, segment: &Segment, block: IndexedBlock) -> Result<(), RecordingError> {
         let (path, offset) = (&segment.path, block.offset);
         let mut sector = [0; SECTOR];
@@ -133,11 +133,11 @@ impl<'a> Array<'a> {
         if is_it && found.payload_bytes == u64::from(block.events).saturating_mul(self.event_bytes) {
             return Ok(());
         }
-        let what = "the block here is another than the segment's index says".to_owned();
+        let what = "the block here is another than the segment's index says".into();
         Err(RecordingError::Segment { path: path.clone(), offset, what })
     }
 
-    /// The array's own description.
+    /// Writes the array's metadata.
     fn put_head(&self, name: &str, out: &mut dyn Write) -> io::Result<()> {
         let with_first = |first: u64| -> Vec<u64> {
             std::iter::once(first).chain(self.info.shape.iter().copied()).collect()

@@ -1,4 +1,4 @@
-//! The checksum of HDF5's metadata: Bob Jenkins' lookup3, `hashlittle` with the initial value 0
+//! Checksum of HDF5's metadata: Bob Jenkins' lookup3, `hashlittle` with the initial value 0
 //! (<https://burtleburtle.net/bob/c/lookup3.c>, public domain; HDF5 specification, "Checksum").
 
 /// Appends the checksum of `bytes` to them.
@@ -15,7 +15,7 @@ pub(super) fn lookup3(bytes: &[u8]) -> u32 {
     if bytes.is_empty() {
         return state[2];
     }
-    // The last piece of 1 to 12 bytes is mixed otherwise.
+    // The last piece of 1 to 12 bytes is mixed differently.
     let whole = (bytes.len() - 1) / 12 * 12;
     for piece in bytes[..whole].chunks_exact(12) {
         add(&mut state, piece);

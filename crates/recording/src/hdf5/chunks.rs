@@ -1,7 +1,8 @@
-//! The index of a chunked dataset: a fixed array, in pages so that a reader need not load all of it.
+//! Index of a chunked dataset: a paged fixed array, so that readers load only the pages they
+//! need.
 use std::io::{self, Write};
 
-use super::Place;
+use super::HdfWriter;
 use super::checksum::sealed;
 
 /// Entries of a page: 2^10, as the HDF5 library chooses. With more entries than that the array is paged.
@@ -11,32 +12,32 @@ const PAGE_ENTRIES: u64 = 1 << PAGE_BITS;
 /// checksum.
 const HEADER_BYTES: u64 = 28;
 
-/// Where a chunk lies.
+/// Location of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkEntry {
     /// Its address.
     pub(crate) address: u64,
-    /// Its bytes in the file; matters only for filtered chunks.
+    /// Length in the file; used only for filtered chunks.
     pub(crate) bytes: u64,
 }
 
-/// That chunks went through a filter, so that each has a length of its own.
+/// Encoding of chunks that went through a filter and have individual lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Filtered {
-    /// Bytes that a chunk's length takes in the index.
+    /// Size of a chunk's length field in the index, bytes.
     length_bytes: usize,
 }
 
 impl Filtered {
-    /// For chunks that have `chunk_bytes` before the filter.
+    /// For chunks of `chunk_bytes` before the filter.
     pub(crate) fn new(chunk_bytes: u64) -> Self {
-        // As H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN in the library: room to spare if the filter makes it
-        // longer.
+        // As H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN in the library: reserves space for a filter
+        // that makes chunks longer.
         let log = chunk_bytes.max(1).ilog2() as usize;
         Self { length_bytes: (1 + (log + 8) / 8).min(8) }
     }
 
-    /// Longest chunk that the index can tell of, in bytes.
+    /// Longest chunk that the index can describe, in bytes.
     pub(crate) fn chunk_bytes_max(self) -> u64 {
         u64::MAX >> (64 - 8 * self.length_bytes)
     }
@@ -44,7 +45,7 @@ impl Filtered {
 
 /// Writes the index of `count` chunks; returns its address.
 pub(super) fn put_index<W: Write>(
-    place: &mut Place<'_, W>,
+    place: &mut HdfWriter<'_, W>,
     count: u64,
     mut chunks: impl Iterator<Item = ChunkEntry>,
     filtered: Option<Filtered>,
@@ -77,7 +78,7 @@ pub(super) fn put_index<W: Write>(
     Ok(header_at)
 }
 
-/// One bit for each page, the first page's the highest of the first byte.
+/// One bit for each page; the first page is the highest bit of the first byte.
 fn pages_in_use(pages: u64) -> Vec<u8> {
     let mut bits = vec![0xFF; (pages / 8) as usize];
     if !pages.is_multiple_of(8) {
@@ -90,7 +91,7 @@ fn put_entry(out: &mut Vec<u8>, chunk: ChunkEntry, filtered: Option<Filtered>) {
     out.extend_from_slice(&chunk.address.to_le_bytes());
     if let Some(Filtered { length_bytes }) = filtered {
         out.extend_from_slice(&chunk.bytes.to_le_bytes()[..length_bytes]);
-        // No filter was left out.
+        // Filter mask: no filter was skipped.
         out.extend_from_slice(&[0; 4]);
     }
 }

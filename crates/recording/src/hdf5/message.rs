@@ -1,4 +1,4 @@
-//! Messages of object headers, each as its body.
+//! Bodies of the object header messages.
 use keepup_stream::wire::ElementType;
 
 use super::UNDEFINED;
@@ -21,56 +21,58 @@ pub(super) const MESSAGE_BYTES_MAX: usize = 65_535;
 pub(crate) struct ElementKind {
     /// Size in bytes.
     pub(crate) bytes: u32,
-    kind: Kind,
+    kind: ElementClass,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ElementClass {
     Unsigned,
     Signed,
     Float,
-    /// UTF-8, filled up with zeros.
+    /// UTF-8, padded with zeros.
     Text,
 }
 
 impl ElementKind {
-    pub(crate) const U8: Self = Self { bytes: 1, kind: Kind::Unsigned };
-    pub(crate) const U64: Self = Self { bytes: 8, kind: Kind::Unsigned };
+    pub(crate) const U8: Self = Self { bytes: 1, kind: ElementClass::Unsigned };
+    pub(crate) const U64: Self = Self { bytes: 8, kind: ElementClass::Unsigned };
 
-    /// Of a stream's elements.
+    /// Element type of a stream.
     pub(crate) fn of(element: ElementType) -> Self {
         let kind = match element {
-            ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => Kind::Unsigned,
-            ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => Kind::Signed,
-            ElementType::F32 | ElementType::F64 => Kind::Float,
+            ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => {
+                ElementClass::Unsigned
+            }
+            ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => ElementClass::Signed,
+            ElementType::F32 | ElementType::F64 => ElementClass::Float,
         };
         Self { bytes: element.bytes() as u32, kind }
     }
 
-    /// A text of so many bytes, at least one.
+    /// A text of this many bytes, at least one.
     pub(crate) fn text(bytes: usize) -> Self {
-        Self { bytes: bytes.max(1) as u32, kind: Kind::Text }
+        Self { bytes: bytes.max(1) as u32, kind: ElementClass::Text }
     }
 
     /// Datatype message: version 1, classes 0 (fixed-point), 1 (floating-point) and 3 (string).
     pub(super) fn message(self) -> Vec<u8> {
         let bits = (self.bytes * 8) as u16;
         let (class, flags) = match self.kind {
-            Kind::Unsigned => (0, [0, 0]),
-            Kind::Signed => (0, [0x08, 0]),
+            ElementClass::Unsigned => (0, [0, 0]),
+            ElementClass::Signed => (0, [0x08, 0]),
             // The mantissa's first bit is implied; the sign is the last bit.
-            Kind::Float => (1, [0x20, bits as u8 - 1]),
+            ElementClass::Float => (1, [0x20, bits as u8 - 1]),
             // Padded with zeros, UTF-8.
-            Kind::Text => (3, [0x11, 0]),
+            ElementClass::Text => (3, [0x11, 0]),
         };
         let mut out = vec![0x10 | class, flags[0], flags[1], 0];
         out.extend_from_slice(&self.bytes.to_le_bytes());
-        if self.kind != Kind::Text {
+        if self.kind != ElementClass::Text {
             // First bit, and number of bits.
             out.extend_from_slice(&[0, 0]);
             out.extend_from_slice(&bits.to_le_bytes());
         }
-        if self.kind == Kind::Float {
+        if self.kind == ElementClass::Float {
             let (exponent_at, exponent_bits, bias) =
                 if bits == 32 { (23, 8, 127) } else { (52, 11, 1023u32) };
             out.extend_from_slice(&[exponent_at, exponent_bits, 0, exponent_at]);
@@ -80,16 +82,16 @@ impl ElementKind {
     }
 }
 
-/// Dataspace message, version 2: scalar without dimensions, else simple and of fixed size.
+/// Dataspace message, version 2: scalar without dimensions, otherwise simple and of fixed size.
 pub(super) fn dataspace(dimensions: &[u64]) -> Vec<u8> {
     let mut out = vec![2, dimensions.len() as u8, 0, u8::from(!dimensions.is_empty())];
     dimensions.iter().for_each(|dimension| out.extend_from_slice(&dimension.to_le_bytes()));
     out
 }
 
-/// Fill value message, version 3: what is read where nothing is stored; zero without `value`.
+/// Fill value message, version 3: the value of unallocated elements; zero without `value`.
 pub(super) fn fill_value(value: Option<&[u8]>) -> Vec<u8> {
-    // Space is made incrementally, the value written when it is set.
+    // Incremental allocation; the fill value is written if it is set.
     const WHEN: u8 = 0x0B;
     const DEFINED: u8 = 0x20;
     let Some(value) = value else { return vec![3, WHEN] };
@@ -110,7 +112,7 @@ pub(crate) struct Filter {
 /// Filter pipeline message, version 2.
 pub(super) fn filters(filter: &Filter) -> Vec<u8> {
     let mut out = vec![2, 1];
-    // Not optional: who cannot undo it cannot read the data.
+    // Mandatory: data cannot be read without undoing the filter.
     let numbers = [filter.id, filter.name.len() as u16 + 1, 0, filter.parameters.len() as u16];
     numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
     out.extend_from_slice(filter.name.as_bytes());
@@ -159,12 +161,13 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// A link to the object whose header is at `address`.
+    /// Adds a link to the object with the header at `address`.
     pub(crate) fn add(&mut self, name: &str, address: u64) {
         self.messages.push(link(name, None, &address.to_le_bytes()));
     }
 
-    /// A link to the root group of another file, its path relative to this one's directory.
+    /// Adds a link to the root group of another file, with a path relative to this file's
+    /// directory.
     pub(crate) fn add_file(&mut self, name: &str, path: &str) {
         let mut value = vec![0];
         value.extend_from_slice(path.as_bytes());

@@ -7,7 +7,7 @@ use super::message::{
     ATTRIBUTE, Attribute, DATASPACE, DATATYPE, ElementKind, FILL_VALUE, FILTERS, Filter, LAYOUT, Links,
     MESSAGE_BYTES_MAX, attribute, dataspace, fill_value, filters,
 };
-use super::{Place, UNDEFINED};
+use super::{HdfWriter, UNDEFINED};
 
 /// A message that cannot change.
 const CONSTANT: u8 = 1;
@@ -16,37 +16,37 @@ const CHUNK_BYTES_LIMIT: u64 = 1 << 32;
 /// Most dimensions of a dataset.
 const RANK_MAX: usize = 32;
 
-/// A dataset but for its name.
+/// Description of a dataset, without its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Dataset {
     pub(crate) element: ElementKind,
     pub(crate) dimensions: Vec<u64>,
     pub(crate) storage: Storage,
-    /// Read where nothing is stored; zero when empty.
+    /// Value of unallocated elements; zero when empty.
     pub(crate) fill: Vec<u8>,
     pub(crate) attributes: Vec<Attribute>,
 }
 
-/// Where a dataset's bytes are.
+/// Location of a dataset's bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
-    /// At one address, one element behind the other.
+    /// Consecutive elements at one address.
     Contiguous { address: u64 },
-    /// Nowhere: every element has the fill value.
+    /// Not allocated: every element has the fill value.
     Nowhere,
-    /// In chunks of the given dimensions, found by an index.
+    /// In chunks of the given dimensions, located by an index.
     Chunked { chunk: Vec<u64>, index: u64, filter: Option<Filter> },
     /// In other datasets; the map is object 1 of the global heap at the address.
     Virtual { heap: u64 },
 }
 
-/// Whether events of such a shape can be chunks of a dataset.
+/// Whether events of this shape can be chunks of a dataset.
 pub(crate) fn can_be_chunk(element: ElementKind, shape: &[u64]) -> bool {
     let bytes = shape.iter().try_fold(u64::from(element.bytes), |bytes, &d| bytes.checked_mul(d));
     shape.len() < RANK_MAX && bytes.is_some_and(|bytes| (1..CHUNK_BYTES_LIMIT).contains(&bytes))
 }
 
-impl<W: Write> Place<'_, W> {
+impl<W: Write> HdfWriter<'_, W> {
     /// Writes the index of `count` chunks; returns its address.
     pub(crate) fn put_chunks(
         &mut self,
@@ -112,7 +112,7 @@ fn layout(dataset: &Dataset) -> Vec<u8> {
         Storage::Nowhere => contiguous(UNDEFINED),
         Storage::Chunked { chunk, index, .. } => {
             let sizes: Vec<u64> = chunk.iter().copied().chain([dataset.element.bytes.into()]).collect();
-            // The library refuses a dataset whose sizes take more bytes than they must.
+            // The library refuses size fields that are wider than necessary.
             let largest = sizes.iter().copied().max().unwrap_or(1);
             let width = (largest.max(1).ilog2() / 8 + 1) as u8;
             let mut out = vec![4, 2, 0, sizes.len() as u8, width];

@@ -1,12 +1,12 @@
-//! Parts of a dataset, for virtual datasets: runs along the first dimension, all of the others.
+//! Selections of rows for virtual datasets: runs along the first dimension, whole rows.
 use std::ops::Range;
 
 const HYPERSLAB: u32 = 2;
 
-/// Some rows of a dataset whose rows all have the same dimensions.
+/// Selected rows of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selection<'a> {
-    /// Which rows, ascending, at least one run.
+    /// Row ranges, ascending, at least one.
     pub(crate) rows: &'a [Range<u64>],
     /// Dimensions of a row.
     pub(crate) row: &'a [u64],
@@ -19,8 +19,8 @@ impl Selection<'_> {
         self.rows.len() == 1 || ends.max().is_none_or(|end| u32::try_from(end).is_ok())
     }
 
-    /// Appends the selection as the library stores it: hyperslab version 2 for one run, version 1 for
-    /// several.
+    /// Appends the selection in the library's encoding: hyperslab version 2 for one run, version
+    /// 1 for several.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         let rank = self.row.len() as u32 + 1;
         match self.rows {

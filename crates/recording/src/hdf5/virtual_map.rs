@@ -1,7 +1,7 @@
-//! The map of a virtual dataset, kept in a global heap.
+//! Map of a virtual dataset, stored in a global heap.
 use std::io::{self, Write};
 
-use super::Place;
+use super::HdfWriter;
 use super::checksum::sealed;
 use super::selection::Selection;
 
@@ -10,21 +10,21 @@ const COLLECTION_BYTES_MIN: u64 = 4096;
 const COLLECTION_HEADER: u64 = 16;
 const OBJECT_HEADER: u64 = 16;
 
-/// Rows of a dataset in another file, and where they appear.
+/// Rows of a dataset in another file, and their rows in the virtual dataset.
 #[derive(Clone, Debug)]
 pub(crate) struct Mapping<'a> {
-    /// The other file, relative to the directory of the one with the map.
+    /// The other file, relative to the directory of the file with the map.
     pub(crate) file: &'a str,
-    /// The dataset in it.
+    /// Dataset in that file.
     pub(crate) dataset: &'a str,
-    /// Rows there.
+    /// Source rows.
     pub(crate) from: Selection<'a>,
-    /// As many rows here.
+    /// Destination rows, equally many.
     pub(crate) to: Selection<'a>,
 }
 
-impl<W: Write> Place<'_, W> {
-    /// Writes a global heap with a map as its only object; returns its address.
+impl<W: Write> HdfWriter<'_, W> {
+    /// Writes a global heap with the map as its only object; returns its address.
     pub(crate) fn put_map<'m>(
         &mut self,
         count: u64,
@@ -51,7 +51,7 @@ impl<W: Write> Place<'_, W> {
         let at = self.put(&opening)?;
         self.put(&block)?;
         self.put(&[0; 8][..padding])?;
-        // Object 0 is the free space, its own header included.
+        // Object 0 is the free space, including its own header.
         self.put(&object_header(0, 0, total - used))?;
         let free = (total - used - OBJECT_HEADER) as usize;
         self.put(&vec![0; free])?;

@@ -1,6 +1,6 @@
-//! Reads a journal line by line, and goes on where it stopped when the journal has grown.
+//! Reads a journal line by line, and continues when the journal has grown.
 //!
-//! Invariant: memory is bounded by the longest legal line, whatever the file holds.
+//! Invariant: memory is bounded by the longest legal line, whatever the file contains.
 
 use std::fmt;
 use std::fs::File;
@@ -15,28 +15,28 @@ use crate::line::{LINE_BYTES_MAX, parse_line};
 
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a crash left of a journal's last line.
+/// Incomplete last line of a journal after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornTail {
     /// Number of the line, from 1.
     pub line: u64,
-    /// Where it begins in the file, bytes.
+    /// Offset of the line in the file, bytes.
     pub offset: u64,
     /// Its length, bytes.
     pub bytes: u64,
 }
 
-/// A line of a journal that cannot be used, though others stand behind it: it is damaged, or contradicts the
-/// lines before.
+/// An unusable line of a journal that is not the last one: damaged, or contradicting earlier
+/// lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedLine {
     /// The journal.
     pub file: PathBuf,
     /// Number of the line, from 1.
     pub line: u64,
-    /// Where it begins in the file, bytes.
+    /// Offset of the line in the file, bytes.
     pub offset: u64,
-    /// What is wrong with it.
+    /// Problem.
     pub what: String,
 }
 
@@ -47,10 +47,10 @@ impl fmt::Display for DamagedLine {
     }
 }
 
-/// Most damaged lines that are listed; of further ones it is enough to know that there were some.
+/// Most damaged lines that are listed; further ones are not.
 const DAMAGED_LINES_MAX: usize = 100;
 
-/// Takes a record, or says what it contradicts.
+/// Takes a record, or returns the contradiction.
 pub(crate) type Sink<'a> = dyn FnMut(JournalRecord) -> Result<(), String> + 'a;
 
 /// Reads whole lines as they appear.
@@ -58,11 +58,11 @@ pub(crate) type Sink<'a> = dyn FnMut(JournalRecord) -> Result<(), String> + 'a;
 pub(crate) struct JournalReader {
     file: File,
     path: PathBuf,
-    /// Where the first line that was not read yet begins.
+    /// Offset of the first unread line.
     offset: u64,
     /// Lines read so far.
     lines: u64,
-    /// What is known of the file from `offset` on: at most a line and a piece.
+    /// Unprocessed bytes from `offset` on: at most a line and a piece.
     pending: Vec<u8>,
 }
 
@@ -73,12 +73,13 @@ impl JournalReader {
         Ok(JournalReader { file, path, offset: 0, lines: 0, pending: Vec::new() })
     }
 
-    /// Hands all new whole lines to `sink`; returns true when there were any.
+    /// Passes all new complete lines to `sink`; returns whether there were any.
     pub(crate) fn poll(&mut self, sink: &mut Sink<'_>) -> Result<bool, RecordingError> {
         self.read_on(sink, None)
     }
 
-    /// The same, and goes on behind lines that are damaged or that `sink` refuses; returns the first of them.
+    /// Like `poll`, but skips lines that are damaged or refused by `sink`; returns the first of
+    /// them.
     pub(crate) fn read_past_damage(
         &mut self,
         sink: &mut Sink<'_>,
@@ -94,7 +95,7 @@ impl JournalReader {
         mut damaged: Option<&mut Vec<DamagedLine>>,
     ) -> Result<bool, RecordingError> {
         let lines_before = self.lines;
-        // A part of a line may have been cut off and replaced since.
+        // Part of a line may have been cut off and replaced since.
         self.pending.clear();
         loop {
             let known = self.pending.len();
@@ -110,7 +111,7 @@ impl JournalReader {
         }
     }
 
-    /// What is left behind the last whole line.
+    /// Incomplete line after the last complete one.
     pub(crate) fn torn_tail(&self) -> Option<TornTail> {
         let bytes = self.pending.len() as u64;
         (bytes > 0).then_some(TornTail { line: self.lines + 1, offset: self.offset, bytes })
@@ -128,7 +129,8 @@ impl JournalReader {
             let is_last = start + length + 1 == self.pending.len();
             match parse_line(line) {
                 Ok(record) => outcome = sink(record),
-                // Perhaps the last line, torn by a crash: the next read tells whether more follows.
+                // Possibly the last line, torn by a crash: the next read shows whether more
+                // follows.
                 Err(_) if is_last => break,
                 Err(what) => outcome = Err(what),
             }

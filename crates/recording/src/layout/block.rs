@@ -11,7 +11,7 @@ use crate::layout::ChannelBytes;
 /// Events are missing between the stream's previous block and this one.
 pub const FLAG_GAP_BEFORE: u32 = 1;
 
-/// Where a block's chunk records begin: the first message header ends with the first sector.
+/// Offset of a block's chunk records: the first message header ends with the first sector.
 pub(crate) const CHUNK_START: usize = SECTOR - MESSAGE_HEADER;
 
 const PART: &str = "block header";
@@ -22,10 +22,11 @@ const OP_CHANNEL: u8 = 0x04;
 const OP_MESSAGE: u8 = 0x05;
 const OP_CHUNK: u8 = 0x06;
 
-/// MCAP chunk record in front of its records: opcode, length, 2 times, size, CRC, "" and size again.
+/// Header of an MCAP chunk record: opcode, length, 2 times, size, CRC, "" and size again.
 const CHUNK_HEADER: usize = 49;
 pub(crate) const CHUNK_AT: usize = CHUNK_START - CHUNK_HEADER;
-/// Channel id, sequence and two times of a message: what its record length counts besides the payload.
+/// Channel id, sequence and two times of a message: counted in the record length besides the
+/// payload.
 const MESSAGE_FIELDS: u64 = (MESSAGE_HEADER - RECORD_HEADER) as u64;
 
 // Offsets in the first sector; docs/recording-format.md has the same table.
@@ -51,12 +52,12 @@ const HEADER_END: usize = 132;
 
 const _: () = assert!(HEADER_END + CHANNEL_BYTES_MAX <= CHUNK_AT);
 
-/// What a block's first sector says about it.
+/// Fields of a block's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// The recording that the block belongs to.
+    /// Recording of the block.
     pub recording: Id,
-    /// The segment that the block was written to.
+    /// Segment that the block was written to.
     pub segment: Id,
     /// Number of that segment on its volume.
     pub segment_index: u32,
@@ -66,7 +67,7 @@ pub struct BlockHeader {
     pub stream_block: u64,
     /// Number of the block within its segment, from 0.
     pub segment_block: u64,
-    /// Sequence number of the first event; the others follow without a gap.
+    /// Sequence number of the first event; the others are consecutive.
     pub first_sequence: u64,
     /// Events in the block, at least 1.
     pub event_count: u32,
@@ -80,20 +81,20 @@ pub struct BlockHeader {
     pub payload_bytes: u64,
     /// CRC-32 of all message records.
     pub chunk_crc: u32,
-    /// Header CRC of the block before in this segment, 0 for the first.
+    /// Header CRC of the previous block in this segment, 0 for the first.
     pub previous_header_crc: u32,
     /// [`FLAG_GAP_BEFORE`] or 0.
     pub flags: u32,
 }
 
-/// A block's first sector, read and found whole.
+/// A block's first sector, parsed and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSector {
     /// The header's fields.
     pub header: BlockHeader,
-    /// CRC-32 of the sector, that the next block's header repeats.
+    /// CRC-32 of the sector; the next block's header repeats it.
     pub header_crc: u32,
-    /// Where the stream's channel record lies in the sector.
+    /// Range of the stream's channel record in the sector.
     pub channel: Range<usize>,
 }
 
@@ -113,13 +114,14 @@ pub fn put_message_header(out: &mut [u8], stream: u16, sequence: u64, timestamp_
     out[0] = OP_MESSAGE;
     put(out, 1, &(MESSAGE_FIELDS + payload_bytes).to_le_bytes());
     put(out, 9, &stream.to_le_bytes());
-    // MCAP keeps 32 bits; the block header's first sequence restores the rest.
+    // MCAP has 32 bits; the block header's first sequence number restores the rest.
     put(out, 11, &(sequence as u32).to_le_bytes());
     put(out, 15, &timestamp_ns.to_le_bytes());
     put(out, 23, &timestamp_ns.to_le_bytes());
 }
 
-/// Reads the first 31 bytes of `bytes` as a message header; `None` when they are not one of ours.
+/// Parses the first 31 bytes of `bytes` as a message header; `None` if they are not in our
+/// format.
 #[inline]
 pub(crate) fn parse_message_header(bytes: &[u8]) -> Option<MessageHeader> {
     let bytes: &[u8; MESSAGE_HEADER] = bytes.first_chunk()?;
@@ -133,7 +135,8 @@ pub(crate) fn parse_message_header(bytes: &[u8]) -> Option<MessageHeader> {
 
 /// Length of a block on disk, bytes, from its first sector to the end of its pad.
 ///
-/// `chunk_records_bytes` counts from the first message header, 31 bytes before the first sector's end.
+/// `chunk_records_bytes` counts from the first message header, 31 bytes before the first sector's
+/// end.
 #[inline]
 pub fn block_bytes(chunk_records_bytes: u64) -> u64 {
     let end = (CHUNK_START as u64).saturating_add(chunk_records_bytes);
@@ -143,7 +146,7 @@ pub fn block_bytes(chunk_records_bytes: u64) -> u64 {
     end.saturating_add(pad)
 }
 
-/// Fills `tail`, from the end of a block's chunk to the end of the block, with its pad record.
+/// Fills `tail`, from the end of a block's chunk to the end of the block, with the pad record.
 ///
 /// Its length is `block_bytes(n) - (SECTOR - 31 + n)`: 0, or at least 9.
 pub fn put_block_tail(tail: &mut [u8]) {
@@ -154,7 +157,7 @@ pub fn put_block_tail(tail: &mut [u8]) {
     put(tail, 0, &pad_opening(tail.len() as u64));
 }
 
-/// Opcode and length that open a pad of `tail_bytes`; all bytes after them are zero.
+/// Opcode and length of a pad of `tail_bytes`; all bytes after them are zero.
 pub(crate) fn pad_opening(tail_bytes: u64) -> [u8; RECORD_HEADER] {
     let mut opening = [0; RECORD_HEADER];
     opening[0] = OP_BLOCK_PAD;
@@ -162,10 +165,11 @@ pub(crate) fn pad_opening(tail_bytes: u64) -> [u8; RECORD_HEADER] {
     opening
 }
 
-/// Writes a block's first sector except its last 31 bytes, which hold the first message header already.
+/// Writes a block's first sector except its last 31 bytes, which already hold the first message
+/// header.
 ///
-/// `sector` is the start of the block, at least [`SECTOR`] bytes. Returns the header CRC, that the next
-/// block of the segment repeats.
+/// `sector` is the start of the block, at least [`SECTOR`] bytes. Returns the header CRC; the
+/// next block of the segment repeats it.
 pub fn put_block_sector(sector: &mut [u8], header: &BlockHeader, channel: &ChannelBytes) -> u32 {
     let channel = channel.as_slice();
     let channel_at = CHUNK_AT - channel.len();
@@ -216,7 +220,8 @@ fn chunk_header(header: &BlockHeader) -> [u8; CHUNK_HEADER] {
 /// Reads and checks a block's first sector, except its last 31 bytes (the chunk CRC covers those).
 ///
 /// # Errors
-/// When `sector` is shorter than [`SECTOR`], or is no whole, consistent block header of this version.
+/// `sector` is shorter than [`SECTOR`], or is not an intact, consistent block header of this
+/// version.
 pub fn parse_block_sector(sector: &[u8]) -> Result<BlockSector, LayoutError> {
     let Some(sector) = sector.get(..SECTOR) else {
         return Err(LayoutError::Short { part: PART, bytes: sector.len() });
@@ -263,7 +268,7 @@ fn read_header(sector: &[u8]) -> BlockHeader {
     }
 }
 
-/// The channel record fills the room between the header record and the chunk header exactly.
+/// The channel record must exactly fill the space between the header record and the chunk header.
 fn channel_range(sector: &[u8], header: &BlockHeader) -> Result<Range<usize>, LayoutError> {
     let misfit = LayoutError::Inconsistent { part: PART, what: "its channel record does not fit" };
     let start = usize::try_from(u64_at(sector, 1)).ok().and_then(|body| body.checked_add(RECORD_HEADER));

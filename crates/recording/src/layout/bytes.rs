@@ -6,7 +6,7 @@ pub(super) fn put(out: &mut [u8], at: usize, value: &[u8]) {
     out[at..at + value.len()].copy_from_slice(value);
 }
 
-/// `N` bytes at `at`; zeros beyond the end, which checked callers never meet.
+/// `N` bytes at `at`; zeros beyond the end, which callers exclude by their length check.
 #[inline]
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])

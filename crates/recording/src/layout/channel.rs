@@ -1,4 +1,4 @@
-//! The MCAP channel record that describes a block's stream, repeated in every block.
+//! MCAP channel record that describes a block's stream, repeated in every block.
 
 use keepup_stream::wire::{Compression, StreamInfo};
 
@@ -7,7 +7,7 @@ use super::{CHANNEL_BYTES_MAX, LayoutError, RECORD_HEADER};
 
 const PART: &str = "channel record";
 const OP_CHANNEL: u8 = 0x04;
-/// Encoding of events whose stream declares no shape.
+/// Message encoding of a stream without a declared shape.
 const OPAQUE: &str = "application/octet-stream";
 const TYPED: &str = "x-keepup-";
 
@@ -21,7 +21,7 @@ impl ChannelBytes {
     /// Encodes the description of `stream`.
     ///
     /// # Errors
-    /// When its id does not fit MCAP's 16 bits, or the record does not fit a block's first sector.
+    /// The id does not fit MCAP's 16 bits, or the record does not fit a block's first sector.
     pub fn new(stream: &StreamInfo) -> Result<ChannelBytes, LayoutError> {
         let id = u16::try_from(stream.id).map_err(|_| LayoutError::StreamId { stream: stream.id })?;
         let element = stream.element.as_str();
@@ -41,7 +41,7 @@ impl ChannelBytes {
         }
         let mut body = Vec::new();
         body.extend_from_slice(&id.to_le_bytes());
-        // Schema 0: none; the encoding's name says all there is.
+        // Schema 0: none; the encoding's name is the complete description.
         body.extend_from_slice(&0u16.to_le_bytes());
         put_text(&mut body, &stream.name);
         put_text(&mut body, &encoding);
@@ -56,17 +56,17 @@ impl ChannelBytes {
         Ok(ChannelBytes { record: record.into_boxed_slice() })
     }
 
-    /// The whole record, opcode and length included.
+    /// The whole record, including opcode and length.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.record
     }
 }
 
-/// Reads a channel record back into the stream's description.
+/// Parses a channel record into the stream's description.
 ///
 /// # Errors
-/// When the bytes are no channel record as [`ChannelBytes`] makes them.
+/// The bytes are not a channel record as written by [`ChannelBytes`].
 pub fn parse_channel(record: &[u8]) -> Result<StreamInfo, LayoutError> {
     let fault = |what| LayoutError::Inconsistent { part: PART, what };
     let is_channel = record.first() == Some(&OP_CHANNEL);
@@ -101,7 +101,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Length-prefixed texts, one after the other.
+/// Iterator over consecutive length-prefixed texts.
 struct Texts<'a> {
     bytes: &'a [u8],
     at: usize,

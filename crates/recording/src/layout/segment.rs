@@ -1,4 +1,4 @@
-//! A segment's first sector and its last bytes.
+//! First sector and last bytes of a segment.
 
 use std::ops::Range;
 
@@ -7,10 +7,11 @@ use super::{FORMAT_VERSION, LayoutError, RECORD_HEADER, SECTOR};
 use crate::crc::{Crc32, crc32};
 use crate::id::Id;
 
-/// Room in the preamble for an HDF5 superblock, file offsets; zero until the segment is sealed.
+/// Space in the preamble for an HDF5 superblock, as file offsets; zero until the segment is
+/// sealed.
 ///
 /// HDF5 looks for its superblock at 0, 512, 1024, 2048 and so on; version 3 takes 48 bytes.
-pub const SUPERBLOCK_ROOM: Range<usize> = 2048..2096;
+pub const SUPERBLOCK_SPACE: Range<usize> = 2048..2096;
 
 const PART: &str = "segment preamble";
 /// First and last bytes of an MCAP file.
@@ -19,7 +20,7 @@ const LIBRARY: &str = concat!("keepup ", env!("CARGO_PKG_VERSION"));
 const OP_HEADER: u8 = 0x01;
 const OP_IDENTITY: u8 = 0x80;
 
-// Offsets in the file; the records before them are shorter whatever the version's text.
+// Offsets in the file; the records before them are shorter for any version text.
 const AT_MAGIC: usize = 128;
 const AT_VERSION: usize = 132;
 const AT_VOLUME_INDEX: usize = 136;
@@ -34,10 +35,10 @@ const MAGIC: &[u8; 4] = b"KUSG";
 const HEADER_END: usize = MCAP_MAGIC.len() + RECORD_HEADER + 4 + 4 + LIBRARY.len();
 const _: () = assert!(HEADER_END + RECORD_HEADER <= AT_MAGIC);
 
-/// Which segment this is.
+/// Identity of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentIdentity {
-    /// The recording that the segment belongs to.
+    /// Recording of the segment.
     pub recording: Id,
     /// The segment's own identity.
     pub segment: Id,
@@ -45,7 +46,7 @@ pub struct SegmentIdentity {
     pub volume_index: u32,
     /// Number of the segment on its volume, from 0.
     pub segment_index: u32,
-    /// When the segment was created, ns since the Unix epoch.
+    /// Creation time, ns since the Unix epoch.
     pub created_unix_ns: u64,
 }
 
@@ -71,16 +72,16 @@ pub fn segment_preamble(identity: &SegmentIdentity) -> [u8; SECTOR] {
     put(&mut out, AT_CREATED, &identity.created_unix_ns.to_le_bytes());
     put(&mut out, AT_RECORDING, &identity.recording.0);
     put(&mut out, AT_SEGMENT, &identity.segment.0);
-    // The checksum's own field and the superblock's room are zero here, as the checksum takes them.
+    // The checksum covers the sector with its own field and the superblock's space as zero.
     let crc = crc32(&out);
     put(&mut out, AT_CRC, &crc.to_le_bytes());
     out
 }
 
-/// Reads and checks a segment's first sector; what lies in [`SUPERBLOCK_ROOM`] is not looked at.
+/// Parses and checks a segment's first sector; ignores the content of [`SUPERBLOCK_SPACE`].
 ///
 /// # Errors
-/// When `sector` is shorter than [`SECTOR`], or is no whole preamble of this version.
+/// `sector` is shorter than [`SECTOR`], or is not an intact preamble of this version.
 pub fn parse_preamble(sector: &[u8]) -> Result<SegmentIdentity, LayoutError> {
     let Some(sector) = sector.get(..SECTOR) else {
         return Err(LayoutError::Short { part: PART, bytes: sector.len() });
@@ -106,13 +107,13 @@ pub fn parse_preamble(sector: &[u8]) -> Result<SegmentIdentity, LayoutError> {
     })
 }
 
-/// CRC-32 of the sector with its own field and the superblock's room taken as zero.
+/// CRC-32 of the sector with its own field and the superblock's space as zero.
 fn preamble_crc(sector: &[u8]) -> u32 {
     let mut crc = Crc32::new();
     crc.update(&sector[..AT_CRC]);
     crc.update(&[0; 4]);
-    crc.update(&sector[AT_CRC + 4..SUPERBLOCK_ROOM.start]);
-    crc.update(&[0; SUPERBLOCK_ROOM.end - SUPERBLOCK_ROOM.start]);
-    crc.update(&sector[SUPERBLOCK_ROOM.end..]);
+    crc.update(&sector[AT_CRC + 4..SUPERBLOCK_SPACE.start]);
+    crc.update(&[0; SUPERBLOCK_SPACE.end - SUPERBLOCK_SPACE.start]);
+    crc.update(&sector[SUPERBLOCK_SPACE.end..]);
     crc.value()
 }

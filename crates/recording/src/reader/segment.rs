@@ -1,7 +1,8 @@
 //! Reads the blocks of one segment in order, also while it is being written.
 //!
-//! Invariants: a block is handed out only when its header, its checksum and all its message headers hold;
-//! memory is taken only for blocks that fit below the limit, the file's end and the reader's bound.
+//! Invariants: a block is returned only after its header, its checksum and all its message
+//! headers are checked; memory is allocated only for blocks that fit below the limit, the file's
+//! end and the reader's bound.
 
 use std::fs::File;
 use std::ops::Range;
@@ -26,7 +27,7 @@ pub struct SegmentReader {
     file: File,
     path: PathBuf,
     expected: SegmentIdentity,
-    /// Where the next block begins; 0 until the preamble was checked.
+    /// Offset of the next block; 0 until the preamble is checked.
     offset: u64,
     next_block: u64,
     previous_header_crc: u32,
@@ -34,12 +35,12 @@ pub struct SegmentReader {
     buffer: Vec<u8>,
 }
 
-/// A block, checked.
+/// A checked block.
 #[derive(Clone, Debug)]
 pub struct Block<'a> {
     /// What its header says.
     pub header: BlockHeader,
-    /// Where it begins in the file, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
     sector: &'a [u8],
     channel: Range<usize>,
@@ -65,10 +66,10 @@ pub struct Events<'a> {
 }
 
 impl SegmentReader {
-    /// Opens a segment. Blocks longer than `block_bytes_max` will be refused.
+    /// Opens a segment. Blocks longer than `block_bytes_max` are refused.
     ///
     /// # Errors
-    /// When the file is missing, or is not a regular file.
+    /// The file is missing, or is not a regular file.
     pub fn open(
         volume: &Volume,
         segment: &Segment,
@@ -77,7 +78,7 @@ impl SegmentReader {
         let path = segment.path.clone();
         let file = open_regular(&path).map_err(RecordingError::open("open the segment", &path))?;
         if !segment.is_ended() {
-            // Read-ahead would fill the page cache with what is not written yet.
+            // Read-ahead would fill the page cache with data that is not written yet.
             fadvise(&file, 0, None, Advice::Random)
                 .map_err(|error| RecordingError::io("advise on", &path)(error.into()))?;
         }
@@ -94,15 +95,17 @@ impl SegmentReader {
         })
     }
 
-    /// Where the next block begins, bytes; 0 before the first call of [`next_block`](Self::next_block).
+    /// Offset of the next block, bytes; 0 before the first call of
+    /// [`next_block`](Self::next_block).
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next block below `limit` (of [`Segment::readable_bytes`]), or `None` when there is none yet.
+    /// Next block below `limit` (of [`Segment::readable_bytes`]), or `None` if there is none yet.
     ///
     /// # Errors
-    /// When what lies there is not the segment's next block, whole. The reader then stays where it is.
+    /// The bytes are not the segment's next block, or it is damaged. The position does not
+    /// change.
     pub fn next_block(&mut self, limit: u64) -> Result<Option<Block<'_>>, RecordingError> {
         if self.offset == 0 {
             if limit < SECTOR as u64 {
@@ -124,11 +127,11 @@ impl SegmentReader {
         Ok(Some(self.block(sector, offset)))
     }
 
-    /// Goes on behind a block that [`next_block`](Self::next_block) could not hand out. Returns its header
-    /// where that is whole; else blocks may be missing up to the next one that is.
+    /// Skips a block that [`next_block`](Self::next_block) refused. Returns its header if that is
+    /// intact; otherwise blocks may be missing up to the next intact one.
     ///
     /// # Errors
-    /// When the file cannot be read there, or its preamble is not that of this segment: there is no going on.
+    /// The file cannot be read, or its preamble belongs to another segment: it cannot be skipped.
     pub fn skip_damaged(&mut self, limit: u64) -> Result<Option<BlockHeader>, RecordingError> {
         if self.offset == 0 {
             self.check_preamble()?;
@@ -166,11 +169,11 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// The block at `offset`, found in an index; [`next_block`](Self::next_block) goes on as if it had not
-    /// been read.
+    /// Reads the block at `offset`, found in an index; does not change the position of
+    /// [`next_block`](Self::next_block).
     ///
     /// # Errors
-    /// When there is no whole block of this segment.
+    /// There is no intact block of this segment.
     pub fn block_at(&mut self, offset: u64, limit: u64) -> Result<Block<'_>, RecordingError> {
         let sector = self.sector(offset)?;
         self.check_identity(&sector.header, offset)?;
@@ -231,9 +234,9 @@ impl SegmentReader {
         }
     }
 
-    /// Compares a length that the file states with what may be read, before memory is taken for it.
+    /// Checks a length from the file against the limits, before memory is allocated for it.
     fn check_length(&self, length: u64, offset: u64, limit: u64) -> Result<(), RecordingError> {
-        let size = self.file.metadata().map_err(RecordingError::io("look at", &self.path))?.len();
+        let size = self.file.metadata().map_err(RecordingError::io("read the size of", &self.path))?.len();
         if length > limit.saturating_sub(offset) {
             Err(self.fault(offset, "the block reaches beyond what is durable"))
         } else if length > size.saturating_sub(offset) {
@@ -259,7 +262,7 @@ impl SegmentReader {
         walk.finish(header).map_err(|what| self.fault(offset, what))
     }
 
-    /// Reads a part of the block at `offset` to the same part of the buffer.
+    /// Reads a part of the block at `offset` into the same part of the buffer.
     fn read(&mut self, offset: u64, part: Range<usize>) -> Result<(), RecordingError> {
         if self.buffer.len() < part.end {
             self.buffer.resize(part.end, 0);
@@ -273,15 +276,15 @@ impl SegmentReader {
     }
 
     fn fault(&self, offset: u64, what: &str) -> RecordingError {
-        RecordingError::Segment { path: self.path.clone(), offset, what: what.to_owned() }
+        RecordingError::Segment { path: self.path.clone(), offset, what: what.into() }
     }
 }
 
 impl<'a> Block<'a> {
-    /// The stream's description that the block carries.
+    /// Description of the stream in the block.
     ///
     /// # Errors
-    /// When its channel record is not as the recorder writes it.
+    /// Its channel record is not as the recorder writes it.
     pub fn stream_info(&self) -> Result<StreamInfo, crate::layout::LayoutError> {
         parse_channel(&self.sector[self.channel.clone()])
     }
@@ -298,7 +301,7 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// The events in `records`, of a block that was read and checked before; its first event is
+    /// Events in `records`, from a block that was checked before; its first event is
     /// `first_sequence`.
     pub fn new(first_sequence: u64, records: &'a [u8]) -> Events<'a> {
         Events { sequence: first_sequence, records }
@@ -309,7 +312,7 @@ impl<'a> Iterator for Events<'a> {
     type Item = Event<'a>;
 
     fn next(&mut self) -> Option<Event<'a>> {
-        // The reader has walked all headers already: neither of these can fail before the block's end.
+        // The reader has checked all headers: both calls succeed up to the block's end.
         let message = parse_message_header(self.records)?;
         let end = MESSAGE_HEADER + message.payload_bytes as usize;
         let payload = self.records.get(MESSAGE_HEADER..end)?;

@@ -1,7 +1,9 @@
-//! What a recording has of every stream, and what it lacks, from the indexes of its sealed segments.
+//! Account of every stream of a recording, recorded and missing, from the indexes of its sealed
+//! segments.
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use keepup_error::Cause;
 use keepup_stream::ledger::{Count, Gap, LossCause};
 
 use super::StreamRecovery;
@@ -16,15 +18,15 @@ use crate::volume::Volume;
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) streams: BTreeMap<u32, StreamRecovery>,
-    /// Events that are missing, and no journal says so.
+    /// Missing events that no journal lists.
     pub(super) new_gaps: Vec<Gap>,
-    /// Events that a journal says are missing, and they are there.
+    /// Events that a journal lists as missing and that were found.
     pub(super) found_again: Vec<Gap>,
-    /// What is damaged, by volume, and did not stand in the way.
+    /// Damage by volume that did not prevent the account.
     pub(super) damage: Vec<(usize, String)>,
 }
 
-/// Draws up the account; all segments are sealed. The error is of the volume with that number.
+/// Computes the account; all segments are sealed. An error comes with its volume's number.
 pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, RecordingError)> {
     let mut runs: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
     let mut account = Account::default();
@@ -80,7 +82,7 @@ fn part_of(gap: Gap, part: &Range<u64>) -> Gap {
     Gap { first_sequence: part.start, events: part.end - part.start, ..gap }
 }
 
-/// Enters the events of a volume's segments; returns what is wrong with their indexes.
+/// Enters the events of a volume's segments; returns the damage of their indexes.
 fn survey(
     volume: &Volume,
     runs: &mut BTreeMap<u32, Vec<Range<u64>>>,
@@ -89,7 +91,7 @@ fn survey(
     let mut damaged = Vec::new();
     for segment in volume.segments() {
         let Contents { streams: found, damage } = contents(volume, segment)?;
-        damaged.extend(damage.map(|damage| damage.to_string()));
+        damaged.extend(damage.map(|damage| Cause::of(&damage).to_text()));
         for (summary, blocks) in found {
             let known = runs.entry(summary.stream).or_default();
             for block in blocks {

@@ -1,27 +1,28 @@
-//! Blocks at the end of an unsealed segment that lie on another volume as well: the recorder gave them there
-//! when their writes had failed, and the writes got to the disk after all.
+//! Blocks at the end of an unsealed segment that are also on another volume: their writes were
+//! reported failed, the recorder gave them to the other volume, and the writes reached the disk
+//! after all.
 //!
-//! Invariant: a block goes only when a copy with the same checksum stays.
+//! Invariant: a block is dropped only if a copy with the same checksum stays.
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::scan::Found;
+use super::scan::ScanResult;
 use super::volume::OpenVolume;
 use crate::duplicates::{Copy, blocks_of, failed};
 use crate::seal::summaries;
 use crate::volume::Segment;
 
-/// What tells one block from another.
+/// Identity of a block.
 type Key = (u32, u64, u32);
 
-/// A block of a segment that was scanned.
+/// A block of a scanned segment.
 struct ScannedBlock {
     key: Key,
     offset: u64,
-    /// It lies behind the journal's last watermark.
+    /// Whether it is above the journal's last watermark.
     is_behind: bool,
 }
 
-/// A segment that was scanned: the place of its volume, and its blocks in the order of the file.
+/// A scanned segment: index of its volume, and its blocks in file order.
 type Scanned = (usize, Segment, Vec<ScannedBlock>);
 
 fn scanned_blocks(volumes: &[OpenVolume]) -> Vec<Scanned> {
@@ -29,7 +30,7 @@ fn scanned_blocks(volumes: &[OpenVolume]) -> Vec<Scanned> {
         .iter()
         .enumerate()
         .flat_map(|(at, open)| open.scanned.iter().map(move |(segment, found)| (at, segment.clone(), found)));
-    let blocks_of = |(at, segment, found): (usize, Segment, &Found)| {
+    let blocks_of = |(at, segment, found): (usize, Segment, &ScanResult)| {
         let mut blocks: Vec<(Key, u64)> = summaries(&found.index)
             .into_iter()
             .flat_map(|(summary, blocks)| {
@@ -45,8 +46,8 @@ fn scanned_blocks(volumes: &[OpenVolume]) -> Vec<Scanned> {
     segments.map(blocks_of).collect()
 }
 
-/// How many blocks of each segment that is not sealed are copies at its end, by the place of the volume in
-/// `volumes` and the number of the segment.
+/// Number of blocks at the end of each unsealed segment that are copies, by index of the volume
+/// in `volumes` and number of the segment.
 pub(super) fn trailing_copies(volumes: &[OpenVolume]) -> BTreeMap<(usize, u32), usize> {
     let scanned = scanned_blocks(volumes);
     let mut copies: BTreeMap<Key, Vec<Copy<'_>>> = BTreeMap::new();
@@ -63,7 +64,7 @@ pub(super) fn trailing_copies(volumes: &[OpenVolume]) -> BTreeMap<(usize, u32), 
     }
     for volume in volumes.iter().map(|open| &open.volume) {
         for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
-            // One that cannot be read keeps nothing from being sealed.
+            // An unreadable segment does not prevent sealing.
             for (stream, block) in blocks_of(volume, segment).unwrap_or_default() {
                 if let Some(known) = copies.get_mut(&(stream, block.first_sequence, block.events)) {
                     known.push(Copy {

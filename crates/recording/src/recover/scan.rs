@@ -1,8 +1,8 @@
-//! Finds the whole blocks of a segment that was not sealed, and gathers what sealing needs.
+//! Finds the intact blocks of an unsealed segment and builds the index for sealing.
 //!
-//! Below the durable watermark a block's header and message headers are read, and little else; behind it
-//! every byte, and a block counts only when its checksums, identities and place agree. The first that does
-//! not ends the segment.
+//! Below the durable watermark only block and message headers are read; above it every byte, and
+//! a block counts only if its checksums, identities and position agree. The first invalid block
+//! ends the segment.
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::File;
@@ -10,6 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use keepup_error::Cause;
 use keepup_stream::wire::StreamInfo;
 
 use crate::crc::Crc32;
@@ -23,56 +24,56 @@ use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 use crate::volume::preamble;
 
-/// Read at once where message headers stand close together.
+/// Bytes per read where message headers are close together.
 const PIECE_BYTES: usize = 256 << 10;
-/// Events at least this long have their headers read one by one.
+/// Headers of events of at least this many bytes are read one by one.
 const FAR_APART_BYTES: u64 = 16 << 10;
 
-/// What a segment was found to hold.
+/// Result of scanning a segment.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ScanResult {
     pub(crate) index: SegmentIndex,
-    /// Where its blocks end, in bytes.
+    /// End of its blocks, in bytes.
     pub(crate) data_bytes: u64,
-    /// Blocks behind the watermark.
+    /// Blocks above the watermark.
     pub(crate) blocks_behind: u64,
-    /// Blocks behind those that lie on another volume as well, and are not kept here.
+    /// Blocks at the end that are also on another volume, and dropped here.
     pub(crate) duplicates: u64,
     /// Streams that its blocks describe.
     pub(crate) streams: BTreeMap<u32, StreamInfo>,
 }
 
-/// Whether a block begins behind the preamble, of whatever segment.
+/// Whether a block of any segment follows the preamble.
 pub(crate) fn has_block(file: &File) -> io::Result<bool> {
     let mut sector = [0; SECTOR];
     let read = read_fully_at(file, &mut sector, SECTOR as u64)?;
     Ok(parse_block_sector(&sector[..read]).is_ok())
 }
 
-/// Scans a segment of which everything below `durable_bytes` is said to be durable.
+/// Scans a segment with the durable watermark `durable_bytes`.
 ///
 /// # Errors
-/// When it cannot be read, is another segment, or is damaged below `durable_bytes`; of large events there,
-/// only the headers are read.
+/// The file cannot be read, is another segment, or is damaged below `durable_bytes`. Only the
+/// headers of large events are checked there.
 pub(crate) fn scan(
     file: &File,
     path: &Path,
     expected: &SegmentIdentity,
     durable_bytes: u64,
-) -> Result<Found, RecordingError> {
+) -> Result<ScanResult, RecordingError> {
     scan_with(file, path, expected, durable_bytes, false)
 }
 
-/// The same, and reads every event.
+/// Like [`scan`], but reads every event.
 ///
 /// # Errors
-/// As [`scan`], and when a block's checksum does not match its events.
+/// As [`scan`], or a block's checksum does not match its events.
 pub(crate) fn scan_events(
     file: &File,
     path: &Path,
     expected: &SegmentIdentity,
     durable_bytes: u64,
-) -> Result<Found, RecordingError> {
+) -> Result<ScanResult, RecordingError> {
     scan_with(file, path, expected, durable_bytes, true)
 }
 
@@ -82,13 +83,13 @@ fn scan_with(
     expected: &SegmentIdentity,
     durable_bytes: u64,
     reads_events: bool,
-) -> Result<Found, RecordingError> {
-    let fault = |offset, what: &str| RecordingError::Segment { path: path.into(), offset, what: what.into() };
-    let size = file.metadata().map_err(RecordingError::io("look at", path))?.len();
+) -> Result<ScanResult, RecordingError> {
+    let fault = |offset, what: Cause| RecordingError::Segment { path: path.into(), offset, what };
+    let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
     match preamble(file).map_err(RecordingError::io("read", path))? {
         Ok(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) == *expected => {}
-        Ok(_) => return Err(fault(0, "it is another segment than the journal says")),
-        Err(error) => return Err(fault(0, &error.to_string())),
+        Ok(_) => return Err(fault(0, "it is another segment than the journal says".into())),
+        Err(error) => return Err(fault(0, Cause::of(&error))),
     }
     let mut scanner = Scanner {
         file,
@@ -100,14 +101,14 @@ fn scan_with(
         previous_crc: 0,
         buffer: vec![0; PIECE_BYTES],
     };
-    let mut found = Found { data_bytes: SECTOR as u64, ..Found::default() };
+    let mut found = ScanResult { data_bytes: SECTOR as u64, ..ScanResult::default() };
     let mut channels: BTreeMap<u32, Arc<ChannelBytes>> = BTreeMap::new();
     while found.data_bytes < size {
         let offset = found.data_bytes;
         let trusted = offset < durable_bytes;
         let block = match scanner.block(offset, trusted).map_err(RecordingError::io("read", path))? {
             Ok(block) => block,
-            Err(what) if trusted => return Err(fault(offset, &what)),
+            Err(what) if trusted => return Err(fault(offset, what)),
             Err(_) => break,
         };
         let (stream, events) = (block.stream.id, block.events);
@@ -125,7 +126,7 @@ fn scan_with(
         found.data_bytes += block_bytes(block.header.chunk_records_bytes);
     }
     if found.data_bytes < durable_bytes {
-        return Err(fault(found.data_bytes, "it ends before what the journal calls durable"));
+        return Err(fault(found.data_bytes, "it ends before what the journal calls durable".into()));
     }
     Ok(found)
 }
@@ -149,15 +150,15 @@ struct FoundBlock {
 }
 
 impl Scanner<'_> {
-    /// The block at `offset`, or what is wrong with it.
-    fn block(&mut self, offset: u64, trusted: bool) -> io::Result<Result<FoundBlock, String>> {
+    /// The block at `offset`, or its defect.
+    fn block(&mut self, offset: u64, trusted: bool) -> io::Result<Result<FoundBlock, Cause>> {
         let mut sector = [0; SECTOR];
         if read_fully_at(self.file, &mut sector, offset)? < SECTOR {
             return Ok(Err("the file ends in a block's header".into()));
         }
         let BlockSector { header, header_crc, channel } = match parse_block_sector(&sector) {
             Ok(parsed) => parsed,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(Cause::of(&error))),
         };
         let ids = (header.recording, header.segment, header.segment_index);
         let place = (header.segment_block, header.previous_header_crc);
@@ -174,7 +175,7 @@ impl Scanner<'_> {
         }
         let stream = match parse_channel(&sector[channel]) {
             Ok(stream) => stream,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(Cause::of(&error))),
         };
         let far_apart = header.chunk_records_bytes / u64::from(header.event_count) >= FAR_APART_BYTES;
         let events = match trusted && far_apart && !self.reads_events {
@@ -192,7 +193,7 @@ impl Scanner<'_> {
         }))
     }
 
-    /// Whether the pad behind a block is as it should be.
+    /// Whether the pad after a block is valid.
     fn is_padded(&self, offset: u64, header: &BlockHeader) -> io::Result<bool> {
         let end = CHUNK_START as u64 + header.chunk_records_bytes;
         let mut found = vec![0; (block_bytes(header.chunk_records_bytes) - end) as usize];
@@ -202,7 +203,7 @@ impl Scanner<'_> {
     }
 
     /// Reads the message headers one by one.
-    fn headers_alone(&self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, String>> {
+    fn headers_alone(&self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, Cause>> {
         let mut walk = MessageWalk::new(header);
         let mut events = Vec::new();
         let mut at = offset + CHUNK_START as u64;
@@ -216,16 +217,16 @@ impl Scanner<'_> {
             at += MESSAGE_HEADER as u64 + message.payload_bytes;
             events.push(mark(message.timestamp_ns, message.payload_bytes));
         }
-        Ok(walk.finish(header).map(|()| events).map_err(str::to_owned))
+        Ok(walk.finish(header).map(|()| events).map_err(Cause::from))
     }
 
-    /// Reads all of a block's records and checks their checksum.
-    fn whole(&mut self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, String>> {
+    /// Reads all of a block's records and verifies their checksum.
+    fn whole(&mut self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, Cause>> {
         let mut walk = MessageWalk::new(header);
         let mut events = Vec::new();
         let mut crc = Crc32::new();
         let (mut at, end) = (0, header.chunk_records_bytes);
-        // Where the next message begins, counted from the first.
+        // Offset of the next message from the first one.
         let mut message_at = 0;
         while at < end {
             let length = (end - at).min(PIECE_BYTES as u64) as usize;
@@ -233,7 +234,7 @@ impl Scanner<'_> {
             if read_fully_at(self.file, piece, offset + CHUNK_START as u64 + at)? < length {
                 return Ok(Err("the file ends in the block".into()));
             }
-            // A header that the piece's end cuts is read again with the next piece.
+            // A header cut by the piece's end is read again with the next piece.
             let mut done = length;
             while message_at < at + length as u64 {
                 let begin = (message_at - at) as usize;
@@ -255,7 +256,7 @@ impl Scanner<'_> {
         if crc.value() != header.chunk_crc {
             return Ok(Err("the block's checksum does not match its events".into()));
         }
-        Ok(walk.finish(header).map(|()| events).map_err(str::to_owned))
+        Ok(walk.finish(header).map(|()| events).map_err(Cause::from))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finding whole blocks, whatever stands behind them.
+//! Finding intact blocks, whatever follows them.
 use std::fs;
 
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ const IDENTITY: SegmentIdentity = SegmentIdentity {
     created_unix_ns: 0,
 };
 
-/// A segment of five blocks with events of about `event_bytes`, with the ends of its blocks.
+/// A segment of five blocks with events of about `event_bytes`, and the ends of its blocks.
 fn segment(event_bytes: usize) -> (SegmentBuilder, Vec<u64>) {
     let mut segment = SegmentBuilder::new(IDENTITY);
     let mut ends = vec![SECTOR as u64];
@@ -31,7 +31,7 @@ fn segment(event_bytes: usize) -> (SegmentBuilder, Vec<u64>) {
     (segment, ends)
 }
 
-fn scanned(bytes: &[u8], durable_bytes: u64) -> Result<super::Found, String> {
+fn scanned(bytes: &[u8], durable_bytes: u64) -> Result<super::ScanResult, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("segment");
     fs::write(&path, bytes).unwrap();
@@ -39,8 +39,8 @@ fn scanned(bytes: &[u8], durable_bytes: u64) -> Result<super::Found, String> {
 }
 
 #[test]
-fn what_is_found_seals_to_the_same_bytes() {
-    // Small events in one piece, some over several pieces, some with headers far apart.
+fn scanned_blocks_seal_to_the_same_bytes() {
+    // Small events in one piece, events over several pieces, and events with headers far apart.
     for event_bytes in [30, 9000, 70_000] {
         let (builder, ends) = segment(event_bytes);
         let (bytes, sealed) = (builder.bytes().to_vec(), builder.finish());
@@ -51,15 +51,15 @@ fn what_is_found_seals_to_the_same_bytes() {
             assert_eq!(found.blocks_behind, behind);
             let mut tail = Vec::new();
             put_tail(&found.index, found.data_bytes, &mut tail).unwrap();
-            assert!(tail == sealed[ends[5] as usize..], "the tail is the one of the writer");
+            assert!(tail == sealed[ends[5] as usize..], "the tail equals the writer's");
         }
-        // What stands behind the blocks already makes no difference, a whole tail neither.
+        // Bytes after the blocks make no difference, not even a complete tail.
         assert_eq!(scanned(&sealed, ends[2]).unwrap().data_bytes, ends[5]);
     }
 }
 
 #[test]
-fn damage_below_the_watermark_is_told_and_nothing_is_cut() {
+fn damage_below_the_watermark_is_reported_and_nothing_is_cut() {
     let (builder, ends) = segment(600);
     let mut bytes = builder.bytes().to_vec();
     bytes[ends[1] as usize + 20] ^= 1;
@@ -82,7 +82,7 @@ fn another_segment_is_refused() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Cut anywhere, or with one bit flipped anywhere: exactly the blocks before that place are found.
+    /// A cut or a flipped bit at any offset leaves exactly the blocks before it.
     #[test]
     fn the_first_block_that_is_not_whole_ends_it(at in any::<prop::sample::Index>(), flip in 0..9u8) {
         let (builder, ends) = segment(900);

@@ -1,9 +1,11 @@
-//! One volume of a recording that is being recovered.
+//! One volume of a recording under recovery.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::scan::{Found, has_block, scan};
+use keepup_error::Cause;
+
+use super::scan::{ScanResult, has_block, scan};
 use super::{SegmentRecovery, VolumeRecovery};
 use crate::error::RecordingError;
 use crate::files::{open_regular, sync_directory};
@@ -14,23 +16,24 @@ use crate::manifest::Manifest;
 use crate::seal::{seal, sealed_bytes};
 use crate::volume::{Segment, SegmentState, Volume, preamble};
 
-/// A volume whose journal can be appended to.
+/// A volume with its journal open for appending.
 pub(super) struct OpenVolume {
     pub(super) volume: Volume,
     journal: Journal,
     pub(super) report: VolumeRecovery,
     /// Whether the journal was appended to.
     pub(super) is_changed: bool,
-    /// Whether lines of the journal are damaged. Then a segment's own tail tells better how much it had.
+    /// Whether journal lines are damaged. Then a segment's own tail is the better source of its
+    /// length.
     is_damaged: bool,
-    /// Whether there is damage without which there is no account.
+    /// Whether there is damage that prevents an account.
     pub(super) is_blocked: bool,
-    /// What was found in segments that are not sealed, until they are.
-    pub(super) scanned: Vec<(Segment, Found)>,
+    /// Results of scanning unsealed segments, until they are sealed.
+    pub(super) scanned: Vec<(Segment, ScanResult)>,
 }
 
 impl OpenVolume {
-    /// Opens a volume's journal to append to it, and cuts off what a crash left of its last line.
+    /// Opens a volume's journal for appending, and cuts off a torn last line.
     pub(super) fn open(dir: &Path, manifest: Manifest, without_locks: bool) -> Result<Self, RecordingError> {
         let mut volume = Volume::new(dir, manifest);
         let mut journal = Journal::reopen(dir, without_locks)?;
@@ -38,7 +41,7 @@ impl OpenVolume {
         volume.find_segments(volume.removed().first_segment);
         let has_begun = volume.has_begun();
         if !has_begun {
-            volume.tell_unbegun();
+            volume.report_missing_begin();
         }
         let faults: Vec<String> = volume.damaged_lines().iter().map(ToString::to_string).collect();
         let is_damaged = !faults.is_empty();
@@ -60,7 +63,7 @@ impl OpenVolume {
         Ok(open)
     }
 
-    /// Appends a line, behind one that says that this is recovery.
+    /// Appends a line; the first one follows a line that announces the recovery.
     pub(super) fn append(&mut self, record: JournalRecord) -> Result<(), RecordingError> {
         if !self.is_changed {
             self.is_changed = true;
@@ -71,7 +74,7 @@ impl OpenVolume {
 
     fn enter(&mut self, record: JournalRecord) -> Result<(), RecordingError> {
         let path = self.volume.dir().join(crate::journal::JOURNAL_FILE);
-        // What does not fit the lines before is not written.
+        // A line that contradicts earlier ones is not written.
         self.volume.apply(record.clone()).map_err(|what| RecordingError::JournalRecord { path, what })?;
         self.journal.append(&record)
     }
@@ -80,7 +83,7 @@ impl OpenVolume {
         self.journal.flush()
     }
 
-    /// Reads every segment that is not sealed. What cannot be read shows when it is to be sealed.
+    /// Scans every unsealed segment. Unreadable ones are reported when they are to be sealed.
     pub(super) fn scan_all(&mut self) {
         let mut open: Vec<Segment> =
             self.volume.segments().iter().filter(|segment| !segment.is_ended()).cloned().collect();
@@ -103,7 +106,7 @@ impl OpenVolume {
         }
     }
 
-    /// Leaves out the last `count` blocks that were found in a segment: they lie on another volume as well.
+    /// Drops the last `count` blocks found in a segment, which are also on another volume.
     pub(super) fn leave_out(&mut self, index: u32, count: usize) {
         let Some((_, found)) = self.scanned.iter_mut().find(|(segment, _)| segment.index == index) else {
             return;
@@ -116,7 +119,7 @@ impl OpenVolume {
         found.duplicates = count as u64;
     }
 
-    /// Seals every segment that is not sealed; also those that a crash kept out of the journal.
+    /// Seals every unsealed segment, including those that the journal lost in a crash.
     pub(super) fn seal_all(&mut self) -> Result<(), RecordingError> {
         let left_over: Vec<PathBuf> = self.volume.removed().left_over(self.volume.dir()).collect();
         left_over.into_iter().try_for_each(|path| self.remove(path))?;
@@ -132,8 +135,8 @@ impl OpenVolume {
         self.adopt()
     }
 
-    /// Takes in segments that were begun after the journal's last line, and removes those prepared and not
-    /// begun.
+    /// Adds segments that were started after the journal's last line, and removes unused prepared
+    /// ones.
     fn adopt(&mut self) -> Result<(), RecordingError> {
         loop {
             let index = self.volume.next_segment();
@@ -151,9 +154,9 @@ impl OpenVolume {
             let id = match identity {
                 Ok(found) if self.volume.is_own(&found, index) => found.segment,
                 Ok(found) => {
-                    let what = "it is of another recording, volume or place".to_owned();
+                    let what = "it is of another recording, volume or place".into();
                     self.block(&RecordingError::Segment { path, offset: 0, what });
-                    // What is of another recording is no part of this one's account.
+                    // A segment of another recording does not affect this account.
                     self.is_blocked = was_blocked || found.recording == self.volume.manifest().recording;
                     return Ok(());
                 }
@@ -161,7 +164,7 @@ impl OpenVolume {
                     self.block(&RecordingError::layout(&path, 0)(error));
                     return Ok(());
                 }
-                // The preamble never got there: nothing was durable behind it.
+                // The preamble was never written, so nothing was durable after it.
                 Err(_) => return self.remove(path),
             };
             match self.scan(index, id, &path, 0) {
@@ -172,7 +175,7 @@ impl OpenVolume {
                 }
                 Ok(_) if !self.is_damaged => return self.remove(path),
                 Ok(_) => {
-                    let (offset, what) = (SECTOR as u64, "no block of it is whole".to_owned());
+                    let (offset, what) = (SECTOR as u64, "it has no intact block".into());
                     self.block(&RecordingError::Segment { path, offset, what });
                     return Ok(());
                 }
@@ -184,7 +187,8 @@ impl OpenVolume {
         }
     }
 
-    /// Whether a segment with such a preamble had one that was whole: a loss of power leaves zeros.
+    /// Whether a segment with such a preamble may have had a valid one: a power loss leaves
+    /// zeros.
     fn may_hold_events(&self, preamble: &LayoutError, has_block: bool) -> bool {
         match preamble {
             LayoutError::Version { .. } => true,
@@ -193,9 +197,9 @@ impl OpenVolume {
         }
     }
 
-    /// Tells of damage without which there is no account.
+    /// Reports damage that prevents an account.
     fn block(&mut self, error: &RecordingError) {
-        self.report.faults.push(error.to_string());
+        self.report.faults.push(Cause::of(error).to_text());
         self.is_blocked = true;
     }
 
@@ -207,7 +211,13 @@ impl OpenVolume {
         Ok(())
     }
 
-    fn scan(&mut self, index: u32, id: Id, path: &Path, durable_bytes: u64) -> Result<Found, RecordingError> {
+    fn scan(
+        &mut self,
+        index: u32,
+        id: Id,
+        path: &Path,
+        durable_bytes: u64,
+    ) -> Result<ScanResult, RecordingError> {
         if let Some(at) = self.scanned.iter().position(|(segment, _)| segment.index == index) {
             return Ok(self.scanned.swap_remove(at).1);
         }
@@ -220,7 +230,7 @@ impl OpenVolume {
         scan(&file, path, &self.volume.identity(index, id), durable_bytes)
     }
 
-    fn seal(&mut self, index: u32, path: &Path, found: &Found) -> Result<(), RecordingError> {
+    fn seal(&mut self, index: u32, path: &Path, found: &ScanResult) -> Result<(), RecordingError> {
         let unknown: Vec<_> =
             found.streams.values().filter(|s| !self.volume.streams().contains_key(&s.id)).cloned().collect();
         for stream in unknown {

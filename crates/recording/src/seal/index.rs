@@ -1,4 +1,4 @@
-//! What sealing must know of a segment's blocks and events, gathered while they are written or read.
+//! Index of a segment's blocks and events for sealing, built while they are written or read.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use super::view::arrangement;
 use crate::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, block_bytes, parse_channel};
 use crate::retention::RemovedStream;
 
-/// Events after which a segment is full even if it has room: bounds the index, 16 bytes per event in memory
-/// and about 40 in the file, and the time that sealing takes.
+/// Most events of a segment, whatever its free space: bounds the index (16 bytes per event in
+/// memory and about 40 in the file) and the sealing time.
 pub const SEGMENT_EVENTS_MAX: usize = 1 << 21;
 
-/// What the tail takes at most for one event: message index 16, chunk 20 with the page's checksum, sequence
+/// Most tail bytes per event: message index 16, chunk 20 with the page's checksum, sequence
 /// number and time 8 each.
 const EVENT_BYTES_MAX: u64 = 53;
-/// The same for a block: message index record, chunk index record, entry of the lookup.
+/// Most tail bytes per block: message index record, chunk index record, entry of the lookup.
 const BLOCK_BYTES_MAX: u64 = 160;
-/// The same for a stream: channel record, object headers, names.
+/// Most tail bytes per stream: channel record, object headers, names.
 const STREAM_BYTES_MAX: u64 = 8192;
 const CONSTANT_BYTES_MAX: u64 = 8192;
 
-/// One event, as an index knows it.
+/// Index entry of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventMark {
     /// Its time, ns since the Unix epoch.
@@ -30,7 +30,7 @@ pub struct EventMark {
     pub payload_bytes: u64,
 }
 
-/// One block.
+/// Index entry of a block.
 #[derive(Clone, Debug)]
 pub(super) struct BlockMark {
     pub(super) offset: u64,
@@ -44,7 +44,7 @@ pub(super) struct BlockMark {
     first_event: usize,
 }
 
-/// All blocks of a segment, in the order in which they lie there.
+/// All blocks of a segment, in file order.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentIndex {
     blocks: Vec<BlockMark>,
@@ -53,7 +53,7 @@ pub struct SegmentIndex {
 }
 
 impl SegmentIndex {
-    /// Takes in the block at `offset` with its events; `events` has as many as the header says.
+    /// Adds the block at `offset` with its events; `events` has as many as the header says.
     pub fn push(
         &mut self,
         offset: u64,
@@ -76,8 +76,8 @@ impl SegmentIndex {
         self.events.extend(events);
     }
 
-    /// Takes in blocks of another index, of those streams and offsets that `wants` accepts, as if they
-    /// followed each other from the offset `at` on. Returns where each lies there, and its length.
+    /// Adds those blocks of another index that `wants` accepts by stream and offset,
+    /// consecutively from the offset `at` on. Returns the new offset and the length of each.
     pub(crate) fn take_from(
         &mut self,
         other: &SegmentIndex,
@@ -98,7 +98,7 @@ impl SegmentIndex {
         taken
     }
 
-    /// What there is of each stream, as it is told when the segment is removed.
+    /// Counts of each stream, for the entry when the segment is removed.
     pub fn per_stream(&self) -> Vec<(u32, RemovedStream)> {
         let mut streams: BTreeMap<u32, RemovedStream> = BTreeMap::new();
         for block in &self.blocks {
@@ -121,12 +121,12 @@ impl SegmentIndex {
         self.blocks.iter().map(|block| block.payload_bytes).sum()
     }
 
-    /// Where a block begins, bytes.
+    /// Offset of a block, bytes.
     pub(crate) fn offset_of(&self, block: usize) -> Option<u64> {
         self.blocks.get(block).map(|block| block.offset)
     }
 
-    /// Forgets all blocks but the first `blocks`.
+    /// Keeps only the first `blocks` blocks.
     pub fn truncate(&mut self, blocks: usize) {
         if let Some(first) = self.blocks.get(blocks) {
             self.events.truncate(first.first_event);
@@ -146,7 +146,7 @@ impl SegmentIndex {
         self.blocks.len()
     }
 
-    /// Bytes that the tail takes at most, when `events` more are added in one more block, of a new stream.
+    /// Most bytes of the tail after adding one block of a new stream with `events` events.
     pub fn tail_bytes_max(&self, events: u64) -> u64 {
         (self.events.len() as u64 + events) * EVENT_BYTES_MAX
             + (self.blocks.len() as u64 + 1) * BLOCK_BYTES_MAX

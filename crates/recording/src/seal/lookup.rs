@@ -1,10 +1,12 @@
-//! Our own index in a segment's tail: which events of which stream lie in which block.
+//! Our own index in a segment's tail: the events of each stream by block.
 //!
-//! Invariants: what is read is used only when its checksum holds and every length fits the file; since a
-//! checksum says nothing about who wrote it, numbers are used only when they do not contradict each other.
+//! Invariants: data is used only if its checksum matches and every length fits the file. Since a
+//! checksum does not authenticate the writer, numbers are also checked for consistency.
 use std::fs::File;
 use std::io;
 use std::path::Path;
+
+use keepup_error::Cause;
 
 use super::index::{BlockMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 use super::mcap::{DATA_END_BYTES, FOOTER_BYTES};
@@ -21,17 +23,17 @@ const LOCATOR_MAGIC: &[u8; 4] = b"KUSL";
 const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 24;
 const STREAM_BYTES: usize = 72;
-/// Flag of a stream: its events are the rows of an HDF5 dataset `data`.
+/// Stream flag: its events are the rows of an HDF5 dataset `data`.
 const FLAG_ARRAY: u32 = 1;
 const BLOCK_BYTES: usize = 40;
 const LOCATOR_BYTES: usize = 40;
 /// Stream ids have 16 bits.
 const STREAMS_MAX: u64 = 1 << 16;
 
-/// Where the lookup lies.
+/// Location of the lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
-    /// Where the blocks end and the tail begins.
+    /// End of the blocks and start of the tail.
     pub(super) data_bytes: u64,
     /// Offset of the lookup.
     pub(super) lookup_at: u64,
@@ -65,14 +67,14 @@ impl Locator {
     }
 }
 
-/// What a segment has of one stream.
+/// A segment's summary of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamSummary {
     /// Stream id.
     pub(crate) stream: u32,
-    /// Its blocks; they stand together in the lookup.
+    /// Its blocks, consecutive in the lookup.
     pub(crate) blocks: u32,
-    /// Place of the first of them.
+    /// Index of the first of them.
     pub(crate) first_block: u64,
     /// Events in them.
     pub(crate) events: u64,
@@ -95,7 +97,7 @@ pub(crate) struct StreamSummary {
 /// One block of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexedBlock {
-    /// Where it begins in the file.
+    /// Offset in the file.
     pub(crate) offset: u64,
     /// Sequence number of its first event.
     pub(crate) first_sequence: u64,
@@ -120,7 +122,7 @@ impl From<&BlockMark> for IndexedBlock {
 }
 
 impl IndexedBlock {
-    /// The entry of a block at `offset` with this header.
+    /// Entry of the block at `offset` with this header.
     pub(crate) fn new(offset: u64, header: &BlockHeader) -> Self {
         Self {
             offset,
@@ -137,33 +139,37 @@ impl IndexedBlock {
     }
 }
 
-/// The lookup of one segment: its streams in memory, its blocks read when asked for.
+/// Lookup of one segment: streams in memory, blocks read on demand.
 #[derive(Debug)]
 pub(crate) struct SegmentLookup {
     file: File,
     blocks_at: u64,
-    /// Where the segment's blocks end.
+    /// End of the segment's blocks.
     data_bytes: u64,
     /// Streams, by id.
     pub(crate) streams: Vec<StreamSummary>,
 }
 
-/// What is wrong with a lookup, and where.
+/// Offset and description of a defect.
 type Damage = (u64, &'static str);
 
 impl SegmentLookup {
     /// Opens the lookup of a sealed segment.
     ///
     /// # Errors
-    /// When the file cannot be read, or has no lookup that is whole.
+    /// The file cannot be read, or has no intact lookup.
     pub(crate) fn open(segment: &Segment) -> Result<Self, RecordingError> {
         let path = &segment.path;
         let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
-        let size = file.metadata().map_err(RecordingError::io("look at", path))?.len();
-        let told = segment.file_bytes();
-        if size != told {
-            let what = format!("the file has {size} bytes, the journal says {told}");
-            return Err(RecordingError::Segment { path: path.clone(), offset: told.min(size), what });
+        let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
+        let expected = segment.file_bytes();
+        if size != expected {
+            let what = format!("the file has {size} bytes, the journal says {expected}");
+            return Err(RecordingError::Segment {
+                path: path.clone(),
+                offset: expected.min(size),
+                what: what.into(),
+            });
         }
         let read = Self::read(file, size).map_err(RecordingError::io("read", path))?;
         let lookup = read.map_err(|damage| damaged(path, damage))?;
@@ -173,7 +179,7 @@ impl SegmentLookup {
         }
     }
 
-    /// Reads the streams of a sealed segment, a file of `file_bytes`.
+    /// Reads the streams of a sealed segment of `file_bytes`.
     fn read(file: File, file_bytes: u64) -> io::Result<Result<Self, Damage>> {
         let Some(Locator { data_bytes, lookup_at, lookup_bytes }) = find_locator(&file, file_bytes)? else {
             return Ok(Err((
@@ -216,7 +222,7 @@ impl SegmentLookup {
     /// Blocks of a stream, by sequence number.
     ///
     /// # Errors
-    /// When the file cannot be read, or the entries are damaged.
+    /// The file cannot be read, or the entries are damaged.
     pub(crate) fn blocks_of(
         &self,
         summary: &StreamSummary,
@@ -236,14 +242,12 @@ impl SegmentLookup {
 }
 
 fn damaged(path: &Path, (offset, what): Damage) -> RecordingError {
-    let what = format!(
-        "its index of blocks is damaged: {what}\n\
-         hint: keepup export --to mcap goes by the blocks themselves, without the index"
-    );
+    let what = Cause::new(format!("its index of blocks is damaged: {what}"))
+        .with_hint("keepup export --to mcap goes by the blocks themselves, without the index");
     RecordingError::Segment { path: path.into(), offset, what }
 }
 
-/// What is wrong with the streams of a lookup that has `blocks` blocks.
+/// Defect of the stream table of a lookup with `blocks` blocks.
 fn check_streams(streams: &[StreamSummary], blocks: u64, data_bytes: u64) -> Result<(), &'static str> {
     let (mut id_min, mut first_block) = (0, 0);
     for s in streams {
@@ -252,9 +256,9 @@ fn check_streams(streams: &[StreamSummary], blocks: u64, data_bytes: u64) -> Res
         } else if s.blocks == 0 || s.first_block != first_block {
             return Err("a stream's blocks are not where they should be");
         } else if s.events < u64::from(s.blocks) || s.events > data_bytes / MESSAGE_HEADER as u64 {
-            return Err("a stream has more events than there is room for, or fewer than blocks");
+            return Err("a stream has more events than fit, or fewer than blocks");
         } else if s.payload_bytes > data_bytes {
-            return Err("a stream has more bytes than there is room for");
+            return Err("a stream has more bytes than fit");
         } else if s.last_sequence == u64::MAX || s.last_sequence.checked_sub(s.first_sequence).is_none() {
             return Err("a stream's sequence numbers overflow");
         } else if s.first_timestamp_ns > s.last_timestamp_ns {
@@ -265,7 +269,7 @@ fn check_streams(streams: &[StreamSummary], blocks: u64, data_bytes: u64) -> Res
     if first_block == blocks { Ok(()) } else { Err("it has blocks of no stream") }
 }
 
-/// What is wrong with the blocks of a stream: they must be those that its summary counts, in order.
+/// Defect of a stream's blocks: they must match the summary's counts and be in order.
 fn check_blocks(s: &StreamSummary, blocks: &[IndexedBlock], data_bytes: u64) -> Result<(), &'static str> {
     let (mut events, mut next) = (0, s.first_sequence);
     let (mut earliest, mut latest) = (u64::MAX, 0);
@@ -296,7 +300,7 @@ fn check_blocks(s: &StreamSummary, blocks: &[IndexedBlock], data_bytes: u64) -> 
     }
 }
 
-/// Streams and blocks as they are in a lookup; places in its table of blocks are not known yet.
+/// Streams and blocks as in a lookup, without positions in its block table.
 pub(crate) fn summaries(index: &SegmentIndex) -> Vec<(StreamSummary, Vec<IndexedBlock>)> {
     let summary = |(stream, blocks): (u32, Vec<&BlockMark>)| {
         let mut summary = StreamSummary { stream, is_array: index.is_array(stream), ..StreamSummary::none() };
@@ -306,7 +310,7 @@ pub(crate) fn summaries(index: &SegmentIndex) -> Vec<(StreamSummary, Vec<Indexed
     index.by_stream().into_iter().map(summary).collect()
 }
 
-/// The body of a lookup record: header and streams with a CRC-32, then blocks.
+/// Body of a lookup record: header and streams with a CRC-32, then blocks.
 pub(super) fn put_lookup(index: &SegmentIndex) -> Vec<u8> {
     let by_stream = summaries(index);
     let mut table = Vec::with_capacity(HEADER_BYTES + by_stream.len() * STREAM_BYTES + 4);
@@ -333,7 +337,7 @@ pub(super) fn put_lookup(index: &SegmentIndex) -> Vec<u8> {
 }
 
 impl StreamSummary {
-    /// Of no blocks yet.
+    /// Summary of zero blocks.
     pub(crate) fn none() -> Self {
         Self { first_sequence: u64::MAX, first_timestamp_ns: u64::MAX, ..Self::default() }
     }
@@ -377,14 +381,15 @@ fn put_block(out: &mut Vec<u8>, block: &IndexedBlock) {
     out.extend_from_slice(&[0; 4]);
 }
 
-/// Where the blocks of a segment end that has the tail of a sealed one, whatever a journal says of it.
+/// End of the blocks of a segment with a valid tail, independent of the journal.
 pub(crate) fn sealed_bytes(file: &File) -> io::Result<Option<u64>> {
     let file_bytes = file.metadata()?.len();
     let ends = find_locator(file, file_bytes)?.map(|locator| locator.data_bytes);
     Ok(ends.filter(|end| *end < file_bytes))
 }
 
-/// The locator stands before the data end record, which stands before what the footer calls the summary.
+/// The locator precedes the data end record, which precedes the summary section that the footer
+/// names.
 fn find_locator(file: &File, file_bytes: u64) -> io::Result<Option<Locator>> {
     let Some(footer_at) = file_bytes.checked_sub(FOOTER_BYTES as u64) else { return Ok(None) };
     let mut footer = [0; FOOTER_BYTES];

@@ -1,5 +1,7 @@
-//! Indexes that were forged: their checksums hold, their numbers do not.
+//! Forged indexes with valid checksums and false numbers.
 use std::fs;
+
+use keepup_error::Cause;
 
 use super::SegmentLookup;
 use crate::error::RecordingError;
@@ -10,7 +12,8 @@ use crate::testing::damage::{block_at, forge_lookup, locator_at, lookup, stream_
 use crate::testing::{payloads, stream};
 use crate::volume::{Segment, SegmentState};
 
-/// A sealed segment with three blocks of ten events of stream 1, and two of stream 3; where its blocks end.
+/// A sealed segment with three blocks of ten events of stream 1, and two of stream 3; and the end
+/// of its blocks.
 fn sealed() -> (Vec<u8>, u64) {
     let mut segment = SegmentBuilder::new(SegmentIdentity::default());
     for (id, block) in [(1, 0), (3, 0), (1, 1), (3, 1), (1, 2)] {
@@ -23,7 +26,7 @@ fn sealed() -> (Vec<u8>, u64) {
     (segment.finish(), data_bytes)
 }
 
-/// What is said when all of this index is read.
+/// Reads the whole index.
 fn read(bytes: &[u8], data_bytes: u64) -> Result<usize, RecordingError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s");
@@ -35,7 +38,7 @@ fn read(bytes: &[u8], data_bytes: u64) -> Result<usize, RecordingError> {
     blocks.map(|blocks| Ok(blocks?.len())).sum()
 }
 
-/// Puts numbers at offsets, makes the checksums anew, and returns what is said.
+/// Writes numbers at offsets, recomputes the checksums, and returns the error.
 fn forged(edits: &[(usize, u64, usize)]) -> String {
     let (mut bytes, data_bytes) = sealed();
     for &(at, number, length) in edits {
@@ -44,11 +47,11 @@ fn forged(edits: &[(usize, u64, usize)]) -> String {
     forge_lookup(&mut bytes, 2);
     let error = read(&bytes, data_bytes).unwrap_err();
     assert!(matches!(error, RecordingError::Segment { offset, .. } if offset >= data_bytes), "{error}");
-    error.to_string()
+    Cause::of(&error).to_text()
 }
 
 #[test]
-fn a_forged_index_without_a_change_is_read() {
+fn an_unchanged_index_is_read() {
     let (mut bytes, data_bytes) = sealed();
     forge_lookup(&mut bytes, 2);
     assert_eq!(bytes, sealed().0);
@@ -76,22 +79,22 @@ fn counts_beyond_what_a_segment_can_have_take_no_memory() {
 fn streams_that_contradict_themselves_are_refused() {
     let (bytes, _) = sealed();
     let (first, second) = (stream_at(&bytes, 0), stream_at(&bytes, 1));
-    for (edits, said) in [
+    for (edits, expected) in [
         (vec![(second, 1, 4)], "not in order"),
         (vec![(second, 1 << 16, 4)], "not in order"),
         (vec![(first + 4, 0, 4)], "not where they should be"),
         (vec![(first + 8, 1, 8)], "not where they should be"),
         (vec![(second + 8, u64::MAX, 8)], "not where they should be"),
         (vec![(second + 4, 1, 4)], "blocks of no stream"),
-        (vec![(first + 16, 0, 8)], "more events than there is room"),
-        (vec![(first + 16, u64::MAX, 8)], "more events than there is room"),
-        (vec![(first + 24, u64::MAX, 8)], "more bytes than there is room"),
+        (vec![(first + 16, 0, 8)], "more events than fit"),
+        (vec![(first + 16, u64::MAX, 8)], "more events than fit"),
+        (vec![(first + 24, u64::MAX, 8)], "more bytes than fit"),
         (vec![(first + 40, u64::MAX, 8)], "overflow"),
         (vec![(first + 32, 100, 8)], "overflow"),
         (vec![(first + 48, u64::MAX, 8)], "first time is after its last"),
     ] {
         let text = forged(&edits);
-        assert!(text.contains(said) && text.contains("hint: "), "{edits:?}: {text}");
+        assert!(text.contains(expected) && text.contains("hint: "), "{edits:?}: {text}");
     }
 }
 
@@ -100,7 +103,7 @@ fn blocks_that_contradict_their_stream_are_refused() {
     let (bytes, data_bytes) = sealed();
     let (first, second, last) = (block_at(&bytes, 0), block_at(&bytes, 1), block_at(&bytes, 2));
     let stream = stream_at(&bytes, 0);
-    for (edits, said) in [
+    for (edits, expected) in [
         (vec![(second + 32, 0, 4)], "has no events"),
         (vec![(second + 8, 9, 8)], "do not ascend"),
         (vec![(second + 8, 0, 8)], "do not ascend"),
@@ -116,7 +119,7 @@ fn blocks_that_contradict_their_stream_are_refused() {
         (vec![(last + 8, 21, 8)], "do not add up"),
     ] {
         let text = forged(&edits);
-        assert!(text.contains(said), "{edits:?}: {text}");
+        assert!(text.contains(expected), "{edits:?}: {text}");
     }
 }
 
@@ -129,8 +132,8 @@ fn a_file_of_another_length_than_the_journal_says_is_refused() {
     let length = bytes.len() as u64;
     bytes.push(0);
     fs::write(&path, &bytes).unwrap();
-    for told in [length, length + 2, u64::MAX, 1 << 63] {
-        let segment = Segment { index: 0, id: Id::default(), path: path.clone(), state: state(told) };
+    for expected in [length, length + 2, u64::MAX, 1 << 63] {
+        let segment = Segment { index: 0, id: Id::default(), path: path.clone(), state: state(expected) };
         let error = SegmentLookup::open(&segment).unwrap_err().to_string();
         assert!(error.contains("the journal says"), "{error}");
     }

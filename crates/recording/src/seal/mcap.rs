@@ -1,4 +1,4 @@
-//! The MCAP records of a segment's tail: message indexes, and the summary by which readers find chunks,
+//! MCAP records of a segment's tail: message indexes, and the summary that gives readers chunks,
 //! topics and times without reading the file (<https://mcap.dev/spec>).
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,12 +15,12 @@ const OP_DATA_END: u8 = 0x0F;
 
 /// Length of the data end record.
 pub(super) const DATA_END_BYTES: usize = RECORD_HEADER + 4;
-/// Length of the footer record with the magic behind it.
+/// Length of the footer record and the final magic.
 pub(super) const FOOTER_BYTES: usize = RECORD_HEADER + 20 + 8;
 
-/// Where the message index of a block lies.
+/// Location of a block's message index.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IndexPlace {
+pub(super) struct IndexLocation {
     offset: u64,
     bytes: u64,
 }
@@ -38,12 +38,12 @@ pub(super) fn put_message_indexes<W: Write>(
     index: &SegmentIndex,
     mut at: u64,
     out: &mut W,
-) -> io::Result<Vec<IndexPlace>> {
+) -> io::Result<Vec<IndexLocation>> {
     let mut places = Vec::with_capacity(index.blocks());
     for block in index.in_order() {
         let mut body = (block.stream as u16).to_le_bytes().to_vec();
         body.extend_from_slice(&(block.events * 16).to_le_bytes());
-        // Offsets count from the first message record of the chunk.
+        // Offsets are relative to the first message record of the chunk.
         let mut within: u64 = 0;
         for event in index.events_of(block) {
             body.extend_from_slice(&event.timestamp_ns.to_le_bytes());
@@ -53,19 +53,19 @@ pub(super) fn put_message_indexes<W: Write>(
         let record = record(OP_MESSAGE_INDEX, &body);
         out.write_all(&record)?;
         let bytes = record.len() as u64;
-        places.push(IndexPlace { offset: at, bytes });
+        places.push(IndexLocation { offset: at, bytes });
         at += bytes;
     }
     Ok(places)
 }
 
-/// The data end record; its checksum is left out, as every block has one.
+/// The data end record without a checksum, since every block has one.
 pub(super) fn data_end() -> Vec<u8> {
     record(OP_DATA_END, &[0; 4])
 }
 
-/// The summary section, which begins at the file offset `at`, with the footer and the magic behind it.
-pub(super) fn summary(index: &SegmentIndex, places: &[IndexPlace], at: u64) -> Vec<u8> {
+/// Summary section at the file offset `at`, followed by the footer and the magic.
+pub(super) fn summary(index: &SegmentIndex, places: &[IndexLocation], at: u64) -> Vec<u8> {
     let mut out = Vec::new();
     for channel in index.channels().values() {
         out.extend_from_slice(channel.as_slice());
@@ -113,7 +113,7 @@ fn statistics(index: &SegmentIndex) -> Vec<u8> {
     body
 }
 
-fn chunk_index(block: &BlockMark, place: IndexPlace) -> Vec<u8> {
+fn chunk_index(block: &BlockMark, place: IndexLocation) -> Vec<u8> {
     let chunk_header = (CHUNK_START - CHUNK_AT) as u64;
     let mut body = Vec::with_capacity(96);
     for number in [
@@ -124,7 +124,7 @@ fn chunk_index(block: &BlockMark, place: IndexPlace) -> Vec<u8> {
     ] {
         body.extend_from_slice(&number.to_le_bytes());
     }
-    // One channel, and where its message index is.
+    // One channel, and the location of its message index.
     body.extend_from_slice(&10u32.to_le_bytes());
     body.extend_from_slice(&(block.stream as u16).to_le_bytes());
     body.extend_from_slice(&place.offset.to_le_bytes());

@@ -1,13 +1,13 @@
 //! Names of streams as HDF5 links.
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that the views use themselves.
+/// Names used by the views.
 const RESERVED: [&str; 4] = ["bytes", "segments", "title", "start_time"];
-/// Names that the master has besides. Segments do not know them: a stream keeps its name there.
+/// Additional names used by the master. In segments, streams may have these names.
 const RESERVED_IN_MASTER: [&str; 2] = ["entry_identifier", "metadata"];
 
-/// A link name for each stream: its own name where HDF5 can have it and no other stream has taken it, else
-/// `stream-ID`. `streams` come by id.
+/// Link name of each stream: its own name if HDF5 allows it and no other stream has it, otherwise
+/// `stream-ID`. `streams` are in order of id.
 pub(crate) fn link_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> BTreeMap<u32, String> {
     let mut taken = BTreeSet::new();
     let mut names = BTreeMap::new();
@@ -18,7 +18,7 @@ pub(crate) fn link_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> B
     names
 }
 
-/// The same for the master of a recording, which has more names of its own.
+/// Like [`link_names`], for the master of a recording, which reserves more names.
 pub(crate) fn master_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> BTreeMap<u32, String> {
     let mut names = link_names(streams);
     for (id, name) in &mut names {
@@ -29,7 +29,8 @@ pub(crate) fn master_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) ->
     names
 }
 
-/// A name for each key of metadata: the key itself where HDF5 can have it, else `entry-N`, counted from 0.
+/// Name of each metadata key: the key itself if HDF5 allows it, otherwise `entry-N`, counted from
+/// 0.
 pub(crate) fn key_names<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<String> {
     let name = |(at, key): (usize, &str)| match can_be_link(key) && !key.starts_with("entry-") {
         true => key.to_owned(),
@@ -38,12 +39,12 @@ pub(crate) fn key_names<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<String> 
     keys.enumerate().map(name).collect()
 }
 
-/// What looks like `stream-ID` is left to those that need it.
+/// Names like `stream-ID` are reserved for generated names.
 fn is_usable(name: &str) -> bool {
     can_be_link(name) && !name.starts_with("stream-") && !RESERVED.contains(&name)
 }
 
-/// A slash parts a path, a dot is the group itself.
+/// A slash separates a path, a dot is the group itself.
 fn can_be_link(name: &str) -> bool {
     let is_path = name.is_empty() || name == "." || name == ".." || name.contains('/');
     !is_path && !name.chars().any(char::is_control)

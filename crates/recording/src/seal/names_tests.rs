@@ -1,10 +1,10 @@
-//! Names that HDF5 can and cannot have.
+//! Names that HDF5 allows and refuses.
 use proptest::prelude::*;
 
 use super::{key_names, link_names, master_names};
 
 #[test]
-fn names_that_hdf5_cannot_have_become_numbers() {
+fn names_that_hdf5_refuses_become_numbers() {
     let streams = ["camera", "a/b", ".", "..", "camera", "bytes", "new\nline", "stream-0", "", "ü"];
     let names = link_names((0u32..).zip(streams));
     let names: Vec<&str> = names.values().map(String::as_str).collect();
@@ -16,14 +16,14 @@ fn names_that_hdf5_cannot_have_become_numbers() {
 }
 
 #[test]
-fn the_master_keeps_more_names_for_itself() {
+fn the_master_reserves_more_names() {
     let streams = || (0u32..).zip(["metadata", "entry_identifier", "camera"]);
     assert_eq!(master_names(streams()).into_values().collect::<Vec<_>>(), ["stream-0", "stream-1", "camera"]);
-    assert_eq!(link_names(streams())[&0], "metadata", "segments of old have it");
+    assert_eq!(link_names(streams())[&0], "metadata", "segments allow it");
 }
 
 #[test]
-fn keys_keep_their_names_where_hdf5_can_have_them() {
+fn keys_keep_names_that_hdf5_allows() {
     let names = key_names(["sample", "beam/energy", "entry-0", ".", "Größe"].into_iter());
     assert_eq!(names, ["sample", "entry-1", "entry-2", "entry-3", "Größe"]);
 }

@@ -1,33 +1,33 @@
-//! Puts the tail of a segment together.
+//! Assembles the tail of a segment.
 use std::io::{self, Write};
 
 use super::index::SegmentIndex;
 use super::lookup::{Locator, put_lookup};
 use super::mcap::{data_end, put_message_indexes, record, summary};
 use super::view::{BASE, put_view};
-use crate::hdf5::{Place, superblock};
+use crate::hdf5::{HdfWriter, superblock};
 use crate::layout::RECORD_HEADER;
 
 const OP_HDF5: u8 = 0x83;
 const OP_LOOKUP: u8 = 0x84;
 const OP_LOCATOR: u8 = 0x85;
 
-/// What was written.
+/// Result of writing a tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// Its length.
     pub(crate) bytes: u64,
-    /// The superblock that makes the file HDF5.
+    /// Superblock that makes the file HDF5.
     pub(crate) superblock: Vec<u8>,
 }
 
-/// Counts what goes through.
-struct Counted<'a, W> {
+/// Writer that counts bytes.
+struct CountingWriter<'a, W> {
     out: &'a mut W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counted<'_, W> {
+impl<W: Write> Write for CountingWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.bytes += written as u64;
@@ -39,22 +39,22 @@ impl<W: Write> Write for Counted<'_, W> {
     }
 }
 
-/// Writes the tail of a segment whose blocks are those of `index` and end at `data_bytes`.
+/// Writes the tail of a segment with the blocks of `index`, which end at `data_bytes`.
 pub(crate) fn put_tail<W: Write>(index: &SegmentIndex, data_bytes: u64, out: &mut W) -> io::Result<Tail> {
-    let mut out = Counted { out, bytes: 0 };
+    let mut out = CountingWriter { out, bytes: 0 };
     let places = put_message_indexes(index, data_bytes, &mut out)?;
     let lookup = record(OP_LOOKUP, &put_lookup(index));
     let lookup_at = data_bytes + out.bytes + RECORD_HEADER as u64;
     out.write_all(&lookup)?;
     let view_at = data_bytes + out.bytes + RECORD_HEADER as u64;
-    // A record's length stands before it: what is written takes the same room wherever it is written.
+    // A record starts with its length: measure it with a dry run first.
     let mut nowhere = io::sink();
-    let mut dry = Place::new(&mut nowhere, view_at - BASE);
+    let mut dry = HdfWriter::new(&mut nowhere, view_at - BASE);
     put_view(index, data_bytes, &mut dry)?;
     let view_bytes = dry.at + BASE - view_at;
     out.write_all(&[OP_HDF5])?;
     out.write_all(&view_bytes.to_le_bytes())?;
-    let root = put_view(index, data_bytes, &mut Place::new(&mut out, view_at - BASE))?;
+    let root = put_view(index, data_bytes, &mut HdfWriter::new(&mut out, view_at - BASE))?;
     let lookup_bytes = (lookup.len() - RECORD_HEADER) as u64;
     let locator = Locator { data_bytes, lookup_at, lookup_bytes };
     out.write_all(&record(OP_LOCATOR, &locator.to_bytes()))?;

@@ -1,4 +1,4 @@
-//! The HDF5 view of a segment: one group for each stream, whose datasets lie where the blocks have them.
+//! HDF5 view of a segment: one group per stream, with datasets in place inside the blocks.
 use std::io::{self, Write};
 
 use keepup_stream::wire::{Compression, ElementType, StreamInfo};
@@ -6,20 +6,21 @@ use keepup_stream::wire::{Compression, ElementType, StreamInfo};
 use super::index::{BlockMark, SegmentIndex};
 use super::names::link_names;
 use crate::hdf5::{
-    Attribute, ChunkEntry, Dataset, ElementKind, Filter, Filtered, Links, Place, Storage, can_be_chunk,
+    Attribute, ChunkEntry, Dataset, ElementKind, Filter, Filtered, HdfWriter, Links, Storage, can_be_chunk,
 };
-use crate::layout::{SECTOR, SUPERBLOCK_ROOM};
+use crate::layout::{SECTOR, SUPERBLOCK_SPACE};
 
-/// File offset of the superblock, from which HDF5 counts addresses.
-pub(super) const BASE: u64 = SUPERBLOCK_ROOM.start as u64;
-/// File offset at which the dataset `bytes` begins.
+/// File offset of the superblock: base of all HDF5 addresses.
+pub(super) const BASE: u64 = SUPERBLOCK_SPACE.start as u64;
+/// File offset of the dataset `bytes`.
 const BYTES_AT: u64 = SECTOR as u64;
 
-/// Writes the view of a segment whose blocks end at `data_bytes`; returns the address of the root group.
+/// Writes the view of a segment with blocks up to `data_bytes`; returns the address of the root
+/// group.
 pub(super) fn put_view<W: Write>(
     index: &SegmentIndex,
     data_bytes: u64,
-    place: &mut Place<'_, W>,
+    place: &mut HdfWriter<'_, W>,
 ) -> io::Result<u64> {
     let streams = index.streams();
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
@@ -43,11 +44,11 @@ struct StreamView<'a> {
 }
 
 impl StreamView<'_> {
-    /// Writes the stream's group; returns its address. `bytes` is the dataset of all bytes, once there is
-    /// one.
+    /// Writes the stream's group; returns its address. `bytes` is the dataset of all bytes, once
+    /// it exists.
     fn put<W: Write>(
         &self,
-        place: &mut Place<'_, W>,
+        place: &mut HdfWriter<'_, W>,
         data_bytes: u64,
         bytes: &mut Option<u64>,
     ) -> io::Result<u64> {
@@ -93,7 +94,7 @@ impl StreamView<'_> {
 
     fn put_data<W: Write>(
         &self,
-        place: &mut Place<'_, W>,
+        place: &mut HdfWriter<'_, W>,
         count: u64,
         Arrangement { shape, filter }: Arrangement<'_>,
     ) -> io::Result<u64> {
@@ -112,13 +113,13 @@ impl StreamView<'_> {
     }
 }
 
-/// How events become chunks.
+/// Arrangement of events as chunks.
 pub(super) struct Arrangement<'a> {
     shape: &'a [u64],
     filter: Option<(Filter, Filtered)>,
 }
 
-/// Shape and filter, when events of these lengths can each be a chunk of one dataset.
+/// Shape and filter, if events of these lengths can each be a chunk of one dataset.
 pub(super) fn arrangement(
     stream: &StreamInfo,
     mut lengths: impl Iterator<Item = u64>,
@@ -148,7 +149,7 @@ pub(crate) fn attributes(stream: &StreamInfo, signal: &str) -> Vec<Attribute> {
     ]
 }
 
-/// The filter by which HDF5 undoes what the detector's electronics did.
+/// HDF5 filter that decompresses what the detector's electronics compressed.
 pub(crate) fn filter(compression: Compression, element: ElementType) -> Filter {
     match compression {
         // Version of the plugin, size of an element, size of its blocks (in the data), 2 = LZ4.

@@ -1,39 +1,39 @@
-//! Tests only: alters what lies in a sealed segment and makes the checksums anew, as a forger would.
+//! For tests: alters a sealed segment and recomputes the checksums, like a forger.
 use std::ops::Range;
 
 use crate::crc::crc32;
 use crate::layout::{u32_at, u64_at};
 
-/// What `docs/recording-format.md` says of the lookup.
+/// Size of the lookup's header, from `docs/recording-format.md`.
 const HEADER: usize = 24;
 const STREAM: usize = 72;
 const BLOCK: usize = 40;
 const FOOTER: usize = 37;
 
-/// Where the body of the locator stands in a sealed segment.
+/// Offset of the locator's body in a sealed segment.
 pub(crate) fn locator_at(bytes: &[u8]) -> usize {
     u64_at(bytes, bytes.len() - FOOTER + 9) as usize - 13 - 40
 }
 
-/// Where the lookup's body stands.
+/// Range of the lookup's body.
 pub(crate) fn lookup(bytes: &[u8]) -> Range<usize> {
     let locator = locator_at(bytes);
     let at = u64_at(bytes, locator + 16) as usize;
     at..at.saturating_add(u64_at(bytes, locator + 24) as usize)
 }
 
-/// Where the entry of the stream that comes as number `index` stands.
+/// Offset of the stream entry number `index`.
 pub(crate) fn stream_at(bytes: &[u8], index: usize) -> usize {
     lookup(bytes).start + HEADER + index * STREAM
 }
 
-/// Where the block's entry stands that comes as number `index`, over all streams.
+/// Offset of the block entry number `index`, over all streams.
 pub(crate) fn block_at(bytes: &[u8], index: usize) -> usize {
     let at = lookup(bytes).start;
     at + HEADER + u32_at(bytes, at + 8) as usize * STREAM + 4 + index * BLOCK
 }
 
-/// Makes the checksums of the lookup and of its locator anew.
+/// Recomputes the checksums of the lookup and of its locator.
 pub(crate) fn forge_lookup(bytes: &mut [u8], streams: usize) {
     let Range { start, end } = lookup(bytes);
     let table_end = start + HEADER + streams * STREAM;

@@ -1,10 +1,10 @@
-//! Compares what was found with what the journals say about the run's end.
+//! Compares the scan's results with the journals' end records.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use super::coverage::{Coverage, Place};
+use super::coverage::{Coverage, Location};
 use super::report::{Ending, Fault, Faults, Stop, StreamReport};
 use crate::journal::{DamagedLine, JOURNAL_FILE};
 use crate::manifest::Placement;
@@ -25,20 +25,21 @@ pub(super) fn ending(recording: &Recording) -> Ending {
     }
 }
 
-/// Number of a stream's block from which on blocks may have been cut off with a volume, while later ones
-/// are durable on another. `None` when the run has ended wherever the stream's blocks went.
+/// First block number of a stream from which blocks may have been lost with a volume while later
+/// ones are durable on another. `None` if the run has ended on every volume with blocks of the
+/// stream.
 pub(super) fn settled_blocks(recording: &Recording, coverage: &Coverage) -> Option<u64> {
     let ends = coverage.block_ends();
     let is_free = recording.manifest().placement == Placement::Free;
     let open = recording.volumes().iter().filter(|volume| volume.end().is_none());
     let open = open.map(|volume| volume.manifest().volume_index);
-    // A pinned stream is on one volume; which one is not known while no block of it is durable.
+    // A pinned stream is on one volume; which one is unknown while no block of it is durable.
     let may_have = open.filter(|volume| is_free || ends.is_empty() || ends.contains_key(volume));
     may_have.map(|volume| ends.get(&volume).copied().unwrap_or(0)).min()
 }
 
-/// The file of a place; the first journal when a finding has none.
-pub(super) fn place_path(recording: &Recording, place: Option<Place>) -> PathBuf {
+/// The file of a location; the first journal when a finding has none.
+pub(super) fn location_path(recording: &Recording, place: Option<Location>) -> PathBuf {
     let volumes = recording.volumes();
     let segment = place.and_then(|place| {
         let volume = volumes.get(place.volume as usize)?;
@@ -47,7 +48,7 @@ pub(super) fn place_path(recording: &Recording, place: Option<Place>) -> PathBuf
     segment.map_or_else(|| volumes[0].dir().join(JOURNAL_FILE), |segment| segment.path.clone())
 }
 
-/// Checks end records, counts, and files that no journal names.
+/// Checks end records, counts, and files without a journal entry.
 pub(super) fn check_endings(
     recording: &Recording,
     streams: &BTreeMap<u32, StreamReport>,
@@ -69,7 +70,7 @@ pub(super) fn check_endings(
     }
 }
 
-/// After a clean end every segment of a volume that works has ended, and no other file is left.
+/// After a clean end every segment of a working volume has ended, and no other file exists.
 fn check_files(volume: &Volume, faults: &mut Faults) {
     let Some(end) = volume.end() else {
         return;
@@ -103,18 +104,18 @@ fn check_files(volume: &Volume, faults: &mut Faults) {
     }
 }
 
-/// The end record's counts are those of the blocks that were found.
+/// Compares the end record's counts with the blocks found.
 fn check_counts(volume: &Volume, streams: &BTreeMap<u32, StreamReport>, faults: &mut Faults) {
     let ends = volume.end().map(|end| &end.streams[..]).unwrap_or_default();
-    let told: BTreeMap<u32, _> = ends.iter().map(|end| (end.id, end.durable)).collect();
-    for &stream in streams.keys().chain(told.keys().filter(|id| !streams.contains_key(id))) {
+    let stored: BTreeMap<u32, _> = ends.iter().map(|end| (end.id, end.durable)).collect();
+    for &stream in streams.keys().chain(stored.keys().filter(|id| !streams.contains_key(id))) {
         let mut found = streams.get(&stream).map(|report| report.recorded).unwrap_or_default();
         found += streams.get(&stream).map(|report| report.removed).unwrap_or_default();
-        let told = told.get(&stream).copied().unwrap_or_default();
-        if found != told {
+        let stored = stored.get(&stream).copied().unwrap_or_default();
+        if found != stored {
             let what = format!(
                 "the journal's end record has {} events, {} bytes; the segments have {} events, {} bytes",
-                told.events, told.bytes, found.events, found.bytes
+                stored.events, stored.bytes, found.events, found.bytes
             );
             let file = volume.dir().join(JOURNAL_FILE);
             faults.push(Fault { file, offset: 0, stream: Some(stream), event: None, what });

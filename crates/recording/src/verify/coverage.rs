@@ -1,6 +1,7 @@
-//! Which events of a stream are in the recording, put together from blocks found in any order.
+//! Recorded events of a stream, from blocks found in any order.
 //!
-//! Invariant: memory grows with the number of separate runs, not with blocks; runs that touch are one.
+//! Invariant: memory grows with the number of separate runs, not with blocks; adjacent runs are
+//! joined.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,46 +11,46 @@ use super::report::Fault;
 use crate::ranges::Ranges;
 use crate::retention::{REMOVED_FILE, RemovedStream};
 
-/// Blocks of one stream that follow each other without a gap.
+/// Consecutive blocks of one stream.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     /// Sequence numbers of its events.
     pub(super) events: Range<u64>,
     /// Numbers of its blocks within the stream.
     pub(super) blocks: Range<u64>,
-    /// Its first block says that events are missing before it.
+    /// Whether its first block has the gap flag.
     pub(super) is_after_gap: bool,
-    /// Where its first block lies.
-    pub(super) place: Place,
+    /// Location of its first block.
+    pub(super) place: Location,
 }
 
-/// Where a block lies.
+/// Location of a block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Location {
     pub(super) volume: u32,
     pub(super) segment: u32,
     pub(super) offset: u64,
 }
 
-/// Something wrong with a stream as a whole.
+/// Fault of a stream as a whole.
 #[derive(Debug)]
 pub(super) struct Finding {
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<Location>,
     pub(super) event: u64,
     pub(super) what: String,
 }
 
-/// What became of a stream.
+/// Result for a stream.
 #[derive(Debug, Default)]
 pub(super) struct Conclusion {
     pub(super) findings: Vec<Finding>,
     pub(super) lost_events: u64,
     pub(super) unsettled_events: u64,
-    /// Of the removed events, those that were not found missing yet.
+    /// Removed events that are not matched to a hole yet.
     removed: RemovedStream,
 }
 
-/// The events of one stream that were found.
+/// Events found of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     /// By first sequence number; none overlap.
@@ -59,7 +60,7 @@ pub(super) struct Coverage {
 }
 
 impl Finding {
-    /// As a fault of `stream`, in the file that its place is in.
+    /// As a fault of `stream`, in the file of its location.
     pub(super) fn fault(self, stream: u32, file: &Path) -> Fault {
         Fault {
             file: file.to_path_buf(),
@@ -72,13 +73,13 @@ impl Finding {
 }
 
 impl Run {
-    /// True when `next` goes on where this run ends.
+    /// Whether `next` directly follows this run.
     pub(super) fn is_followed_by(&self, next: &Run) -> bool {
         let touches = self.events.end == next.events.start && self.blocks.end == next.blocks.start;
         touches && !next.is_after_gap
     }
 
-    /// Takes in a run that follows.
+    /// Appends a run that follows.
     pub(super) fn extend(&mut self, next: &Run) {
         self.events.end = next.events.end;
         self.blocks.end = next.blocks.end;
@@ -86,7 +87,7 @@ impl Run {
 }
 
 impl Coverage {
-    /// Takes in a run, unless some of its events are there already.
+    /// Adds a run, unless some of its events are present already.
     pub(super) fn insert(&mut self, mut run: Run) -> Option<Finding> {
         let end = self.block_ends.entry(run.place.volume).or_default();
         *end = run.blocks.end.max(*end);
@@ -118,10 +119,10 @@ impl Coverage {
         &self.block_ends
     }
 
-    /// Compares what was found with the losses that the journals tell of.
+    /// Compares the events found with the losses listed in the journals.
     ///
-    /// `settled_blocks`: blocks from this number on may have been cut off by a crash; `None` when the run
-    /// has ended. `removed`: events that may be missing because they were removed.
+    /// `settled_blocks`: blocks from this number on may have been lost in a crash; `None` when
+    /// the run has ended. `removed`: events that may be missing because they were removed.
     pub(super) fn conclude(
         &self,
         journaled: &Ranges,
@@ -138,7 +139,7 @@ impl Coverage {
                 conclusion.add(run.place, run.events.start, what.to_owned());
             }
             if let Some(false_loss) = journaled.first_within(&run.events) {
-                let what = format!("the journal says that event {false_loss} is lost, and it is there");
+                let what = format!("the journal lists event {false_loss} as lost, but it is present");
                 conclusion.add(run.place, false_loss, what);
             }
             (event, block) = (run.events.end, run.blocks.end);
@@ -157,7 +158,7 @@ impl Coverage {
     }
 }
 
-/// What is wrong with the numbers and flags of a run behind a hole (perhaps an empty one).
+/// Inconsistency between the numbers and flags of a run and the hole before it (possibly empty).
 fn misorder(hole: &Range<u64>, next_block: u64, run: &Run) -> Option<&'static str> {
     let block = run.blocks.start;
     if hole.is_empty() && run.is_after_gap {
@@ -172,11 +173,17 @@ fn misorder(hole: &Range<u64>, next_block: u64, run: &Run) -> Option<&'static st
 }
 
 impl Conclusion {
-    fn add(&mut self, place: Place, event: u64, what: String) {
+    fn add(&mut self, place: Location, event: u64, what: String) {
         self.findings.push(Finding { place: Some(place), event, what });
     }
 
-    fn explain(&mut self, hole: &Range<u64>, journaled: &Ranges, may_be_cut_off: bool, place: Option<Place>) {
+    fn explain(
+        &mut self,
+        hole: &Range<u64>,
+        journaled: &Ranges,
+        may_be_cut_off: bool,
+        place: Option<Location>,
+    ) {
         let lost = journaled.count_within(hole);
         let unexplained = hole.end - hole.start - lost;
         let unexplained = unexplained - self.removed.explain(hole, unexplained);

@@ -1,11 +1,11 @@
-//! Tests of joining runs and explaining holes.
+//! Joining runs and explaining holes.
 
 use proptest::prelude::*;
 
 use super::*;
 
 fn run(events: Range<u64>, blocks: Range<u64>, is_after_gap: bool, volume: u32) -> Run {
-    let place = Place { volume, segment: 0, offset: events.start };
+    let place = Location { volume, segment: 0, offset: events.start };
     Run { events, blocks, is_after_gap, place }
 }
 
@@ -18,7 +18,7 @@ fn coverage(runs: &[Run]) -> Coverage {
 }
 
 #[test]
-fn runs_that_touch_become_one_in_any_order() {
+fn adjacent_runs_are_joined_in_any_order() {
     let parts = [run(0..5, 0..1, false, 0), run(5..9, 1..2, false, 1), run(9..12, 2..4, false, 0)];
     for order in [[0, 1, 2], [2, 1, 0], [0, 2, 1], [1, 0, 2]] {
         let coverage = coverage(&order.map(|index| parts[index].clone()));
@@ -30,7 +30,7 @@ fn runs_that_touch_become_one_in_any_order() {
 }
 
 #[test]
-fn an_event_that_is_there_twice_is_found() {
+fn a_repeated_event_is_found() {
     for (events, twice) in [(3..6, 4), (0..5, 4), (8..10, 8), (5..6, 5), (4..9, 4), (0..20, 4)] {
         let mut coverage = coverage(&[run(4..9, 1..2, true, 0)]);
         let finding = coverage.insert(run(events, 7..8, false, 0)).unwrap();
@@ -38,7 +38,7 @@ fn an_event_that_is_there_twice_is_found() {
     }
 }
 
-/// What is found in a stream that ends cleanly, with events 10..20 missing behind block 0.
+/// Findings of a stream that ends cleanly, with events 10..20 missing after block 0.
 fn findings(second: Run, journaled: &[(u64, u64)]) -> (Vec<u64>, u64) {
     let coverage = coverage(&[run(0..10, 0..1, false, 0), second]);
     let journaled = Ranges::join(journaled.iter().map(|&(start, end)| start..end));
@@ -56,9 +56,9 @@ fn holes_need_a_journal_line_and_a_flag() {
     assert_eq!(findings(flagged(), &[(10, 15)]), (vec![15], 5));
     assert_eq!(findings(flagged(), &[(12, 20)]), (vec![10], 8));
     assert_eq!(findings(flagged(), &[(10, 22)]), (vec![20], 10));
-    // Events behind the last block that no journal line mentions, before one that is.
+    // Events after the last block that no journal line lists, before one that is listed.
     assert_eq!(findings(flagged(), &[(10, 20), (31, 33)]), (vec![30], 12));
-    // No flag: right only when whole blocks were lost later.
+    // No flag: valid only if whole blocks were lost later.
     assert_eq!(findings(run(20..30, 1..2, false, 0), &[(10, 20)]), (vec![20], 10));
     assert_eq!(findings(run(20..30, 2..3, false, 0), &[(10, 20)]), (vec![], 10));
     // A flag or a jump in block numbers without a hole.
@@ -68,7 +68,7 @@ fn holes_need_a_journal_line_and_a_flag() {
 }
 
 #[test]
-fn after_a_crash_a_hole_behind_the_durable_end_of_a_volume_is_no_fault() {
+fn after_a_crash_a_hole_above_a_volumes_durable_end_is_not_a_fault() {
     let coverage = coverage(&[run(0..10, 0..1, false, 0), run(20..30, 2..3, false, 1)]);
     let conclude = |settled| coverage.conclude(&Ranges::default(), settled, RemovedStream::default());
     let excused = conclude(Some(1));
@@ -120,8 +120,8 @@ fn removed_events_explain_holes_below_their_end_and_nothing_else() {
         conclusion.findings.into_iter().map(|finding| finding.event).collect::<Vec<_>>()
     };
     assert_eq!(conclude(15, 25), [0; 0]);
-    assert_eq!(conclude(10, 10), [20], "what is above the end was not removed");
+    assert_eq!(conclude(10, 10), [20], "events above the end were not removed");
     assert_eq!(conclude(12, 25), [20], "more are missing than were removed");
     assert_eq!(conclude(16, 25), [0], "fewer are missing than were removed");
-    assert_eq!(conclude(20, 35), [0; 0], "the last ones may be among them");
+    assert_eq!(conclude(20, 35), [0; 0], "the removed events may include the last ones");
 }

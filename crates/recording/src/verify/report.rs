@@ -1,4 +1,4 @@
-//! What verification found.
+//! Report of a verification.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::id::Id;
 
-/// Most faults that a report lists; `fault_count` counts on.
+/// Most faults that a report lists; `fault_count` counts all.
 pub const FAULTS_MAX: usize = 1000;
 
 /// Result of [`verify`](crate::verify::verify).
@@ -22,13 +22,13 @@ pub struct VerifyReport {
     pub ending: Ending,
     /// Segments that the journals name.
     pub segments: u64,
-    /// Blocks read and found whole.
+    /// Intact blocks read.
     pub blocks: u64,
-    /// Of these, blocks that another volume has as well, and that count there.
+    /// Of these, blocks that are also on another volume and count there.
     pub duplicate_blocks: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// What was found of each stream, by id.
+    /// Results of each stream, by id.
     pub streams: BTreeMap<u32, StreamReport>,
     /// The first [`FAULTS_MAX`] faults.
     pub faults: Vec<Fault>,
@@ -36,26 +36,26 @@ pub struct VerifyReport {
     pub fault_count: u64,
 }
 
-/// How a run ended, by its journals.
+/// How a run ended, according to its journals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Ending {
-    /// As asked, with everything received durable.
+    /// As requested, with everything received durable.
     Clean,
-    /// In order, and not with everything durable.
+    /// In order, but not with everything durable.
     Unclean {
-        /// What the first such journal gives as the reason.
+        /// Reason in the first such journal.
         reason: String,
     },
-    /// A volume has no end record: the run was cut off, or goes on
-    /// ([`is_being_made`](crate::reader::Recording::is_being_made) tells).
+    /// A volume has no end record: the run was interrupted or is in progress
+    /// ([`is_being_made`](crate::reader::Recording::is_being_made)).
     NotEnded {
-        /// The segments that were open.
+        /// Segments that were open.
         stops: Vec<Stop>,
     },
 }
 
-/// Where an open segment stops.
+/// End of an open segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stop {
     /// The segment's file.
@@ -64,60 +64,60 @@ pub struct Stop {
     pub durable_bytes: u64,
 }
 
-/// What was found of one stream.
+/// Results of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamReport {
     /// Its name.
     pub name: String,
-    /// Events in blocks with a whole header.
+    /// Events in blocks with an intact header.
     pub recorded: Count,
-    /// Events that were removed because no more was to be kept.
+    /// Events removed by the retention limit.
     pub removed: Count,
-    /// Of these, events in blocks whose bytes are damaged.
+    /// Of the recorded events, those in damaged blocks.
     pub damaged_events: u64,
-    /// Events that are not in the recording, and the journal says why.
+    /// Missing events that the journal lists.
     pub lost_events: u64,
-    /// Events whose place is behind the durable end of a volume that was cut off, while later ones are
-    /// durable on another: not known before the recording was recovered.
+    /// Events above the durable end of an interrupted volume, with later ones durable on another
+    /// volume: lost or present is unknown before recovery.
     pub unsettled_events: u64,
 }
 
-/// Something that is not as it should be.
+/// A fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// Where: a segment, or a journal.
+    /// A segment or a journal.
     pub file: PathBuf,
     /// Offset in the file, bytes.
     pub offset: u64,
     /// The stream concerned, when known.
     pub stream: Option<u32>,
-    /// Sequence number of the event concerned, or of the first, when known.
+    /// Sequence number of the (first) event concerned, when known.
     pub event: Option<u64>,
-    /// What is wrong.
+    /// Description.
     pub what: String,
 }
 
 impl VerifyReport {
-    /// True when everything that the journals claim is there and whole. Losses may still have been
-    /// journaled: see [`lost_events`](Self::lost_events).
+    /// Whether everything listed in the journals is present and undamaged. Losses may still be
+    /// listed: see [`lost_events`](Self::lost_events).
     pub fn is_intact(&self) -> bool {
         self.fault_count == 0
     }
 
-    /// Events of all streams that are not in the recording, with a reason in the journal.
+    /// Missing events of all streams that a journal lists.
     pub fn lost_events(&self) -> u64 {
         self.streams.values().map(|stream| stream.lost_events).sum()
     }
 
-    /// Adds faults to the list while there is room, and to the count.
+    /// Adds faults to the list up to its limit, and to the count.
     pub(super) fn take_faults(&mut self, faults: Faults) {
         self.fault_count += faults.count;
-        let room = FAULTS_MAX.saturating_sub(self.faults.len());
-        self.faults.extend(faults.list.into_iter().take(room));
+        let space = FAULTS_MAX.saturating_sub(self.faults.len());
+        self.faults.extend(faults.list.into_iter().take(space));
     }
 }
 
-/// Faults as they are found, bounded.
+/// Bounded list of faults.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     pub(super) list: Vec<Fault>,

@@ -1,13 +1,14 @@
-//! Reads one segment from end to end, in one pass, and checks every byte of it.
+//! Reads one segment in a single pass and checks every byte.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
+use keepup_error::Cause;
 use keepup_stream::ledger::Count;
 
-use super::coverage::{Place, Run};
+use super::coverage::{Location, Run};
 use super::report::{Fault, Faults};
 use super::window::{FILL_BYTES_MAX, Window};
 use crate::crc::Crc32;
@@ -16,30 +17,30 @@ use crate::error::RecordingError;
 use crate::files::open_regular;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR,
-    SUPERBLOCK_ROOM, SegmentIdentity, block_bytes, pad_opening, parse_block_sector, parse_preamble,
+    SUPERBLOCK_SPACE, SegmentIdentity, block_bytes, pad_opening, parse_block_sector, parse_preamble,
 };
 use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex, put_tail};
 use crate::volume::{Segment, SegmentState, Volume};
 
-/// The longest pad is one sector and what is less than a record header.
+/// The longest pad is one sector plus less than a record header.
 const _: () = assert!(SECTOR + MESSAGE_HEADER <= FILL_BYTES_MAX);
 
-/// Most events of a segment's first block: so many fill 2 GiB without any payload.
+/// Most events of a segment's first block: this many fill 2 GiB with empty payloads.
 const BLOCK_EVENTS_MAX: usize = (2 << 30) / MESSAGE_HEADER;
 
-/// What was found in one segment.
+/// Results of one segment.
 #[derive(Debug, Default)]
 pub(super) struct SegmentScan {
     pub(super) blocks: u64,
-    /// Of these, those that count on another volume.
+    /// Of these, blocks that count on another volume.
     pub(super) duplicates: u64,
     pub(super) bytes: u64,
     pub(super) streams: BTreeMap<u32, StreamScan>,
     pub(super) faults: Faults,
 }
 
-/// What was found of one stream in one segment.
+/// Results of one stream in one segment.
 #[derive(Debug, Default)]
 pub(super) struct StreamScan {
     pub(super) recorded: Count,
@@ -47,43 +48,43 @@ pub(super) struct StreamScan {
     pub(super) runs: Vec<Run>,
 }
 
-/// What is known of a recording before a segment is read.
+/// Information about a recording that is available before a segment is read.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct RecordingContext<'a> {
     /// All streams.
     pub(super) channels: &'a BTreeMap<u32, Arc<ChannelBytes>>,
     /// Blocks of this segment that count on another volume.
     pub(super) duplicates: &'a [Duplicate],
 }
 
-/// The scan of one segment under way.
+/// Scan of one segment in progress.
 struct Scanner<'a> {
     volume: &'a Volume,
     segment: &'a Segment,
-    known: Known<'a>,
+    known: RecordingContext<'a>,
     file: File,
     window: &'a mut Window,
-    /// Told of bytes as they are done with.
+    /// Progress callback with the number of processed bytes.
     done: &'a dyn Fn(u64),
     scan: SegmentScan,
-    /// Number that the next block should have.
+    /// Expected number of the next block.
     next_block: u64,
-    /// What the next block should repeat; `None` behind damage.
+    /// Header CRC that the next block should repeat; `None` after damage.
     previous_header_crc: Option<u32>,
-    /// What the first sector has in the superblock's room.
+    /// Content of the superblock's space in the first sector.
     superblock: Vec<u8>,
-    /// Blocks found whole, from which an ended segment's tail follows; `None` when it is not needed, or would
-    /// be larger than that of any segment.
+    /// Index of the intact blocks, from which an ended segment's tail is generated; `None` if it
+    /// is not needed or would exceed a segment's limit.
     index: Option<SegmentIndex>,
-    /// Events of the block that is being read.
+    /// Events of the current block.
     events: Vec<EventMark>,
 }
 
-/// Scans the readable part of a segment. Faults, of reading too, are in the result.
+/// Scans the readable part of a segment. Faults, including read errors, are in the result.
 pub(super) fn scan_segment(
     volume: &Volume,
     segment: &Segment,
-    known: Known<'_>,
+    known: RecordingContext<'_>,
     window: &mut Window,
     done: &dyn Fn(u64),
 ) -> SegmentScan {
@@ -91,13 +92,13 @@ pub(super) fn scan_segment(
     let is_empty = segment.readable_bytes() == 0;
     let (file, size) = match open_sized(segment) {
         Ok(opened) => opened,
-        // A segment of which nothing is durable may be missing after a crash.
+        // A segment without durable data may be missing after a crash.
         Err(error) if is_empty && error.kind() == io::ErrorKind::NotFound => return scan,
         Err(error) => {
             let what = match RecordingError::open("open", &segment.path)(error) {
                 RecordingError::File { what, .. } => what.to_owned(),
                 RecordingError::Io { source, .. } => source.to_string(),
-                other => other.to_string(),
+                other => Cause::of(&other).to_text(),
             };
             scan.faults.push(fault_at(segment, 0, format!("cannot open it: {what}")));
             return scan;
@@ -154,7 +155,7 @@ impl Scanner<'_> {
         while self.window.offset() < limit {
             let offset = self.window.offset();
             let sector = self.window.fill(&self.file, SECTOR)?;
-            let parsed = parse_block_sector(sector).map_err(|error| error.to_string());
+            let parsed = parse_block_sector(sector).map_err(|error| Cause::of(&error).to_text());
             match parsed.and_then(|parsed| self.check_identity(parsed, limit)) {
                 Ok(sector) => self.block(offset, &sector)?,
                 Err(what) => self.skip_sector(offset, what)?,
@@ -163,11 +164,11 @@ impl Scanner<'_> {
         if let SegmentState::Ended { bytes, .. } = self.segment.state {
             self.tail(bytes)?;
         }
-        let (found, told) = (self.scan.blocks, self.segment.readable_blocks());
-        // Behind damage the numbers differ anyway.
-        if self.scan.faults.count == 0 && found != told {
+        let (found, journalled) = (self.scan.blocks, self.segment.readable_blocks());
+        // After damage the numbers differ anyway.
+        if self.scan.faults.count == 0 && found != journalled {
             let offset = self.window.offset();
-            self.fault(offset, format!("there are {found} blocks, the journal says {told}"));
+            self.fault(offset, format!("there are {found} blocks, the journal says {journalled}"));
         }
         Ok(())
     }
@@ -175,15 +176,15 @@ impl Scanner<'_> {
     fn preamble(&mut self) -> io::Result<()> {
         let sector = self.window.fill(&self.file, SECTOR)?;
         let expected = self.volume.identity(self.segment.index, self.segment.id);
-        let room = sector.get(SUPERBLOCK_ROOM).unwrap_or_default();
-        let is_room_used = !self.segment.is_ended() && room.iter().any(|&byte| byte != 0);
-        self.superblock = room.to_vec();
+        let space = sector.get(SUPERBLOCK_SPACE).unwrap_or_default();
+        let is_space_used = !self.segment.is_ended() && space.iter().any(|&byte| byte != 0);
+        self.superblock = space.to_vec();
         let what = match parse_preamble(sector) {
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(Cause::of(&error).to_text()),
             Ok(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) != expected => {
                 Some("it is another segment than the journal says".to_owned())
             }
-            Ok(_) if is_room_used => Some("there is something in the superblock's room".to_owned()),
+            Ok(_) if is_space_used => Some("the superblock's reserved space is not zero".to_owned()),
             Ok(_) => None,
         };
         let length = sector.len().min(SECTOR);
@@ -194,7 +195,8 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// A whole header counts only when it is of this segment, its stream is declared, and the block fits.
+    /// Checks that an intact header belongs to this segment, its stream is declared, and the
+    /// block fits.
     fn check_identity(&self, sector: BlockSector, limit: u64) -> Result<BlockSector, String> {
         let header = &sector.header;
         let manifest = self.volume.manifest();
@@ -203,7 +205,7 @@ impl Scanner<'_> {
             return Err("the block is of another segment".to_owned());
         }
         if !self.known.channels.contains_key(&header.stream) {
-            return Err(format!("the block is of stream {}, that no journal declares", header.stream));
+            return Err(format!("the block is of stream {}, which no journal declares", header.stream));
         }
         if block_bytes(header.chunk_records_bytes) > limit - self.window.offset() {
             return Err("the block reaches beyond the segment's durable end".to_owned());
@@ -211,8 +213,8 @@ impl Scanner<'_> {
         Ok(sector)
     }
 
-    /// What is at `offset` is no block of this segment: goes on to the next sector, where one may begin.
-    /// Only the first sector of such a stretch is a fault.
+    /// Skips a sector that is no block of this segment; a block may start at the next one. Only
+    /// the first skipped sector of a range is a fault.
     fn skip_sector(&mut self, offset: u64, what: String) -> io::Result<()> {
         if self.previous_header_crc.take().is_some() {
             self.fault(offset, what);
@@ -253,7 +255,11 @@ impl Scanner<'_> {
             events: header.first_sequence..header.first_sequence + u64::from(header.event_count),
             blocks: header.stream_block..header.stream_block.saturating_add(1),
             is_after_gap: header.flags & FLAG_GAP_BEFORE != 0,
-            place: Place { volume: self.volume.manifest().volume_index, segment: self.segment.index, offset },
+            place: Location {
+                volume: self.volume.manifest().volume_index,
+                segment: self.segment.index,
+                offset,
+            },
         };
         match stream.runs.last_mut() {
             Some(last) if last.is_followed_by(&run) => last.extend(&run),
@@ -266,7 +272,8 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Memory for an index is taken for as many events as a segment may have; its first block may have more.
+    /// The index holds at most as many events as a segment may have; a damaged file's first block
+    /// may have more.
     fn bound_index(&mut self, offset: u64, header: &BlockHeader) {
         let events = |index: &SegmentIndex| index.events() + header.event_count as usize;
         let is_beyond = |index: &SegmentIndex| match index.blocks() {
@@ -279,13 +286,13 @@ impl Scanner<'_> {
         }
     }
 
-    /// The block's place in the segment, and its channel record.
+    /// Checks the block's position in the segment and its channel record.
     fn links(&mut self, offset: u64, sector: &BlockSector) -> io::Result<()> {
         let header = &sector.header;
         let channel = self.known.channels.get(&header.stream).map(|channel| channel.as_slice());
         let found = self.window.fill(&self.file, SECTOR)?.get(sector.channel.clone());
         let what = if found != channel {
-            Some("the block describes its stream otherwise than the journal")
+            Some("the block's description of its stream differs from the journal's")
         } else if let Some(previous) = self.previous_header_crc {
             let follows = header.segment_block == self.next_block && header.previous_header_crc == previous;
             (!follows).then_some("the block does not follow the one before in its segment")
@@ -300,14 +307,14 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Reads the chunk's message records, piece by piece; returns what is wrong with them.
+    /// Reads the chunk's message records piece by piece; returns their defect.
     fn chunk(&mut self, offset: u64, header: &BlockHeader) -> io::Result<Option<Fault>> {
         self.consume(CHUNK_START);
         let mut walk = MessageWalk::new(header);
         let mut crc = Crc32::new();
         let mut damage = None;
         let mut left = header.chunk_records_bytes;
-        // Bytes of a payload that lie in pieces still to come.
+        // Payload bytes in the following pieces.
         let mut payload_left = 0;
         while left > 0 {
             let want = left.min(MESSAGE_HEADER as u64) as usize;
@@ -335,7 +342,8 @@ impl Scanner<'_> {
             (header.first_sequence, header.first_sequence + u64::from(header.event_count) - 1);
         let fault = |at, event, what| Some(self.fault_in(at, header, event, what));
         Ok(if crc.value() != header.chunk_crc {
-            // A damaged length shows only at the next message, so its place is a hint and no more.
+            // A damaged length is detected only at the next message, so the offset is only a
+            // hint.
             let hint = damage.map(|(at, ..)| format!("; it shows at offset {at}")).unwrap_or_default();
             let what =
                 format!("the checksum of the block with events {first} to {last} does not match{hint}");
@@ -347,7 +355,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// Checks the pad behind the chunk; returns the offset of the first wrong byte.
+    /// Checks the pad after the chunk; returns the offset of the first wrong byte.
     fn pad(&mut self, header: &BlockHeader) -> io::Result<Option<u64>> {
         let chunk_end = CHUNK_START as u64 + header.chunk_records_bytes;
         let length = (block_bytes(header.chunk_records_bytes) - chunk_end) as usize;
@@ -366,24 +374,24 @@ impl Scanner<'_> {
         Ok(at)
     }
 
-    /// The tail follows from the blocks: it is made anew and compared. Behind damage that cannot be done.
+    /// Generates the tail from the blocks and compares it. Not possible after damage.
     fn tail(&mut self, segment_bytes: u64) -> io::Result<()> {
         let at = self.window.offset();
         let Some(index) = self.index.take().filter(|_| self.scan.faults.count == 0) else {
             return Ok(());
         };
-        let mut compared = Compared { window: self.window, file: &self.file, difference: None };
+        let mut compared = CompareWriter { window: self.window, file: &self.file, difference: None };
         let tail = put_tail(&index, at, &mut compared)?;
         let difference = compared.difference;
         (self.done)(tail.bytes);
         if let Some(offset) = difference {
             self.fault(offset, "the tail is not that of the segment's blocks".to_owned());
         } else if at + tail.bytes != segment_bytes {
-            let what = format!("the tail takes {} bytes, the journal says otherwise", tail.bytes);
+            let what = format!("the tail takes {} bytes, which differs from the journal", tail.bytes);
             self.fault(at, what);
         } else if tail.superblock != self.superblock {
             let what = "the superblock is not that of the segment's blocks".to_owned();
-            self.fault(SUPERBLOCK_ROOM.start as u64, what);
+            self.fault(SUPERBLOCK_SPACE.start as u64, what);
         }
         Ok(())
     }
@@ -408,8 +416,8 @@ impl Scanner<'_> {
     }
 }
 
-/// Walks the message headers in `piece`. Returns how many of its bytes are done with: all, but for a header
-/// that is cut by the piece's end. The error says where in the piece the damage is.
+/// Walks the message headers in `piece`. Returns the number of processed bytes: all, except for a
+/// header cut by the piece's end. The error contains the offset of the damage.
 fn walk_piece(
     walk: &mut MessageWalk,
     piece: &[u8],
@@ -434,15 +442,15 @@ fn walk_piece(
     }
 }
 
-/// Compares what is written to it with what the file has next.
-struct Compared<'a> {
+/// Writer that compares data with the next bytes of a file.
+struct CompareWriter<'a> {
     window: &'a mut Window,
     file: &'a File,
     /// Offset of the first difference.
     difference: Option<u64>,
 }
 
-impl io::Write for Compared<'_> {
+impl io::Write for CompareWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let at = self.window.offset();
         let wanted = bytes.len().min(FILL_BYTES_MAX);

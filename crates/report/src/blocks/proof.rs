@@ -1,4 +1,4 @@
-//! Required against proven: rate, head-room, duration, loss, and how sure the figures are.
+//! Required against proven: rate, headroom, duration, loss, and how sure the figures are.
 
 use keepup_results::{LoadUnit, ResultSummary, SessionLoad, Soak};
 
@@ -39,14 +39,16 @@ fn headroom_row(summary: &ResultSummary) -> Vec<Cell> {
     let wanted = summary.headroom_wanted;
     let times = |value: f64| format!("{} times the rate", digits(value));
     let mark = summary.headroom.map_or_else(|| "".into(), |proven| holds(proven >= wanted));
-    vec!["head-room".into(), times(wanted).into(), mark, or_not_measured(summary.headroom, times).into()]
+    vec!["headroom".into(), times(wanted).into(), mark, or_not_measured(summary.headroom, times).into()]
 }
 
 fn knee_row(summary: &ResultSummary) -> Vec<Cell> {
     let knee = or_not_measured(summary.knee_bytes_per_second, rate);
+    let all_passed = summary.trials.iter().all(|trial| trial.passed);
     let bounds = summary.knee_interval.map(|interval| match interval.upper_bytes_per_second {
         Some(upper) => format!(", {} failed", rate(upper)),
-        None => ", and no rate failed".to_owned(),
+        None if all_passed => ", and no rate failed".to_owned(),
+        None => ", the limit of this machine was not found".to_owned(),
     });
     let text = format!("{knee}{}", bounds.unwrap_or_default());
     vec!["highest rate in trials".into(), "".into(), "".into(), text.into()]

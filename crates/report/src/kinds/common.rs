@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use keepup_measure::stats::quantile;
-use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, LoadUnit, Quantity, Stored};
+use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, Quantity, Stored};
 
+use super::loads;
 use crate::chart::{Chart, size_name};
-use crate::format::{NOT_MEASURED, bytes, digits, number, or_not_measured, rate, shorten, time};
+use crate::format::{NOT_MEASURED, bytes, digits, fixed, number, rate, shorten, time};
 use crate::page::{Block, Cell, Document, Fact, Headline, Item, Page, Table, Tone, left, right};
 
 /// Rows of the table of figures at most; the result has all.
@@ -27,7 +28,7 @@ pub(super) struct Found {
     pub(super) instead: Option<Block>,
     /// Charts and tables.
     pub(super) blocks: Vec<Block>,
-    /// What ran beside it on purpose.
+    /// What ran beside it on purpose, run by run.
     pub(super) loads: Vec<LoadResult>,
     /// Whether the table of all figures is left to the results that they are from.
     pub(super) is_summed_up: bool,
@@ -42,6 +43,8 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     if head.interrupted {
         cut.push("It was interrupted: figures are those of its first part.".to_owned());
     }
+    // The verdict of a test that judges nothing is its name.
+    let what = found.answer.as_ref().map_or_else(String::new, |_| format!("{} ", head.workload));
     let (verdict, tone) = found.answer.unwrap_or_else(|| (name(stored), Tone::Plain));
     let tone = if cut.is_empty() || tone == Tone::Bad { tone } else { Tone::Doubtful };
     let mut items: Vec<Item> = found.sentences.into_iter().map(Item::Text).collect();
@@ -49,23 +52,24 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     let id = if head.id.is_empty() { String::new() } else { format!(", result {}", shorten(head.id, 16)) };
     let title = match head.kind {
         Kind::Compare => format!("{}, {}", name(stored), head.created),
-        _ => format!("{} on this machine, {}{id}", head.workload, head.created),
+        _ => format!("{what}on this machine, {}{id}", head.created),
     };
-    let how = || Block::new("How it was done", vec![Item::Facts(how(stored))]);
+    let how = || Block::new("How it was done", vec![Item::Facts(how(stored))]).detail();
     let mut glance = vec![found.instead.unwrap_or_else(how)];
     if cautions.is_empty() {
         cautions.push("Nothing was noted that speaks against these figures.".to_owned());
-        glance.push(Block::new("What to bear in mind", vec![Item::Text(cautions.remove(0))]));
+        glance.push(Block::new("What to bear in mind", vec![Item::Text(cautions.remove(0))]).detail());
     } else {
         glance.push(Block::new("What to bear in mind", vec![Item::List(cautions)]));
     }
     let mut blocks = found.blocks;
-    blocks.extend(loads(&found.loads));
+    blocks.extend(loads::block(&found.loads));
     if !found.is_summed_up {
         blocks.extend(figures(&stored.figures()));
     }
-    let repeat = vec![Fact::literal("repeat with", head.command), Fact::new("keepup", head.tool_version)];
+    let repeat = vec![Fact::command("repeat with", head.command), Fact::new("keepup", head.tool_version)];
     blocks.push(Block::new("How to repeat", vec![Item::Facts(repeat)]));
+    let blocks = blocks.into_iter().filter_map(without_empty).collect();
     Document {
         kind: name(stored),
         page: Page { headline: Headline { verdict, tone, title, items }, blocks },
@@ -75,6 +79,17 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
             ("Plan, as it was run", head.plan.clone()),
         ],
     }
+}
+
+/// A block without what there is nothing in; none if that is all of it.
+fn without_empty(mut block: Block) -> Option<Block> {
+    block.items.retain(|item| match item {
+        Item::List(texts) => !texts.is_empty(),
+        Item::Facts(facts) => !facts.is_empty(),
+        Item::Table(table) => !table.rows.is_empty(),
+        Item::Text(_) | Item::Chart(_) => true,
+    });
+    (!block.items.is_empty()).then_some(block)
 }
 
 /// What was done, as people say it.
@@ -89,7 +104,7 @@ pub(crate) fn name(stored: &Stored) -> String {
     }
 }
 
-fn first_line(text: &str) -> &str {
+pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
@@ -208,34 +223,38 @@ fn figures(figures: &[Figure]) -> Option<Block> {
     if rows.len() > ROWS_MAX {
         items.push(Item::Text(format!("{} more rows are in result.json.", rows.len() - ROWS_MAX)));
     }
-    Some(Block::new("All figures: medians, and from the lowest to the highest", items))
+    Some(Block::new("All figures: medians, and from the lowest to the highest", items).detail())
 }
 
-/// What ran beside it.
-fn loads(loads: &[LoadResult]) -> Option<Block> {
-    let row = |load: &LoadResult| -> Vec<Cell> {
-        let amount = |value: f64| match load.unit {
-            LoadUnit::BytesPerSecond => rate(value),
-            LoadUnit::Cores => format!("{} cores", digits(value)),
+/// Figures one below the other: each over all its repeats, in the unit that its row names.
+pub(super) fn figure_rows(figures: &[Figure]) -> Table {
+    let row = |figure: &Figure| -> Vec<Cell> {
+        let (scale, unit, digits) = match figure.quantity {
+            Quantity::BytesPerSecond => (1e6, "MB/s", 1),
+            Quantity::Lost => (1.0, "events", 0),
+            other => (1.0, other.unit(), 3),
         };
-        let mark = match (&load.failure, load.fell_short) {
-            (Some(why), _) => Cell::toned(format!("ended: {}", first_line(why)), Tone::Bad),
-            (None, true) => Cell::toned("fell short", Tone::Doubtful),
-            (None, false) => Cell::toned("holds", Tone::Good),
-        };
+        let values: Vec<f64> = figure.values.iter().map(|value| value / scale).collect();
         vec![
-            shorten(&load.spec, NAME_CHARACTERS_MAX).into(),
-            amount(load.asked).into(),
-            or_not_measured(load.achieved, amount).into(),
-            or_not_measured(load.cores(), |cores| format!("{} cores", digits(cores))).into(),
-            mark,
+            figure.place.as_str().into(),
+            figure.what.as_str().into(),
+            format!("{}, {unit}", figure.quantity.name()).into(),
+            values.len().to_string().into(),
+            fixed(quantile(&values, 0.5), digits).into(),
+            fixed(values.iter().copied().reduce(f64::min), digits).into(),
+            fixed(values.iter().copied().reduce(f64::max), digits).into(),
         ]
     };
-    let columns = vec![left("load"), right("asked"), right("achieved"), right("its CPU"), left("")];
-    let rows: Vec<Vec<Cell>> = loads.iter().map(row).collect();
-    let many = rows.len().min(ROWS_MAX);
-    let table = Table { columns, rows: rows.into_iter().take(many).collect() };
-    (!loads.is_empty()).then(|| Block::new("What ran beside it, run by run", vec![Item::Table(table)]))
+    let columns = vec![
+        left("place"),
+        left("what"),
+        left("figure"),
+        right("runs"),
+        right("median"),
+        right("lowest"),
+        right("highest"),
+    ];
+    Table { columns, rows: figures.iter().map(row).collect() }
 }
 
 /// A chart as a piece of a block.

@@ -1,5 +1,6 @@
 //! The page of a comparison: what differs between the systems first, then how their figures compare.
 
+use keepup_error::Cause;
 use keepup_results::{
     Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex, ComparedLimit, ComparedRow,
     Stored,
@@ -72,9 +73,9 @@ fn sentences(summary: &CompareSummary) -> Vec<String> {
 
 /// Why, and what helps.
 fn not_ranked(why: &str) -> Vec<String> {
-    let mut parts = why.split("\nhint: ");
-    let first = parts.next().map(|why| format!("Not ranked: {why}."));
-    first.into_iter().chain(parts.map(|hint| format!("Hint: {hint}."))).collect()
+    let why = Cause::from_text(why);
+    let hint = why.hint().map(|hint| format!("Hint: {hint}."));
+    std::iter::once(format!("Not ranked: {why}.")).chain(hint).collect()
 }
 
 /// What is below the limit.

@@ -1,11 +1,14 @@
 //! The page of a test of disks. What is drawn is told from the test's phases, so that a new test has a page
 //! before it has a drawing of its own.
 
+mod block;
 mod cache;
 mod concurrent;
+mod phases;
 mod scale;
 mod steady;
 mod sweep;
+mod testdisk;
 mod throttle;
 
 use keepup_measure::stats::median;
@@ -30,21 +33,29 @@ pub(super) fn document(stored: &Stored, summary: &DiskSummary) -> Document {
         loads: summary.runs.iter().flat_map(|run| run.loads.iter().cloned()).collect(),
         ..Found::default()
     };
-    let drawn: Vec<Block> = match summary.workload.as_str() {
+    found.blocks = match summary.workload.as_str() {
         "sweep" => sweep::blocks(summary),
         "scale" => scale::blocks(summary, &mut found.sentences),
         "throttle" => throttle::blocks(summary, &mut found.sentences),
         "concurrent" => concurrent::blocks(summary),
         "cache" => cache::blocks(summary, &mut found.sentences),
         "steady" => steady::blocks(summary, &mut found.sentences),
-        _ => charts("Rates", bars(summary)).into_iter().collect(),
+        "block" => with_rates(summary, block::blocks(summary)),
+        "testdisk" => with_rates(summary, testdisk::blocks(summary)),
+        _ => with_rates(summary, phases::rates(summary)),
     };
-    found.blocks = drawn;
-    // Of writers and readers at once the maps tell how long they took.
+    // Of writers and readers at once the table tells how long they took.
     if summary.workload != "throttle" {
-        found.blocks.extend(charts("How long requests took", latencies(summary)));
+        let times = charts("How long requests took", latencies(summary));
+        found.blocks.extend(times.map(Block::detail));
     }
     common::document(stored, found)
+}
+
+/// Tables of all phases with their bars.
+fn with_rates(summary: &DiskSummary, mut tables: Vec<Block>) -> Vec<Block> {
+    tables.extend(charts("Rates", bars(summary).map(|chart| Chart { is_told: true, ..chart })));
+    tables
 }
 
 /// Places in the order in which they first came.

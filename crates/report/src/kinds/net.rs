@@ -1,18 +1,22 @@
 //! The page of a test of the network: rates, the rate through time, where datagrams were lost, times there
 //! and back.
 
+mod datagrams;
+mod ends;
+mod settings;
+
 use keepup_measure::stats::median;
-use keepup_results::{
-    LatencyFigures, NetFlow, NetLayer, NetLedger, NetLoss, NetRateFinding, NetRun, NetSummary, Stored,
-};
+use keepup_results::{LatencyFigures, NetFlow, NetLatency, NetRateFinding, NetRun, NetSummary, Stored};
 use serde_json::json;
 
 use super::common::{self, Found, charts};
 use super::latency;
-use crate::chart::{Axis, BAD, Chart, Mark, Series, Symbol, TEXT, colour, figure, plot, rate_scale, short};
-use crate::format::{bytes, digits, number, percent, rate, shorten};
-use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
+use crate::chart::{Axis, BAD, Chart, Mark, Series, Symbol, colour, figure, plot, rate_scale, short};
+use crate::format::{bytes, digits, fixed, number, rate, shorten};
+use crate::page::{Block, Cell, Document, Item, Table, left, right};
 
+/// Share of the best that is as good as the best.
+const GOOD_ENOUGH: f64 = 0.98;
 /// Runs whose rate through time can still be told apart in one chart.
 const LINES_MAX: usize = 6;
 const NAME_CHARACTERS_MAX: usize = 40;
@@ -26,25 +30,21 @@ pub(super) fn document(stored: &Stored, summary: &NetSummary) -> Document {
     };
     if let Some(finding) = &summary.finding {
         found.sentences.extend(searched(finding));
-        found.blocks.extend(charts("The search for the highest rate without loss", search(summary, finding)));
+        let mut block = Block::new("The search for the highest rate without loss", trials(summary));
+        block.items.extend(search(summary, finding).map(common::item));
+        found.blocks.push(block);
     } else {
-        let best = names.iter().filter_map(|name| Some((goodput(summary, name)?, name)));
-        let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
-        found.sentences.extend(best.map(|(value, name)| format!("{} arrived by {name}.", rate(value))));
-        found.blocks.extend(charts("Payload that arrived", settings(summary, &names)));
+        found.sentences.extend(best(summary, &names));
+        if summary.runs.iter().any(|run| run.goodput(None).is_some()) {
+            found.blocks.push(settings::block(summary, &names));
+        }
     }
-    found.blocks.extend(charts("Rate through time", through_time(summary)));
-    found.blocks.extend(ledger(summary));
-    let times: Vec<(String, LatencyFigures)> = summary
-        .runs
-        .iter()
-        .filter_map(|run| Some((format!("{}, run {}", run.name, run.repeat), run.latency.as_ref()?.figures?)))
-        .collect();
-    found.blocks.extend(charts(
-        "Time there and back",
-        latency::chart("From when a message was due to its answer", &times),
-    ));
-    found.blocks.extend(ends(summary));
+    // A search has a table of its trials.
+    let ledger = datagrams::block(summary);
+    found.blocks.extend(ledger.map(|block| Block { is_detail: summary.finding.is_some(), ..block }));
+    found.blocks.extend(latencies(summary));
+    found.blocks.extend(charts("Rate through time", through_time(summary)).map(Block::detail));
+    found.blocks.extend(ends::blocks(summary, &names));
     common::document(stored, found)
 }
 
@@ -80,7 +80,39 @@ fn cautions(summary: &NetSummary) -> Vec<String> {
     if summary.runs.iter().map(|run| run.repeat).max() == Some(1) && summary.finding.is_none() {
         cautions.push("Each was measured once: how far repeats differ is not known.".to_owned());
     }
+    let is_discarded = |spec: &serde_json::Value| spec["discard"] == true;
+    if summary.plan.as_array().is_some_and(|specs| specs.iter().any(is_discarded)) {
+        cautions.push("The receiver dropped bytes in the kernel: nothing was copied to it.".to_owned());
+    }
     cautions
+}
+
+/// The best setting, and the smallest that is nearly as good.
+fn best(summary: &NetSummary, names: &[&str]) -> Vec<String> {
+    let empty = Vec::new();
+    let specs = summary.plan.as_array().unwrap_or(&empty);
+    let rated = names.iter().enumerate().filter_map(|(n, name)| Some((goodput(summary, name)?, n, *name)));
+    let mut rated: Vec<(f64, usize, &str)> = rated.collect();
+    let Some(top) = rated.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else { return Vec::new() };
+    let told = |of: (f64, usize, &str)| format!("{} ({})", of.2, rate(of.0));
+    if rated.len() < 2 {
+        return vec![format!("{} arrived by {}.", rate(top.0), top.2)];
+    }
+    let mut sentences = vec![format!("Best setting: {}.", told(top))];
+    rated.retain(|(rate, ..)| *rate >= GOOD_ENOUGH * top.0);
+    let cost = |number: usize| {
+        let of = |key: &str| specs.get(number).and_then(|spec| spec[key].as_u64());
+        // What the kernel chooses by itself grows as needed: it counts as the largest.
+        let buffer = |key| of(key).unwrap_or(u64::MAX);
+        (of("flows"), buffer("receive_buffer_bytes"), buffer("send_buffer_bytes"), of("message_bytes"))
+    };
+    // Runs are made in the order of the settings.
+    if specs.len() == names.len() {
+        let smallest = rated.iter().min_by_key(|(_, number, _)| cost(*number)).copied().unwrap_or(top);
+        let share = GOOD_ENOUGH * 100.0;
+        sentences.push(format!("Smallest setting that reaches {share:.0} % of it: {}.", told(smallest)));
+    }
+    sentences
 }
 
 fn searched(finding: &NetRateFinding) -> Vec<String> {
@@ -91,6 +123,9 @@ fn searched(finding: &NetRateFinding) -> Vec<String> {
         told(finding.knee_lower_bytes_per_second),
         told(finding.knee_upper_bytes_per_second),
     )];
+    sentences.extend(finding.loss_events_per_second_max.map(|most| {
+        format!("No loss in {:.0} s: less than {most:.3} losses a second at 95 % confidence.", 3.0 / most)
+    }));
     if let Some((pause, buffer)) = finding.longest_pause_ns.zip(finding.buffer_needed_bytes) {
         sentences.push(format!(
             "A receiver paused for {} at most with datagrams waiting; {} of buffer bridge that.",
@@ -98,6 +133,7 @@ fn searched(finding: &NetRateFinding) -> Vec<String> {
             bytes(buffer)
         ));
     }
+    sentences.push(format!("{}.", finding.end));
     sentences
 }
 
@@ -129,12 +165,13 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
     }
     let series = [held, Series::new("loss", BAD, Mark::Dots(Symbol::Cross), dots(true))];
     let row = |(n, value, lost): &(usize, f64, f64)| -> Vec<Cell> {
-        vec![n.to_string().into(), rate(*value).into(), percent(*lost).into()]
+        vec![n.to_string().into(), short(unit.of(*value)).into(), digits(*lost).into()]
     };
-    let columns = vec![right("trial"), right("arrived"), right("lost")];
+    let columns = vec![right("trial"), right(format!("arrived, {}", unit.unit)), right("lost, %")];
     (!points.is_empty()).then(|| Chart {
         title: format!("Rate that arrived in each trial, {}", unit.unit),
         note: "The search goes up where nothing was lost and down where something was.".into(),
+        is_told: true,
         table: Table { columns, rows: points.iter().map(row).collect() },
         ..plot(
             &Axis::linear("trial, in the order in which they were run")
@@ -146,30 +183,60 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
     })
 }
 
-/// Goodput of every setting.
-fn settings(summary: &NetSummary, names: &[&str]) -> Option<Chart> {
-    let values: Vec<(&str, f64)> =
-        names.iter().filter_map(|name| Some((*name, goodput(summary, name)?))).collect();
-    let unit = rate_scale(values.iter().map(|value| value.1).fold(0.0, f64::max));
-    let bar = |(_, value): &(&str, f64)| {
-        json!({ "value": figure(unit.of(*value)), "label": { "show": true, "position": "right", "color": TEXT,
-            "formatter": short(unit.of(*value)), "fontSize": 11 } })
+/// What arrived and what was lost in every trial of the search.
+fn trials(summary: &NetSummary) -> Vec<Item> {
+    let row = |(number, run): (usize, &NetRun)| -> Vec<Cell> {
+        vec![
+            number.to_string().into(),
+            run.name.as_str().into(),
+            fixed(run.goodput(None).map(|rate| rate / 1e6), 1).into(),
+            fixed(lost_share(run), 4).into(),
+        ]
     };
-    let series = [Series::new("", colour(0), Mark::Bars, values.iter().map(bar).collect())];
-    let labels: Vec<String> = values.iter().map(|value| shorten(value.0, NAME_CHARACTERS_MAX)).collect();
-    let rows = values.iter().map(|(name, value)| vec![(*name).into(), rate(*value).into()]).collect();
-    (!values.is_empty()).then(|| Chart {
-        title: format!("Payload that arrived, all flows together, {}", unit.unit),
-        note: "Medians over all repeats.".into(),
-        table: Table { columns: vec![left("setting"), right("rate")], rows },
-        ..plot(
-            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
-            &Axis::category("", labels.clone()).downwards(),
-            &series,
-            28 * labels.len() as u32,
-        )
-        .with_room_at_right(48)
-    })
+    let columns = vec![right("trial"), left("what"), right("arrived, MB/s"), right("lost, %")];
+    let rows = (1..).zip(&summary.runs).map(row).collect();
+    vec![Item::Table(Table { columns, rows }), Item::Text("MB = 10^6 bytes of payload.".to_owned())]
+}
+
+/// Times there and back of every run that asked for them.
+fn latencies(summary: &NetSummary) -> Option<Block> {
+    let of: Vec<(String, &NetLatency)> = summary
+        .runs
+        .iter()
+        .filter_map(|run| Some((format!("{}, run {}", run.name, run.repeat), run.latency.as_ref()?)))
+        .collect();
+    let row = |(name, latency): &(String, &NetLatency)| -> Vec<Cell> {
+        let us = |of: fn(&LatencyFigures) -> u64| {
+            Cell::from(fixed(latency.figures.as_ref().map(|times| of(times) as f64 / 1e3), 1))
+        };
+        let unanswered = latency.sent.saturating_sub(latency.answered);
+        vec![
+            name.as_str().into(),
+            latency.bytes.to_string().into(),
+            number(latency.sent).into(),
+            number(unanswered).into(),
+            us(|times| times.p50_ns),
+            us(|times| times.p99_ns),
+            us(|times| times.p99_9_ns),
+            us(|times| times.max_ns),
+        ]
+    };
+    let columns = vec![
+        left("run"),
+        right("message, B"),
+        right("sent"),
+        right("unanswered"),
+        right("p50, us"),
+        right("p99, us"),
+        right("p99.9, us"),
+        right("longest, us"),
+    ];
+    let times: Vec<(String, LatencyFigures)> =
+        of.iter().filter_map(|(name, latency)| Some((name.clone(), latency.figures?))).collect();
+    let mut items = vec![Item::Table(Table { columns, rows: of.iter().map(row).collect() })];
+    let chart = latency::chart("From when a message was due to its answer", &times);
+    items.extend(chart.map(|chart| common::item(Chart { is_told: true, ..chart })));
+    (!of.is_empty()).then(|| Block::new("Time there and back", items))
 }
 
 /// What arrived in each tenth of a second, in the last runs.
@@ -221,99 +288,6 @@ fn tenths(flows: &[NetFlow]) -> Vec<u64> {
     sums
 }
 
-fn layer(layer: NetLayer) -> &'static str {
-    match layer {
-        NetLayer::SenderInterface => "the sender's interface",
-        NetLayer::Interface => "the receiver's interface",
-        NetLayer::Softirq => "a core's queue of received packets",
-        NetLayer::Ip => "putting fragments together",
-        NetLayer::SocketBuffer => "the socket's receive buffer",
-        NetLayer::Program => "the receiver itself",
-    }
-}
-
-/// Where datagrams went, of the runs that have a ledger.
-fn ledger(summary: &NetSummary) -> Option<Block> {
-    let of: Vec<(&NetRun, &NetLedger)> =
-        summary.runs.iter().filter_map(|run| Some((run, run.ledger.as_ref()?))).collect();
-    let mut sums: Vec<(&'static str, u64)> = Vec::new();
-    let mut add = |name: &'static str, count: u64| match sums.iter_mut().find(|sum| sum.0 == name) {
-        Some(sum) => sum.1 += count,
-        None => sums.push((name, count)),
-    };
-    for (_, ledger) in &of {
-        ledger.losses.iter().for_each(|loss: &NetLoss| add(layer(loss.layer), loss.datagrams));
-        add("the network between, counted by nobody", ledger.unexplained);
-    }
-    let lost: u64 = sums.iter().map(|sum| sum.1).sum();
-    let row = |(run, ledger): &(&NetRun, &NetLedger)| -> Vec<Cell> {
-        let tone = if ledger.lost > 0 { Tone::Bad } else { Tone::Plain };
-        vec![
-            shorten(&run.name, NAME_CHARACTERS_MAX).into(),
-            number(ledger.due).into(),
-            number(ledger.sent).into(),
-            number(ledger.received).into(),
-            Cell::toned(number(ledger.lost), tone),
-            number(ledger.reordered).into(),
-            number(ledger.duplicates).into(),
-        ]
-    };
-    let columns = vec![
-        left("run"),
-        right("due"),
-        right("sent"),
-        right("received"),
-        right("lost"),
-        right("out of order"),
-        right("twice"),
-    ];
-    let mut items = vec![Item::Table(Table { columns, rows: of.iter().map(row).collect() })];
-    if lost > 0 {
-        let bar = |(_, count): &(&str, u64)| {
-            json!({ "value": count, "label": { "show": true, "position": "right", "formatter": number(*count),
-                "color": TEXT, "fontSize": 11 } })
-        };
-        let series = [Series::new("", BAD, Mark::Bars, sums.iter().map(bar).collect())];
-        let names: Vec<String> = sums.iter().map(|sum| sum.0.to_owned()).collect();
-        let rows = sums.iter().map(|(name, count)| vec![(*name).into(), number(*count).into()]).collect();
-        items.push(common::item(Chart {
-            title: "Datagrams lost at each layer, all runs together".into(),
-            note: "In the order in which a datagram passes them.".into(),
-            table: Table { columns: vec![left("layer"), right("datagrams")], rows },
-            ..plot(
-                &Axis::linear("datagrams").with_zero(),
-                &Axis::category("", names.clone()).downwards(),
-                &series,
-                27 * names.len() as u32,
-            )
-            .with_room_at_right(60)
-        }));
-    }
-    (!of.is_empty()).then(|| Block::new("Where datagrams went", items))
-}
-
-/// What both ends paid, of the last run.
-fn ends(summary: &NetSummary) -> Option<Block> {
-    let run = summary.runs.last()?;
-    let gb = run.received_bytes() as f64 / 1e9;
-    let each = |seconds: f64| if gb > 0.0 { format!("{} s/GB", digits(seconds / gb)) } else { String::new() };
-    let row = |end: &keepup_results::NetEnd| -> Vec<Cell> {
-        vec![
-            shorten(&end.name, NAME_CHARACTERS_MAX).into(),
-            each(end.cpu_seconds).into(),
-            end.machine_cpu_seconds.map(each).unwrap_or_default().into(),
-            end.softirq_seconds.map(each).unwrap_or_default().into(),
-            end.steal_seconds.map(crate::format::seconds).unwrap_or_default().into(),
-        ]
-    };
-    let columns = vec![
-        left("end"),
-        right("keepup"),
-        right("whole machine"),
-        right("deferred interrupts"),
-        right("taken by a hypervisor"),
-    ];
-    let rows: Vec<Vec<Cell>> = run.ends.iter().map(row).collect();
-    (!rows.is_empty())
-        .then(|| Block::new("CPU of both ends, last run", vec![Item::Table(Table { columns, rows })]))
-}
+#[cfg(test)]
+#[path = "net_tests.rs"]
+mod tests;

@@ -1,13 +1,13 @@
 //! The page of trials of a recording: rates of every run, where events went, what it cost.
 
-use keepup_results::{RecordRun, RecordSummary, Stored};
+use keepup_results::{Figures as _, RecordRun, RecordSummary, Stored};
 use serde_json::json;
 
 use super::common::{self, Found, charts};
 use super::timeline;
 use crate::blocks;
 use crate::chart::{Axis, BAD, Chart, GOOD, Mark, Series, Symbol, TEXT, figure, keys, plot, rate_scale};
-use crate::format::{NOT_MEASURED, digits, number, or_not_measured, plural, rate, seconds};
+use crate::format::{count, fixed, number, or_not_measured, plural, rate};
 use crate::history::History;
 use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
 
@@ -18,6 +18,8 @@ pub(super) fn document(stored: &Stored, summary: &RecordSummary, history: &Histo
     let mut found = Found {
         loads: summary.runs.iter().flat_map(|run| run.loads.iter().cloned()).collect(),
         cautions: cautions(summary),
+        // The table over all runs has them.
+        is_summed_up: true,
         ..Found::default()
     };
     let lost: u64 = summary.runs.iter().map(|run| run.ledger.lost.events).sum();
@@ -37,24 +39,25 @@ pub(super) fn document(stored: &Stored, summary: &RecordSummary, history: &Histo
             rate(run.achieved_bytes_per_second)
         )
     }));
-    found.blocks.extend(charts("Rates of every run", rates(summary)));
+    found.blocks.push(runs(summary));
+    found.blocks.push(over_runs(summary));
+    let rates = rates(summary).map(|chart| Chart { is_told: true, ..chart });
+    found.blocks.extend(charts("Rates of every run", rates));
     found.blocks.extend(charts("Through time", timeline::charts(history, None)));
     if let Some(last) = summary.runs.last() {
         let mut ledger = blocks::ledger(&last.ledger);
         ledger.title = "Where events went, last run".to_owned();
         found.blocks.push(ledger);
     }
-    found.blocks.push(runs(summary));
     common::document(stored, found)
 }
 
 fn cautions(summary: &RecordSummary) -> Vec<String> {
     let mut cautions: Vec<String> = Vec::new();
     for run in &summary.runs {
-        let broken = run.broken_off.iter().map(|why| format!("Run {} broke off: {why}.", run.repeat));
-        for told in broken.chain(run.notes.iter().cloned()) {
-            if !cautions.contains(&told) {
-                cautions.push(told);
+        for told in &run.notes {
+            if !cautions.contains(told) {
+                cautions.push(told.clone());
             }
         }
     }
@@ -120,37 +123,62 @@ fn rates(summary: &RecordSummary) -> Option<Chart> {
 
 fn runs(summary: &RecordSummary) -> Block {
     let row = |run: &RecordRun| -> Vec<Cell> {
+        let mb = |rate: Option<f64>| Cell::from(fixed(rate.map(|rate| rate / 1e6), 1));
         let lost = run.ledger.lost.events;
         let faults = match run.faults {
-            None => NOT_MEASURED.into(),
+            None => "not checked".into(),
             Some(0) => Cell::toned("intact", Tone::Good),
             Some(faults) => Cell::toned(plural(faults, "fault"), Tone::Bad),
         };
-        let back = run.read_back.as_ref().filter(|back| back.seconds > 0.0);
         vec![
-            if run.to_null { "no disk".into() } else { run.volumes.join(" + ").into() },
+            run.place().into(),
             run.repeat.to_string().into(),
-            plural(u64::from(run.streams), "stream").into(),
-            seconds(run.seconds).into(),
+            fixed(Some(run.seconds), 2).into(),
+            mb(run.asked_bytes_per_second),
+            mb(Some(run.achieved_bytes_per_second)),
+            mb(run.durable_bytes_per_second),
             Cell::toned(number(lost), if lost > 0 { Tone::Bad } else { Tone::Plain }),
-            or_not_measured(run.stall_seconds_max, seconds).into(),
-            or_not_measured(run.cpu.seconds_per_gb, |cpu| format!("{} s/GB", digits(cpu))).into(),
-            back.map_or_else(|| NOT_MEASURED.to_owned(), |back| rate(back.bytes as f64 / back.seconds))
-                .into(),
+            fixed(run.stall_seconds_max, 3).into(),
             faults,
         ]
     };
     let columns = vec![
         left("volumes"),
-        right("repeat"),
-        right("streams"),
-        right("time"),
-        right("lost"),
-        right("longest stall"),
-        right("CPU"),
-        right("read back at"),
+        right("run"),
+        right("time, s"),
+        right("asked, MB/s"),
+        right("received"),
+        right("durable"),
+        right("events lost"),
+        right("longest stall, s"),
         left("read back"),
     ];
     let rows = summary.runs.iter().take(RUNS_MAX).map(row).collect();
-    Block::new("Every run", vec![Item::Table(Table { columns, rows })])
+    let troubles = summary.runs.iter().flat_map(troubles).take(RUNS_MAX).collect();
+    Block::new("Every run", vec![Item::Table(Table { columns, rows }), Item::List(troubles)])
+}
+
+/// What was lost in a run, and why it is not whole.
+fn troubles(run: &RecordRun) -> Vec<String> {
+    let name = format!("run {} on {}", run.repeat, run.place());
+    let causes = run.ledger.lost_by_cause.iter();
+    let mut told: Vec<String> = causes
+        .map(|(cause, lost)| format!("{name} lost {}: {}", count(*lost), cause.replace('_', " ")))
+        .collect();
+    told.extend(run.broken_off.iter().map(|why| format!("{name} broke off: {}", common::first_line(why))));
+    let on_volumes = run.ledger.on_volumes().events;
+    let back = run.read_back.as_ref().filter(|back| back.events != on_volumes);
+    told.extend(back.map(|back| {
+        let (read, all) = (number(back.events), number(on_volumes));
+        format!("{name}: only {read} of {all} events were read back in order")
+    }));
+    told
+}
+
+/// Rates, losses and costs over all runs.
+fn over_runs(summary: &RecordSummary) -> Block {
+    let note = "MB = 10^6 bytes of payload. CPU per GB is that of the recorder with its kernel workers; \
+                cores busy are those of the whole machine.";
+    let table = Item::Table(common::figure_rows(&summary.figures()));
+    Block::new("Figures over all runs", vec![table, Item::Text(note.to_owned())])
 }

@@ -1,73 +1,73 @@
-//! What `keepup disk cache` found: how much of what was written the page cache keeps.
+//! Result of `keepup disk cache`: amount of written data that the page cache keeps.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much may be written until the first of it is no longer in memory.
+/// Amount of data written until the first file is evicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheFinding {
-    /// Bytes of each file.
+    /// File size, bytes.
     pub file_bytes: u64,
-    /// Largest total behind which the first file was still in memory, that file included; 0 when there was
-    /// none. The size lies between this and `evicted_bytes`.
+    /// Largest total, first file included, after which the first file was still cached; 0 if none.
+    /// The cache size is between this and `evicted_bytes`.
     pub cached_bytes: u64,
-    /// Smallest total behind which it was not; `None` when none was found.
+    /// Smallest total after which it was evicted; `None` if none was found.
     pub evicted_bytes: Option<u64>,
-    /// Why there is no answer, when there is none: the limit came first, or a read from the disk is as fast
-    /// as one from memory.
+    /// Reason for a missing result: the limit was reached, or cached and uncached reads take the
+    /// same time.
     pub unanswered: Option<String>,
-    /// Most that would have been written at a time, in bytes.
+    /// Maximum amount of data written at a time, bytes.
     pub limit_bytes: u64,
-    /// What set that limit.
+    /// Reason for that limit.
     pub limit: String,
-    /// How fast a file is read that was written just before, bytes per second.
+    /// Read rate of a cached file, bytes per second.
     pub cached_bytes_per_second: Option<f64>,
-    /// How fast one is read that was taken out of memory before, bytes per second.
+    /// Read rate of an evicted file, bytes per second.
     pub cold_bytes_per_second: Option<f64>,
-    /// Every total that was tried, in order.
+    /// All tried totals, in order.
     pub steps: Vec<CacheStep>,
-    /// What the kernel said before the first file.
+    /// Memory counters of the kernel before the first file.
     pub before: Option<CacheMemory>,
 }
 
-/// One total that was tried.
+/// One tried total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheStep {
-    /// Files written, the first included.
+    /// Number of files written, including the first.
     pub files: u64,
-    /// Their bytes together.
+    /// Total size of the files.
     pub total_bytes: u64,
-    /// How long the first took to read back, seconds.
+    /// Read time of the first file, seconds.
     pub seconds: f64,
-    /// Share of the first file that came from memory, from 0 to 1, by that time.
+    /// Cached share of the first file according to that time, 0 to 1.
     pub cached_share: f64,
-    /// The same as the kernel has it, looked up before the file was read; `None` where it does not tell.
+    /// Cached share according to the kernel, queried before the read; `None` if unavailable.
     pub resident_share: Option<f64>,
-    /// What the kernel said at that moment.
+    /// Memory counters of the kernel at that time.
     pub memory: Option<CacheMemory>,
 }
 
-/// What the kernel says of main memory, in bytes.
+/// Memory counters of the kernel, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheMemory {
-    /// All of it.
+    /// Total memory.
     pub total_bytes: u64,
-    /// What can be had without swapping.
+    /// Available without swapping.
     pub available_bytes: u64,
-    /// File data in it.
+    /// Page cache.
     pub cached_bytes: u64,
 }
 
 impl CacheStep {
-    /// Whether most of the first file was still in memory, by the time that it took.
+    /// Whether most of the first file was cached, according to its read time.
     #[must_use]
     pub fn is_cached(&self) -> bool {
         self.cached_share >= 0.5
     }
 
-    /// Whether the kernel says otherwise.
+    /// Whether the kernel contradicts this.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
         self.resident_share.is_some_and(|share| (share >= 0.5) != self.is_cached())

@@ -1,8 +1,8 @@
-//! The figures of a disk test.
+//! Figures of a disk test.
 use crate::disk::{DiskPart, DiskPhase, DiskSummary};
 use crate::figure::{Collected, Figure, Figures, Quantity};
 
-/// The kernel counts the machine's CPU in ticks of each core: over less than this they say nothing.
+/// Minimum time for machine CPU figures, which the kernel counts in ticks per core.
 const BUSY_SECONDS_MIN: f64 = 0.5;
 
 impl Figures for DiskSummary {
@@ -36,7 +36,7 @@ fn add_phase(figures: &mut Collected, place: &str, phase: &DiskPhase) {
     let busy = busy.map(|cpu| cpu / phase.seconds);
     figures.add(place, &phase.name, Quantity::CoresBusy, busy);
     figures.add_latency(place, &phase.name, phase.latency.as_ref());
-    // Of one kind alone the parts are what the phase says already.
+    // For a single kind the parts repeat what the phase reports.
     if phase.parts.iter().any(|part| part.writes) && phase.parts.iter().any(|part| !part.writes) {
         for (writes, doers) in [(true, "writers"), (false, "readers")] {
             let rates = phase.parts.iter().filter(|part| part.writes == writes);

@@ -1,33 +1,33 @@
-//! What the phases of a test mean together: one variant for each test that draws a conclusion.
+//! Combined findings of a test's phases, one variant per test.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cache::CacheFinding;
 use super::steady::SteadyFinding;
 
-/// What a test concludes from its phases.
+/// Finding of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "test", rename_all = "snake_case")]
 pub enum DiskFinding {
-    /// Of 1 to N volumes at once.
+    /// Scaling with the number of volumes.
     Scale(ScaleFinding),
-    /// Of the page cache's size.
+    /// Page cache size.
     Cache(CacheFinding),
-    /// Of the rate through hours of writing.
+    /// Write rate over hours.
     Steady(SteadyFinding),
 }
 
-/// How far more volumes make a machine faster, and what each of them costs.
+/// Gain and cost of additional volumes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleFinding {
-    /// Volumes up to which each one added at least half of what the first one gave.
+    /// Knee: number of volumes up to which each added at least half of the first one's rate.
     pub knee_volumes: u32,
-    /// Whether that is all of them, so that the knee lies further on.
+    /// Whether that includes all volumes, so that the knee is beyond them.
     pub knee_is_beyond: bool,
-    /// CPU of the process for each volume more, up to the knee, in CPU seconds per second; slope of the least
-    /// squares line. `None` with one volume.
+    /// CPU time of the process per additional volume up to the knee, CPU seconds per second;
+    /// least-squares slope. `None` with one volume.
     pub cpu_per_volume: Option<f64>,
-    /// What each volume more added, from the second on, as a share of what the first one gave.
+    /// Gain of each volume from the second on, as a share of the first one's rate.
     pub gains: Vec<f64>,
 }

@@ -1,7 +1,7 @@
-//! The figures of a recorder at one moment.
+//! Figures of a recorder at one moment.
 //!
-//! Totals count from the start of the run and never fall within it; rates are over the time since the look
-//! before. A figure that cannot be had is null.
+//! Totals count from the start of the run and never decrease; rates are over the time since the
+//! previous reading. Unavailable figures are null.
 
 use std::collections::BTreeMap;
 
@@ -9,71 +9,71 @@ use serde::{Deserialize, Serialize};
 
 use crate::summary::Count;
 
-/// A recorder at one moment.
+/// Figures of a recorder at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moment {
-    /// When, ns since the Unix epoch.
+    /// Time, ns since the Unix epoch.
     pub t_unix_ns: u64,
-    /// Since the run's start, in seconds.
+    /// Time since the start of the run, seconds.
     pub seconds: f64,
-    /// Where events are, and how fast they go on.
+    /// Event counts and rates.
     pub flow: Flow,
     /// The block pool.
     pub pool: PoolNow,
-    /// What events are reduced by before they are written, where they are.
+    /// Reduction of events before writing, if any.
     pub reduction: Option<ReductionNow>,
-    /// Every volume, in the order given.
+    /// Volumes in the given order.
     pub volumes: Vec<VolumeNow>,
-    /// Every stream declared so far, by number.
+    /// Declared streams, by number.
     pub streams: Vec<StreamNow>,
-    /// Every core of the machine.
+    /// Cores of the machine.
     pub cores: Vec<CoreNow>,
-    /// Processor time of the recorder's process over the time since the look before; 1 is one core.
+    /// CPU usage of the recorder's process since the previous reading; 1 is one core.
     pub process_cores: Option<f64>,
-    /// How far away the limit is that was measured on this machine.
+    /// Distance from the measured limit of this machine.
     pub margin: Option<Margin>,
-    /// What people should look at now, the worst first.
+    /// Current warnings, worst first.
     pub warnings: Vec<String>,
 }
 
-/// Where events are.
+/// Event counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Received whole and in order.
+    /// Received completely and in order.
     pub received: Count,
-    /// Confirmed by the kernel.
+    /// Written (completed by the kernel).
     pub written: Count,
-    /// On stable storage.
+    /// Durable.
     pub durable: Count,
-    /// Read out by drains, when one has been at work.
+    /// Read by drains, if any.
     pub drained: Option<Drained>,
-    /// Rate of the received, in bytes per second.
+    /// Rate of received data, bytes per second.
     pub received_bytes_per_second: f64,
-    /// Rate of the written, in bytes per second.
+    /// Rate of written data, bytes per second.
     pub written_bytes_per_second: f64,
-    /// Rate of the durable, in bytes per second.
+    /// Rate of durable data, bytes per second.
     pub durable_bytes_per_second: f64,
-    /// Rate of the received, in events per second.
+    /// Rate of received events per second.
     pub received_events_per_second: f64,
-    /// Events missing so far, by cause.
+    /// Missing events so far, by cause.
     pub missing: BTreeMap<String, u64>,
-    /// Events missing so far.
+    /// Missing events so far.
     pub missing_events: u64,
-    /// Connections open.
+    /// Open connections.
     pub connections: u64,
-    /// Time in which the intake had something to do, as a share.
+    /// Busy share of the intake.
     pub intake_busy: f64,
 }
 
-/// What drains have read out.
+/// Progress of drains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drained {
-    /// Events, summed over the streams, by what the drain notes as safe elsewhere.
+    /// Events, summed over the streams, confirmed by the drain.
     pub events: u64,
-    /// Rate, in events per second.
+    /// Events per second.
     pub events_per_second: f64,
 }
 
@@ -81,37 +81,37 @@ pub struct Drained {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolNow {
-    /// Its size, in bytes.
+    /// Size, bytes.
     pub bytes: u64,
-    /// In use, in bytes.
+    /// Used, bytes.
     pub used_bytes: u64,
-    /// Most in use so far, in bytes.
+    /// Maximum used so far, bytes.
     pub used_bytes_max: u64,
-    /// For how long what is free bridges a stall at the present rate, in seconds; null without a rate.
+    /// Stall that the free part bridges at the current rate, seconds; null without a rate.
     pub room_seconds: Option<f64>,
-    /// Time in which some connection waited for a free block, in seconds, so far.
+    /// Total time in which a connection waited for a free block, seconds.
     pub wait_seconds: f64,
-    /// Whether some connection waited since the look before.
+    /// Whether a connection waited since the previous reading.
     pub waiting: bool,
 }
 
-/// The threads that reduce events before they are written.
+/// Reducer threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReductionNow {
-    /// Events reduced.
+    /// Reduced events.
     pub events: u64,
-    /// Payload of those as it came, in bytes.
+    /// Payload before reduction, bytes.
     pub input_bytes: u64,
-    /// Payload that they became, in bytes.
+    /// Payload after reduction, bytes.
     pub output_bytes: u64,
-    /// Payload that waits for a thread, or is at one, in bytes.
+    /// Payload waiting for a thread or being reduced, bytes.
     pub waiting_bytes: u64,
-    /// Rate of what came, in bytes per second.
+    /// Input rate, bytes per second.
     pub input_bytes_per_second: f64,
-    /// Rate of what it became, in bytes per second.
+    /// Output rate, bytes per second.
     pub output_bytes_per_second: f64,
-    /// Time in which each thread had something to do, as a share of the time since the look before.
+    /// Busy share of each thread since the previous reading.
     pub busy: Vec<f64>,
 }
 
@@ -119,39 +119,38 @@ pub struct ReductionNow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeNow {
-    /// The recording's directory on it; "null" where blocks are dropped.
+    /// Directory of the recording; "null" if blocks are discarded.
     pub path: String,
-    /// Bytes confirmed by the kernel: whole blocks.
+    /// Bytes written in whole blocks.
     pub written_bytes: u64,
-    /// Rate of those, in bytes per second.
+    /// Write rate, bytes per second.
     pub written_bytes_per_second: f64,
-    /// Payload on stable storage, in bytes.
+    /// Durable payload, bytes.
     pub durable_bytes: u64,
-    /// Handed over and not yet confirmed, in bytes.
+    /// Submitted but not yet written, bytes.
     pub queue_bytes: u64,
-    /// Time with as many writes under way as allowed, as a share of the time since the look before.
+    /// Share of time since the previous reading with the maximum number of writes in flight.
     pub full: f64,
-    /// How long the oldest write, flush or wait for a segment has been under way, in seconds; 0 when there is
-    /// none.
+    /// Age of the oldest outstanding write, flush or segment wait, seconds; 0 without one.
     pub stalled_seconds: f64,
-    /// Longest write so far, in seconds.
+    /// Longest write so far, seconds.
     pub write_seconds_max: f64,
-    /// Longest flush so far, in seconds.
+    /// Longest flush so far, seconds.
     pub flush_seconds_max: f64,
-    /// Flushes made.
+    /// Number of flushes.
     pub flushes: u64,
-    /// Segments begun.
+    /// Number of segments started.
     pub segments: u64,
-    /// Times that it was taken out of rotation because it was slow.
+    /// Times it was taken out of rotation for slowness.
     pub rests: u64,
-    /// Why it takes no data any more, once it does not.
+    /// Reason for its failure, if it failed.
     pub failure: Option<String>,
-    /// Bytes that may still be written to its file system.
+    /// Free space of its file system, bytes.
     pub free_bytes: Option<u64>,
-    /// Size of its file system, in bytes.
+    /// Size of its file system, bytes.
     pub total_bytes: Option<u64>,
-    /// When it is full at the present rate, in seconds from now; null without a rate, or where old segments
-    /// make room for new ones.
+    /// Time until it is full at the current rate, seconds; null without a rate, or if old segments
+    /// are replaced.
     pub full_in_seconds: Option<f64>,
 }
 
@@ -159,31 +158,31 @@ pub struct VolumeNow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamNow {
-    /// Its number.
+    /// Number.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Type of its elements.
+    /// Element type.
     pub element: String,
-    /// Elements of one event along each dimension; empty: opaque bytes.
+    /// Elements per event along each dimension; empty for opaque bytes.
     pub shape: Vec<u64>,
-    /// How each event is compressed, if it is.
+    /// Compression of events, if any.
     pub compression: Option<String>,
-    /// Whether a source feeds it.
+    /// Whether a source is connected.
     pub connected: bool,
-    /// Whether its source said end, and none has come since.
+    /// Whether its source has ended it and none has reconnected.
     pub ended: bool,
-    /// Received whole and in order.
+    /// Received completely and in order.
     pub received: Count,
-    /// On stable storage.
+    /// Durable.
     pub durable: Count,
-    /// Events missing so far.
+    /// Missing events so far.
     pub missing_events: u64,
-    /// Rate of the received, in bytes per second.
+    /// Rate of received data, bytes per second.
     pub received_bytes_per_second: f64,
-    /// Sequence number that is expected next.
+    /// Next expected sequence number.
     pub next_sequence: u64,
-    /// How long nothing has come, in seconds; null when nothing ever has.
+    /// Time since the last event, seconds; null before the first.
     pub silent_seconds: Option<f64>,
 }
 
@@ -191,22 +190,22 @@ pub struct StreamNow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreNow {
-    /// Its number.
+    /// Core number.
     pub core: u32,
-    /// Time in which it was not idle since the look before, as a share.
+    /// Busy share since the previous reading.
     pub busy: f64,
 }
 
-/// How far away the limit is.
+/// Distance from the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margin {
-    /// The rate that this machine was qualified for, in bytes per second.
+    /// Qualified rate of this machine, bytes per second.
     pub qualified_bytes_per_second: f64,
-    /// The present rate over it; above 1 it goes faster than was ever shown to hold.
+    /// Current rate over qualified rate; above 1 the rate exceeds what was proven.
     pub used: f64,
-    /// The result that says so.
+    /// Result of the qualification.
     pub result: String,
-    /// What was different when it was measured, if anything.
+    /// Differences from the qualification, if any.
     pub differs: Vec<String>,
 }

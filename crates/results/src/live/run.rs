@@ -1,37 +1,40 @@
-//! Run control: its states, what may be asked of it in each, and what it answers.
+//! Run control: states, commands and answers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 use serde::{Deserialize, Serialize};
 
 use crate::summary::Count;
 
-/// Most entries of a run's metadata.
+/// Maximum number of entries in a run's metadata.
 pub const METADATA_KEYS_MAX: usize = 64;
-/// Longest key of a run's metadata, in bytes.
+/// Maximum length of a metadata key, bytes.
 pub const METADATA_KEY_BYTES_MAX: usize = 64;
-/// Longest key plus value of an entry of a run's metadata, in bytes.
+/// Maximum length of a metadata key plus value, bytes.
 pub const METADATA_BYTES_MAX: usize = 1024;
 
-/// Where run control stands.
+/// State of run control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Nothing is set.
+    /// No settings.
     #[default]
     Idle,
-    /// The next run's settings are known and were found possible.
+    /// Settings of the next run are known and valid.
     Configured,
-    /// Memory is taken, directories are made, sources may connect; they are heard from the start on.
+    /// Memory is allocated, directories exist, sources may connect; their data is read from the
+    /// start on.
     Armed,
-    /// What sources send is recorded.
+    /// Data is recorded.
     Recording,
-    /// Nothing more is read; what was received becomes durable, segments are sealed.
+    /// Reading has stopped; received data becomes durable, segments are sealed.
     Draining,
     /// The recording is complete on its volumes.
     Sealed,
-    /// Something failed; what was recorded until then is on the volumes.
+    /// An error occurred; data recorded before is on the volumes.
     Error,
 }
 
@@ -47,10 +50,11 @@ impl RunState {
         Self::Error,
     ];
 
-    /// What may be asked for in this state.
+    /// Commands allowed in this state.
     ///
-    /// `stop` in `Armed` gives back what was taken and goes to `Configured`; `arm` in `Sealed` is a run with
-    /// the same settings and the next run number; `reset` goes to `Idle`, from `Armed` too.
+    /// `stop` in `Armed` releases the resources and returns to `Configured`; `arm` in `Sealed`
+    /// starts a run with the same settings and the next run number; `reset` leads to `Idle`, from
+    /// `Armed` too.
     pub fn commands(self) -> &'static [RunCommand] {
         use RunCommand::{Arm, Configure, Reset, Start, Stop};
         match self {
@@ -64,7 +68,7 @@ impl RunState {
         }
     }
 
-    /// Where a command leads that is carried out without a failure; nothing when it may not be asked for.
+    /// State after a successful command; none if the command is not allowed.
     pub fn after(self, command: RunCommand) -> Option<Self> {
         self.commands().contains(&command).then_some(match command {
             RunCommand::Configure => Self::Configured,
@@ -76,7 +80,7 @@ impl RunState {
         })
     }
 
-    /// Its name, as it is written.
+    /// Name in JSON and output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -96,19 +100,19 @@ impl fmt::Display for RunState {
     }
 }
 
-/// What can be asked of run control.
+/// A command of run control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunCommand {
-    /// Take these settings for the next run.
+    /// Set the settings of the next run.
     Configure,
-    /// Take memory, make directories, let sources connect.
+    /// Allocate memory, create directories, accept sources.
     Arm,
-    /// Record what they send.
+    /// Start recording.
     Start,
-    /// End the run: everything received becomes durable and is sealed.
+    /// End the run: received data becomes durable and is sealed.
     Stop,
-    /// Forget settings and errors.
+    /// Discard settings and errors.
     Reset,
 }
 
@@ -116,7 +120,7 @@ impl RunCommand {
     /// All commands, in the order of a run.
     pub const ALL: [Self; 5] = [Self::Configure, Self::Arm, Self::Start, Self::Stop, Self::Reset];
 
-    /// Its name, as it is written.
+    /// Name in JSON and output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Configure => "configure",
@@ -134,105 +138,123 @@ impl fmt::Display for RunCommand {
     }
 }
 
-/// When a run ends by itself: at the first of these that is reached.
+/// Automatic end of a run: the first limit that is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StopAfter {
-    /// So many events received.
+    /// Number of received events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
-    /// So many bytes of payload received.
+    /// Bytes of received payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// So long after the start, in seconds.
+    /// Time since the start, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
 
-/// What a run is to be; whatever is left out is as the recorder was started.
+/// Settings of a run; missing ones default to the recorder's own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunSettings {
-    /// Run number; left out: one more than the highest on the volumes.
+    /// Run number; default: one more than the highest on the volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// Name of the recording's directory on each volume; left out: made of time and identity.
+    /// Name of the recording's directory on each volume; default: derived from time and identity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the recording carries along, as sample or operator; at most [`METADATA_KEYS_MAX`] entries.
+    /// Metadata of the recording, such as sample or operator; at most [`METADATA_KEYS_MAX`]
+    /// entries.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
-    /// Built-in profile to take block, segment, placement and largest event from.
+    /// Built-in profile for block, segment, placement and largest event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Volumes to record to, of those that the recorder was started with; left out: all of them.
+    /// Volumes to use, a subset of the recorder's; default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
-    /// When it ends by itself; else when every source has said end, or on command.
+    /// Automatic end; otherwise the run ends when every source has ended, or on command.
     pub stop: StopAfter,
 }
 
-/// A command as it is given.
+/// A command with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOrder {
-    /// What is asked for.
+    /// Command.
     pub command: RunCommand,
-    /// The settings, with [`RunCommand::Configure`].
+    /// Settings, for [`RunCommand::Configure`].
     pub settings: Option<RunSettings>,
-    /// The revision that the commander saw last; the command is refused when it is another one by now.
+    /// Last revision known to the sender; the command is refused if the revision has changed.
     pub revision: Option<u64>,
 }
 
-/// Why a command was not carried out.
+/// Refusal of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRefusal {
-    /// What kind of reason it is.
+    /// Kind of refusal.
     pub kind: RefusalKind,
-    /// Why, for people, with a hint where one is known.
-    pub why: String,
+    /// Reason and what helps where that is known.
+    pub why: Cause,
 }
 
-/// A kind of reason.
+/// Kind of refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
-    /// Not in this state.
+    /// Not allowed in this state.
     State,
-    /// Somebody else was quicker: the revision is not the one expected.
+    /// The revision has changed since.
     Revision,
-    /// The settings cannot be.
+    /// Invalid settings.
     Settings,
-    /// It was tried and failed; the state is [`RunState::Error`] now, or as it was.
+    /// The command failed; the state is [`RunState::Error`] or unchanged.
     Failed,
-    /// This recorder was started without run control.
+    /// The recorder was started without run control.
     Uncontrolled,
 }
 
 impl RunRefusal {
     /// A refusal of this kind.
-    pub fn new(kind: RefusalKind, why: impl Into<String>) -> Self {
+    pub fn new(kind: RefusalKind, why: impl Into<Cause>) -> Self {
         Self { kind, why: why.into() }
     }
 }
 
 impl fmt::Display for RunRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
+        fmt::Display::fmt(&self.why, f)
     }
 }
 
-/// A volume that runs may use.
+impl std::error::Error for RunRefusal {}
+
+impl Diagnostic for RunRefusal {
+    fn class(&self) -> ErrorClass {
+        match self.kind {
+            RefusalKind::State
+            | RefusalKind::Revision
+            | RefusalKind::Settings
+            | RefusalKind::Failed
+            | RefusalKind::Uncontrolled => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.why.hint()
+    }
+}
+
+/// A volume available to runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunVolume {
-    /// Its directory, as the recorder was given it.
+    /// Directory as given to the recorder.
     pub path: String,
-    /// Bytes that may still be written there, as of before the run while one is under way; null when it
-    /// cannot be told.
+    /// Free space in bytes, for an active run as of before it; null if unknown.
     pub free_bytes: Option<u64>,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunOutcome {
@@ -240,55 +262,55 @@ pub struct RunOutcome {
     pub run: Option<u64>,
     /// Name of the recording.
     pub name: String,
-    /// Why it ended.
+    /// Reason for the end.
     pub ended: String,
-    /// Received whole and in order.
+    /// Received completely and in order.
     pub received: Count,
-    /// On stable storage.
+    /// Durable.
     pub durable: Count,
-    /// Events missing, by cause.
+    /// Missing events, by cause.
     pub missing: BTreeMap<String, u64>,
-    /// From the first event to the last one durable, in seconds.
+    /// Time from the first event to the last durable one, seconds.
     pub seconds: f64,
-    /// What went wrong on the way, the first of it.
+    /// First error, if any.
     pub incidents: Vec<String>,
     /// The recording's directories.
     pub directories: Vec<String>,
-    /// The file that shows it as one, when there is one.
+    /// Virtual file over all parts, if any.
     pub master: Option<String>,
     /// Whether everything received is durable and nothing is missing.
     pub whole: bool,
 }
 
-/// What run control says of itself.
+/// Status of run control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunStatus {
-    /// Where it stands.
+    /// State.
     pub state: RunState,
-    /// Rises with every change of what stands here but the room on the volumes.
+    /// Incremented with every change of this status except free space.
     pub revision: u64,
-    /// When the state was entered, ns since the Unix epoch.
+    /// Time of the last state change, ns since the Unix epoch.
     pub since_unix_ns: u64,
-    /// Whether it takes commands at all; else only `stop`.
+    /// Whether it accepts commands other than `stop`.
     pub controlled: bool,
-    /// What may be asked for now.
+    /// Commands allowed now.
     pub commands: Vec<RunCommand>,
-    /// Run number, once it is known.
+    /// Run number, if known.
     pub run: Option<u64>,
-    /// Name of the recording, once it is known.
+    /// Name of the recording, if known.
     pub name: Option<String>,
-    /// The settings of this run, or of the next.
+    /// Settings of this run, or of the next.
     pub settings: RunSettings,
-    /// Where sources connect, while they can.
+    /// Listening address while sources can connect.
     pub listen: Option<String>,
-    /// The recording's directories, while there are any.
+    /// Directories of the recording, if any.
     pub directories: Vec<String>,
-    /// What runs may use.
+    /// Volumes available to runs.
     pub volumes: Vec<RunVolume>,
-    /// Why the state is [`RunState::Error`], with a hint where one is known.
+    /// Cause of [`RunState::Error`], with a hint if known.
     pub error: Option<String>,
-    /// How the last run ended.
+    /// Result of the last run.
     pub last: Option<RunOutcome>,
 }
 

@@ -1,57 +1,57 @@
-//! A qualification while it goes on.
+//! Live state of a qualification.
 
 use serde::{Deserialize, Serialize};
 
 use crate::summary::{TrialResult, Verdict};
 
-/// A qualification as far as it has come.
+/// A running qualification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
     /// Name of the detector profile.
     pub profile: String,
-    /// Rate that the profile requires, in bytes per second.
+    /// Required rate of the profile, bytes per second.
     pub required_bytes_per_second: f64,
-    /// What is done now.
+    /// Current phase.
     pub phase: String,
-    /// How long it takes to the end, at most, in seconds, counted from the phase's beginning.
+    /// Maximum remaining time, seconds, from the start of the phase.
     pub estimate_seconds: Option<f64>,
-    /// The trial under way.
+    /// Running trial.
     pub trial: Option<SearchTrial>,
-    /// What each component alone did.
+    /// Measured ceilings.
     pub ceilings: Vec<SearchCeiling>,
-    /// Trials so far, in the order in which they ran.
+    /// Completed trials, in order.
     pub trials: Vec<TrialResult>,
-    /// What was said so far, the newest last.
+    /// Messages so far, newest last.
     pub said: Vec<String>,
-    /// The answer, once there is one.
+    /// Verdict, once known.
     pub verdict: Option<Verdict>,
-    /// Why, most important first.
+    /// Reasons, most important first.
     pub verdict_reasons: Vec<String>,
-    /// Where the result is kept, once it is complete.
+    /// Directory of the result, once complete.
     pub result_directory: Option<String>,
 }
 
-/// A trial under way.
+/// A running trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchTrial {
-    /// What it is for.
+    /// Purpose.
     pub label: String,
-    /// Its rate, in bytes per second; null: as fast as it goes.
+    /// Rate, bytes per second; null: unthrottled.
     pub bytes_per_second: Option<f64>,
-    /// How long it takes, in seconds.
+    /// Length, seconds.
     pub seconds: f64,
-    /// When it began, ns since the Unix epoch.
+    /// Start, ns since the Unix epoch.
     pub since_unix_ns: u64,
 }
 
-/// What a component alone did.
+/// Ceiling of a component.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchCeiling {
-    /// Which.
+    /// Component.
     pub what: String,
-    /// How much, in bytes per second.
+    /// Throughput, bytes per second.
     pub bytes_per_second: f64,
 }

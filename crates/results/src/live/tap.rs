@@ -1,18 +1,18 @@
-//! Copies of events for those who only look.
+//! Selection of live event copies.
 
-/// Which events somebody wants copies of.
+/// Events that a subscriber wants copies of.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TapFilter {
-    /// Of these streams; of all, when there is none.
+    /// Streams; empty for all.
     pub streams: Vec<u32>,
-    /// Only events whose sequence number is a multiple of this; 0 and 1 are all.
+    /// Only events with a sequence number that is a multiple of this; 0 and 1 mean all.
     pub every: u64,
-    /// At most so many a second, over all its streams; as many as come when nothing is said.
+    /// Maximum number per second over all streams; unlimited if absent.
     pub per_second: Option<f64>,
 }
 
 impl TapFilter {
-    /// Whether events of a stream are wanted at all.
+    /// Whether any event of a stream is selected.
     pub fn is_of(&self, stream: u32) -> bool {
         self.streams.is_empty() || self.streams.contains(&stream)
     }

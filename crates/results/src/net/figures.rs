@@ -1,4 +1,4 @@
-//! The figures of a network test.
+//! Figures of a network test.
 use super::{NetRun, NetSummary};
 use crate::figure::{Collected, Figure, Figures, Quantity};
 

@@ -1,4 +1,4 @@
-//! The figures of a register test.
+//! Figures of a register test.
 use super::RegisterSummary;
 use crate::figure::{Collected, Figure, Figures, Quantity};
 

@@ -1,5 +1,4 @@
-//! The figures of a replay: of warm passes only, for the first one is cold, and only of those that kept to
-//! the trace.
+//! Figures of a replay: only warm passes that kept their timing.
 use super::ReplaySummary;
 use crate::figure::{Collected, Figure, Figures, Quantity};
 

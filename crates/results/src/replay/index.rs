@@ -1,73 +1,74 @@
-//! How places compare over a set of traces.
+//! Comparison of targets over a set of traces.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Relative performance of every place, against a named baseline. One mode only: modes are never mixed.
+/// Relative performance of every target against a named baseline. One mode only: modes are never
+/// mixed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayIndex {
-    /// The place that is 1.
+    /// Baseline, with index 1.
     pub baseline: String,
-    /// How requests were timed.
+    /// Timing mode.
     pub mode: String,
-    /// What is compared.
+    /// Compared metric.
     pub metric: ReplayMetric,
-    /// Every place, in the order in which they were given.
+    /// Targets in the given order.
     pub places: Vec<ReplayPlace>,
 }
 
-/// What is compared, as its reciprocal, so that more is better.
+/// Compared metric, as its reciprocal, so that higher is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayMetric {
-    /// Mean time from when a request was made to its end: of `afap` and `dep`.
+    /// Mean service time: for `afap` and `dep`.
     MeanService,
-    /// Mean time from when a request was due to its end: of `timed` and `paced`.
+    /// Mean response time: for `timed` and `paced`.
     MeanResponse,
 }
 
-/// One place over all traces.
+/// One target over all traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayPlace {
-    /// Its name.
+    /// Name.
     pub place: String,
-    /// Geometric mean of the ratios: the index. Null when a trace has none.
+    /// Index: geometric mean of the ratios. Null when a trace has none.
     pub index: Option<f64>,
-    /// Lower end of its 95 % bootstrap interval over the passes.
+    /// Lower bound of its 95 % bootstrap interval over the passes.
     pub lower: Option<f64>,
-    /// Upper end of it.
+    /// Upper bound.
     pub upper: Option<f64>,
     /// Arithmetic mean of the ratios, for comparison with publications that use it.
     pub arithmetic_mean: Option<f64>,
-    /// 100 (1 - index), per cent.
+    /// 100 (1 - index), percent.
     pub loss_percent: Option<f64>,
-    /// Name of the trace with the highest ratio.
+    /// Trace with the highest ratio.
     pub best: Option<String>,
-    /// Name of the trace with the lowest ratio.
+    /// Trace with the lowest ratio.
     pub worst: Option<String>,
-    /// Each trace.
+    /// Ratio of each trace.
     pub ratios: Vec<ReplayRatio>,
 }
 
-/// One trace on one place.
+/// One trace on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayRatio {
     /// Name of the trace.
     pub trace: String,
-    /// Baseline's mean time over this place's; null when one of them has no pass that can be used.
+    /// Baseline's mean time over this target's; null if either has no usable pass.
     pub ratio: Option<f64>,
-    /// Mean time of a request over all warm passes that can be used, ns.
+    /// Mean request time over all usable warm passes, ns.
     pub mean_ns: Option<f64>,
-    /// Half width of the 95 % interval of that mean over the passes (Student), ns.
+    /// Half width of its 95 % interval over the passes (Student), ns.
     pub half_width_ns: Option<f64>,
-    /// Standard deviation over mean of the passes' means.
+    /// Coefficient of variation of the passes' means.
     pub variation: Option<f64>,
-    /// Whether that is more than 0.05.
+    /// Whether that exceeds 0.05.
     pub is_noisy: bool,
-    /// Warm passes that could be used.
+    /// Usable warm passes.
     pub passes: u32,
-    /// Why a pass could not be, if any could not.
+    /// Reason for an unusable pass, if any.
     pub why: Option<String>,
 }

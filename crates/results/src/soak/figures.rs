@@ -1,4 +1,4 @@
-//! The figures of a bit-error test.
+//! Figures of a bit-error test.
 use super::{SoakPart, SoakSummary};
 use crate::figure::{Collected, Figure, Figures, Quantity};
 

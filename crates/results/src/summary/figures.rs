@@ -1,4 +1,4 @@
-//! The figures of a qualification.
+//! Figures of a qualification.
 use super::ResultSummary;
 use crate::figure::{Collected, Figure, Figures, Quantity};
 

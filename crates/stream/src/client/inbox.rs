@@ -1,14 +1,14 @@
-//! Cuts the bytes that a recorder sends into frames. Pure.
+//! Splits the bytes from a recorder into frames. Pure.
 //!
-//! Invariant: holds at most one unfinished frame, and a frame's length is compared with the limit before more
-//! bytes are kept.
+//! Invariant: holds at most one unfinished frame; a frame's length is checked against the limit
+//! before more bytes are kept.
 
 use crate::wire::{
-    Ack, Bye, ControlMessage, ErrorReply, HEADER_BYTES, Header, Kind, MAX_CONTROL_BYTES, Welcome, WireError,
-    crc32,
+    Ack, Bye, ControlMessage, ErrorReply, FrameKind, HEADER_BYTES, Header, MAX_CONTROL_BYTES, Welcome,
+    WireError, crc32,
 };
 
-/// A whole frame of a recorder.
+/// Complete frame from a recorder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     Welcome(Welcome),
@@ -17,26 +17,26 @@ pub(super) enum Frame {
     Error(ErrorReply),
 }
 
-/// Bytes received and not yet cut.
+/// Received bytes that are not split yet.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
-    /// Everything before this was handed out.
+    /// End of the frames already returned.
     start: usize,
 }
 
 impl Inbox {
-    /// Takes what was received.
+    /// Appends received bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
         self.start = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole frame, `None` until more bytes come.
+    /// Next complete frame; `None` until more bytes come.
     ///
     /// # Errors
-    /// The bytes are no frame that a recorder may send.
+    /// The bytes are not a frame that a recorder may send.
     pub(super) fn next_frame(&mut self) -> Result<Option<Frame>, WireError> {
         let rest = &self.bytes[self.start..];
         let Some(head) = rest.first_chunk::<HEADER_BYTES>() else {
@@ -44,7 +44,7 @@ impl Inbox {
         };
         let header = Header::decode(head)?;
         let bytes_max = match header.kind {
-            Kind::Ack => 0,
+            FrameKind::Ack => 0,
             _ => MAX_CONTROL_BYTES,
         };
         let (kind, bytes) = (header.kind, header.length);
@@ -61,11 +61,11 @@ impl Inbox {
             return Err(WireError::ControlPayload { kind, what });
         }
         let frame = match kind {
-            Kind::Ack => Frame::Ack(Ack::from_header(&header)),
-            Kind::Welcome => Frame::Welcome(Welcome::from_payload(payload)?),
-            Kind::Bye => Frame::Bye(Bye::from_payload(payload)?),
-            Kind::Error => Frame::Error(ErrorReply::from_payload(payload)?),
-            Kind::Hello | Kind::Event | Kind::End => {
+            FrameKind::Ack => Frame::Ack(Ack::from_header(&header)),
+            FrameKind::Welcome => Frame::Welcome(Welcome::from_payload(payload)?),
+            FrameKind::Bye => Frame::Bye(Bye::from_payload(payload)?),
+            FrameKind::Error => Frame::Error(ErrorReply::from_payload(payload)?),
+            FrameKind::Hello | FrameKind::Event | FrameKind::End => {
                 return Err(WireError::Unexpected { kind, why: "only a client sends this kind" });
             }
         };

@@ -1,4 +1,4 @@
-//! Frames come out whole however the bytes were cut.
+//! Frames are complete for any split of the bytes.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn ack(stream: u32) -> Ack {
 }
 
 fn error() -> ErrorReply {
-    ErrorReply { error: "no room".to_owned(), hint: "wait".to_owned() }
+    ErrorReply { error: "no space".to_owned(), hint: "wait".to_owned() }
 }
 
 fn bytes() -> Vec<u8> {
@@ -22,13 +22,15 @@ fn bytes() -> Vec<u8> {
 #[test]
 fn frames_that_no_recorder_sends_are_refused() {
     let mut inbox = Inbox::default();
-    inbox.push(&Header::control(Kind::Hello, &[]).encode());
+    inbox.push(&Header::control(FrameKind::Hello, &[]).encode());
     assert!(inbox.next_frame().unwrap_err().to_string().contains("only a client sends this kind"));
 }
 
 #[test]
-fn lengths_are_limited_before_bytes_are_awaited() {
-    for (kind, length) in [(Kind::Ack, 1), (Kind::Bye, MAX_CONTROL_BYTES + 1), (Kind::Event, u64::MAX)] {
+fn lengths_are_checked_before_more_bytes_are_kept() {
+    for (kind, length) in
+        [(FrameKind::Ack, 1), (FrameKind::Bye, MAX_CONTROL_BYTES + 1), (FrameKind::Event, u64::MAX)]
+    {
         let mut inbox = Inbox::default();
         inbox.push(&Header { length, ..Header::control(kind, &[]) }.encode());
         assert!(matches!(inbox.next_frame(), Err(WireError::TooLong { .. })), "{kind}");

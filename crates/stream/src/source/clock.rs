@@ -1,5 +1,5 @@
-//! Time for the simulator: one common start, absolute sleeps, CPU time of a thread. The only clock that the
-//! simulator reads.
+//! Clock of the simulator: common start time, absolute sleeps, CPU time of a thread. The
+//! simulator reads no other clock.
 
 use std::num::NonZeroU64;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The start of a schedule on two clocks.
+/// Start of a schedule on two clocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     monotonic_start_ns: u64,
@@ -30,12 +30,12 @@ impl Clock {
         clock_ns(ClockId::Monotonic).saturating_sub(self.monotonic_start_ns)
     }
 
-    /// The moment `since_start_ns` after the start as ns since the Unix epoch.
+    /// Converts a time since the start to ns since the Unix epoch.
     pub(super) fn unix_ns(&self, since_start_ns: u64) -> u64 {
         self.unix_start_ns.saturating_add(since_start_ns)
     }
 
-    /// Sleeps until that moment after the start.
+    /// Sleeps until this time after the start.
     pub(super) fn sleep_until(&self, since_start_ns: u64) {
         let wake_ns = self.monotonic_start_ns.saturating_add(since_start_ns);
         let wake =
@@ -49,7 +49,8 @@ pub(super) fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)
 }
 
-/// Asks for wake-ups within 1 us instead of Linux's usual 50 us; where that is refused, lateness shows it.
+/// Requests wake-ups within 1 us instead of Linux's default of 50 us. If refused, the effect
+/// shows as lateness.
 pub(super) fn want_precise_wakeups() {
     let _ = set_current_timer_slack(NonZeroU64::new(1_000));
 }

@@ -1,9 +1,10 @@
-//! The bytes of events: slices of a pool of random bytes, stamped every 4 KiB so that no two pages are equal.
+//! Event payloads: slices of a pool of random bytes, stamped every 4 KiB so that all pages are
+//! distinct.
 //!
-//! The pool is small enough to stay in a core's second-level cache, so that stamping, checksum and the
-//! kernel's copy all read from there. A stamp is 16 bytes made one-to-one from stream, sequence and page, and
-//! looks random itself: stamps left behind in the pool never make it compressible.
-//! Invariants: slices of one batch do not overlap; nothing is allocated after `new`.
+//! The pool fits a core's second-level cache, so that stamping, checksum and the kernel's copy
+//! read from there. A stamp is 16 bytes, a one-to-one function of stream, sequence and page that
+//! looks random: stamps that remain in the pool do not make it compressible. Invariants: slices
+//! of one batch do not overlap; no allocation after `new`.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -13,31 +14,31 @@ use crc32fast::Hasher;
 use super::frontend::Event;
 use super::size::mix;
 use crate::client::SLICES_MAX;
-use crate::wire::{HEADER_BYTES, Header, Kind, crc32};
+use crate::wire::{FrameKind, HEADER_BYTES, Header, crc32};
 
 /// Most events in one system call: each is a header and a payload.
 pub(super) const BATCH_EVENTS_MAX: usize = SLICES_MAX / 2;
-/// Most bytes of several events in one system call.
+/// Most bytes of one system call with several events.
 const BATCH_BYTES_MAX: u64 = 256 << 10;
-/// Random bytes: what the second-level cache of a common core holds.
+/// Size of the random pool: fits the second-level cache of a common core.
 const POOL_BYTES: usize = 512 << 10;
-/// The beginning of a lap through the pool varies below this, in steps of [`ALIGN`].
+/// The start of each pass through the pool varies below this, in steps of [`ALIGN`].
 const JITTER_BYTES: usize = PAGE_BYTES;
 const PAGE_BYTES: usize = 4096;
-/// Payloads begin on cache lines.
+/// Payloads start on cache lines.
 const ALIGN: usize = 64;
-/// Part of an event that is larger than the pool; whole pages.
+/// Piece of an event that is larger than the pool; whole pages.
 const PIECE_BYTES: usize = 128 << 10;
-/// Pieces that fit the pool side by side.
+/// Pieces that fit the pool without overlap.
 const PIECES_IN_POOL: usize = (POOL_BYTES - JITTER_BYTES) / PIECE_BYTES;
-/// Largest event whose payload is one slice.
+/// Largest event with its payload in one slice.
 pub(super) const WHOLE_BYTES_MAX: u64 = (POOL_BYTES - JITTER_BYTES) as u64;
 
-/// Builds batches of events.
+/// Builder of batches of events.
 #[derive(Debug)]
 pub(super) struct Fill {
     pool: Vec<u8>,
-    /// Where the next payload begins.
+    /// Start of the next payload.
     cursor: usize,
     rng: fastrand::Rng,
     salt: u64,
@@ -62,7 +63,7 @@ impl Fill {
         }
     }
 
-    /// Begins a batch whose first event has `first_bytes` (at most [`WHOLE_BYTES_MAX`]).
+    /// Starts a batch with a first event of `first_bytes` (at most [`WHOLE_BYTES_MAX`]).
     pub(super) fn begin(&mut self, first_bytes: u64) {
         self.headers.clear();
         self.payloads.clear();
@@ -72,7 +73,7 @@ impl Fill {
         }
     }
 
-    /// Whether the batch has room for one more event; it always has for the first.
+    /// Whether the batch has space for one more event; the first always fits.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         let in_pool = bytes <= (self.pool.len() - self.cursor) as u64;
         let in_batch = self.headers.len() < BATCH_EVENTS_MAX && self.batch_bytes + bytes <= BATCH_BYTES_MAX;
@@ -90,7 +91,7 @@ impl Fill {
         self.batch_bytes += event.occupied_bytes();
     }
 
-    /// The batch as slices for the kernel; the number of them.
+    /// Writes the batch to `out` as slices for the kernel; returns their number.
     pub(super) fn slices<'a>(&'a self, out: &mut [IoSlice<'a>; SLICES_MAX]) -> usize {
         let parts = self.headers.iter().zip(&self.payloads);
         for ((header, payload), pair) in parts.zip(out.chunks_exact_mut(2)) {
@@ -100,8 +101,9 @@ impl Fill {
         2 * self.headers.len()
     }
 
-    /// Begins an event that is sent in pieces because the pool is smaller; gives its header. The checksum
-    /// comes first on the wire, so the pieces are stamped once for it and once more for sending.
+    /// Starts an event that is larger than the pool and sent in pieces; returns its header. The
+    /// checksum comes first on the wire, so the pieces are stamped twice: for the checksum and
+    /// for sending.
     pub(super) fn begin_large(&mut self, event: &Event, timestamp_ns: u64) -> [u8; HEADER_BYTES] {
         self.new_lap();
         let mut hasher = Hasher::new();
@@ -111,7 +113,7 @@ impl Fill {
         header(event, timestamp_ns, hasher.finalize()).encode()
     }
 
-    /// Piece `piece` of the event that was begun last; valid until the next call.
+    /// Piece `piece` of the large event started last; valid until the next call.
     pub(super) fn piece(&mut self, event: &Event, piece: u64) -> &[u8] {
         let from = piece * PIECE_BYTES as u64;
         let length = (event.bytes - from).min(PIECE_BYTES as u64) as usize;
@@ -125,7 +127,7 @@ impl Fill {
         self.cursor = self.rng.usize(..JITTER_BYTES / ALIGN) * ALIGN;
     }
 
-    /// Stamps each page of `payload`, which begins with page `first_page` of the event.
+    /// Stamps each page of `payload`, which starts with page `first_page` of the event.
     fn stamp(&mut self, payload: Range<usize>, event: &Event, first_page: u64) {
         let event_word = mix(event.sequence ^ self.salt);
         let stream_word = u64::from(event.stream) << 32;
@@ -141,14 +143,14 @@ impl Fill {
     }
 }
 
-/// Number of pieces of an event that is sent in pieces.
+/// Number of pieces of a large event.
 pub(super) fn pieces(event: &Event) -> u64 {
     event.bytes.div_ceil(PIECE_BYTES as u64)
 }
 
 fn header(event: &Event, timestamp_ns: u64, crc: u32) -> Header {
     Header {
-        kind: Kind::Event,
+        kind: FrameKind::Event,
         stream: event.stream,
         sequence: event.sequence,
         timestamp_ns,

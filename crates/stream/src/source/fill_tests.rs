@@ -1,21 +1,22 @@
-//! Data: disjoint within a batch, unique per page, still random after long use, checksums right.
+//! Payloads: disjoint within a batch, unique per page, still random after long use, with correct
+//! checksums.
 
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::wire::Kind;
+use crate::wire::FrameKind;
 
 fn event(sequence: u64, bytes: u64) -> Event {
     Event { slot: 0, stream: 3, sequence, due_ns: 0, bytes }
 }
 
-/// Whether the batch's headers describe its payloads.
+/// Checks that the batch's headers match its payloads.
 fn check_batch(fill: &Fill) {
     let mut slices = [IoSlice::new(&[]); SLICES_MAX];
     let count = fill.slices(&mut slices);
     for pair in slices[..count].chunks_exact(2) {
         let header = Header::decode(pair[0].first_chunk().unwrap()).unwrap();
-        assert_eq!((header.kind, header.stream), (Kind::Event, 3));
+        assert_eq!((header.kind, header.stream), (FrameKind::Event, 3));
         assert_eq!((header.length, header.crc), (pair[1].len() as u64, crc32(&pair[1])));
     }
     let mut ends = 0;
@@ -58,7 +59,7 @@ fn no_two_pages_are_equal() {
 }
 
 #[test]
-fn the_pool_stays_random_after_long_use() {
+fn the_pool_stays_incompressible_after_long_use() {
     let mut fill = Fill::new(1);
     for sequence in 0..20_000 {
         fill.begin(5000);

@@ -1,18 +1,20 @@
-//! The detector's front end: a buffer bounded in bytes, and the counts of what was due, sent and lost. Pure.
+//! Front end of the detector: a buffer bounded in bytes, and counts of due, sent and lost events.
+//! Pure.
 //!
-//! Invariants: due = sent + lost + waiting + in flight, per stream, at any time; the buffer never holds more
-//! than its capacity; it holds ranges of event numbers, not data, so its memory does not follow the backlog's
-//! size but the number of its interruptions. An event occupies the buffer until its send has ended.
+//! Invariants: due = sent + lost + waiting + in flight, per stream, at any time; the buffer never
+//! exceeds its capacity. It holds ranges of event numbers, not data, so its memory depends on the
+//! number of interruptions and not on the backlog. An event occupies the buffer until its send
+//! has ended.
 
 use std::collections::VecDeque;
 
 use super::StreamReport;
 use super::plan::{EventSize, SourcePlan};
-use super::schedule::{Deal, Schedule, duration_ns};
+use super::schedule::{RoundRobin, Schedule, duration_ns};
 use crate::ledger::Count;
 use crate::wire::HEADER_BYTES;
 
-/// First-in first-out buffer of event numbers, bounded by the bytes they stand for.
+/// First-in first-out buffer of event numbers, bounded by the events' bytes.
 #[derive(Debug)]
 pub(super) struct Fifo {
     ranges: VecDeque<std::ops::Range<u64>>,
@@ -26,7 +28,7 @@ impl Fifo {
         Fifo { ranges: VecDeque::new(), bytes: 0, bytes_max_seen: 0, capacity_bytes }
     }
 
-    /// An event arrives; numbers must rise. `false`: there was no room, it is lost.
+    /// Adds an event; numbers must rise. `false` if the buffer is full: the event is lost.
     pub(super) fn arrive(&mut self, number: u64, bytes: u64) -> bool {
         if bytes > self.capacity_bytes - self.bytes {
             return false;
@@ -45,7 +47,7 @@ impl Fifo {
         self.ranges.front().map(|range| range.start)
     }
 
-    /// Takes the oldest event out of the queue; its bytes stay occupied until they are released.
+    /// Takes the oldest event from the queue; its bytes stay occupied until they are released.
     pub(super) fn pop(&mut self) -> Option<u64> {
         let range = self.ranges.front_mut()?;
         let number = range.next();
@@ -55,7 +57,7 @@ impl Fifo {
         number
     }
 
-    /// Frees the bytes of events that were taken out.
+    /// Releases the bytes of events taken from the queue.
     pub(super) fn release(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
@@ -69,14 +71,14 @@ impl Fifo {
     }
 }
 
-/// An event on its way out.
+/// An event to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Position of its stream among the connection's streams.
+    /// Index of its stream among the connection's streams.
     pub(super) slot: usize,
     pub(super) stream: u32,
     pub(super) sequence: u64,
-    /// When it was due, ns from the start of the schedule.
+    /// Due time, ns from the start of the schedule.
     pub(super) due_ns: u64,
     /// Payload bytes.
     pub(super) bytes: u64,
@@ -97,28 +99,28 @@ pub(super) struct Totals {
     pub(super) lost: Count,
 }
 
-/// The next event to arrive.
+/// Next event to become due.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
     /// Its number among this connection's events.
     k: u64,
-    /// When it is due, ns; 0 in a closed loop.
+    /// Due time, ns; 0 in a closed loop.
     due_ns: u64,
 }
 
-/// The front end of one connection.
+/// Front end of one connection.
 #[derive(Debug)]
 pub(super) struct FrontEnd {
-    /// `None`: closed loop, an event is due when it is taken.
+    /// `None` in a closed loop: an event is due when it is taken.
     schedule: Option<Schedule>,
-    deal: Deal,
+    round_robin: RoundRobin,
     size: EventSize,
     seed: u64,
     events_end: u64,
     duration_ns: u64,
-    /// `None` when there will be no more.
+    /// `None` when no more events come.
     next: Option<Arrival>,
-    /// The schedule lasts until then, ns, also when its last event has arrived; 0 when it was cut short.
+    /// End of the schedule, ns, even if its last event is due earlier; 0 after an early stop.
     open_until_ns: u64,
     fifo: Fifo,
     in_flight: Vec<Event>,
@@ -127,20 +129,22 @@ pub(super) struct FrontEnd {
 }
 
 impl FrontEnd {
-    /// The front end of one connection; `first_sequences` says where each of its streams goes on.
+    /// Creates the front end of one connection; `first_sequences` has the next sequence number of
+    /// each of its streams.
     pub(super) fn new(plan: &SourcePlan, connection: u32, first_sequences: &[u64]) -> FrontEnd {
-        let deal = Deal::new(plan.streams, plan.connections, connection);
-        let streams = (0..deal.slots()).zip(first_sequences).map(|(slot, &first_sequence)| StreamReport {
-            id: plan.first_stream + deal.place(slot as u64).number as u32,
-            due: Count::default(),
-            sent: Count::default(),
-            lost: Count::default(),
-            first_sequence,
-            next_sequence: first_sequence,
-        });
+        let round_robin = RoundRobin::new(plan.streams, plan.connections, connection);
+        let streams =
+            (0..round_robin.slots()).zip(first_sequences).map(|(slot, &first_sequence)| StreamReport {
+                id: plan.first_stream + round_robin.position_of(slot as u64).number as u32,
+                due: Count::default(),
+                sent: Count::default(),
+                lost: Count::default(),
+                first_sequence,
+                next_sequence: first_sequence,
+            });
         let mut front = FrontEnd {
             schedule: Schedule::new(plan.rate, plan.burst),
-            deal,
+            round_robin,
             size: plan.size,
             seed: plan.seed,
             events_end: plan.events.unwrap_or(u64::MAX),
@@ -156,7 +160,7 @@ impl FrontEnd {
         front
     }
 
-    /// Lets every event arrive that is due until `now_ns` (from the start of the schedule); nothing in a
+    /// Adds every event due until `now_ns` (from the start of the schedule). Does nothing in a
     /// closed loop, where events are due when they are taken.
     pub(super) fn advance(&mut self, now_ns: u64) {
         while let Some(Arrival { k, due_ns }) = self.next
@@ -172,8 +176,8 @@ impl FrontEnd {
         }
     }
 
-    /// When something changes by itself after `now_ns`: the next event is due, or the schedule is over.
-    /// `None` when there is nothing left to wait for.
+    /// Time of the next scheduled change after `now_ns`: an event becomes due, or the schedule
+    /// ends. `None` when neither remains.
     pub(super) fn next_change_ns(&self, now_ns: u64) -> Option<u64> {
         match self.next {
             Some(next) => Some(next.due_ns),
@@ -181,22 +185,22 @@ impl FrontEnd {
         }
     }
 
-    /// Until when the schedule lasts, once no more events will arrive; ns.
+    /// End of the schedule once no more events become due; ns.
     pub(super) fn closed_since_ns(&self) -> Option<u64> {
         self.next.is_none().then_some(self.open_until_ns)
     }
 
-    /// No more events arrive.
+    /// Stops the schedule: no more events become due.
     pub(super) fn close(&mut self) {
         self.next = None;
         self.open_until_ns = 0;
     }
 
-    /// The event that is to be sent next.
+    /// Next event to send.
     pub(super) fn peek(&mut self, now_ns: u64) -> Option<Event> {
         if let Some(schedule) = self.schedule {
             let k = self.fifo.peek()?;
-            return Some(self.event(k, schedule.due_ns(self.deal.place(k).number)));
+            return Some(self.event(k, schedule.due_ns(self.round_robin.position_of(k).number)));
         }
         if now_ns >= self.duration_ns {
             self.close();
@@ -204,7 +208,7 @@ impl FrontEnd {
         Some(self.event(self.next?.k, now_ns))
     }
 
-    /// Puts `event`, which `peek` gave, in flight.
+    /// Marks `event`, returned by `peek`, as in flight.
     pub(super) fn take(&mut self, event: Event) {
         if self.schedule.is_some() {
             self.fifo.pop();
@@ -220,7 +224,7 @@ impl FrontEnd {
         &self.in_flight
     }
 
-    /// Everything in flight was handed to the kernel.
+    /// Counts everything in flight as sent.
     pub(super) fn confirm(&mut self) {
         for event in self.in_flight.drain(..) {
             let one = Count::one(event.bytes);
@@ -230,7 +234,7 @@ impl FrontEnd {
         }
     }
 
-    /// Everything in flight and waiting is lost, and no more arrives.
+    /// Counts everything in flight and waiting as lost, and stops the schedule.
     pub(super) fn discard(&mut self) {
         self.close();
         while let Some(event) = self.in_flight.pop() {
@@ -266,7 +270,7 @@ impl FrontEnd {
     }
 
     fn event(&self, k: u64, due_ns: u64) -> Event {
-        let place = self.deal.place(k);
+        let place = self.round_robin.position_of(k);
         let stream = &self.streams[place.slot];
         let (id, sequence) = (stream.id, stream.first_sequence.saturating_add(place.round));
         let bytes = self.size.bytes(self.seed, id, sequence);
@@ -285,9 +289,9 @@ impl FrontEnd {
         self.totals.lost += Count::one(event.bytes);
     }
 
-    /// Event `k` comes next, unless it lies beyond the plan's number of events or its duration.
+    /// Makes event `k` the next one, unless it exceeds the plan's number of events or duration.
     fn expect(&mut self, k: u64) {
-        let number = self.deal.place(k).number;
+        let number = self.round_robin.position_of(k).number;
         let due_ns = self.schedule.map_or(0, |schedule| schedule.due_ns(number));
         if number >= self.events_end {
             self.close();

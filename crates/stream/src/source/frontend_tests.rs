@@ -1,4 +1,4 @@
-//! The buffer and the counts: nothing is created, nothing disappears.
+//! Conservation of events in the buffer and the counts.
 
 use std::time::Duration;
 
@@ -8,14 +8,15 @@ use super::*;
 use crate::source::plan::Rate;
 use crate::source::plan::tests::plan;
 
-/// One stream, one event of 936 bytes (1000 with its header) each millisecond, room for `room` events.
-fn front(room: u64, change: impl FnOnce(&mut SourcePlan)) -> FrontEnd {
+/// One stream with one event of 936 bytes (1000 with its header) per millisecond, and space for
+/// `capacity` events.
+fn front(capacity: u64, change: impl FnOnce(&mut SourcePlan)) -> FrontEnd {
     let mut plan = SourcePlan {
         size: EventSize::Fixed(936),
         streams: 1,
         connections: 1,
         events: None,
-        buffer_bytes: 1000 * room,
+        buffer_bytes: 1000 * capacity,
         ..plan()
     };
     change(&mut plan);
@@ -25,7 +26,7 @@ fn front(room: u64, change: impl FnOnce(&mut SourcePlan)) -> FrontEnd {
 const MS: u64 = 1_000_000;
 
 #[test]
-fn what_finds_the_buffer_full_is_lost_and_uses_up_its_number() {
+fn an_event_that_finds_the_buffer_full_is_lost_and_uses_up_its_number() {
     let mut front = front(3, |_| {});
     front.advance(9 * MS); // ten events
     assert_eq!((front.totals().due.events, front.totals().lost.events), (10, 7));
@@ -37,7 +38,7 @@ fn what_finds_the_buffer_full_is_lost_and_uses_up_its_number() {
     }
     assert_eq!(taken, [(50, 0), (51, MS), (52, 2 * MS)]);
     front.advance(10 * MS);
-    assert_eq!(front.totals().lost.events, 8, "what is in flight still occupies the buffer");
+    assert_eq!(front.totals().lost.events, 8, "events in flight still occupy the buffer");
     front.confirm();
     front.advance(11 * MS);
     let event = front.peek(11 * MS).unwrap();
@@ -48,7 +49,7 @@ fn what_finds_the_buffer_full_is_lost_and_uses_up_its_number() {
 fn the_schedule_ends_with_its_duration_or_its_events() {
     let mut timed = front(100, |p| p.duration = Some(Duration::from_millis(5)));
     timed.advance(100 * MS);
-    assert_eq!(timed.totals().due.events, 5, "the event at 5 ms is not due any more");
+    assert_eq!(timed.totals().due.events, 5, "the event at 5 ms is beyond the schedule");
     assert_eq!(timed.next_change_ns(4 * MS), Some(5 * MS), "the schedule lasts to its end");
     assert_eq!(timed.next_change_ns(5 * MS), None);
     let mut counted = front(100, |p| p.events = Some(3));
@@ -76,7 +77,7 @@ fn a_closed_loop_is_never_late_and_loses_nothing() {
 }
 
 #[test]
-fn discarding_accounts_for_what_waits_and_what_flies() {
+fn discarding_accounts_for_waiting_and_in_flight_events() {
     let mut front = front(10, |_| {});
     front.advance(4 * MS);
     for _ in 0..2 {
@@ -118,10 +119,11 @@ proptest! {
 
     #[test]
     fn due_is_always_sent_lost_waiting_or_in_flight(
-        room in 2u64..20, streams in 1u32..5, steps in prop::collection::vec((0u64..10, 0usize..10), 1..60),
+        capacity in 2u64..20, streams in 1u32..5,
+        steps in prop::collection::vec((0u64..10, 0usize..10), 1..60),
     ) {
         let size = EventSize::Uniform { min: 0, max: 1900 };
-        let mut front = front(room, |p| (p.size, p.streams) = (size, streams));
+        let mut front = front(capacity, |p| (p.size, p.streams) = (size, streams));
         let mut now_ns = 0;
         for (ms, sends) in steps {
             now_ns += ms * MS;

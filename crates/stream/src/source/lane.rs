@@ -1,8 +1,9 @@
-//! One connection of the source and its thread: waits for what is due, sends it, keeps the counts.
+//! Lane: one connection of the source and its thread, which waits for due events, sends them and
+//! counts.
 //!
-//! Invariants: the schedule goes on while the socket is full (events arrive, fill the buffer, are lost) and
-//! is visible in the live counters; the thread sleeps whenever there is nothing to send; after the start it
-//! does not allocate, apart from the growth of the buffer's list of ranges.
+//! Invariants: the schedule continues while the socket is full (events become due, fill the
+//! buffer, are lost), and the live counters show it; the thread sleeps when there is nothing to
+//! send; after the start it does not allocate, except when the buffer's list of ranges grows.
 
 use std::io::IoSlice;
 use std::ops::ControlFlow;
@@ -18,27 +19,28 @@ use super::{SourceCounters, StreamReport};
 use crate::client::{Client, ClientError, SLICES_MAX, Sent};
 use crate::wire::{ByeStream, End, EndStream};
 
-/// What is still in the buffer when the schedule is over may be sent for so long, ns; then it counts as lost.
+/// Time to send what is in the buffer at the end of the schedule, ns; then the rest counts as
+/// lost.
 const GRACE_NS: u64 = 5_000_000_000;
-/// An event that is half sent when the grace is over is given so much longer, ns: without its rest the
-/// connection cannot end in good order.
+/// Additional time for a partly sent event, ns: without its rest the connection cannot end in
+/// order.
 const HALF_SENT_NS: u64 = 25_000_000_000;
-/// The recorder flushes everything before it says bye.
+/// Timeout for the bye: the recorder flushes everything before it.
 const BYE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longest sleep without a look at `stop` and at what the recorder says, ns.
+/// Longest sleep without checking `stop` and the recorder's answers, ns.
 const REST_NS_MAX: u64 = 50_000_000;
-/// The recorder's answers and the thread's CPU time are read this often while sending, ns.
+/// Interval for reading the recorder's answers and the thread's CPU time while sending, ns.
 const HOUSEKEEPING_NS: u64 = 10_000_000;
 
-/// What the lanes of a source share.
+/// State shared by the lanes of a source.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<'a> {
-    /// Set by the user of the source.
+    /// Set by the owner of the source.
     pub(super) stop: &'a AtomicBool,
     /// Set when another connection broke.
     pub(super) abort: &'a AtomicBool,
     pub(super) live: &'a SourceCounters,
-    /// The schedule holds events back for at most this time so that they share a system call, ns.
+    /// Longest delay of due events so that they share a system call, ns.
     pub(super) coalesce_ns: u64,
 }
 
@@ -52,7 +54,7 @@ pub(super) struct Lane<'a> {
     idle_ns: u64,
 }
 
-/// What one connection came to.
+/// Report of one connection.
 pub(super) struct LaneReport {
     pub(super) streams: Vec<StreamReport>,
     pub(super) bye: Vec<ByeStream>,
@@ -79,7 +81,7 @@ impl<'a> Lane<'a> {
         Lane { shared, client, fill, pace, lateness_ns, idle_ns: 0 }
     }
 
-    /// Sends the whole schedule, says end and waits for the bye.
+    /// Sends the whole schedule and end, and waits for the bye.
     pub(super) fn run(mut self, clock: &Clock) -> LaneReport {
         let sent = self.send_all(clock);
         if sent.is_err() {
@@ -145,7 +147,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Sends `first` and whatever else is waiting and fits one system call.
+    /// Sends `first` and the waiting events that fit one system call.
     fn send_batch(&mut self, first: Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
         if first.bytes > fill::WHOLE_BYTES_MAX {
             return self.send_large(&first, now_ns, clock);
@@ -167,7 +169,7 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Sends an event that is larger than the pool, piece by piece.
+    /// Sends an event larger than the pool, piece by piece.
     fn send_large(&mut self, event: &Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
         self.pace.front.take(*event);
         self.enter_lateness(now_ns);
@@ -191,17 +193,17 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// The schedule of a lane as it goes on, also while the socket is full.
+/// Schedule of a lane, which continues while the socket is full.
 struct Pace<'a> {
     shared: Shared<'a>,
     front: FrontEnd,
-    /// When no more events were to come, ns.
+    /// End of the schedule, ns.
     closed_ns: Option<u64>,
     published: Published,
 }
 
 impl Pace<'_> {
-    /// Lets time pass.
+    /// Advances to `now_ns`.
     fn tick(&mut self, now_ns: u64) {
         if self.shared.stop.load(Relaxed) || self.shared.abort.load(Relaxed) {
             self.front.close();
@@ -216,7 +218,7 @@ impl Pace<'_> {
         self.closed_ns.is_some_and(|closed_ns| now_ns > closed_ns.saturating_add(ns))
     }
 
-    /// Sends slices; the schedule goes on meanwhile.
+    /// Sends slices while the schedule continues.
     fn send(
         &mut self,
         client: &mut Client,
@@ -243,7 +245,7 @@ impl Pace<'_> {
         }
     }
 
-    /// Adds to the live counters what came since the last call.
+    /// Adds the changes since the last call to the live counters.
     fn publish(&mut self, now_ns: u64, blocked_ns: u64) {
         let live = self.shared.live;
         let (old, new) = (&mut self.published, self.front.totals());
@@ -254,7 +256,8 @@ impl Pace<'_> {
         add(&live.lost_events, new.lost.events, &mut old.totals.lost.events);
         add(&live.lost_bytes, new.lost.bytes, &mut old.totals.lost.bytes);
         add(&live.backlog_bytes, self.front.backlog_bytes(), &mut old.backlog_bytes);
-        // While the socket is full the waiting is estimated; the exact sum may be a little smaller.
+        // While the socket is full the wait is an estimate; the exact sum may be a little
+        // smaller.
         add(&live.blocked_ns, blocked_ns.max(old.blocked_ns), &mut old.blocked_ns);
         if old.cpu_ns_at.is_none_or(|at_ns| now_ns >= at_ns + HOUSEKEEPING_NS) {
             old.cpu_ns_at = Some(now_ns);
@@ -263,18 +266,18 @@ impl Pace<'_> {
     }
 }
 
-/// What this lane has added to the live counters.
+/// Amounts that this lane has added to the live counters.
 #[derive(Default)]
 struct Published {
     totals: Totals,
     backlog_bytes: u64,
     blocked_ns: u64,
     cpu_ns: u64,
-    /// When CPU time was read last, ns from the start; `None`: read it next time.
+    /// Last reading of the CPU time, ns from the start; `None` forces a reading.
     cpu_ns_at: Option<u64>,
 }
 
-/// Moves a shared counter by the difference; wrapping, so that a level may also fall.
+/// Adds the difference to a shared counter; wrapping, since a level may fall.
 fn add(counter: &AtomicU64, new: u64, old: &mut u64) {
     if new != *old {
         counter.fetch_add(new.wrapping_sub(*old), Relaxed);
@@ -282,7 +285,7 @@ fn add(counter: &AtomicU64, new: u64, old: &mut u64) {
     }
 }
 
-/// Events below the durable watermark that are stored, never more than were sent.
+/// Stored events below the durable watermark, at most as many as were sent.
 fn durable_by_acks(client: &Client, streams: &[StreamReport]) -> u64 {
     let passed = client.acks().iter().zip(streams);
     let passed = passed.map(|(ack, s)| ack.durable_next.saturating_sub(s.first_sequence).min(s.sent.events));

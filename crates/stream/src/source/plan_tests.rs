@@ -1,4 +1,4 @@
-//! Plans that work and plans that are refused before anything is opened.
+//! Valid plans, and invalid plans that are refused before anything is opened.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn fault(change: impl FnOnce(&mut SourcePlan)) -> String {
 }
 
 #[test]
-fn a_plain_plan_works() {
+fn a_minimal_plan_is_valid() {
     plan().check().unwrap();
     let shaped = SourcePlan { element: ElementType::U16, shape: vec![20, 25], ..plan() };
     shaped.check().unwrap();
@@ -28,7 +28,7 @@ fn a_plain_plan_works() {
 }
 
 #[test]
-fn impossible_plans_say_why() {
+fn invalid_plans_have_a_reason() {
     assert!(fault(|p| p.streams = 0).contains("0 streams"));
     assert!(fault(|p| p.streams = 65_536).contains("65536 streams"));
     assert!(fault(|p| p.first_stream = 65_533).contains("ids below 65536"));
@@ -58,7 +58,7 @@ fn impossible_plans_say_why() {
 }
 
 #[test]
-fn streams_are_dealt_over_connections() {
+fn streams_are_assigned_round_robin() {
     let plan = SourcePlan { streams: 5, first_stream: 10, ..plan() };
     let ids = |connection| plan.hello(connection).streams.iter().map(|s| s.id).collect::<Vec<_>>();
     assert_eq!((ids(0), ids(1)), (vec![10, 12, 14], vec![11, 13]));

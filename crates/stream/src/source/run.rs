@@ -1,10 +1,12 @@
-//! Runs a source: opens all connections, starts their threads on one common clock, merges what they report.
+//! Runs a source: opens all connections, starts their threads on a common clock, merges their
+//! reports.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use keepup_error::Cause;
 use keepup_peer::Endpoint;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -18,19 +20,20 @@ use super::{SourceCounters, SourceError, SourceReport};
 use crate::client::{Client, ClientError};
 use crate::wire::Bye;
 
-/// How long a recorder may take to accept a connection and to say welcome, each.
+/// Timeout for accepting a connection and for the welcome, each.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The schedule starts so long after the threads are made that all of them are there, ns.
+/// Delay from creating the threads to the start of the schedule, so that all of them are ready,
+/// ns.
 const START_LEAD_NS: u64 = 10_000_000;
 /// Lateness above an hour counts as an hour, ns.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
-/// Sends what `plan` says to the recorder at `to` and returns when the recorder has said bye. Setting
-/// `stop` ends the schedule early and in good order. `live` may be read meanwhile.
+/// Sends according to `plan` to the recorder at `to` and returns after the recorder's bye.
+/// Setting `stop` ends the schedule early and in order. `live` may be read meanwhile.
 ///
 /// # Errors
-/// The plan cannot work, the recorder refuses it, a thread cannot be started, or a connection breaks; in the
-/// last case the error carries the counts up to then.
+/// The plan is invalid, the recorder refuses it, a thread cannot be started, or a connection
+/// breaks. In the last case the error contains the counts up to then.
 pub fn run(
     plan: &SourcePlan,
     to: impl Into<Endpoint>,
@@ -63,26 +66,27 @@ fn open_lane<'a>(
         .map_err(|error| SourceError::Connect { connection, error })?;
     if plan.size.max_bytes() > welcome.max_event_bytes {
         let what = format!(
-            "events of up to {} bytes, but the recorder takes at most {}\n\
-             hint: send smaller events, or let the recorder take larger ones",
+            "events of up to {} bytes, but the recorder takes at most {}",
             plan.size.max_bytes(),
             welcome.max_event_bytes
         );
-        return Err(SourceError::Plan { what });
+        let hint = "send smaller events, or let the recorder take larger ones";
+        return Err(SourceError::Plan { what: Cause::new(what).with_hint(hint) });
     }
     let first_sequences: Vec<u64> = client.acks().iter().map(|ack| ack.received_next).collect();
     let front = FrontEnd::new(plan, connection, &first_sequences);
     let fill = Fill::new(plan.seed ^ u64::from(connection));
-    let lateness_ns = lateness_histogram().map_err(|what| SourceError::Thread { connection, what })?;
+    let lateness_ns =
+        lateness_histogram().map_err(|what| SourceError::Thread { connection, what: what.into() })?;
     Ok(Lane::new(shared, client, front, fill, lateness_ns))
 }
 
-/// From 1 ns to an hour, three digits.
+/// Histogram from 1 ns to an hour, three digits.
 fn lateness_histogram() -> Result<Histogram<u64>, String> {
     Histogram::new_with_bounds(1, LATENESS_NS_MAX, 3).map_err(|e| e.to_string())
 }
 
-/// One thread for each lane; their reports in order of the connections.
+/// Runs one thread per lane; returns their reports in order of the connections.
 fn run_lanes(
     lanes: Vec<Lane<'_>>,
     cpus: &[usize],
@@ -104,14 +108,14 @@ fn run_lanes(
                 Ok(thread) => threads.push((connection, thread)),
                 Err(error) => {
                     abort.store(true, Relaxed);
-                    failed = Some(SourceError::Thread { connection, what: error.to_string() });
+                    failed = Some(SourceError::Thread { connection, what: error.to_string().into() });
                     break;
                 }
             }
         }
         let mut reports = Vec::new();
         for (connection, thread) in threads {
-            match thread.join().unwrap_or_else(|_| Err("it panicked".to_owned())) {
+            match thread.join().unwrap_or_else(|_| Err("it panicked".into())) {
                 Ok(report) => reports.push(report),
                 Err(what) => failed = failed.or(Some(SourceError::Thread { connection, what })),
             }
@@ -120,8 +124,8 @@ fn run_lanes(
     })
 }
 
-/// Binds the calling thread to its cores and asks for precise wake-ups.
-fn prepare_thread(cpus: &[usize]) -> Result<(), String> {
+/// Pins the calling thread and requests precise wake-ups.
+fn prepare_thread(cpus: &[usize]) -> Result<(), Cause> {
     want_precise_wakeups();
     if cpus.is_empty() {
         return Ok(());
@@ -130,13 +134,16 @@ fn prepare_thread(cpus: &[usize]) -> Result<(), String> {
     for &cpu in cpus {
         set.set(cpu);
     }
-    sched_setaffinity(None, &set)
-        .map_err(|errno| format!("binding to cores {cpus:?}: {errno}\nhint: `nproc` says how many there are"))
+    sched_setaffinity(None, &set).map_err(|errno| {
+        Cause::new(format!("cannot bind to cores {cpus:?}: {errno}"))
+            .with_hint("`nproc` says how many there are")
+    })
 }
 
 fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<SourceReport, SourceError> {
     let mut broken: Option<(u32, ClientError)> = None;
-    let lateness_ns = lateness_histogram().map_err(|what| SourceError::Thread { connection: 0, what })?;
+    let lateness_ns =
+        lateness_histogram().map_err(|what| SourceError::Thread { connection: 0, what: what.into() })?;
     let mut report = SourceReport {
         closed_loop: plan.rate == Rate::Max,
         streams: Vec::new(),
@@ -156,7 +163,7 @@ fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<Sou
         report.streams.extend(lane.streams);
         report.bye.streams.extend(lane.bye);
         report.durable_events += lane.durable_events;
-        // Both histograms have the same bounds, so nothing can fall outside.
+        // Both histograms have the same bounds, so no value is out of range.
         let _ = report.lateness_ns.add(&lane.lateness_ns);
         report.longest_blocked_ns = report.longest_blocked_ns.max(lane.longest_blocked_ns);
         report.blocked_ns += lane.blocked_ns;

@@ -1,4 +1,4 @@
-//! Whole runs against the receiver of the tests, over 127.0.0.1: the sums must be exact.
+//! Whole runs with the test receiver over 127.0.0.1: the sums must be exact.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 
+use keepup_error::Diagnostic as _;
+
 use super::*;
 use crate::ledger::Count;
-use crate::receiver::{Behaviour, Conversation, receive};
+use crate::receiver::{Behaviour, ReceivedConnection, receive};
 use crate::source::plan::tests::plan;
 use crate::source::{Burst, EventSize};
 use crate::wire::ErrorReply;
@@ -23,8 +25,8 @@ fn read(counter: &AtomicU64) -> u64 {
     counter.load(Relaxed)
 }
 
-/// Every count agrees: report, live counters, end message, receiver.
-fn assert_balanced(report: &SourceReport, live: &SourceCounters, talks: &[Conversation]) {
+/// Checks that all counts agree: report, live counters, end message, receiver.
+fn assert_balanced(report: &SourceReport, live: &SourceCounters, talks: &[ReceivedConnection]) {
     let arrived: Vec<_> = talks.iter().flat_map(|talk| &talk.streams).collect();
     let ended: Vec<_> = talks.iter().flat_map(|talk| &talk.end.as_ref().unwrap().streams).collect();
     assert_eq!((report.streams.len(), report.bye.streams.len()), (arrived.len(), arrived.len()));
@@ -57,12 +59,12 @@ fn assert_balanced(report: &SourceReport, live: &SourceCounters, talks: &[Conver
     }
 }
 
-fn join(receiver: JoinHandle<Vec<Conversation>>) -> Vec<Conversation> {
+fn join(receiver: JoinHandle<Vec<ReceivedConnection>>) -> Vec<ReceivedConnection> {
     receiver.join().unwrap()
 }
 
 #[test]
-fn an_open_loop_run_adds_up_over_streams_and_connections() {
+fn an_open_loop_run_balances_over_streams_and_connections() {
     let (addr, receiver) = receive(3, || Behaviour { next_sequence: 1000, ..Behaviour::default() });
     let plan = SourcePlan {
         size: EventSize::Uniform { min: 0, max: 9000 },
@@ -119,8 +121,8 @@ fn a_stalled_receiver_costs_events_and_each_is_counted() {
     let seen = Arc::clone(&live);
     let (addr, receiver) = receive(1, move || {
         let seen = Arc::clone(&seen);
-        // Reads only after the source has lost events while it waited: both see the same stall, however fast
-        // the machine is.
+        // Reads only after the source has lost events while waiting: both sides see the same
+        // stall, on a machine of any speed.
         let stall = move || {
             while read(&seen.lost_events) < 10 || read(&seen.blocked_ns) == 0 {
                 thread::sleep(Duration::from_millis(1));
@@ -172,7 +174,7 @@ fn a_closed_loop_sends_large_events_without_loss() {
 }
 
 #[test]
-fn stop_ends_an_endless_run_in_good_order() {
+fn stop_ends_an_endless_run_in_order() {
     for rate in [Rate::Max, Rate::EventsPerSecond(2_000.0)] {
         let (addr, receiver) = receive(2, Behaviour::default);
         let plan = SourcePlan { rate, events: None, ..plan() };
@@ -191,7 +193,7 @@ fn stop_ends_an_endless_run_in_good_order() {
 }
 
 #[test]
-fn a_refusal_comes_before_anything_is_sent() {
+fn a_refusal_precedes_any_event() {
     let refusal = ErrorReply { error: "recording is full".to_owned(), hint: String::new() };
     let (addr, receiver) =
         receive(1, move || Behaviour { refuse: Some(refusal.clone()), ..Behaviour::default() });
@@ -207,18 +209,19 @@ fn a_refusal_comes_before_anything_is_sent() {
 }
 
 #[test]
-fn events_that_the_recorder_cannot_take_are_refused_at_once() {
+fn events_above_the_recorders_limit_are_refused_at_once() {
     let (addr, receiver) = receive(1, || Behaviour { max_event_bytes: 999, ..Behaviour::default() });
-    let error = run_plain(&plan(), addr).0.unwrap_err().to_string();
+    let error = run_plain(&plan(), addr).0.unwrap_err();
     assert!(
-        error.contains("events of up to 1000 bytes, but the recorder takes at most 999\nhint:"),
+        error.to_string().ends_with("events of up to 1000 bytes, but the recorder takes at most 999")
+            && error.hint().is_some(),
         "{error}"
     );
     join(receiver);
 }
 
 #[test]
-fn a_receiver_that_dies_leaves_the_counts() {
+fn a_dead_receiver_leaves_the_counts() {
     let (addr, receiver) = receive(2, || Behaviour { die_after_events: Some(500), ..Behaviour::default() });
     let plan =
         SourcePlan { rate: Rate::Max, events: None, duration: Some(Duration::from_secs(60)), ..plan() };

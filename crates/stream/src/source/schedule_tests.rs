@@ -1,4 +1,4 @@
-//! The clock of the detector and the deal of its events.
+//! Due times, and the assignment of events to connections.
 
 use std::time::Duration;
 
@@ -37,10 +37,10 @@ fn a_closed_loop_has_no_schedule() {
 }
 
 #[test]
-fn gathering_never_fills_the_buffer() {
+fn coalescing_never_fills_the_buffer() {
     let fast = steady(1e6);
     assert_eq!(fast.coalesce_ns(1, 64, 1 << 20), COALESCE_NS_MAX);
-    // 1e6 events of 128 bytes each second fill a quarter of 4096 bytes in 8 us.
+    // 1e6 events per second of 128 bytes each fill a quarter of 4096 bytes in 8 us.
     assert_eq!(fast.coalesce_ns(1, 64, 4096), 8_000);
     assert_eq!(fast.coalesce_ns(2, 64, 4096), 16_000);
 }
@@ -58,17 +58,17 @@ proptest! {
     }
 
     #[test]
-    fn every_event_is_dealt_once(streams in 1u32..60, connections in 1u32..60) {
+    fn every_event_is_assigned_once(streams in 1u32..60, connections in 1u32..60) {
         let connections = connections.min(streams);
         let mut numbers = Vec::new();
         for connection in 0..connections {
-            let deal = Deal::new(streams, connections, connection);
+            let round_robin = RoundRobin::new(streams, connections, connection);
             let mut last = None;
-            for k in 0..3 * deal.slots() as u64 {
-                let place = deal.place(k);
+            for k in 0..3 * round_robin.slots() as u64 {
+                let place = round_robin.position_of(k);
                 let stream = u64::from(connection) + place.slot as u64 * u64::from(connections);
                 prop_assert_eq!(place.number % u64::from(streams), stream);
-                prop_assert_eq!(place.round, k / deal.slots() as u64);
+                prop_assert_eq!(place.round, k / round_robin.slots() as u64);
                 prop_assert!(last < Some(place.number));
                 last = Some(place.number);
                 numbers.push(place.number);

@@ -1,5 +1,5 @@
-//! How large each event is: from the seed, its stream and its sequence number alone, so that anybody who has
-//! the plan can compute it again. Pure.
+//! Size of each event, from the seed, its stream and its sequence number alone, so that the plan
+//! is enough to compute it again. Pure.
 
 use super::plan::EventSize;
 
@@ -13,7 +13,8 @@ impl EventSize {
                 min + ((u128::from(draw(seed, stream, sequence, 0)) * span) >> 64) as u64
             }
             EventSize::LogNormal { median, sigma, max } => {
-                // Box-Muller: two uniform numbers, the first above 0, give one normal number.
+                // Box-Muller: two uniform numbers, the first above 0, give one normally
+                // distributed number.
                 let u = (draw(seed, stream, sequence, 0) >> 11) as f64 + 1.0;
                 let v = (draw(seed, stream, sequence, 1) >> 11) as f64;
                 let scale = (1u64 << 53) as f64;

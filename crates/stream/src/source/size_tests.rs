@@ -1,4 +1,4 @@
-//! Sizes follow from the seed and have the stated distribution.
+//! Sizes depend on the seed and have the stated distribution.
 
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
-//! The 64-byte header that opens every frame in both directions, little endian.
+//! 64-byte header of every frame in both directions, little endian.
 //!
-//! Invariant: `decode(encode(h)) == h` for every header with a stream id below 65536, and a header with any
-//! flipped bit is refused (its last four bytes are the CRC-32 of the first sixty).
+//! Invariant: `decode(encode(h)) == h` for every header with a stream id below 65536, and a
+//! header with a flipped bit is refused (its last four bytes are the CRC-32 of the first sixty).
 
 use super::{STREAM_ID_END, WireError, crc32};
 
@@ -9,13 +9,14 @@ use super::{STREAM_ID_END, WireError, crc32};
 pub const HEADER_BYTES: usize = 64;
 /// First four bytes of every header: "KUP1".
 pub const MAGIC: u32 = 0x3150_554B;
-/// Version of the protocol that this crate speaks.
+/// Protocol version of this crate.
 pub const VERSION: u8 = 1;
 
-/// What a frame is; the value is the byte on the wire. Kinds from 0x80 on are sent by the recorder.
+/// Kind of a frame; the value is the byte on the wire. Kinds from 0x80 on are sent by the
+/// recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// First frame of a client: JSON `Hello`.
     Hello = 1,
     /// One event.
@@ -28,28 +29,36 @@ pub enum Kind {
     Ack = 0x82,
     /// Answer to end: JSON `Bye`.
     Bye = 0x83,
-    /// The recorder gives up on this connection: JSON `ErrorReply`.
+    /// The recorder ends this connection: JSON `ErrorReply`.
     Error = 0x84,
 }
 
-impl Kind {
-    fn from_byte(byte: u8) -> Option<Kind> {
-        [Kind::Hello, Kind::Event, Kind::End, Kind::Welcome, Kind::Ack, Kind::Bye, Kind::Error]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+impl FrameKind {
+    fn from_byte(byte: u8) -> Option<FrameKind> {
+        [
+            FrameKind::Hello,
+            FrameKind::Event,
+            FrameKind::End,
+            FrameKind::Welcome,
+            FrameKind::Ack,
+            FrameKind::Bye,
+            FrameKind::Error,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == byte)
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for FrameKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Kind::Hello => "hello",
-            Kind::Event => "event",
-            Kind::End => "end",
-            Kind::Welcome => "welcome",
-            Kind::Ack => "ack",
-            Kind::Bye => "bye",
-            Kind::Error => "error",
+            FrameKind::Hello => "hello",
+            FrameKind::Event => "event",
+            FrameKind::End => "end",
+            FrameKind::Welcome => "welcome",
+            FrameKind::Ack => "ack",
+            FrameKind::Bye => "bye",
+            FrameKind::Error => "error",
         })
     }
 }
@@ -57,13 +66,13 @@ impl std::fmt::Display for Kind {
 /// A decoded frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the frame is.
-    pub kind: Kind,
+    /// Kind of the frame.
+    pub kind: FrameKind,
     /// Stream id, below 65536; 0 in control frames.
     pub stream: u32,
     /// Sequence number of the event within its stream.
     pub sequence: u64,
-    /// When the event was due, ns since the Unix epoch; in an ack the number of events lost.
+    /// Due time of the event, ns since the Unix epoch; in an ack the number of lost events.
     pub timestamp_ns: u64,
     /// Bytes of payload that follow the header.
     pub length: u64,
@@ -77,7 +86,7 @@ pub struct Header {
 
 impl Header {
     /// Header of a control frame with this payload.
-    pub fn control(kind: Kind, payload: &[u8]) -> Header {
+    pub fn control(kind: FrameKind, payload: &[u8]) -> Header {
         Header {
             kind,
             stream: 0,
@@ -108,10 +117,11 @@ impl Header {
         out
     }
 
-    /// Reads a header.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// Magic, version, checksum, flags, reserved field, kind or stream id do not fit, judged in this order.
+    /// Invalid magic, version, checksum, flags, reserved field, kind or stream id, checked in
+    /// this order.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Header, WireError> {
         if u32_at(bytes, 0) != MAGIC {
             return Err(WireError::NotKeepup { looks_like: looks_like(bytes) });
@@ -131,7 +141,7 @@ impl Header {
         if reserved != 0 {
             return Err(WireError::Field { field: "reserved", value: u64::from(reserved), allowed: "0" });
         }
-        let Some(kind) = Kind::from_byte(bytes[4]) else {
+        let Some(kind) = FrameKind::from_byte(bytes[4]) else {
             return Err(WireError::Field {
                 field: "kind",
                 value: u64::from(bytes[4]),
@@ -171,7 +181,7 @@ fn u64_at(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// A guess for the error message: people point browsers, probes and TLS clients at a port.
+/// Likely protocol for the error message: browsers, probes and TLS clients connect to any port.
 fn looks_like(bytes: &[u8; HEADER_BYTES]) -> &'static str {
     const HTTP: [&[u8]; 8] =
         [b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ", b"CONNECT ", b"PRI * HTTP", b"HTTP/"];

@@ -1,4 +1,4 @@
-//! Layout byte by byte, round trip, damage.
+//! Byte layout, round trip, damage.
 
 use proptest::prelude::*;
 
@@ -6,13 +6,13 @@ use super::*;
 
 fn header() -> impl Strategy<Value = Header> {
     let kinds = prop_oneof![
-        Just(Kind::Hello),
-        Just(Kind::Event),
-        Just(Kind::End),
-        Just(Kind::Welcome),
-        Just(Kind::Ack),
-        Just(Kind::Bye),
-        Just(Kind::Error)
+        Just(FrameKind::Hello),
+        Just(FrameKind::Event),
+        Just(FrameKind::End),
+        Just(FrameKind::Welcome),
+        Just(FrameKind::Ack),
+        Just(FrameKind::Bye),
+        Just(FrameKind::Error)
     ];
     (kinds, 0..STREAM_ID_END, any::<(u64, u64, u64, u32, u64, u64)>()).prop_map(
         |(kind, stream, (sequence, timestamp_ns, length, crc, a, b))| Header {
@@ -37,7 +37,7 @@ fn resealed(mut bytes: [u8; 64], at: usize, value: u8) -> [u8; 64] {
 
 fn example() -> Header {
     Header {
-        kind: Kind::Event,
+        kind: FrameKind::Event,
         stream: 0x0102,
         sequence: 0x1112_1314_1516_1718,
         timestamp_ns: 0x2122_2324_2526_2728,
@@ -49,7 +49,7 @@ fn example() -> Header {
 }
 
 #[test]
-fn bytes_stand_where_the_protocol_says() {
+fn the_byte_layout_matches_the_protocol() {
     let bytes = example().encode();
     assert_eq!(&bytes[..12], b"KUP1\x02\x01\0\0\x02\x01\0\0");
     assert_eq!(&bytes[12..16], &[0x44, 0x43, 0x42, 0x41]);
@@ -64,7 +64,7 @@ fn bytes_stand_where_the_protocol_says() {
 }
 
 #[test]
-fn fields_with_impossible_values_are_refused() {
+fn invalid_fields_are_refused() {
     let bytes = example().encode();
     for (at, value, field) in
         [(6, 1, "flags"), (7, 1, "flags"), (57, 1, "reserved"), (4, 9, "kind"), (10, 1, "stream")]
@@ -77,7 +77,7 @@ fn fields_with_impossible_values_are_refused() {
 }
 
 #[test]
-fn strangers_are_named() {
+fn other_protocols_are_recognized() {
     let looks = |start: &[u8]| {
         let mut bytes = [0x5a; 64];
         bytes[..start.len()].copy_from_slice(start);
@@ -91,7 +91,7 @@ fn strangers_are_named() {
 
 proptest! {
     #[test]
-    fn decode_gives_back_what_was_encoded(header in header()) {
+    fn headers_round_trip(header in header()) {
         prop_assert_eq!(Header::decode(&header.encode()), Ok(header));
     }
 

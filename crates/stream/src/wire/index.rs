@@ -1,18 +1,18 @@
-//! Stream id -> position in a table, in constant time: one array read per event.
+//! Constant-time map from stream id to table index: one array read per event.
 
 use super::StreamInfo;
 
-/// Marks an id that was not declared; positions are below 65535.
+/// Marks an undeclared id; indexes are below 65535.
 const NONE: u16 = u16::MAX;
 
-/// Dense map from stream id to the position of that stream in the declared table.
+/// Dense map from stream id to the stream's index in the declared table.
 #[derive(Debug, Default)]
 pub(crate) struct StreamIndex {
     position: Vec<u16>,
 }
 
 impl StreamIndex {
-    /// The index of a validated table (ids below 65536, at most 65535 streams).
+    /// Builds the map of a validated table (ids below 65536, at most 65535 streams).
     pub(crate) fn new(streams: &[StreamInfo]) -> StreamIndex {
         let end = streams.iter().map(|s| s.id as usize + 1).max().unwrap_or(0);
         let mut position = vec![NONE; end];
@@ -22,7 +22,7 @@ impl StreamIndex {
         StreamIndex { position }
     }
 
-    /// Position of stream `id`, if it was declared.
+    /// Index of stream `id`, if it was declared.
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<usize> {
         match self.position.get(id as usize) {

@@ -1,15 +1,16 @@
 //! Control messages: JSON payloads of hello, end, welcome, bye and error frames, and the header-only ack.
 //!
-//! Invariant: a message that came through `ControlMessage::from_payload` has passed `check`.
+//! Invariant: a message from `ControlMessage::from_payload` has passed `check`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keepup_error::Cause;
 use keepup_results::printable::{deserialize_line, one_line};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    COUNT_END, Header, Kind, MAX_CONTROL_BYTES, MAX_STREAMS, SEQUENCE_END, STREAM_ID_END, VERSION, WireError,
-    is_printable_name,
+    COUNT_END, FrameKind, Header, MAX_CONTROL_BYTES, MAX_STREAMS, SAME_RELEASE, SEQUENCE_END, STREAM_ID_END,
+    VERSION, WireError, is_printable_name,
 };
 
 /// Longest resume identity, in bytes.
@@ -17,7 +18,7 @@ const RESUME_BYTES_MAX: usize = 128;
 /// Longest name and identity of a recording in hello, in bytes.
 const RECORDING_NAME_BYTES_MAX: usize = 200;
 const RECORDING_ID_BYTES_MAX: usize = 64;
-/// Most texts that a recording carries along, and the longest of them with its key, in bytes.
+/// Most metadata entries of a recording, and the longest entry with its key, in bytes.
 const METADATA_MAX: usize = 64;
 const METADATA_BYTES_MAX: usize = 1024;
 
@@ -94,7 +95,7 @@ impl std::str::FromStr for ElementType {
     }
 }
 
-/// How a detector compressed its events: what each payload then is. The names are those of DECTRIS.
+/// Compression applied by the detector: format of each payload. The names are those of DECTRIS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compression {
     /// Bitshuffle, then LZ4, as HDF5's filter 32008 stores a chunk.
@@ -114,15 +115,15 @@ impl Compression {
         }
     }
 
-    /// The compression of that name.
+    /// Compression with this name.
     pub fn parse(name: &str) -> Option<Compression> {
         [Compression::BitshuffleLz4, Compression::Lz4].into_iter().find(|c| c.as_str() == name)
     }
 }
 
-/// The text names no element type.
+/// A text is not an element type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("reading element type \"{text}\": not known\nhint: one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64")]
+#[error("cannot read element type {text:?}: it is not one of u8 u16 u32 u64 i8 i16 i32 i64 f32 f64")]
 pub struct UnknownElement {
     text: String,
 }
@@ -139,14 +140,14 @@ pub struct StreamInfo {
     pub element: ElementType,
     /// Elements of one event along each dimension, at most 8; empty: opaque bytes of variable size.
     pub shape: Vec<u64>,
-    /// How each event is compressed; element and shape then tell what it is without that.
+    /// Compression of each event; element and shape then describe the uncompressed data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
 }
 
 impl StreamInfo {
-    /// Bytes of one event as the shape says, before compression; `None` when the shape is empty or the
-    /// product overflows.
+    /// Bytes of one uncompressed event according to the shape; `None` when the shape is empty or
+    /// the product overflows.
     pub fn event_bytes(&self) -> Option<u64> {
         if self.shape.is_empty() {
             return None;
@@ -164,11 +165,11 @@ impl StreamInfo {
         self.check_shape()
     }
 
-    /// Whether the shape is one that events can have.
+    /// Checks the shape.
     ///
     /// # Errors
-    /// Why it is not: too many dimensions, an empty one, more bytes than can be counted, or none where events
-    /// are compressed.
+    /// Too many dimensions, an empty dimension, a size that overflows, or compressed events
+    /// without a shape.
     pub fn check_shape(&self) -> Result<(), String> {
         if self.shape.len() > 8 {
             return Err(format!("stream {}: shape has {} dimensions, at most 8", self.id, self.shape.len()));
@@ -185,11 +186,11 @@ impl StreamInfo {
 
 /// A control message: JSON in a frame of its own kind.
 pub trait ControlMessage: Serialize + DeserializeOwned {
-    /// Kind of the frame that carries it.
-    const KIND: Kind;
+    /// Kind of its frame.
+    const KIND: FrameKind;
 
-    /// Checks what the types cannot: ranges, counts and duplicates. The error says what is wrong.
-    fn check(&self) -> Result<(), String>;
+    /// Checks ranges, counts and duplicates. The error describes the problem.
+    fn check(&self) -> Result<(), Cause>;
 
     /// The whole frame, header and payload.
     ///
@@ -198,7 +199,7 @@ pub trait ControlMessage: Serialize + DeserializeOwned {
     fn to_frame(&self) -> Result<Vec<u8>, WireError> {
         self.check().map_err(|what| WireError::Invalid { kind: Self::KIND, what })?;
         let payload = serde_json::to_vec(self)
-            .map_err(|e| WireError::Invalid { kind: Self::KIND, what: e.to_string() })?;
+            .map_err(|e| WireError::Invalid { kind: Self::KIND, what: e.to_string().into() })?;
         let header = Header::control(Self::KIND, &payload);
         if header.length > MAX_CONTROL_BYTES {
             let (kind, bytes) = (Self::KIND, header.length);
@@ -209,44 +210,44 @@ pub trait ControlMessage: Serialize + DeserializeOwned {
         Ok(frame)
     }
 
-    /// Reads and checks a payload.
+    /// Parses and checks a payload.
     ///
     /// # Errors
     /// Not the JSON of this message, or not valid.
     fn from_payload(payload: &[u8]) -> Result<Self, WireError> {
         let message: Self = serde_json::from_slice(payload)
-            // What serde says repeats names that the peer chose.
+            // Serde's error repeats names chosen by the peer.
             .map_err(|e| WireError::ControlPayload { kind: Self::KIND, what: one_line(&e.to_string()) })?;
         message.check().map_err(|what| WireError::Invalid { kind: Self::KIND, what })?;
         Ok(message)
     }
 }
 
-/// What a drain says of the recording that it sends.
+/// A drain's description of the recording that it sends.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SentRecording {
-    /// Name of the recording; 1 to 200 bytes, none of them a control character.
+    /// Name of the recording; 1 to 200 bytes without control characters.
     pub name: String,
     /// Its identity; 1 to 64 bytes of visible characters.
     pub id: String,
-    /// When it was created, ns since the Unix epoch.
+    /// Creation time, ns since the Unix epoch.
     pub created_unix_ns: u64,
-    /// Number of the run, where runs are counted.
+    /// Run number, where runs are numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// What it carries along: at most 64 texts, key and value of one at most 1024 bytes together.
+    /// Metadata: at most 64 entries, each with at most 1024 bytes of key and value together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }
 
 impl SentRecording {
-    /// Whether a hello may carry it.
+    /// Whether it meets the limits of a hello.
     pub fn is_valid(&self) -> bool {
         self.check().is_ok()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Cause> {
         let is_text = |text: &str, bytes_max: usize| {
             (1..=bytes_max).contains(&text.len()) && !text.chars().any(char::is_control)
         };
@@ -257,15 +258,20 @@ impl SentRecording {
                 && key.len() + value.len() <= METADATA_BYTES_MAX
         };
         if !is_text(&self.name, RECORDING_NAME_BYTES_MAX) {
-            return Err(format!("recording.name must be 1 to {RECORDING_NAME_BYTES_MAX} printable bytes"));
+            return Err(
+                format!("recording.name must be 1 to {RECORDING_NAME_BYTES_MAX} printable bytes").into()
+            );
         }
         if !is_printable_name(&self.id) || self.id.len() > RECORDING_ID_BYTES_MAX {
-            return Err(format!("recording.id must be 1 to {RECORDING_ID_BYTES_MAX} visible characters"));
+            return Err(
+                format!("recording.id must be 1 to {RECORDING_ID_BYTES_MAX} visible characters").into()
+            );
         }
         if self.metadata.len() > METADATA_MAX || !self.metadata.iter().all(fits) {
-            return Err(format!(
+            let what = format!(
                 "recording.metadata may have {METADATA_MAX} printable texts of {METADATA_BYTES_MAX} bytes"
-            ));
+            );
+            return Err(what.into());
         }
         Ok(())
     }
@@ -277,13 +283,13 @@ impl SentRecording {
 pub struct Hello {
     /// Version of the protocol, 1.
     pub protocol: u32,
-    /// Who speaks, for logs and reports; 1 to 256 bytes of visible characters.
+    /// Client name for logs and reports; 1 to 256 bytes of visible characters.
     pub client: String,
-    /// Every stream that this connection will send.
+    /// Streams that this connection will send.
     pub streams: Vec<StreamInfo>,
-    /// Identity of a client that keeps its events until they are acknowledged and can send them again; 1 to
-    /// 128 bytes of visible characters. A new connection with the same identity takes over the streams of
-    /// the old one.
+    /// Identity of a client that keeps its events until they are acknowledged and can repeat
+    /// them; 1 to 128 bytes of visible characters. A new connection with the same identity takes
+    /// over the streams of the old one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
     /// The recording that a drain sends; a sink enters it in its manifest.
@@ -305,42 +311,43 @@ impl Hello {
 }
 
 impl ControlMessage for Hello {
-    const KIND: Kind = Kind::Hello;
+    const KIND: FrameKind = FrameKind::Hello;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Cause> {
         if self.protocol != u32::from(VERSION) {
-            return Err(format!(
-                "the peer speaks protocol version {}, this keepup speaks version {VERSION}\n\
-                 hint: use the same release of keepup on both ends",
-                self.protocol
-            ));
+            let (theirs, hint) = (self.protocol, SAME_RELEASE);
+            let what =
+                format!("the peer speaks protocol version {theirs}, this keepup speaks version {VERSION}");
+            return Err(Cause::new(what).with_hint(hint));
         }
         if !is_printable_name(&self.client) {
-            return Err("client must be 1 to 256 bytes of visible characters".to_owned());
+            return Err("client must be 1 to 256 bytes of visible characters".into());
         }
         let is_identity = |id: &String| is_printable_name(id) && id.len() <= RESUME_BYTES_MAX;
         if !self.resume.as_ref().is_none_or(is_identity) {
-            return Err(format!("resume must be 1 to {RESUME_BYTES_MAX} bytes of visible characters"));
+            return Err(format!("resume must be 1 to {RESUME_BYTES_MAX} bytes of visible characters").into());
         }
         self.recording.as_ref().map_or(Ok(()), SentRecording::check)?;
         if self.streams.is_empty() || self.streams.len() > MAX_STREAMS {
-            return Err(format!("{} streams declared, allowed are 1 to {MAX_STREAMS}", self.streams.len()));
+            return Err(
+                format!("{} streams declared, allowed are 1 to {MAX_STREAMS}", self.streams.len()).into()
+            );
         }
         let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());
         for stream in &self.streams {
             stream.check()?;
             if !ids.insert(stream.id) {
-                return Err(format!("stream id {} is declared twice", stream.id));
+                return Err(format!("stream id {} is declared twice", stream.id).into());
             }
             if !names.insert(stream.name.as_str()) {
-                return Err(format!("stream name \"{}\" is declared twice", stream.name));
+                return Err(format!("stream name \"{}\" is declared twice", stream.name).into());
             }
         }
         Ok(())
     }
 }
 
-/// Where one stream goes on; all zero for a stream that the recorder has not seen.
+/// Position from which one stream continues; all zero for a new stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WelcomeStream {
@@ -364,19 +371,19 @@ pub struct Welcome {
     pub streams: Vec<WelcomeStream>,
     /// Largest event that is accepted, bytes.
     pub max_event_bytes: u64,
-    /// Room in the recorder's pool, bytes; advisory.
+    /// Free memory in the recorder's pool, bytes; advisory.
     pub credit_bytes: u64,
 }
 
 impl ControlMessage for Welcome {
-    const KIND: Kind = Kind::Welcome;
+    const KIND: FrameKind = FrameKind::Welcome;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Cause> {
         check_ids(self.streams.iter().map(|s| s.id))
     }
 }
 
-/// Final counts of one stream on this connection, as the client saw them.
+/// Final counts of one stream on this connection, according to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndStream {
@@ -390,11 +397,11 @@ pub struct EndStream {
     pub lost_events: u64,
     /// Payload bytes of those.
     pub lost_bytes: u64,
-    /// One past the last sequence number assigned, so that a lost tail shows.
+    /// One past the last sequence number assigned, so that a lost tail is detected.
     pub next_sequence: u64,
 }
 
-/// Last message of a client; it lists every declared stream.
+/// Last message of a client; lists every declared stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
@@ -403,26 +410,27 @@ pub struct End {
 }
 
 impl ControlMessage for End {
-    const KIND: Kind = Kind::End;
+    const KIND: FrameKind = FrameKind::End;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Cause> {
         for EndStream { id, events, bytes, lost_events, lost_bytes, next_sequence } in &self.streams {
             let counts = [events, bytes, lost_events, lost_bytes];
             if counts.into_iter().any(|&count| count >= COUNT_END) || *next_sequence > SEQUENCE_END {
-                return Err(format!("stream {id}: a count is not below 2^63"));
+                return Err(format!("stream {id}: a count is not below 2^63").into());
             }
             if events + lost_events > *next_sequence {
-                return Err(format!(
+                let what = format!(
                     "stream {id}: {events} events sent and {lost_events} lost are more than the \
                      next_sequence {next_sequence} allows"
-                ));
+                );
+                return Err(what.into());
             }
         }
         check_ids(self.streams.iter().map(|s| s.id))
     }
 }
 
-/// Final counts of one stream on this connection, as the recorder saw them.
+/// Final counts of one stream on this connection, according to the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByeStream {
@@ -432,15 +440,15 @@ pub struct ByeStream {
     pub received_events: u64,
     /// Payload bytes of those.
     pub received_bytes: u64,
-    /// Events that survive a power cut.
+    /// Events that survive a power loss.
     pub durable_events: u64,
     /// Payload bytes of those.
     pub durable_bytes: u64,
-    /// Events missing by sequence number, wherever they were lost.
+    /// Events missing by sequence number, for any cause.
     pub lost_events: u64,
 }
 
-/// The recorder's answer to end, sent when everything received is durable or known to be lost.
+/// The recorder's answer to end, sent once everything received is durable or known to be lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bye {
@@ -449,37 +457,36 @@ pub struct Bye {
 }
 
 impl ControlMessage for Bye {
-    const KIND: Kind = Kind::Bye;
+    const KIND: FrameKind = FrameKind::Bye;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Cause> {
         check_ids(self.streams.iter().map(|s| s.id))
     }
 }
 
-/// The recorder refuses or gives up; it closes the connection afterwards.
+/// The recorder refuses or ends the connection, and then closes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorReply {
-    /// What went wrong, in one line.
+    /// Error, one line.
     #[serde(deserialize_with = "deserialize_line")]
     pub error: String,
-    /// What would help, in one line; may be empty.
+    /// Hint, one line; may be empty.
     #[serde(deserialize_with = "deserialize_line")]
     pub hint: String,
 }
 
 impl ErrorReply {
-    /// Splits an error text of this project at its `hint:` line.
-    pub fn from_text(text: &str) -> ErrorReply {
-        let (error, hint) = text.split_once("\nhint: ").unwrap_or((text, ""));
-        ErrorReply { error: error.to_owned(), hint: hint.to_owned() }
+    /// Reply with a cause and its hint.
+    pub fn of(cause: &Cause) -> ErrorReply {
+        ErrorReply { error: cause.to_string(), hint: cause.hint().unwrap_or_default().into_owned() }
     }
 }
 
 impl ControlMessage for ErrorReply {
-    const KIND: Kind = Kind::Error;
+    const KIND: FrameKind = FrameKind::Error;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Cause> {
         Ok(())
     }
 }
@@ -491,17 +498,18 @@ pub struct Ack {
     pub stream: u32,
     /// First sequence number that is not yet durable; all below are durable or recorded as missing.
     pub durable_next: u64,
-    /// Sequence number that the recorder expects to receive next.
+    /// Sequence number that the recorder expects next.
     pub received_next: u64,
     /// Free memory of the recorder's pool, bytes; advisory.
     pub credit_bytes: u64,
-    /// Events below `durable_next` that reached the recorder and are not stored: they arrived damaged, or
-    /// their volume failed. Counted since the recording began, over all connections.
+    /// Events below `durable_next` that reached the recorder and are not stored: they arrived
+    /// damaged, or their volume failed. Counted since the start of the recording, over all
+    /// connections.
     pub lost_events: u64,
 }
 
 impl Ack {
-    /// The header that carries this ack.
+    /// Header with this ack.
     pub fn to_header(self) -> Header {
         Header {
             stream: self.stream,
@@ -509,11 +517,11 @@ impl Ack {
             timestamp_ns: self.lost_events,
             a: self.received_next,
             b: self.credit_bytes,
-            ..Header::control(Kind::Ack, &[])
+            ..Header::control(FrameKind::Ack, &[])
         }
     }
 
-    /// The ack in a header of kind [`Kind::Ack`].
+    /// Ack in a header of kind [`FrameKind::Ack`].
     pub fn from_header(header: &Header) -> Ack {
         Ack {
             stream: header.stream,
@@ -525,15 +533,15 @@ impl Ack {
     }
 }
 
-/// Tables in messages name each stream at most once, with an id that exists.
-fn check_ids(ids: impl Iterator<Item = u32>) -> Result<(), String> {
+/// Checks that a table lists each stream at most once, with a valid id.
+fn check_ids(ids: impl Iterator<Item = u32>) -> Result<(), Cause> {
     let mut seen = BTreeSet::new();
     for id in ids {
         if id >= STREAM_ID_END {
-            return Err(format!("stream id {id} is above 65535"));
+            return Err(format!("stream id {id} is above 65535").into());
         }
         if !seen.insert(id) {
-            return Err(format!("stream id {id} is listed twice"));
+            return Err(format!("stream id {id} is listed twice").into());
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ fn stream(id: u32, name: &str) -> StreamInfo {
 }
 
 fn fault(streams: Vec<StreamInfo>) -> String {
-    Hello::new("test", streams).check().unwrap_err()
+    Hello::new("test", streams).check().unwrap_err().to_string()
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn hello_has_the_documented_json() {
 }
 
 #[test]
-fn a_drain_says_which_recording_it_sends() {
+fn a_drain_names_its_recording() {
     let metadata = BTreeMap::from([("sample".to_owned(), "quartz\n4 µm".to_owned())]);
     let recording = SentRecording {
         name: "run 1".into(),
@@ -56,14 +56,14 @@ fn a_drain_says_which_recording_it_sends() {
     ];
     for bad in bad {
         assert!(!bad.is_valid(), "{bad:?}");
-        assert!(hello(&bad).check().unwrap_err().contains("recording."), "{bad:?}");
+        assert!(hello(&bad).check().unwrap_err().to_string().contains("recording."), "{bad:?}");
     }
     let full = SentRecording { metadata: texts(&many[..64]), ..recording };
     assert!(full.is_valid());
 }
 
 #[test]
-fn impossible_hellos_are_refused() {
+fn invalid_hellos_are_refused() {
     assert!(fault(vec![]).contains("0 streams"));
     assert!(fault(vec![stream(65_536, "a")]).contains("above 65535"));
     assert!(fault(vec![stream(1, "a"), stream(1, "b")]).contains("id 1 is declared twice"));
@@ -78,8 +78,8 @@ fn impossible_hellos_are_refused() {
         assert!(fault(vec![StreamInfo { shape, ..stream(1, "a") }]).contains("shape"));
     }
     let newer = Hello { protocol: 2, ..Hello::new("test", vec![stream(1, "a")]) };
-    assert!(newer.check().unwrap_err().contains("version 2"));
-    assert!(Hello::new("", vec![stream(1, "a")]).check().unwrap_err().contains("client"));
+    assert!(newer.check().unwrap_err().to_string().contains("version 2"));
+    assert!(Hello::new("", vec![stream(1, "a")]).check().unwrap_err().to_string().contains("client"));
 }
 
 #[test]
@@ -100,14 +100,14 @@ fn a_message_above_the_limit_is_not_sent() {
 }
 
 #[test]
-fn an_error_text_splits_at_its_hint() {
-    let reply = ErrorReply::from_text("what failed\nhint: do this");
+fn an_error_reply_has_the_cause_and_its_hint() {
+    let reply = ErrorReply::of(&Cause::new("what failed").with_hint("do this"));
     assert_eq!((reply.error.as_str(), reply.hint.as_str()), ("what failed", "do this"));
-    assert_eq!(ErrorReply::from_text("no help").hint, "");
+    assert_eq!(ErrorReply::of(&Cause::new("no help")).hint, "");
 }
 
 #[test]
-fn tables_name_a_stream_once() {
+fn tables_list_a_stream_once() {
     let entry = WelcomeStream { id: 3, ..WelcomeStream::default() };
     let welcome = Welcome {
         recording: "r".to_owned(),
@@ -115,7 +115,7 @@ fn tables_name_a_stream_once() {
         max_event_bytes: 1,
         credit_bytes: 1,
     };
-    assert!(welcome.check().unwrap_err().contains("twice"));
+    assert!(welcome.check().unwrap_err().to_string().contains("twice"));
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn a_resume_identity_is_short_and_visible() {
     let frame = hello("crate 7").to_frame().unwrap();
     assert_eq!(Hello::from_payload(&frame[64..]), Ok(hello("crate 7")));
     for bad in ["", "a\u{1b}b", &"x".repeat(129)] {
-        assert!(hello(bad).check().unwrap_err().contains("resume"), "{bad:?}");
+        assert!(hello(bad).check().unwrap_err().to_string().contains("resume"), "{bad:?}");
     }
 }
 
 #[test]
-fn final_counts_stay_where_sums_cannot_overflow() {
+fn final_counts_cannot_overflow() {
     let last = EndStream { id: 3, events: 8, bytes: 80, lost_events: 2, lost_bytes: 20, next_sequence: 10 };
     let check = |last: EndStream| End { streams: vec![last] }.check();
     assert_eq!(check(last), Ok(()));
@@ -141,9 +141,11 @@ fn final_counts_stay_where_sums_cannot_overflow() {
         EndStream { lost_events: 1 << 63, ..last },
         EndStream { lost_bytes: u64::MAX, ..last },
     ] {
-        assert!(check(bad).unwrap_err().contains("2^63"), "{bad:?}");
+        assert!(check(bad).unwrap_err().to_string().contains("2^63"), "{bad:?}");
     }
-    assert!(check(EndStream { next_sequence: 9, ..last }).unwrap_err().contains("next_sequence 9"));
+    assert!(
+        check(EndStream { next_sequence: 9, ..last }).unwrap_err().to_string().contains("next_sequence 9")
+    );
 }
 
 #[test]
@@ -153,21 +155,21 @@ fn element_types_have_one_name_each() {
         assert_eq!(serde_json::to_string(&element).unwrap(), format!("\"{element}\""));
         assert_eq!(element.bytes() * 8, element.as_str()[1..].parse::<u64>().unwrap());
     }
-    assert!("u12".parse::<ElementType>().unwrap_err().to_string().contains("hint: one of"));
+    assert!("u12".parse::<ElementType>().unwrap_err().to_string().contains("not one of u8"));
 }
 
 proptest! {
     #[test]
-    fn acks_survive_their_header(stream in 0u32..65_536, numbers in any::<[u64; 4]>()) {
+    fn acks_round_trip(stream in 0u32..65_536, numbers in any::<[u64; 4]>()) {
         let [durable_next, received_next, credit_bytes, lost_events] = numbers;
         let ack = Ack { stream, durable_next, received_next, credit_bytes, lost_events };
         let header = Header::decode(&ack.to_header().encode()).unwrap();
-        prop_assert_eq!((header.kind, header.length), (Kind::Ack, 0));
+        prop_assert_eq!((header.kind, header.length), (FrameKind::Ack, 0));
         prop_assert_eq!(Ack::from_header(&header), ack);
     }
 
     #[test]
-    fn hellos_survive_their_frame(
+    fn hellos_round_trip(
         ids in prop::collection::btree_set(0u32..65_536, 1..50),
         dims in prop::collection::vec(1u64..200, 0..8),
     ) {

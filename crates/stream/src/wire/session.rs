@@ -1,15 +1,16 @@
-//! The receiver's side of one connection as a pure state machine: header bytes in, what comes next out.
+//! Receiving side of one connection as a pure state machine: takes header bytes, returns what
+//! follows.
 //!
-//! Invariants: a length is handed out only after it was compared with the limits; after the first error
-//! everything is refused. Sequence order is not judged here: the recorder does that, because a stream may
-//! outlive its connection.
+//! Invariants: a length is returned only after it was checked against the limits; after the first
+//! error everything is refused. The order of sequence numbers is checked by the recorder, because
+//! a stream may outlive its connection.
 
 use super::{
-    ControlMessage, End, HEADER_BYTES, Header, Hello, Kind, MAX_CONTROL_BYTES, SEQUENCE_END, StreamIndex,
-    StreamInfo, WireError, crc32,
+    ControlMessage, End, FrameKind, HEADER_BYTES, Header, Hello, MAX_CONTROL_BYTES, SEQUENCE_END,
+    StreamIndex, StreamInfo, WireError, crc32,
 };
 
-/// What a receiver is ready to take from one connection.
+/// Limits of a receiver for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Largest event payload, bytes.
@@ -20,10 +21,10 @@ pub struct Limits {
     pub max_streams: usize,
 }
 
-/// What follows the header that was just read.
+/// Payload that follows the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// A control payload of exactly `length` bytes; hand it to [`Session::control`].
+    /// A control payload of exactly `length` bytes, to be passed to [`Session::control`].
     Control {
         /// Payload bytes.
         length: usize,
@@ -32,20 +33,20 @@ pub enum Next {
     Event(EventHead),
 }
 
-/// What is known of an event before its payload is read.
+/// Fields of an event from its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventHead {
-    /// Position of the stream in this session's table.
+    /// Index of the stream in this session's table.
     pub index: usize,
     /// Stream id.
     pub stream: u32,
     /// Sequence number within the stream.
     pub sequence: u64,
-    /// When the event was due, ns since the Unix epoch.
+    /// Due time of the event, ns since the Unix epoch.
     pub timestamp_ns: u64,
-    /// Payload bytes, not above `max_event_bytes`.
+    /// Payload bytes, at most `max_event_bytes`.
     pub length: u64,
-    /// CRC-32 that the payload must have; the receiver checks it.
+    /// Expected CRC-32 of the payload; checked by the receiver.
     pub crc: u32,
 }
 
@@ -58,29 +59,29 @@ pub enum Control {
     End(End),
 }
 
-/// Where the conversation stands.
+/// State of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     ExpectHello,
-    Payload { kind: Kind, length: usize, crc: u32 },
+    Payload { kind: FrameKind, length: usize, crc: u32 },
     Open,
     Ended,
     Refused,
 }
 
-/// One connection's conversation, seen by the receiver.
+/// Receiver's state of one connection.
 #[derive(Debug)]
 pub struct Session {
     limits: Limits,
     state: State,
     streams: Vec<StreamInfo>,
-    /// Length of every event of a stream, where its shape fixes it.
+    /// Length of every event of a stream, if its shape determines it.
     event_bytes: Vec<Option<u64>>,
     index: StreamIndex,
 }
 
 impl Session {
-    /// A connection that has said nothing yet.
+    /// New connection, before hello.
     pub fn new(limits: Limits) -> Session {
         let max_control_bytes = limits.max_control_bytes.min(MAX_CONTROL_BYTES);
         Session {
@@ -92,10 +93,10 @@ impl Session {
         }
     }
 
-    /// Takes the next header and says what follows it.
+    /// Takes the next header and returns what follows it.
     ///
     /// # Errors
-    /// The header is damaged, not of this protocol, not allowed now, or asks for more than the limits.
+    /// The header is damaged, not of this protocol, not allowed now, or exceeds the limits.
     pub fn header(&mut self, bytes: &[u8; HEADER_BYTES]) -> Result<Next, WireError> {
         let next = Header::decode(bytes).and_then(|header| self.admit(&header));
         match next {
@@ -105,18 +106,18 @@ impl Session {
         next
     }
 
-    /// Takes the control payload that [`Session::header`] announced.
+    /// Takes the control payload announced by [`Session::header`].
     ///
     /// # Errors
-    /// The payload has another length or checksum, is not the announced message, or says what cannot be.
+    /// The payload has another length or checksum, is not the announced message, or is invalid.
     pub fn control(&mut self, payload: &[u8]) -> Result<Control, WireError> {
         let state = std::mem::replace(&mut self.state, State::Refused);
         let State::Payload { kind, length, crc } = state else {
             let what = "no control payload was announced".to_owned();
-            return Err(WireError::ControlPayload { kind: Kind::Hello, what });
+            return Err(WireError::ControlPayload { kind: FrameKind::Hello, what });
         };
         if payload.len() != length {
-            let what = format!("{} bytes, the header said {length}", payload.len());
+            let what = format!("{} bytes, the header has {length}", payload.len());
             return Err(WireError::ControlPayload { kind, what });
         }
         let computed = crc32(payload);
@@ -124,7 +125,7 @@ impl Session {
             let what = format!("checksum is {computed:08x}, the header says {crc:08x}");
             return Err(WireError::ControlPayload { kind, what });
         }
-        if kind == Kind::Hello {
+        if kind == FrameKind::Hello {
             let hello = self.hello(Hello::from_payload(payload)?)?;
             self.state = State::Open;
             Ok(Control::Hello(hello))
@@ -141,12 +142,12 @@ impl Session {
         &self.streams
     }
 
-    /// Whether the client has said end: nothing may follow.
+    /// Whether the client has sent end: no frame may follow.
     pub fn is_ended(&self) -> bool {
         self.state == State::Ended
     }
 
-    /// Whether the conversation has not begun: the only legal next frame is hello.
+    /// Whether hello is the only allowed next frame.
     pub fn expects_hello(&self) -> bool {
         self.state == State::ExpectHello
     }
@@ -154,17 +155,17 @@ impl Session {
     fn admit(&mut self, header: &Header) -> Result<Next, WireError> {
         let kind = header.kind;
         match (self.state, kind) {
-            (State::Open, Kind::Event) => self.event(header).map(Next::Event),
-            (State::ExpectHello, Kind::Hello) | (State::Open, Kind::End) => self.announce(header),
-            (_, Kind::Welcome | Kind::Ack | Kind::Bye | Kind::Error) => {
+            (State::Open, FrameKind::Event) => self.event(header).map(Next::Event),
+            (State::ExpectHello, FrameKind::Hello) | (State::Open, FrameKind::End) => self.announce(header),
+            (_, FrameKind::Welcome | FrameKind::Ack | FrameKind::Bye | FrameKind::Error) => {
                 Err(WireError::Unexpected { kind, why: "only a recorder sends this kind" })
             }
             (State::ExpectHello, _) => {
                 Err(WireError::Unexpected { kind, why: "the first frame must be hello" })
             }
-            (State::Open, _) => Err(WireError::Unexpected { kind, why: "hello was already said" }),
+            (State::Open, _) => Err(WireError::Unexpected { kind, why: "hello was already received" }),
             (State::Payload { .. }, _) => {
-                Err(WireError::Unexpected { kind, why: "a control payload was to come first" })
+                Err(WireError::Unexpected { kind, why: "a control payload was expected first" })
             }
             (State::Ended, _) => Err(WireError::Unexpected { kind, why: "nothing may follow end" }),
             (State::Refused, _) => Err(WireError::Unexpected { kind, why: "this connection was refused" }),
@@ -177,7 +178,7 @@ impl Session {
             return Err(WireError::UnknownStream { stream: header.stream });
         };
         if header.length > self.limits.max_event_bytes {
-            let (kind, bytes_max) = (Kind::Event, self.limits.max_event_bytes);
+            let (kind, bytes_max) = (FrameKind::Event, self.limits.max_event_bytes);
             return Err(WireError::TooLong { kind, bytes: header.length, bytes_max });
         }
         if header.sequence >= SEQUENCE_END {
@@ -194,7 +195,7 @@ impl Session {
         })
     }
 
-    /// An event that is not compressed has the bytes that its stream's shape says.
+    /// Checks that an uncompressed event has the length of its stream's shape.
     fn check_shape(&self, index: usize, header: &Header) -> Result<(), WireError> {
         match self.event_bytes[index] {
             Some(expected) if expected != header.length => {
@@ -226,7 +227,7 @@ impl Session {
                 hello.streams.len(),
                 self.limits.max_streams
             );
-            return Err(WireError::Invalid { kind: Kind::Hello, what });
+            return Err(WireError::Invalid { kind: FrameKind::Hello, what: what.into() });
         }
         self.index = StreamIndex::new(&hello.streams);
         self.streams.clone_from(&hello.streams);
@@ -236,7 +237,7 @@ impl Session {
         Ok(hello)
     }
 
-    /// End must account for every declared stream, once, and for no other.
+    /// Checks that end lists every declared stream once, and no other.
     fn check_end(&self, end: &End) -> Result<(), WireError> {
         let undeclared = end.streams.iter().find(|s| self.index.get(s.id).is_none());
         let what = match undeclared {
@@ -246,7 +247,7 @@ impl Session {
             }
             None => return Ok(()),
         };
-        Err(WireError::Invalid { kind: Kind::End, what })
+        Err(WireError::Invalid { kind: FrameKind::End, what: what.into() })
     }
 }
 

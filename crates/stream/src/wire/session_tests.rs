@@ -1,4 +1,4 @@
-//! The receiver's state machine: the legal conversation, every refusal, arbitrary bytes.
+//! The receiver's state machine: the legal sequence, every refusal, arbitrary bytes.
 
 use proptest::prelude::*;
 
@@ -19,8 +19,13 @@ fn streams(ids: &[u32]) -> Vec<StreamInfo> {
 }
 
 fn event(stream: u32, length: u64) -> [u8; 64] {
-    let header =
-        Header { kind: Kind::Event, stream, sequence: 5, length, ..Header::control(Kind::Event, &[]) };
+    let header = Header {
+        kind: FrameKind::Event,
+        stream,
+        sequence: 5,
+        length,
+        ..Header::control(FrameKind::Event, &[])
+    };
     header.encode()
 }
 
@@ -40,7 +45,7 @@ fn hello(ids: &[u32]) -> Vec<u8> {
     Hello::new("test", streams(ids)).to_frame().unwrap()
 }
 
-/// Hands over a whole control frame.
+/// Passes a whole control frame.
 fn give(session: &mut Session, frame: &[u8]) -> Result<Control, WireError> {
     let (head, payload) = frame.split_first_chunk().unwrap();
     let next = session.header(head)?;
@@ -61,7 +66,7 @@ fn why(result: Result<impl std::fmt::Debug, WireError>) -> String {
 }
 
 #[test]
-fn a_whole_conversation() {
+fn a_complete_session() {
     let mut session = opened(&[9, 65_535, 0]);
     assert_eq!(session.streams().len(), 3);
     for (index, stream) in [(0, 9), (1, 65_535), (2, 0)] {
@@ -76,11 +81,11 @@ fn a_whole_conversation() {
 }
 
 #[test]
-fn order_is_kept() {
+fn frames_must_come_in_order() {
     assert!(why(Session::new(LIMITS).header(&event(1, 1))).contains("the first frame must be hello"));
     assert!(why(give(&mut Session::new(LIMITS), &end(&[1]))).contains("the first frame must be hello"));
-    assert!(why(give(&mut opened(&[1]), &hello(&[1]))).contains("hello was already said"));
-    for kind in [Kind::Welcome, Kind::Ack, Kind::Bye, Kind::Error] {
+    assert!(why(give(&mut opened(&[1]), &hello(&[1]))).contains("hello was already received"));
+    for kind in [FrameKind::Welcome, FrameKind::Ack, FrameKind::Bye, FrameKind::Error] {
         let header = Header::control(kind, &[]).encode();
         assert!(why(opened(&[1]).header(&header)).contains("only a recorder sends this kind"));
     }
@@ -88,20 +93,20 @@ fn order_is_kept() {
     let frame = hello(&[1]);
     session.header(frame.first_chunk().unwrap()).unwrap();
     assert!(
-        why(session.header(frame.first_chunk().unwrap())).contains("a control payload was to come first")
+        why(session.header(frame.first_chunk().unwrap())).contains("a control payload was expected first")
     );
     assert!(why(Session::new(LIMITS).control(b"{}")).contains("no control payload was announced"));
 }
 
 #[test]
-fn limits_hold() {
+fn limits_are_enforced() {
     assert!(why(opened(&[1]).header(&event(1, 1001))).contains("1001 bytes, the limit is 1000"));
     assert!(why(opened(&[1]).header(&event(2, 1))).contains("stream 2 was not declared"));
     assert!(why(opened(&[5]).header(&event(4, 1))).contains("stream 4 was not declared"));
-    let long = Header { length: 4097, ..Header::control(Kind::Hello, &[]) }.encode();
+    let long = Header { length: 4097, ..Header::control(FrameKind::Hello, &[]) }.encode();
     assert!(why(Session::new(LIMITS).header(&long)).contains("4097 bytes, the limit is 4096"));
     let boundless = Limits { max_control_bytes: u64::MAX, ..LIMITS };
-    let absurd = Header { length: u64::MAX, ..Header::control(Kind::Hello, &[]) }.encode();
+    let absurd = Header { length: u64::MAX, ..Header::control(FrameKind::Hello, &[]) }.encode();
     assert!(why(Session::new(boundless).header(&absurd)).contains("the limit is 8388608"));
     assert!(why(give(&mut Session::new(LIMITS), &hello(&[1, 2, 3, 4]))).contains("4 streams declared"));
 }
@@ -109,8 +114,13 @@ fn limits_hold() {
 #[test]
 fn a_sequence_that_could_overflow_is_refused() {
     let at = |sequence| {
-        let header =
-            Header { kind: Kind::Event, stream: 1, sequence, length: 1, ..Header::control(Kind::Event, &[]) };
+        let header = Header {
+            kind: FrameKind::Event,
+            stream: 1,
+            sequence,
+            length: 1,
+            ..Header::control(FrameKind::Event, &[])
+        };
         opened(&[1]).header(&header.encode())
     };
     assert!(at((1 << 63) - 1).is_ok());
@@ -134,7 +144,7 @@ fn an_event_has_the_length_of_its_shape_unless_it_is_compressed() {
 
 #[test]
 fn a_control_frame_names_no_stream() {
-    let header = Header { stream: 7, length: 10, ..Header::control(Kind::Hello, &[]) }.encode();
+    let header = Header { stream: 7, length: 10, ..Header::control(FrameKind::Hello, &[]) }.encode();
     assert!(why(Session::new(LIMITS).header(&header)).contains("stream of a control frame is 7"));
 }
 
@@ -154,7 +164,7 @@ fn damaged_control_payloads_are_refused() {
     assert!(why(session.control(payload)).contains("checksum"));
     let mut session = Session::new(LIMITS);
     session.header(head).unwrap();
-    assert!(why(session.control(&payload[1..])).contains("the header said"));
+    assert!(why(session.control(&payload[1..])).contains("the header has"));
 }
 
 #[test]
@@ -166,8 +176,8 @@ fn nothing_is_accepted_after_an_error() {
 
 proptest! {
     #[test]
-    fn headers_of_any_content_ask_for_no_more_than_the_limits(
-        kind in prop_oneof![Just(Kind::Hello), Just(Kind::Event), Just(Kind::End)],
+    fn headers_never_exceed_the_limits(
+        kind in prop_oneof![Just(FrameKind::Hello), Just(FrameKind::Event), Just(FrameKind::End)],
         numbers in any::<(u32, u64, u64)>(),
         length in prop_oneof![any::<u64>(), 0u64..6000],
         open in any::<bool>(),

@@ -1,8 +1,8 @@
-//! Datagrams that the kernel puts into buffers of its choice by itself, without being asked for each: one
-//! request of io_uring that goes on (multishot receive), and a ring of buffers that it takes from.
+//! Datagrams received through io_uring's multishot receive: one request for many datagrams, into
+//! a ring of buffers from which the kernel chooses.
 //!
-//! Invariant: a buffer is the kernel's from when it is given back until a completion names it; the memory
-//! goes only after the request has ended.
+//! Invariant: a buffer belongs to the kernel from its return until a completion names it; the
+//! memory is freed only after the request has ended.
 use std::io::{Error, ErrorKind, Result};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -15,32 +15,32 @@ use io_uring::{IoUring, cqueue, opcode};
 use super::{BATCH_MAX, DatagramReceiver, Message, Received};
 use crate::pool::{Block, Pool};
 
-/// The one group of buffers.
+/// The only buffer group.
 const GROUP: u16 = 0;
-/// Buffers at most, and at least; as many as fit into [`MEMORY_BYTES`] between them.
+/// Most and fewest buffers; otherwise as many as fit [`MEMORY_BYTES`].
 const BUFFERS_MAX: usize = 1024;
 const BUFFERS_MIN: usize = 64;
 const MEMORY_BYTES: usize = 8 << 20;
-/// What the kernel writes in front of a datagram (`struct io_uring_recvmsg_out`).
+/// Header that the kernel writes before a datagram (`struct io_uring_recvmsg_out`).
 const HEAD_BYTES: usize = 16;
 /// `struct io_uring_buf`.
 const ENTRY_BYTES: usize = size_of::<BufRingEntry>();
 
-/// Receives over io_uring, with one request for many datagrams.
+/// Datagram receiver over io_uring, with one request for many datagrams.
 pub struct RingReceiver {
-    /// Let go first, after the request was ended: nothing writes into `memory` any more then.
+    /// Dropped first, after the request has ended, so that nothing writes to `memory` any more.
     ring: ManuallyDrop<IoUring>,
-    /// The ring of buffers, and the buffers after it.
+    /// The ring's entries, followed by the buffers.
     memory: ManuallyDrop<Block>,
     buffers: usize,
     bytes_each: usize,
-    /// What the request was made with: no room for a name, none for control messages.
+    /// Header of the request: no name, no control messages.
     header: Box<libc::msghdr>,
-    patience: Duration,
+    timeout: Duration,
     is_armed: bool,
-    /// Buffers given to the kernel so far, of which it sees the lower 16 bits.
+    /// Buffers given to the kernel so far; it sees the lower 16 bits.
     tail: u16,
-    /// What the last call brought, and in which buffers.
+    /// Messages of the last call, and their buffers.
     received: Vec<(u16, Message)>,
 }
 
@@ -48,11 +48,11 @@ pub struct RingReceiver {
 unsafe impl Send for RingReceiver {}
 
 impl RingReceiver {
-    /// Room for datagrams of up to `bytes`; a call waits for `patience` at most.
+    /// Allocates buffers for datagrams of up to `bytes`; a call waits for `timeout` at most.
     ///
     /// # Errors
-    /// Kernels before 6.0, or io_uring forbidden.
-    pub fn new(bytes: usize, patience: Duration) -> Result<Self> {
+    /// Kernels before 6.0, or io_uring is forbidden.
+    pub fn new(bytes: usize, timeout: Duration) -> Result<Self> {
         let bytes_each = (HEAD_BYTES + bytes.max(1)).next_multiple_of(64);
         let fitting = (MEMORY_BYTES / bytes_each).clamp(BUFFERS_MIN, BUFFERS_MAX);
         let buffers = 1 << fitting.ilog2();
@@ -60,8 +60,8 @@ impl RingReceiver {
         let mut pool = Pool::new(bytes).map_err(Error::other)?;
         let memory = pool.take(bytes).ok_or(ErrorKind::OutOfMemory)?;
         let ring = IoUring::builder().setup_cqsize(2 * buffers as u32).setup_coop_taskrun().build(8)?;
-        // SAFETY: the memory begins with room for so many entries, on the border of a page, and stays until
-        // the ring has gone (`drop`).
+        // SAFETY: the memory starts on a page boundary with space for the entries, and lives
+        // until the ring is dropped (`drop`).
         unsafe {
             let address = memory.pointer().addr() as u64;
             ring.submitter().register_buf_ring_with_flags(address, buffers as u16, GROUP, 0)?;
@@ -74,7 +74,7 @@ impl RingReceiver {
             buffers,
             bytes_each,
             header,
-            patience,
+            timeout,
             is_armed: false,
             tail: 0,
             received: Vec::with_capacity(BATCH_MAX),
@@ -84,12 +84,12 @@ impl RingReceiver {
         Ok(receiver)
     }
 
-    /// Where a buffer begins, from the beginning of the memory.
+    /// Offset of a buffer in the memory.
     fn place(&self, buffer: u16) -> usize {
         self.buffers * ENTRY_BYTES + usize::from(buffer) * self.bytes_each
     }
 
-    /// Bytes of a buffer that is not the kernel's.
+    /// Bytes of a buffer that the kernel does not own.
     fn slice(&self, place: usize, bytes: usize) -> &[u8] {
         assert!(place + bytes <= self.memory.len(), "{bytes} bytes at {place}");
         // SAFETY: within the memory, as just asserted; a completion has named the buffer, and it is given
@@ -97,7 +97,7 @@ impl RingReceiver {
         unsafe { std::slice::from_raw_parts(self.memory.pointer().add(place), bytes) }
     }
 
-    /// Enters a buffer as the kernel's; it sees that once it is published.
+    /// Adds a buffer to the ring; the kernel sees it after `publish`.
     fn lend(&mut self, buffer: u16) {
         let slot = usize::from(self.tail) & (self.buffers - 1);
         let place = self.place(buffer);
@@ -112,7 +112,7 @@ impl RingReceiver {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Lets the kernel see what was lent.
+    /// Publishes the added buffers to the kernel.
     fn publish(&self) {
         // SAFETY: the tail lies within the first entry, is aligned, and is written here alone.
         let tail = unsafe {
@@ -122,7 +122,7 @@ impl RingReceiver {
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// Gives the buffers of the last call back.
+    /// Returns the buffers of the last call.
     fn give_back(&mut self) {
         if self.received.is_empty() {
             return;
@@ -133,7 +133,7 @@ impl RingReceiver {
         self.publish();
     }
 
-    /// Has the request going, and something completed, or not for as long as the patience lasts.
+    /// Starts the request if needed, and waits for a completion until the timeout.
     fn wait(&mut self, socket: BorrowedFd<'_>) -> Result<()> {
         if !self.is_armed {
             let request =
@@ -143,13 +143,13 @@ impl RingReceiver {
             unsafe { self.ring.submission().push(&request) }.map_err(Error::other)?;
         }
         let wanted = usize::from(self.ring.completion().is_empty());
-        let patience = Timespec::from(self.patience);
-        let limits = SubmitArgs::new().timespec(&patience);
+        let timeout = Timespec::from(self.timeout);
+        let limits = SubmitArgs::new().timespec(&timeout);
         let submitted = match wanted {
             0 if self.is_armed => return Ok(()),
             wanted => self.ring.submitter().submit_with_args(wanted, &limits),
         };
-        // Taken even where nothing came in time.
+        // The kernel has the request even if nothing arrived in time.
         self.is_armed = true;
         match submitted {
             Err(why) if why.raw_os_error() != Some(libc::ETIME) => Err(why),
@@ -157,14 +157,15 @@ impl RingReceiver {
         }
     }
 
-    /// Takes what has completed.
+    /// Takes the completions.
     fn take(&mut self) -> Result<usize> {
         while self.received.len() < BATCH_MAX {
             let Some(done) = self.ring.completion().next() else { break };
             self.is_armed &= cqueue::more(done.flags());
             let Some(buffer) = cqueue::buffer_select(done.flags()).filter(|_| done.result() >= 0) else {
                 match -done.result() {
-                    // No buffer was left: the rest waits in the socket until the request is made anew.
+                    // No buffer was free: the rest waits in the socket until the request is
+                    // started again.
                     0 | libc::ENOBUFS | libc::EINTR => continue,
                     errno => return Err(Error::from_raw_os_error(errno)),
                 }
@@ -178,7 +179,7 @@ impl RingReceiver {
         }
     }
 
-    /// What lies in a buffer of which `bytes` were filled.
+    /// Message in a buffer with `bytes` filled.
     fn message(&self, buffer: u16, bytes: usize) -> Result<Message> {
         let place = self.place(buffer);
         let whole = self.slice(place, bytes.min(self.bytes_each));
@@ -216,14 +217,14 @@ impl Drop for RingReceiver {
         let ended = self.ring.submitter().register_sync_cancel(None, CancelBuilder::any().all());
         let is_over = match ended {
             Ok(()) => true,
-            // There was none.
+            // There was no request.
             Err(why) => why.raw_os_error() == Some(libc::ENOENT),
         };
-        // SAFETY: neither is used after this.
+        // SAFETY: not used after this.
         unsafe { ManuallyDrop::drop(&mut self.ring) };
         if is_over {
-            // SAFETY: as above. The kernel has ended the request, and nothing writes to the memory any more;
-            // where that is not sure, it stays.
+            // SAFETY: as above. The request has ended, so nothing writes to the memory any more;
+            // if that is not certain, the memory is leaked.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }
     }

@@ -1,4 +1,4 @@
-//! Files as memory: for measuring what reading and writing through a mapping costs.
+//! Engine that copies to and from memory-mapped files, for measuring their cost.
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 
-use super::{BlockEngine, Completion, FILES_MAX, FileSlot, at_once::AtOnce};
+use super::{BlockEngine, Completion, FILES_MAX, FileSlot, completed::Completed};
 use crate::SysError;
 use crate::pool::Block;
 use crate::waker::Waker;
@@ -16,16 +16,16 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Copies between blocks and mapped files, one at a time, in the caller's thread.
 ///
-/// Files must have their whole size before they are added. The pages of a request are brought in before they
-/// are touched (Linux 5.14), so that a full or failing disk is an error and not a signal; only a file that
-/// someone else cuts short meanwhile still ends the process.
+/// Files must have their full size before they are added. The pages of a request are populated
+/// before they are accessed (Linux 5.14), so that a full or failing disk is an error and not a
+/// signal; only a file truncated by another process meanwhile still kills this one.
 #[derive(Debug)]
 pub struct MappedEngine {
     files: Vec<Option<Map>>,
-    ended: AtOnce,
+    ended: Completed,
 }
 
-/// One file's mapping.
+/// Mapping of one file.
 #[derive(Debug)]
 struct Map {
     file: Arc<OwnedFd>,
@@ -33,7 +33,7 @@ struct Map {
     bytes: u64,
 }
 
-// SAFETY: the mapping belongs to this value alone; nothing in it is bound to a thread.
+// SAFETY: the mapping belongs to this value alone and is not bound to a thread.
 unsafe impl Send for Map {}
 
 impl Map {
@@ -42,14 +42,15 @@ impl Map {
         let bytes = rustix::fs::fstat(&file).map_err(fail)?.st_size as u64;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let null = std::ptr::null_mut();
-        // SAFETY: a new mapping at an address of the kernel's choice aliases nothing of this process.
+        // SAFETY: a new mapping at an address chosen by the kernel aliases nothing in this
+        // process.
         let base = unsafe { mmap(null, bytes as usize, protection, MapFlags::SHARED, &file, 0) };
         let base = base.map_err(fail)?;
         let base = NonNull::new(base.cast()).ok_or_else(|| fail(Errno::NOMEM))?;
         Ok(Self { file, base, bytes })
     }
 
-    /// Brings in the pages of `bytes` at `offset`, and says where they are.
+    /// Populates the pages of `bytes` at `offset`, and returns their address.
     fn touch(&self, offset: u64, bytes: usize, advice: Advice) -> std::io::Result<*mut u8> {
         let end = offset.checked_add(bytes as u64).filter(|end| *end <= self.bytes);
         let end = end.ok_or(std::io::ErrorKind::UnexpectedEof)?.next_multiple_of(PAGE_BYTES);
@@ -60,15 +61,15 @@ impl Map {
         // SAFETY: the range is part of the mapping; populating it changes no contents.
         match unsafe { madvise(page.cast(), (end - first) as usize, advice) } {
             Ok(()) => Ok(start),
-            Err(Errno::FAULT) => {
-                Err(std::io::Error::other("the file's pages cannot be had: no space, or the disk failed"))
-            }
+            Err(Errno::FAULT) => Err(std::io::Error::other(
+                "the file's pages cannot be populated: no space, or the disk failed",
+            )),
             Err(e) => Err(e.into()),
         }
     }
 
     fn sync(&self) -> std::io::Result<()> {
-        // SAFETY: the whole mapping, which is ours.
+        // SAFETY: the whole mapping, which this value owns.
         unsafe { msync(self.base.as_ptr().cast(), self.bytes as usize, MsyncFlags::SYNC) }?;
         Ok(rustix::fs::fdatasync(&self.file)?)
     }
@@ -82,10 +83,10 @@ impl Drop for Map {
 }
 
 impl MappedEngine {
-    /// An engine woken by `waker`.
+    /// Creates an engine that `waker` wakes.
     pub fn new(waker: &Waker) -> Self {
         let files = (0..FILES_MAX).map(|_| None).collect();
-        Self { files, ended: AtOnce::new(waker) }
+        Self { files, ended: Completed::new(waker) }
     }
 
     fn map(&self, slot: FileSlot) -> std::io::Result<&Map> {
@@ -103,7 +104,7 @@ impl BlockEngine for MappedEngine {
         "copied into the page cache".into()
     }
 
-    fn ends_at_once(&self) -> bool {
+    fn is_synchronous(&self) -> bool {
         true
     }
 

@@ -1,23 +1,23 @@
-//! Drops what it is given: the path without the disk.
+//! Engine that discards all data: measures the path without the disk.
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{BlockEngine, Completion, FileSlot, at_once::AtOnce};
+use super::{BlockEngine, Completion, FileSlot, completed::Completed};
 use crate::SysError;
 use crate::pool::Block;
 use crate::waker::Waker;
 
-/// Completes every request at once and keeps nothing.
+/// Completes every request immediately.
 #[derive(Debug)]
 pub struct NullEngine {
-    ended: AtOnce,
+    ended: Completed,
 }
 
 impl NullEngine {
-    /// An engine woken by `waker`.
+    /// Creates an engine that `waker` wakes.
     pub fn new(waker: &Waker) -> Self {
-        Self { ended: AtOnce::new(waker) }
+        Self { ended: Completed::new(waker) }
     }
 }
 
@@ -30,7 +30,7 @@ impl BlockEngine for NullEngine {
         "dropped".into()
     }
 
-    fn ends_at_once(&self) -> bool {
+    fn is_synchronous(&self) -> bool {
         true
     }
 

@@ -1,11 +1,12 @@
-//! Plain calls, one at a time: for kernels, containers and policies that forbid the ring.
+//! Engine with plain calls, one at a time: for kernels, containers and policies that forbid
+//! io_uring.
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{BlockEngine, Completion, FILES_MAX, FileSlot, at_once::AtOnce, describe};
+use super::{BlockEngine, Completion, FILES_MAX, FileSlot, completed::Completed, describe};
 use crate::SysError;
-use crate::file::unheard::{read_exact_at, write_all_at};
+use crate::file::untraced::{read_exact_at, write_all_at};
 use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
@@ -14,14 +15,14 @@ use crate::waker::Waker;
 pub struct PlainEngine {
     kind: PageKind,
     files: Vec<Option<Arc<OwnedFd>>>,
-    ended: AtOnce,
+    ended: Completed,
 }
 
 impl PlainEngine {
-    /// An engine for blocks of `memory`, woken by `waker`.
+    /// Creates an engine for blocks of `memory`, which `waker` wakes.
     pub fn new(memory: &PoolMemory, waker: &Waker) -> Self {
         let kind = memory.mapping.kind();
-        Self { kind, files: vec![None; FILES_MAX], ended: AtOnce::new(waker) }
+        Self { kind, files: vec![None; FILES_MAX], ended: Completed::new(waker) }
     }
 
     fn file(&self, slot: FileSlot) -> std::io::Result<&OwnedFd> {
@@ -41,7 +42,7 @@ impl BlockEngine for PlainEngine {
         describe(self.kind, false)
     }
 
-    fn ends_at_once(&self) -> bool {
+    fn is_synchronous(&self) -> bool {
         true
     }
 

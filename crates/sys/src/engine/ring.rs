@@ -1,15 +1,17 @@
-//! io_uring: several blocks under way per volume, from registered memory to registered files.
+//! io_uring engine: several blocks in flight per volume, from registered memory to registered
+//! files.
 //!
-//! Small blocks that follow each other in a file and are started together become one request: the file
-//! system and the device are asked once for about [`GATHER_BYTES`], not once for each.
+//! Adjacent small blocks of a file that are started together become one request of about
+//! [`GATHER_BYTES`], to save work in the file system and the device.
 //!
-//! Safety rests on one rule: every request's block and file stay in `requests` and `files` until the kernel's
-//! completion arrived, and dropping the engine first waits for all of them.
+//! Safety rests on one rule: every request's block and file stay in `requests` and `files` until
+//! the kernel's completion arrives, and dropping the engine waits for all of them first.
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
+use keepup_error::Cause;
 
 use super::{BlockEngine, Completion, FILES_MAX, FileSlot, describe};
 use crate::SysError;
@@ -17,16 +19,16 @@ use crate::pool::{Block, PoolMemory};
 use crate::waker::Waker;
 
 const WAKE_TOKEN: u64 = u64::MAX;
-/// A request that has this much takes no further block.
+/// A request of at least this size takes no further block.
 const GATHER_BYTES: usize = 1 << 20;
-/// Where nothing is gathered, the kernel is shown requests in portions from this number on, each twice the
-/// one before: a disk that has ended all of its requests together would otherwise have nothing to do until
-/// the last of the next was made ready. A request alone goes with the wait for it, in one call.
-const SHOW_FIRST: usize = 2;
-/// The largest portion.
-const SHOW_MOST: usize = 8;
+/// Without merging, requests are submitted in batches that start at this number and double.
+/// Otherwise a disk that completed all requests together would be idle until the last of the next
+/// batch is prepared. A single request is submitted by the call that waits for it.
+const SUBMIT_FIRST: usize = 2;
+/// Largest batch.
+const SUBMIT_MOST: usize = 8;
 
-/// Which way the bytes go.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Write,
@@ -39,7 +41,7 @@ enum Request {
     Sync { token: u64 },
 }
 
-/// Blocks that lie one behind the other in a file and are moved by one request.
+/// Adjacent blocks of a file, transferred by one request.
 #[derive(Debug)]
 struct Gathered {
     direction: Direction,
@@ -48,11 +50,11 @@ struct Gathered {
     parts: Vec<Part>,
     bytes: usize,
     done: usize,
-    /// What of `parts` is not done yet, for the kernel; stays in place until the request has ended.
+    /// Remaining part of `parts`, for the kernel; must not move until the request completes.
     vectors: Vec<libc::iovec>,
 }
 
-// SAFETY: the pointers in `vectors` lead into `parts`, which go where they go; blocks are `Send`.
+// SAFETY: the pointers in `vectors` lead into `parts`, which move with them; blocks are `Send`.
 unsafe impl Send for Gathered {}
 
 #[derive(Debug)]
@@ -82,8 +84,8 @@ impl Gathered {
         self.parts.push(part);
     }
 
-    /// Lists for the kernel what is not done yet; returns the region of the pool in which that starts.
-    fn aim(&mut self) -> u16 {
+    /// Sets `vectors` to the remaining part; returns the pool region of its start.
+    fn set_vectors(&mut self) -> u16 {
         let mut skip = self.done;
         let mut region = None;
         self.vectors.clear();
@@ -101,7 +103,7 @@ impl Gathered {
         region.unwrap_or(0)
     }
 
-    /// Gives every block back with the verdict.
+    /// Returns every block with the result.
     fn end(self, errno: Option<i32>, ended: &mut Vec<Completion>) -> usize {
         let count = self.parts.len();
         let nothing = match self.direction {
@@ -120,8 +122,9 @@ impl Gathered {
     }
 }
 
-/// Makes an entry for a registered file, an open one, or a removed one, of which the kernel says so by a
-/// descriptor that is never open. The ring's kinds of descriptors have no common type.
+/// Builds an entry for a registered file, an open file, or a removed one; the latter uses a
+/// descriptor that is never open, so that the kernel reports the error. The library's descriptor
+/// types have no common type.
 macro_rules! with_target {
     ($target:expr, |$file:ident| $entry:expr) => {
         match $target {
@@ -135,7 +138,7 @@ macro_rules! with_target {
     };
 }
 
-/// An io_uring ring with one owner.
+/// Engine on an io_uring ring with one owner.
 pub struct RingEngine {
     ring: IoUring,
     memory: PoolMemory,
@@ -144,25 +147,25 @@ pub struct RingEngine {
     free: Vec<usize>,
     files: Vec<Option<Arc<OwnedFd>>>,
     backlog: Vec<squeue::Entry>,
-    /// Started, but not shown to the kernel yet: the next block may still join.
+    /// Started but not submitted: the next block may still be merged.
     gathering: Option<Gathered>,
     may_gather: bool,
-    /// Requests that the kernel was not shown yet.
-    unshown: usize,
-    /// When it is shown them.
-    show_at: usize,
+    /// Prepared requests that are not submitted yet.
+    unsubmitted: usize,
+    /// Number of prepared requests that triggers a submission.
+    submit_at: usize,
     in_flight: usize,
     waker_armed: bool,
     buffers_registered: bool,
     files_registered: bool,
-    note: Option<String>,
+    note: Option<Cause>,
 }
 
 impl RingEngine {
-    /// Opens a ring for `depth` writes (and the syncs beside them) from `memory`, woken by `waker`.
+    /// Opens a ring for `depth` writes (plus syncs) from `memory`, which `waker` wakes.
     ///
-    /// Memory or files that cannot be registered are used unregistered, and [`RingEngine::note`] says what
-    /// would help. Fails when the kernel or a policy forbids the ring.
+    /// Memory or files that cannot be registered are used unregistered, and [`RingEngine::note`]
+    /// has the fix. Fails if the kernel or a policy forbids io_uring.
     pub fn new(memory: &PoolMemory, waker: &Waker, depth: usize) -> Result<Self, SysError> {
         let requests = depth + FILES_MAX + 1;
         let entries = u32::try_from(requests.next_power_of_two())
@@ -187,8 +190,8 @@ impl RingEngine {
             backlog: Vec::with_capacity(requests),
             gathering: None,
             may_gather: true,
-            unshown: 0,
-            show_at: SHOW_FIRST,
+            unsubmitted: 0,
+            submit_at: SUBMIT_FIRST,
             in_flight: 0,
             waker_armed: false,
             buffers_registered: false,
@@ -199,28 +202,31 @@ impl RingEngine {
         Ok(engine)
     }
 
-    /// What is slower than it could be, and the command that changes it.
-    pub fn note(&self) -> Option<&str> {
-        self.note.as_deref()
+    /// Reason for reduced speed, and the command that fixes it.
+    pub fn note(&self) -> Option<&Cause> {
+        self.note.as_ref()
     }
 
     fn register(&mut self) {
         let buffers: Vec<libc::iovec> = (self.memory.mapping.regions())
             .map(|(base, bytes)| libc::iovec { iov_base: base.cast(), iov_len: bytes })
             .collect();
-        // SAFETY: the regions are one live mapping, kept alive by `self.memory` until the ring is gone.
+        // SAFETY: the regions are one live mapping, kept alive by `self.memory` until the ring is
+        // dropped.
         match unsafe { self.ring.submitter().register_buffers(&buffers) } {
             Ok(()) => self.buffers_registered = true,
             Err(e) => {
-                let cause = if e.raw_os_error() == Some(libc::ENOMEM) {
-                    "\nhint: raise the locked-memory limit (ulimit -l unlimited, or LimitMEMLOCK=infinity)"
-                } else {
-                    ""
+                let hint = match e.raw_os_error() {
+                    Some(libc::ENOMEM) => {
+                        "raise the locked-memory limit (ulimit -l unlimited, or LimitMEMLOCK=infinity)"
+                    }
+                    _ => "",
                 };
-                self.note = Some(format!(
-                    "the block pool could not be registered with the ring: {e}; in plain pages that \
-                     costs 15 % more CPU per GB, in huge pages next to nothing{cause}"
-                ));
+                let what = format!(
+                    "cannot register the block pool with the ring: {e}; in plain pages that costs 15 % more \
+                     CPU per GB, in huge pages next to nothing"
+                );
+                self.note = Some(Cause::new(what).with_hint(hint));
             }
         }
         self.files_registered = self.ring.submitter().register_files_sparse(FILES_MAX as u32).is_ok();
@@ -241,12 +247,12 @@ impl RingEngine {
 
     fn start(&mut self, index: usize) {
         let Some(Some(Request::Transfer(gathered))) = self.requests.get_mut(index) else { return };
-        let region = gathered.aim();
+        let region = gathered.set_vectors();
         let (vectors, count) = (gathered.vectors.as_ptr(), gathered.vectors.len() as u32);
         let at = gathered.offset + gathered.done as u64;
         let direction = gathered.direction;
         let slot = gathered.slot;
-        // A single piece can use the pool's registration; several could only from kernel 6.15 on.
+        // A single piece can use the registered pool; several pieces only from kernel 6.15 on.
         let single = match gathered.vectors[..] {
             [piece] if self.buffers_registered => Some((piece.iov_base.cast(), piece.iov_len as u32)),
             _ => None,
@@ -264,22 +270,22 @@ impl RingEngine {
         self.push(entry.user_data(index as u64));
     }
 
-    /// Shows the kernel what was gathered.
+    /// Submits the merged request.
     fn start_gathered(&mut self) {
         if let Some(gathered) = self.gathering.take() {
             let index = self.store(Request::Transfer(gathered));
             self.start(index);
-            self.show_some();
+            self.submit_some();
         }
     }
 
-    /// Shows the kernel those that wait, when they are enough. What it does not take now it is shown with
-    /// the next, and [`BlockEngine::wait`] tells why.
-    fn show_some(&mut self) {
-        self.unshown += 1;
-        if !self.may_gather && self.unshown >= self.show_at {
-            self.unshown = 0;
-            self.show_at = (2 * self.show_at).min(SHOW_MOST);
+    /// Submits waiting requests if there are enough. The rest is submitted with the next; errors
+    /// are returned by [`BlockEngine::wait`].
+    fn submit_some(&mut self) {
+        self.unsubmitted += 1;
+        if !self.may_gather && self.unsubmitted >= self.submit_at {
+            self.unsubmitted = 0;
+            self.submit_at = (2 * self.submit_at).min(SUBMIT_MOST);
             drop(self.ring.submit());
         }
     }
@@ -312,7 +318,7 @@ impl RingEngine {
         match outcome {
             Ok(_) => Ok(()),
             Err(e) => match e.raw_os_error() {
-                // Time is up, interrupted, or completions must be taken first: all handled by looking.
+                // Timeout, interruption, or a full completion queue: all handled by reaping.
                 Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
                 _ => Err(SysError::Call { action: "submit to the ring", source: e }),
             },
@@ -352,7 +358,7 @@ impl RingEngine {
 }
 
 enum Judged {
-    /// So many requests of the caller's.
+    /// Number of the caller's requests that completed.
     Ended(usize),
     Continue,
     Unknown,
@@ -419,7 +425,7 @@ impl BlockEngine for RingEngine {
     fn remove_file(&mut self, slot: FileSlot) {
         if let Some(file) = self.files.get_mut(slot.0 as usize) {
             if self.files_registered {
-                // The slot is overwritten by the next file in any case.
+                // The next file overwrites the slot in any case.
                 let _ = self.ring.submitter().register_files_update(slot.0, &[-1]);
             }
             *file = None;
@@ -444,7 +450,7 @@ impl BlockEngine for RingEngine {
         self.start_gathered();
         let index = self.store(Request::Transfer(Gathered::new(Direction::Read, slot, offset, part)));
         self.start(index);
-        self.show_some();
+        self.submit_some();
     }
 
     fn set_gather(&mut self, gather: bool) {
@@ -473,7 +479,7 @@ impl BlockEngine for RingEngine {
                 break;
             }
         }
-        (self.unshown, self.show_at) = (0, SHOW_FIRST);
+        (self.unsubmitted, self.submit_at) = (0, SUBMIT_FIRST);
         self.enter(if ended.is_empty() { timeout } else { Duration::ZERO })?;
         self.reap(ended);
         Ok(())
@@ -485,7 +491,7 @@ impl Drop for RingEngine {
         let mut ended = Vec::new();
         while self.in_flight > 0 {
             if self.wait(Duration::from_millis(100), &mut ended).is_err() {
-                // Without completions the kernel may still read the blocks: keep their memory for good.
+                // Without completions the kernel may still read the blocks: leak their memory.
                 std::mem::forget(self.memory.clone());
                 for request in self.requests.drain(..) {
                     std::mem::forget(request);

@@ -1,9 +1,9 @@
-//! A request of several blocks goes on where the kernel stopped.
+//! Continuation of short transfers over several blocks.
 use super::*;
 use crate::pool::Pool;
 
 #[test]
-fn the_rest_of_a_short_write_begins_where_it_stopped() {
+fn the_rest_of_a_short_write_starts_where_it_stopped() {
     let mut pool = Pool::new(2 << 20).unwrap();
     let parts = [5000usize, 3000, 7000].iter().enumerate().map(|(token, &bytes)| Part {
         block: pool.take(bytes).unwrap(),
@@ -28,7 +28,7 @@ fn the_rest_of_a_short_write_begins_where_it_stopped() {
     ];
     for &(done, expected) in lengths {
         gathered.done = done;
-        gathered.aim();
+        gathered.set_vectors();
         assert_eq!(gathered.vectors.iter().map(|v| v.iov_len).collect::<Vec<_>>(), expected);
         let last = gathered.vectors.last().unwrap();
         let end = gathered.parts[2].block[..7000].as_ptr_range().end;
@@ -36,7 +36,7 @@ fn the_rest_of_a_short_write_begins_where_it_stopped() {
     }
 }
 
-/// What is left of a request may lie in another region of registered memory than where it began.
+/// The rest of a request may be in another registered region than its start.
 #[test]
 fn the_rest_of_a_short_write_is_in_its_own_region() {
     let mut pool = Pool::new(crate::pool::REGION_BYTES + (2 << 20)).unwrap();
@@ -46,7 +46,7 @@ fn the_rest_of_a_short_write_is_in_its_own_region() {
     let part = |block: Block, token| Part { bytes: 4096, block, token };
     let mut gathered = Gathered::new(Direction::Write, FileSlot(0), 0, part(first, 0));
     gathered.add(part(second, 1));
-    assert_eq!(gathered.aim(), 0);
+    assert_eq!(gathered.set_vectors(), 0);
     gathered.done = 4096;
-    assert_eq!(gathered.aim(), 1);
+    assert_eq!(gathered.set_vectors(), 1);
 }

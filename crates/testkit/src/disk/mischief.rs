@@ -1,37 +1,37 @@
-//! What a disk does wrong without saying so, once: to the read or the write of a file that covers an offset.
+//! Silent single faults in the read or write of a file that covers an offset.
 use std::ffi::OsStr;
 
-/// One such fault.
+/// One silent fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mischief {
-    /// The file's name.
+    /// File name.
     name: String,
-    /// Offset in it, in bytes.
+    /// Offset in the file, bytes.
     offset: u64,
-    /// How many times it still does right.
+    /// Number of accesses to skip.
     skip: u64,
-    kind: Kind,
+    kind: FaultKind,
 }
 
-/// What goes wrong.
+/// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A read has a wrong bit at the offset.
+enum FaultKind {
+    /// A read returns a flipped bit at the offset.
     FlipRead,
-    /// A write stores a wrong bit at the offset.
+    /// A write stores a flipped bit at the offset.
     FlipWrite,
-    /// A write is not stored at all.
+    /// A write is lost.
     Lose,
-    /// A write is stored elsewhere, at this offset.
+    /// A write is stored at this offset instead.
     Move(u64),
 }
 
-/// What becomes of a write.
+/// Effect on a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Stored where it belongs.
+    /// Stored correctly.
     Right,
-    /// Stored there with a wrong bit at this place within it.
+    /// Stored with a flipped bit at this position in it.
     Flipped(usize),
     /// Not stored.
     Lost,
@@ -40,24 +40,25 @@ pub(super) enum Fate {
 }
 
 impl Mischief {
-    /// Reads an order: name, offset, times to do right, kind, and where to for a write that goes astray.
+    /// Parses a command: name, offset, number of accesses to skip, kind, and target offset for a
+    /// misplaced write.
     pub(super) fn parse(order: &str) -> Option<Self> {
         let mut words = order.split(' ');
         let name = words.next()?.to_owned();
         let (offset, skip) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let kind = match words.next()? {
-            "flip-read" => Kind::FlipRead,
-            "flip-write" => Kind::FlipWrite,
-            "lose" => Kind::Lose,
-            "move" => Kind::Move(words.next()?.parse().ok()?),
+            "flip-read" => FaultKind::FlipRead,
+            "flip-write" => FaultKind::FlipWrite,
+            "lose" => FaultKind::Lose,
+            "move" => FaultKind::Move(words.next()?.parse().ok()?),
             _ => return None,
         };
         Some(Self { name, offset, skip, kind })
     }
 
-    /// Whether it is this one's turn; counts those that it lets pass.
+    /// Whether the fault applies to this access; counts skipped ones.
     fn strikes(&mut self, reads: bool, name: &OsStr, offset: u64, bytes: usize) -> bool {
-        let is_kind = (self.kind == Kind::FlipRead) == reads;
+        let is_kind = (self.kind == FaultKind::FlipRead) == reads;
         let covers = offset <= self.offset && self.offset < offset + bytes as u64;
         if !is_kind || !covers || name != OsStr::new(&self.name) {
             return false;
@@ -70,23 +71,23 @@ impl Mischief {
     }
 }
 
-/// The wrong bit of a read of `bytes` at `offset`, as a place within it; that fault is over then.
+/// Position of the flipped bit in a read of `bytes` at `offset`; consumes the fault.
 pub(super) fn of_read(all: &mut Vec<Mischief>, name: &OsStr, offset: u64, bytes: usize) -> Option<usize> {
     let at = all.iter_mut().position(|mischief| mischief.strikes(true, name, offset, bytes))?;
     Some((all.remove(at).offset - offset) as usize)
 }
 
-/// What becomes of a write of `bytes` at `offset`; the fault that it meets is over then.
+/// Effect on a write of `bytes` at `offset`; consumes the fault.
 pub(super) fn of_write(all: &mut Vec<Mischief>, name: &OsStr, offset: u64, bytes: usize) -> Fate {
     let Some(at) = all.iter_mut().position(|mischief| mischief.strikes(false, name, offset, bytes)) else {
         return Fate::Right;
     };
     let mischief = all.remove(at);
     match mischief.kind {
-        Kind::FlipRead => Fate::Right,
-        Kind::FlipWrite => Fate::Flipped((mischief.offset - offset) as usize),
-        Kind::Lose => Fate::Lost,
-        Kind::Move(to) => Fate::Moved(to),
+        FaultKind::FlipRead => Fate::Right,
+        FaultKind::FlipWrite => Fate::Flipped((mischief.offset - offset) as usize),
+        FaultKind::Lose => Fate::Lost,
+        FaultKind::Move(to) => Fate::Moved(to),
     }
 }
 

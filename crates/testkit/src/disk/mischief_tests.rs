@@ -1,4 +1,4 @@
-//! Each fault meets what it was meant for, once.
+//! Each fault hits its access exactly once.
 use super::*;
 
 #[test]

@@ -1,4 +1,5 @@
-//! The other side of a faulty disk: answers the kernel from files in memory, slowly or with errors when told.
+//! Server of a faulty disk: serves FUSE requests from files in memory, with delays or errors on
+//! command.
 use std::ffi::OsStr;
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -17,28 +18,28 @@ use rustix::mount::{UnmountFlags, unmount};
 use super::mischief::{Fate, Mischief, of_read, of_write};
 use super::tree::{Node, Tree};
 
-/// The kernel remembers nothing: it asks each time.
+/// Attribute timeout: the kernel caches nothing.
 const TTL: Duration = Duration::ZERO;
 const BLOCK_BYTES: u32 = 4096;
-/// What it says to have, all of it free: 1 TiB.
+/// Reported free space: 1 TiB.
 const BLOCKS: u64 = (1 << 40) / BLOCK_BYTES as u64;
-/// Requests answered at a time.
+/// Number of concurrent requests.
 const THREADS: usize = 8;
 
-/// What is wrong with the disk at present.
+/// Active faults.
 #[derive(Debug, Default)]
 struct Faults {
-    /// Writes are answered with EIO.
+    /// Fail writes with EIO.
     failing: AtomicBool,
-    /// Writes are answered with ENOSPC.
+    /// Fail writes with ENOSPC.
     full: AtomicBool,
-    /// Reads are answered with EIO.
+    /// Fail reads with EIO.
     failing_reads: AtomicBool,
-    /// The next flush is answered with EIO.
+    /// Fail the next flush with EIO.
     failing_flush: AtomicBool,
-    /// How long a write takes at least, in milliseconds.
+    /// Minimum duration of a write, ms.
     delay_ms: AtomicU64,
-    /// What it does wrong without saying so.
+    /// Silent faults.
     mischief: Mutex<Vec<Mischief>>,
 }
 
@@ -48,7 +49,7 @@ impl Faults {
     }
 }
 
-/// Serves files at `path`, which must be a directory, until `orders` ends; obeys the lines it reads there.
+/// Serves files at the directory `path` until `orders` ends; executes the commands read from it.
 pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::io::Result<()> {
     let faults = Arc::new(Faults::default());
     let has_locks = std::env::var_os(super::WITHOUT_LOCKS).is_none();
@@ -70,7 +71,7 @@ pub(super) fn serve(path: &Path, orders: impl BufRead + Send + 'static) -> std::
         out.write_all(super::OBEYED.as_bytes())?;
         out.flush()?;
     }
-    // Lazily: files may be open. What is dropped below then finds nothing to unmount.
+    // Lazy unmount: files may be open. Dropping the session then finds nothing to unmount.
     unmount(path, UnmountFlags::DETACH)?;
     drop(session);
     Ok(())
@@ -127,8 +128,8 @@ fn empty(reply: ReplyEmpty, done: Result<(), Errno>) {
 }
 
 impl Filesystem for Files {
-    /// The kernel asks for locks only where a file system wants to know of them; it then says that it has
-    /// none.
+    /// The kernel forwards lock requests only to file systems that support them; this one answers
+    /// that it has none.
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         if !self.has_locks {
             let added = config.add_capabilities(InitFlags::FUSE_FLOCK_LOCKS);
@@ -272,7 +273,7 @@ impl Filesystem for Files {
         reply: ReplyWrite,
     ) {
         std::thread::sleep(Duration::from_millis(self.faults.delay_ms.load(Ordering::Relaxed)));
-        // After the pause: what is under way when the disk breaks fails too.
+        // After the delay, so that requests in flight at the fault fail too.
         if self.faults.failing.load(Ordering::Relaxed) {
             return reply.error(Errno::EIO);
         }
@@ -298,7 +299,7 @@ impl Filesystem for Files {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        // Once, as a kernel that has reported an error and forgotten the data does.
+        // Once, like a kernel that reported an error and dropped the data.
         match self.faults.failing_flush.swap(false, Ordering::Relaxed) {
             true => reply.error(Errno::EIO),
             false => reply.ok(),

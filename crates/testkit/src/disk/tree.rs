@@ -1,12 +1,12 @@
-//! Files and directories in memory, by number, as the kernel asks for them. Pure.
+//! In-memory file tree addressed by inode number. Pure.
 //!
-//! A file that was removed keeps its number and its bytes until the server ends: somebody may have it open.
+//! A removed file keeps its number and content until the server ends, because it may be open.
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use fuser::Errno;
 
-/// What has a number.
+/// A node.
 #[derive(Debug)]
 pub(super) enum Node {
     File(Vec<u8>),
@@ -23,7 +23,7 @@ impl Node {
     }
 }
 
-/// All of a file system; a node's number is its place in the list.
+/// All nodes; a node's number is its index.
 #[derive(Debug)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
@@ -31,7 +31,7 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn new() -> Self {
-        // The kernel calls the topmost directory 1; nothing is called 0.
+        // The root directory is inode 1; 0 is unused.
         Self { nodes: vec![Node::empty_directory(), Node::empty_directory()] }
     }
 
@@ -75,7 +75,7 @@ impl Tree {
         self.entries(parent)?.get(name).copied().ok_or(Errno::ENOENT)
     }
 
-    /// A name of a node; that of one that was removed is empty.
+    /// Name of a node; empty for a removed one.
     pub(super) fn name(&self, number: u64) -> &OsStr {
         let entries = self.nodes.iter().filter_map(|node| match node {
             Node::Directory(entries) => Some(entries),
@@ -96,7 +96,7 @@ impl Tree {
         Ok(number)
     }
 
-    /// Removes a name; that of a directory only when it is empty.
+    /// Removes a name; a directory must be empty.
     pub(super) fn remove(&mut self, parent: u64, name: &OsStr) -> Result<(), Errno> {
         let number = self.lookup(parent, name)?;
         if self.node(number)?.is_full_directory() {
@@ -106,7 +106,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives a node another name, in place of what had it.
+    /// Renames a node, replacing the target.
     pub(super) fn rename(&mut self, from: (u64, &OsStr), to: (u64, &OsStr)) -> Result<(), Errno> {
         let number = self.lookup(from.0, from.1)?;
         if let Some(&replaced) = self.entries(to.0)?.get(to.1)
@@ -120,7 +120,7 @@ impl Tree {
         Ok(())
     }
 
-    /// At most `bytes` of a file from `offset` on.
+    /// At most `bytes` of a file from `offset`.
     pub(super) fn read(&self, number: u64, offset: u64, bytes: usize) -> Result<&[u8], Errno> {
         let all = self.bytes(number)?;
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(all.len());

@@ -1,4 +1,4 @@
-//! What a recorder relies on when it uses a directory of this kind.
+//! Directory operations used by a recorder.
 use super::*;
 
 const ROOT: u64 = 1;

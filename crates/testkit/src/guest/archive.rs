@@ -1,14 +1,14 @@
-//! The first file system of a guest: a cpio archive in the `newc` form, which the kernel unpacks into memory.
+//! Initial file system of a guest: a cpio archive in `newc` format, unpacked by the kernel.
 //!
-//! Invariant: the same entries give the same bytes, so that guests that count instructions can agree.
-//! The form is that of the kernel's `Documentation/driver-api/early-userspace/buffer-format.rst`.
+//! Invariant: the same entries give the same bytes, for reproducible guests that count
+//! instructions. Format: the kernel's `Documentation/driver-api/early-userspace/buffer-format.rst`.
 
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 const CHARACTER_DEVICE: u32 = 0o020_600;
 
-/// An archive in the making.
+/// An archive under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     bytes: Vec<u8>,
@@ -16,12 +16,12 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Adds a directory; those above it come first.
+    /// Adds a directory; its parents come first.
     pub(crate) fn directory(&mut self, name: &str) {
         self.entry(name, DIRECTORY, &[], [0, 0]);
     }
 
-    /// Adds a file that can be run.
+    /// Adds an executable file.
     pub(crate) fn file(&mut self, name: &str, content: &[u8]) {
         self.entry(name, PROGRAM, content, [0, 0]);
     }
@@ -45,7 +45,7 @@ impl Archive {
     fn entry(&mut self, name: &str, mode: u32, content: &[u8], device: [usize; 2]) {
         self.entries += 1;
         let mode = mode as usize;
-        // Number, mode, user, group, links, time, size, device it lies on, device it is, name, checksum.
+        // Inode, mode, user, group, links, time, size, device, special device, name, checksum.
         let [major, minor] = device;
         let fields = [self.entries, mode, 0, 0, 1, 0, content.len(), 0, 0, major, minor, name.len() + 1, 0];
         self.bytes.extend(b"070701");

@@ -1,4 +1,4 @@
-//! The archive against the bytes that the kernel's description of the form asks for.
+//! The archive's bytes according to the kernel's format description.
 use super::*;
 
 #[test]

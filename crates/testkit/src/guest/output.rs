@@ -1,35 +1,36 @@
-//! What comes back over a guest's second serial port: the output of its script, and parts of it in frames.
+//! Parser of a guest's second serial port: the script's output with framed parts.
 //!
-//! A frame is `\x01begin NAME\n`, the bytes as they are, and `\n\x01end NAME STATUS\n`; the script as a whole
-//! ends as a frame called `script` does. JSON and text hold no byte of value 1, so nothing has to be escaped.
+//! A frame is `\x01begin NAME\n`, the raw bytes, and `\n\x01end NAME STATUS\n`; the script as a
+//! whole ends like a frame named `script`. JSON and text contain no byte of value 1, so no escaping
+//! is needed.
 use std::collections::BTreeMap;
 
-/// What one command of the script, run with `part NAME COMMAND...`, left behind.
+/// Result of one command run with `part NAME COMMAND...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its exit status.
     pub status: i32,
-    /// What it printed, to the byte.
+    /// Exact output.
     pub stdout: String,
 }
 
-/// What a guest left behind.
+/// Result of a guest.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GuestOutput {
     /// Exit status of the script.
     pub status: i32,
-    /// What the script printed outside of parts.
+    /// Output of the script outside of parts.
     pub stdout: String,
-    /// The parts, by their names; of two with the same name the last.
+    /// Parts by name; of equal names the last.
     pub parts: BTreeMap<String, Part>,
-    /// What came over the first serial port: stderr and the kernel's messages.
+    /// First serial port: stderr and kernel messages.
     pub console: String,
-    /// The memory shared with the host as the guest left it; empty without [`Device::Shared`](super::Device).
+    /// Final content of the shared memory; empty without [`Device::Shared`](super::Device).
     pub shared: Vec<u8>,
 }
 
 impl std::fmt::Debug for GuestOutput {
-    /// Without the shared memory, which is megabytes.
+    /// Omits the shared memory, which is megabytes.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("GuestOutput")
             .field("status", &self.status)
@@ -41,7 +42,7 @@ impl std::fmt::Debug for GuestOutput {
 }
 
 impl GuestOutput {
-    /// What the script printed outside of parts, line by line.
+    /// Lines of the script's output outside of parts.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.stdout.lines()
     }
@@ -49,13 +50,13 @@ impl GuestOutput {
     /// A part by its name.
     ///
     /// # Panics
-    /// When the script had none of that name.
+    /// The script had no part of that name.
     pub fn part(&self, name: &str) -> &Part {
         self.parts.get(name).unwrap_or_else(|| panic!("no part {name:?} in {self:#?}"))
     }
 }
 
-/// The script's output and its parts; `None` when it did not come to its end.
+/// Output and parts of the script; `None` if it did not finish.
 pub(crate) fn parse(text: &str) -> Option<(i32, String, BTreeMap<String, Part>)> {
     let (mut stdout, mut parts, mut rest) = (String::new(), BTreeMap::new(), text);
     loop {

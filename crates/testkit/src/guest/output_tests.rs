@@ -1,4 +1,4 @@
-//! Frames are cut out to the byte, and output that breaks off is not taken for whole.
+//! Frames are extracted exactly, and truncated output is rejected.
 use super::*;
 
 const WHOLE: &str =

@@ -1,9 +1,9 @@
-//! Fills the store: the kernel of Debian 12, some of its modules, busybox, and three modules that Debian does
-//! not build, compiled from the source of the same kernel.
+//! Fills the store: the kernel of Debian 12, some of its modules, busybox, and three modules that
+//! Debian does not build, compiled from the same kernel's source.
 //!
-//! Packages are downloaded and unpacked into the store, not installed. Only what runs on the host is
-//! installed, and only by root: the emulator and the compiler. Invariant: the file that calls the store
-//! complete is written last.
+//! Packages are downloaded and unpacked into the store, not installed. Only host tools (emulator,
+//! compiler) are installed, and only by root. Invariant: the file that marks the store as complete
+//! is written last.
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::guest::store::{QEMU, on_path};
 use crate::guest::{Drivers, Store};
 use crate::root::{command, output};
 
-/// What must be on the host, and the package it is from.
+/// Required host tools and their packages.
 const TOOLS: [(&str, &str); 6] = [
     (QEMU, "qemu-system-x86"),
     ("dpkg-deb", "dpkg"),
@@ -22,33 +22,33 @@ const TOOLS: [(&str, &str); 6] = [
     ("make", "make"),
     ("xz", "xz-utils"),
 ];
-/// What the kernel's own checker of objects is linked with, and what static programs are.
+/// Libraries for the kernel's object checker and for static programs.
 const LIBRARIES: [(&str, &str); 2] =
     [("/usr/lib/x86_64-linux-gnu/libelf.so.1", "libelf1"), ("/usr/lib/x86_64-linux-gnu/libc.a", "libc6-dev")];
-/// The package that names the newest kernel.
+/// Metapackage of the newest kernel.
 const NEWEST: &str = "linux-image-amd64";
-/// How Debian compresses its kernels.
+/// Compression of Debian's kernels.
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
-/// Where the driver of VME lies in the kernel's source.
+/// Path of the VME driver in the kernel source.
 const VME: &str = "drivers/staging/vme_user";
 /// A program that opens its windows.
 const VME_WINDOW: &str = include_str!("vme_window.c");
 const VME_SOURCES: [&str; 7] =
     ["vme.c", "vme.h", "vme_bridge.h", "vme_fake.c", "vme_user.c", "vme_user.h", "Makefile"];
 
-/// A kernel to be had from Debian.
+/// An available Debian kernel.
 #[derive(Debug, PartialEq, Eq)]
 struct Kernel {
-    /// As `uname -r` says it: `6.1.0-56-amd64`.
+    /// Release as in `uname -r`: `6.1.0-56-amd64`.
     release: String,
-    /// Version of its packages.
+    /// Package version.
     version: String,
 }
 
-/// Makes the store complete, if it is not; tells what it does.
+/// Completes the store if necessary; `tell` receives progress messages.
 ///
 /// # Errors
-/// What could not be done, and what helps.
+/// Error with a hint.
 pub fn prepare(tell: &mut dyn FnMut(&str)) -> Result<Store, String> {
     let store = Store::at_its_place()?;
     tools(tell)?;
@@ -61,7 +61,7 @@ pub fn prepare(tell: &mut dyn FnMut(&str)) -> Result<Store, String> {
     Ok(store)
 }
 
-/// Installs what is missing on the host, as root.
+/// Installs missing host tools, as root.
 fn tools(tell: &mut dyn FnMut(&str)) -> Result<(), String> {
     let missing = missing_packages();
     if missing.is_empty() {
@@ -91,10 +91,10 @@ fn apt(arguments: &[&str]) -> Result<(), String> {
     command("env", &[&quiet[..], arguments].concat())
 }
 
-/// The newest kernel that apt knows.
+/// Newest kernel known to apt.
 fn newest() -> Result<Kernel, String> {
     if rustix::process::geteuid().is_root() {
-        // Old lists name packages that are gone. Without a network the download will say so.
+        // Old lists name removed packages. Without a network the download fails with a message.
         drop(apt(&["update"]));
     }
     let known = output("apt-cache", &["show", "--no-all-versions", NEWEST]);
@@ -103,7 +103,8 @@ fn newest() -> Result<Kernel, String> {
     kernel(&known).ok_or_else(|| format!("{NEWEST} names no kernel:\n{known}\nhint: this needs Debian 12"))
 }
 
-/// The kernel that the description of [`NEWEST`] names: `Depends: linux-image-6.1.0-56-amd64 (= 6.1.192-2)`.
+/// Parses the kernel from the description of [`NEWEST`]: `Depends: linux-image-6.1.0-56-amd64 (=
+/// 6.1.192-2)`.
 fn kernel(description: &str) -> Option<Kernel> {
     let depends = description.lines().find_map(|line| line.strip_prefix("Depends: "))?;
     let (release, version) = depends.strip_prefix("linux-image-")?.split_once(" (= ")?;
@@ -117,7 +118,7 @@ impl Kernel {
         dots.map_or(&self.release, |(at, _)| &self.release[..at])
     }
 
-    /// Name of the headers that all its flavours share.
+    /// Name of the headers common to all flavours.
     fn common_headers(&self) -> String {
         let flavour = self.release.rfind('-').unwrap_or(self.release.len());
         format!("linux-headers-{}-common", &self.release[..flavour])
@@ -126,7 +127,7 @@ impl Kernel {
 
 fn fill(store: &Store, kernel: &Kernel, tell: &mut dyn FnMut(&str)) -> Result<(), String> {
     let work = store.path().join("work");
-    // Left by one that was interrupted.
+    // Left by an interrupted run.
     drop(fs::remove_dir_all(&work));
     let modules = store.path().join("modules");
     for directory in [&work, &modules] {
@@ -181,7 +182,7 @@ fn download(work: &Path, package: &str) -> Result<(), String> {
     }
 }
 
-/// The downloaded package of a name.
+/// Downloaded package with this name.
 fn package(work: &Path, name: &str) -> Result<PathBuf, String> {
     let entries = fs::read_dir(work).map_err(|e| format!("cannot list {}: {e}", work.display()))?;
     let begins = format!("{name}_");
@@ -190,7 +191,7 @@ fn package(work: &Path, name: &str) -> Result<PathBuf, String> {
     found.ok_or_else(|| format!("{name} is not in {}", work.display()))
 }
 
-/// Unpacks members of a package, all of them when none is named, where the package lies.
+/// Unpacks members of a package, or all of them, in its directory.
 fn unpack(work: &Path, name: &str, members: &[String]) -> Result<(), String> {
     let package = package(work, name)?;
     let failed = |e: std::io::Error| format!("cannot unpack {}: {e}", package.display());
@@ -209,7 +210,7 @@ fn unpack(work: &Path, name: &str, members: &[String]) -> Result<(), String> {
     }
 }
 
-/// Takes the kernel out of the image that unpacks itself, which takes an emulator seconds.
+/// Extracts the kernel from its self-extracting image, which would take seconds in an emulator.
 fn uncompress(image: &Path, kernel: &Path) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("cannot unpack {}: {e}", image.display());
     let bytes = fs::read(image).map_err(failed)?;
@@ -217,7 +218,7 @@ fn uncompress(image: &Path, kernel: &Path) -> Result<(), String> {
     let start = start.ok_or_else(|| format!("{} is not compressed with xz", image.display()))?;
     let mut compressed = File::open(image).map_err(failed)?;
     compressed.seek(SeekFrom::Start(start as u64)).map_err(failed)?;
-    // Its length follows what was compressed, which only `--single-stream` ignores.
+    // The compressed data is followed by its length, ignored only by `--single-stream`.
     let status = Command::new("xz")
         .args(["-dc", "--single-stream"])
         .stdin(compressed)
@@ -230,18 +231,18 @@ fn uncompress(image: &Path, kernel: &Path) -> Result<(), String> {
     }
 }
 
-/// Compiles the VME bus, its fake bridge and its driver as modules; the directory they are in.
+/// Compiles the VME bus, its simulated bridge and its driver as modules; returns their directory.
 fn vme(work: &Path, series: &str, headers: &str, common: &str) -> Result<PathBuf, String> {
     unpack_vme(work, series)?;
     let sources = work.join(format!("linux-source-{series}")).join(VME);
     let failed = |e: std::io::Error| format!("cannot prepare {}: {e}", sources.display());
     let bus = sources.join("vme.c");
     let text = fs::read_to_string(&bus).map_err(failed)?;
-    // Upstream only builds it into the kernel, and so it names no licence; its header does.
+    // Upstream only builds it in, so it lacks a MODULE_LICENSE; its header states the license.
     fs::write(&bus, format!("{text}\nMODULE_LICENSE(\"GPL\");\n")).map_err(failed)?;
     fs::write(sources.join("Makefile"), "obj-m := vme.o vme_fake.o vme_user.o\n").map_err(failed)?;
     let below = work.join("usr/src");
-    // The headers of a flavour lead to the common ones where they would be installed.
+    // A flavour's headers refer to the common ones by their installation path.
     let makefile = format!("include {}\n", below.join(common).join("Makefile").display());
     fs::write(below.join(headers).join("Makefile"), makefile).map_err(failed)?;
     let directory = below.join(headers).display().to_string();
@@ -251,7 +252,7 @@ fn vme(work: &Path, series: &str, headers: &str, common: &str) -> Result<PathBuf
     Ok(sources)
 }
 
-/// Compiles the program that opens windows on a VME bus.
+/// Compiles the program that opens VME windows.
 fn vme_window(store: &Store) -> Result<(), String> {
     let source = store.path().join("vme_window.c");
     fs::write(&source, VME_WINDOW).map_err(|e| format!("cannot write {}: {e}", source.display()))?;
@@ -259,13 +260,13 @@ fn vme_window(store: &Store) -> Result<(), String> {
     command("gcc-12", &["-static", "-O1", "-Wall", "-Werror", "-s", "-o", &program, &source])
 }
 
-/// Takes the driver of VME out of the kernel's source: an archive in the package.
+/// Extracts the VME driver from the kernel source, a nested archive.
 fn unpack_vme(work: &Path, series: &str) -> Result<(), String> {
     let package = package(work, &format!("linux-source-{series}"))?;
     let failed = |e: std::io::Error| format!("cannot unpack {}: {e}", package.display());
     let archive = format!("./usr/src/linux-source-{series}.tar.xz");
     let members = VME_SOURCES.map(|file| format!("linux-source-{series}/{VME}/{file}"));
-    // The last stops at the last member, so that the other two may end by a broken pipe.
+    // The last process stops at the last member, so the others may end with a broken pipe.
     let mut reader = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
         .arg(&package)
@@ -302,7 +303,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     copied.map(drop).map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
 }
 
-/// The file of a name below a directory.
+/// File with this name below a directory.
 fn find(directory: &Path, name: &str) -> Option<PathBuf> {
     let paths: Vec<PathBuf> = fs::read_dir(directory).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
     let here = paths.iter().find(|path| path.file_name().is_some_and(|n| n == name));

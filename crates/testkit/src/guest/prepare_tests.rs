@@ -1,4 +1,4 @@
-//! What Debian says of its newest kernel, read.
+//! Parsing of Debian's newest kernel.
 use super::*;
 
 #[test]

@@ -1,22 +1,21 @@
-//! keepup as this build has it, with the libraries that it is linked with, for a guest's first file system.
+//! The built keepup with its shared libraries, for a guest's initial file system.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::root::output;
 
-/// A file of a guest: its path there, and what is in it.
+/// A file of a guest: path and content.
 pub(crate) type Brought = (String, Vec<u8>);
 
-/// keepup as `/bin/keepup`, without what only debuggers need, and its libraries where it looks for them; read
-/// once by each program that asks.
+/// keepup as `/bin/keepup`, stripped, and its libraries at their paths; read once per process.
 pub(crate) fn keepup() -> Result<&'static [Brought], String> {
     static FOUND: OnceLock<Result<Vec<Brought>, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| brought(&beside()?));
     found.as_deref().map_err(Clone::clone)
 }
 
-/// The keepup of the same build as this program: beside it, or beside the directory of tests that it lies in.
+/// The keepup of this build: beside this program, or beside its directory.
 fn beside() -> Result<PathBuf, String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let near = program.ancestors().skip(1).take(2).map(|directory| directory.join("keepup"));
@@ -43,8 +42,8 @@ fn brought(program: &Path) -> Result<Vec<Brought>, String> {
     Ok(all)
 }
 
-/// Where the libraries lie that ldd(1) lists: `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)`, and the
-/// loader without an arrow; the kernel's own lies nowhere.
+/// Paths of libraries listed by ldd(1): `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)`, and
+/// the loader without an arrow; the vDSO has no path.
 fn libraries(listed: &str) -> impl Iterator<Item = &str> {
     listed.lines().filter_map(|line| {
         let path = line.split_once("=> ").map_or(line, |(_, path)| path).trim();

@@ -1,4 +1,4 @@
-//! What a program is linked with is found.
+//! Parsing of shared libraries.
 
 use super::*;
 

@@ -1,25 +1,25 @@
-//! Where what guests are made of lies: `guest/` in the build's target directory, filled by
-//! `cargo xtask guest prepare`.
+//! Store of guest components: `guest/` in the build's target directory, filled by `cargo xtask
+//! guest prepare`.
 use std::path::{Path, PathBuf};
 
 use crate::guest::Drivers;
 
 /// The emulator.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
-/// What helps when something is missing.
+/// Hint for missing components.
 const HINT: &str = "\nhint: cargo xtask guest prepare";
 
-/// What guests are made of, complete.
+/// A complete store.
 #[derive(Clone, Debug)]
 pub struct Store {
     path: PathBuf,
 }
 
 impl Store {
-    /// The store, when it is complete and there is an emulator.
+    /// The store, if complete and the emulator is installed.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing component.
     pub fn open() -> Result<Self, String> {
         if !on_path(QEMU) {
             return Err(format!("no {QEMU}{HINT}"));
@@ -36,8 +36,8 @@ impl Store {
         if !cfg!(target_arch = "x86_64") {
             return Err("guests are x86-64 machines, and keepup was compiled for another".into());
         }
-        // Cargo marks its target directory so, where it made it itself, and keeps what it knows of the
-        // compiler there in any case; this program lies somewhere below it.
+        // Cargo marks its target directory, or at least stores compiler information there; this
+        // program is below it.
         let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
         let marks = ["CACHEDIR.TAG", ".rustc_info.json"];
         let target =
@@ -46,50 +46,50 @@ impl Store {
         Ok(Self { path: target.join("guest") })
     }
 
-    /// Its directory.
+    /// Directory of the store.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Release of the kernel, as `uname -r` says it in a guest; `None` when the store is not complete.
+    /// Kernel release as in `uname -r`; `None` if the store is incomplete.
     pub fn release(&self) -> Option<String> {
         std::fs::read_to_string(self.complete()).ok().map(|text| text.trim().to_owned())
     }
 
-    /// Whether every module is there; one that was filled before a module was wanted is not complete.
+    /// Whether every module exists; a store filled before a module was added is incomplete.
     pub(crate) fn has_modules(&self) -> bool {
         let all = Drivers::ALL.into_iter().flat_map(Drivers::modules);
         let mut names = all.map(|module| module.split(' ').next().unwrap_or(module));
         names.all(|name| self.module(name).exists())
     }
 
-    /// The kernel, unpacked.
+    /// Path of the unpacked kernel.
     pub(crate) fn kernel(&self) -> PathBuf {
         self.path.join("vmlinux")
     }
 
-    /// A static busybox.
+    /// Path of a static busybox.
     pub(crate) fn busybox(&self) -> PathBuf {
         self.path.join("busybox")
     }
 
-    /// A kernel module by its name.
+    /// Path of a kernel module.
     pub(crate) fn module(&self, name: &str) -> PathBuf {
         self.path.join("modules").join(format!("{name}.ko"))
     }
 
-    /// A static program that opens windows on a VME bus.
+    /// Path of a static program that opens VME windows.
     pub(crate) fn vme_window(&self) -> PathBuf {
         self.path.join("vme_window")
     }
 
-    /// Written last: the store is complete.
+    /// Written last: marks the store as complete.
     pub(crate) fn complete(&self) -> PathBuf {
         self.path.join("release")
     }
 }
 
-/// Whether there is a program of this name.
+/// Whether a program is installed.
 pub(crate) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())

@@ -1,11 +1,11 @@
-//! Copying in memory: what every byte costs that is moved once more than it must.
+//! Memory copy ceiling: the cost of each additional copy of a byte.
 use std::time::Duration;
 
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 const BUFFER_BYTES: usize = 64 << 20;
 
-/// One thread copies between two buffers that no cache holds.
+/// Single-threaded copy between two buffers larger than the caches.
 #[derive(Debug)]
 pub struct MemoryCeiling {
     time: Duration,
@@ -13,7 +13,7 @@ pub struct MemoryCeiling {
 }
 
 impl MemoryCeiling {
-    /// Copies for `time`.
+    /// A measurement of `time`.
     pub fn new(time: Duration) -> Self {
         Self { time, bytes_per_second: 0.0 }
     }

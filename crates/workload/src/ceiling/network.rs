@@ -1,5 +1,4 @@
-//! The network path alone: one TCP connection that carries nothing but bytes, as netperf and iperf3 measure
-//! it.
+//! Network ceiling: throughput of one TCP connection, as measured by netperf and iperf3.
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -10,7 +9,7 @@ use crate::{Context, Footprint, Workload, WorkloadError};
 
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Sends over loopback to a thread that discards.
+/// Sends over loopback to a thread that discards the data.
 #[derive(Debug)]
 pub struct NetworkCeiling {
     time: Duration,
@@ -18,7 +17,7 @@ pub struct NetworkCeiling {
 }
 
 impl NetworkCeiling {
-    /// Sends for `time`.
+    /// A measurement of `time`.
     pub fn new(time: Duration) -> Self {
         Self { time, bytes_per_second: 0.0 }
     }

@@ -1,5 +1,5 @@
-//! The source alone: the generator of the trials, sending as fast as it can to a receiver that only answers
-//! the protocol and discards, so that no trial is ever judged by a generator that was the limit itself.
+//! Source ceiling: the generator used in trials, sending at full rate to a minimal receiver, so
+//! that a trial limited by its generator is recognized.
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use keepup_stream::wire::{
 use super::{discard, join, loopback, system};
 use crate::{Context, Footprint, Workload, WorkloadError};
 
-/// Closed loop to null.
+/// Closed-loop source with a discarding receiver.
 #[derive(Debug)]
 pub struct SourceCeiling {
     plan: SourcePlan,
@@ -24,7 +24,7 @@ pub struct SourceCeiling {
 }
 
 impl SourceCeiling {
-    /// Sends events as `plan` has them, for `time`, without a schedule.
+    /// Sends events according to `plan` for `time`, without a schedule.
     pub fn new(plan: &SourcePlan, time: Duration) -> Self {
         let plan =
             SourcePlan { rate: Rate::Max, burst: None, events: None, duration: Some(time), ..plan.clone() };
@@ -32,7 +32,7 @@ impl SourceCeiling {
     }
 }
 
-/// Answers hello and discards the rest.
+/// Answers the hello message and discards the rest.
 fn welcome_and_discard(mut stream: TcpStream) -> std::io::Result<u64> {
     use std::io::Read;
     let invalid = |e: String| std::io::Error::new(std::io::ErrorKind::InvalidData, e);
@@ -61,7 +61,7 @@ fn welcome_and_discard(mut stream: TcpStream) -> std::io::Result<u64> {
         };
         stream.write_all(&welcome.to_frame().map_err(|e| invalid(e.to_string()))?)?;
     }
-    // The end message is discarded with the rest: the source is cut off, its figures stand by then.
+    // The end message is discarded too; the connection is cut once the counters are final.
     discard(stream)
 }
 
@@ -94,7 +94,7 @@ impl Workload for SourceCeiling {
                 threads.push(std::thread::spawn(move || welcome_and_discard(stream)));
             }
             for thread in threads {
-                // A connection that is cut off at the end of the time ends with an error; that is the plan.
+                // The connection is cut at the end of the time, so its error is expected.
                 drop(thread.join());
             }
             Ok(())
@@ -112,11 +112,11 @@ impl Workload for SourceCeiling {
             }
             stop.store(true, Ordering::Release);
             for stream in accepted.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                // It may have ended by itself.
+                // The source may have ended by itself.
                 let _ = stream.shutdown(Shutdown::Both);
             }
             match source.join() {
-                // Nobody says bye here, so an ending connection is what we expect.
+                // No bye message is sent, so a closing connection is expected.
                 Ok(Ok(_) | Err(SourceError::Broken { .. })) => Ok(()),
                 Ok(Err(e)) => Err(e.into()),
                 Err(_) => Err(WorkloadError::Thread { name: "source" }),

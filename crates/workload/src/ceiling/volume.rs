@@ -1,5 +1,5 @@
-//! One volume alone: blocks from memory through the recorder's own engine into preallocated segments,
-//! durable at the end.
+//! Volume ceiling: writes blocks from memory with the recorder's engine into preallocated segments,
+//! including the final flush.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use crate::disk::series::Series;
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
-/// What is written, and how.
+/// Parameters of the measurement.
 #[derive(Clone, Debug)]
 pub struct VolumeSpec {
-    /// The volume.
+    /// Volume.
     pub volume: PathBuf,
-    /// Bytes of a block.
+    /// Block size, bytes.
     pub block_bytes: usize,
-    /// Blocks under way.
+    /// Queue depth.
     pub depth: usize,
-    /// Bytes of a segment.
+    /// Segment size, bytes.
     pub segment_bytes: u64,
-    /// Bytes written at most.
+    /// Maximum bytes written.
     pub bytes_max: u64,
-    /// How blocks are written.
+    /// I/O engine.
     pub engine: EngineChoice,
-    /// How long it writes.
+    /// Duration.
     pub time: Duration,
 }
 
-/// Writes until time or bytes run out.
+/// Writes until the time or byte limit.
 #[derive(Debug)]
 pub struct VolumeCeiling {
     spec: VolumeSpec,
@@ -44,23 +44,23 @@ pub struct VolumeCeiling {
     bytes_per_second: f64,
 }
 
-/// What a volume alone did.
+/// Result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VolumeMeasured {
-    /// Durable bytes per second, the last flush inside the time.
+    /// Durable bytes per second, including the last flush.
     pub bytes_per_second: f64,
     /// Bytes written.
     pub bytes: u64,
 }
 
 impl VolumeCeiling {
-    /// `name` becomes a directory on the volume for as long as it runs.
+    /// A measurement with a temporary directory `name` on the volume.
     pub fn new(spec: VolumeSpec, name: String) -> Self {
         Self { spec, name, scratch: None, bytes: 0, bytes_per_second: 0.0 }
     }
 }
 
-/// Direct, unless the file system has nothing of the kind: the recorder writes there all the same.
+/// Direct access, or buffered where the file system lacks direct I/O, like the recorder.
 fn access(probe: &Path) -> Result<Access, WorkloadError> {
     match open_file(probe, Access::Direct, Durability::Flushed) {
         Ok(_) => Ok(Access::Direct),

@@ -1,66 +1,67 @@
-//! bonnie++'s phases: a large file written, rewritten and read block by block, random seeks in it, and very
-//! many empty files created, looked at and deleted.
+//! Phases of bonnie++: block-wise write, rewrite and read of a large file, random seeks in it, and
+//! creation, stat and deletion of many empty files.
 //!
-//! Source: the manual and the read-me of bonnie++ (R. Coker), which the report on the ESRF's camera computers
-//! used. The order of calls is that of the read-me; a file that is written grows, as it does there. What is
-//! not here is its character by character input and output, which measured the C library. Writes end with a
-//! flush, inside the time that counts.
+//! Source: manual and read-me of bonnie++ (R. Coker), used by the report on the ESRF's camera
+//! computers. The order of calls is that of the read-me; the written file grows as it does there.
+//! Per-character I/O is omitted because it measured the C library. Writes end with a flush inside
+//! the measured time.
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_sys::file::{Access, direct_alignment, open_truncated};
 
 use super::fio::FioFile;
 use super::mode::{EngineChoice, Mode, Space};
 use super::phase::RATE_GUESS;
-use super::{Cost, DiskTest, Found, Kind, Place, Point};
+use super::{Cost, DiskMeasured, DiskTest, IoDirection, Point, TestDirectories};
 use crate::{Context, WorkloadError};
 
 mod bulk;
 mod names;
 mod seeks;
 
-/// bonnie++'s chunk, in bytes.
+/// bonnie++'s chunk, bytes.
 pub const CHUNK_BYTES: usize = 8 << 10;
-/// Chunk that is the default for direct I/O, where each is a request of its own. Bytes.
+/// Default chunk for direct I/O, where each chunk is a request, bytes.
 pub const DIRECT_CHUNK_BYTES: usize = 1 << 20;
-/// bonnie++ counts files in these.
+/// Unit of bonnie++'s file count.
 pub const FILES_UNIT: u32 = 1024;
 /// bonnie++'s number of seeks.
 pub const SEEKS: u64 = 8192;
 
-/// How bytes get to the disk.
+/// Use of the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Through {
-    /// Past the page cache.
+pub enum CacheMode {
+    /// Direct I/O.
     Direct,
-    /// Through the page cache, with more than it can hold.
+    /// Buffered I/O with more data than the cache can hold.
     Buffered,
-    /// Through the page cache, which may hold all: figures of the cache, and named so.
+    /// Buffered I/O that may stay in the cache; phases are labelled as cached.
     Cached,
 }
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct BlockTest {
-    /// Bytes of the large file, a multiple of the chunk.
+    /// Size of the large file, a multiple of the chunk, bytes.
     pub size_bytes: u64,
-    /// Bytes of each read and write.
+    /// Size of each read and write, bytes.
     pub chunk_bytes: usize,
-    /// How they get to the disk.
-    pub through: Through,
-    /// Seeks in all.
+    /// Use of the page cache.
+    pub through: CacheMode,
+    /// Total number of seeks.
     pub seeks: u64,
-    /// Files to create, in each of the two orders.
+    /// Files to create in each of the two orders.
     pub files: u32,
 }
 
-impl Through {
+impl CacheMode {
     fn access(self) -> Access {
         if self == Self::Direct { Access::Direct } else { Access::Buffered }
     }
 
-    /// For results.
+    /// Name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -71,25 +72,28 @@ impl Through {
 }
 
 impl BlockTest {
-    /// Why the sizes do not do on a machine with this much memory, and what does; bonnie++'s rule is twice
-    /// the memory.
-    pub fn objection(&self, memory_bytes: u64) -> Option<String> {
+    /// Reason why the sizes are unsuitable for a machine with this much memory, with a hint;
+    /// bonnie++ requires twice the memory.
+    pub fn objection(&self, memory_bytes: u64) -> Option<Cause> {
         let least = memory_bytes.saturating_mul(2);
-        (self.through == Through::Buffered && self.size_bytes < least).then(|| {
-            format!(
-                "a file of {:.1} GB read through the page cache on a machine with {:.1} GB of memory is read \
-                 from memory\nhint: --size '{} GiB' or more, --direct, or --cached for figures of the cache; \
-                 keepup disk cache finds its size",
+        (self.through == CacheMode::Buffered && self.size_bytes < least).then(|| {
+            Cause::new(format!(
+                "cannot measure the disk: a file of {:.1} GB on a machine with {:.1} GB of memory is read \
+                 from memory",
                 self.size_bytes as f64 / 1e9,
                 memory_bytes as f64 / 1e9,
+            ))
+            .with_hint(format!(
+                "--size '{} GiB' or more, --direct, or --cached for figures of the cache; keepup disk cache \
+                 finds its size",
                 least.div_ceil(1 << 30)
-            )
+            ))
         })
     }
 
-    /// A phase's name: what the cache may have answered is called so.
+    /// Name of a phase, marked if the cache may have served it.
     fn phase(&self, name: &str) -> String {
-        if self.through == Through::Cached { format!("{name}, cached") } else { name.to_owned() }
+        if self.through == CacheMode::Cached { format!("{name}, cached") } else { name.to_owned() }
     }
 }
 
@@ -102,7 +106,7 @@ impl DiskTest for BlockTest {
         let updates = self.seeks.div_ceil(seeks::UPDATE_EVERY) * self.chunk_bytes as u64;
         let bytes_written = 2 * self.size_bytes + updates;
         let moved = 4 * self.size_bytes + 2 * updates;
-        // A disk that turns seeks 100 times a second, and makes 1000 files.
+        // Estimate for a rotating disk: 100 seeks/s, 1000 file operations/s.
         let slow = self.seeks as f64 / 100.0 + f64::from(self.files) * 6.0 / 1000.0;
         let time = Duration::from_secs_f64(moved as f64 / RATE_GUESS + slow);
         Cost { bytes_written, space_bytes: self.size_bytes, time }
@@ -112,17 +116,15 @@ impl DiskTest for BlockTest {
         let (engine, space) = (EngineChoice::Plain, Space::New);
         let mut file =
             FioFile::new(&Mode { access: self.through.access(), engine, space, ..Mode::default() });
-        file.remark(
-            "fio has no rewriting of what was just read, and its files are made without a look at them",
-        );
+        file.remark("fio cannot rewrite the chunk that it just read, and creates files without stat calls");
         let point = Point { bytes: self.chunk_bytes, depth: 1 };
         for volume in volumes {
-            for kind in [Kind::Write, Kind::Read] {
+            for kind in [IoDirection::Write, IoDirection::Read] {
                 file.job(kind.verb(), volume, kind, point, true);
                 file.set("filename", "keepup-fio-data");
                 file.set("size", self.size_bytes);
             }
-            file.job("seek", volume, Kind::Read, point, true);
+            file.job("seek", volume, IoDirection::Read, point, true);
             file.set("rw", "randrw");
             file.set("rwmixread", 100 - 100 / seeks::UPDATE_EVERY);
             file.set("numjobs", seeks::SEEKERS);
@@ -135,22 +137,20 @@ impl DiskTest for BlockTest {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         if self.size_bytes > 0 {
             let path = place.first.file("data");
             let file = open_truncated(&path, self.through.access())?;
-            if let Some(align) = direct_alignment(&file).filter(|_| self.through == Through::Direct)
+            if let Some(align) = direct_alignment(&file).filter(|_| self.through == CacheMode::Direct)
                 && !self.chunk_bytes.is_multiple_of(align as usize)
             {
-                let what = format!(
-                    "direct I/O on {} takes multiples of {align} bytes, not {}\nhint: another --chunk",
-                    path.display(),
-                    self.chunk_bytes
-                );
-                return Err(keepup_sys::SysError::Invalid { what }.into());
+                let chunk = self.chunk_bytes;
+                let why = Cause::new(format!("direct I/O takes multiples of {align} bytes, not {chunk}"))
+                    .with_hint("another --chunk");
+                return Err(WorkloadError::Volume { path, why, trouble: crate::VolumeTrouble::Unable });
             }
             drop(file);
             if !bulk::run(self, &path, found, context)? || !seeks::run(self, &path, found, context)? {

@@ -1,14 +1,15 @@
-//! How large is the page cache? Files are written through it, then the first is read back and timed: as long
-//! as it is in memory that is fast.
+//! Size of the page cache: files are written through it, then the first one is read back and timed
+//! to see whether it is still cached.
 //!
-//! Source: the note on the CSL upgrade, which wrote files of 128 MB and found that the first was read slowly
-//! from the 11th on. That one read disturbs what it measures: a page that was read stays longer than one that
-//! was only written. So each total is tried with new files, written from nothing, and the totals are doubled
-//! and then bisected ([`search`]): a march by one file would write the same bytes over and over.
+//! Source: the note on the CSL upgrade, which wrote 128 MB files and found that the first was read
+//! slowly from the 11th on. A read disturbs the result, because a page that was read stays longer
+//! than one only written. So each total is tried with newly written files; totals are doubled and
+//! then bisected ([`search`]), since linear steps would rewrite the same bytes many times.
 //!
-//! Whether the first file was in memory is judged by time, against two reads of the same run: of a file
-//! written just before, and of one that was taken out of memory. What the kernel says stands beside it; where
-//! the two contradict each other, as they do when something else held up the read, the total is tried again.
+//! Whether the first file was cached is decided by time, relative to two reference reads in the
+//! same run: of a file just written and of one evicted from the cache. The kernel's view (resident
+//! pages) is reported too; if the two contradict, for example because the read was delayed by
+//! something else, the total is tried again.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use keepup_sys::pool::{Block, Pool};
 
 use super::mode::Pattern;
 use super::phase::{PhaseClock, RATE_GUESS};
-use super::{Cost, DiskTest, Found, Place};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::preflight::Checked;
@@ -33,34 +34,34 @@ mod search;
 
 use search::Search;
 
-/// Bytes of a write and of a read.
+/// Size of a write and of a read, bytes.
 const TRANSFER_BYTES: usize = 1 << 20;
-/// How often each of the two references is read; their medians count.
+/// Repetitions of each reference read; the medians are used.
 const REFERENCES: usize = 3;
-/// A cold read that is not slower than a cached one by this factor tells nothing.
+/// Minimum ratio of cold to cached read time; below it the two are indistinguishable.
 const CONTRAST_MIN: f64 = 1.5;
-/// Totals that are tried again in one run, at most.
+/// Maximum number of repeated totals per run.
 const AGAIN_MAX: u64 = 2;
 
-/// The most that is written at a time, and what set it.
+/// Upper limit of the bytes written at a time, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// In bytes.
     pub bytes: u64,
-    /// For people.
+    /// Reason, for the user.
     pub by: String,
 }
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct CacheProbe {
-    /// Bytes of a file.
+    /// Size of a file, bytes.
     pub file_bytes: u64,
-    /// Where to stop when the first file is still cached.
+    /// Upper limit of the total.
     pub limit: Limit,
 }
 
-/// What is at work.
+/// State of a running probe.
 struct Probe<'a> {
     paths: &'a [PathBuf],
     file_bytes: u64,
@@ -68,7 +69,7 @@ struct Probe<'a> {
     stamp: u64,
 }
 
-/// Seconds that one file takes, in memory and not.
+/// Read times of one file from memory and from disk, seconds.
 #[derive(Clone, Copy)]
 struct Reference {
     cached: f64,
@@ -76,16 +77,16 @@ struct Reference {
 }
 
 impl Limit {
-    /// Twice the memory, or what the volume with the least room can take.
+    /// Twice the memory, or the smallest free space of all volumes.
     pub fn of(volumes: &[Checked], memory_bytes: u64) -> Self {
         let twice = Self { bytes: memory_bytes.saturating_mul(2), by: "twice the memory".into() };
-        let room = |volume: &Checked| Self {
+        let free = |volume: &Checked| Self {
             bytes: volume.usable_bytes,
-            by: format!("the room on {}", volume.path.display()),
+            by: format!("the free space on {}", volume.path.display()),
         };
         volumes
             .iter()
-            .map(room)
+            .map(free)
             .chain([twice])
             .min_by_key(|limit| limit.bytes)
             .unwrap_or_else(|| Self { bytes: 0, by: "no volume".into() })
@@ -102,7 +103,7 @@ impl CacheProbe {
             file_bytes: self.file_bytes,
             cached_bytes: 0,
             evicted_bytes: None,
-            unanswered: Some("it was cut short".into()),
+            unanswered: Some("the test was interrupted".into()),
             limit_bytes: self.files_max() * self.file_bytes,
             limit: self.limit.by.clone(),
             cached_bytes_per_second: None,
@@ -113,7 +114,7 @@ impl CacheProbe {
     }
 }
 
-/// What the kernel says now; nothing where it cannot be asked.
+/// Memory counters of the kernel; none if unavailable.
 fn memory() -> Option<CacheMemory> {
     let memory = Memory::read(Path::new("/")).ok()?;
     Some(CacheMemory {
@@ -124,10 +125,11 @@ fn memory() -> Option<CacheMemory> {
 }
 
 impl Probe<'_> {
-    /// Writes the first `files` files anew, each to the disk; false when it was to stop before their end.
+    /// Writes the first `files` files from scratch, each durably; false if interrupted.
     ///
-    /// Not in the note, but a page that waits to be written cannot make room: then later ones go in its
-    /// place, the first file stays for longer than its turn, and the result depends on how fast the disk is.
+    /// The flushes are not in the note, but dirty pages cannot be evicted: later pages would be
+    /// evicted in their place, the first file would stay too long, and the result would depend on
+    /// the disk's speed.
     fn write(&mut self, files: u64, context: &Context) -> Result<bool, WorkloadError> {
         for path in self.paths.iter().take(files as usize) {
             let file = open_truncated(path, Access::Buffered)?;
@@ -147,7 +149,7 @@ impl Probe<'_> {
         Ok(true)
     }
 
-    /// Removes what was written, and with that takes it out of memory.
+    /// Removes the written files and thereby evicts them.
     fn remove(&self, files: u64) -> Result<(), WorkloadError> {
         for path in self.paths.iter().take(files as usize) {
             std::fs::remove_file(path).map_err(system(&format!("remove {}", path.display())))?;
@@ -155,8 +157,13 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// Reads the first file, to the last byte, as a phase of this name.
-    fn read(&mut self, name: String, found: &mut Found, context: &Context) -> Result<f64, WorkloadError> {
+    /// Reads the whole first file as a phase of this name.
+    fn read(
+        &mut self,
+        name: String,
+        found: &mut DiskMeasured,
+        context: &Context,
+    ) -> Result<f64, WorkloadError> {
         let path = &self.paths[0];
         let file = open_file(path, Access::Buffered, Durability::Flushed)?;
         let action = format!("read {}", path.display());
@@ -173,11 +180,11 @@ impl Probe<'_> {
         Ok(seconds)
     }
 
-    /// Both references; nothing when it was to stop. Cached: written and read, nothing between. Cold:
-    /// brought to the disk, taken out of memory and read.
+    /// Both reference times; none if interrupted. Cached: written, then read. Cold: written
+    /// durably, evicted, then read.
     fn reference(
         &mut self,
-        found: &mut Found,
+        found: &mut DiskMeasured,
         context: &Context,
     ) -> Result<Option<Reference>, WorkloadError> {
         let (mut cached, mut cold) = (Vec::new(), Vec::new());
@@ -197,12 +204,12 @@ impl Probe<'_> {
         Ok(Some(Reference { cached: middle(&cached), cold: middle(&cold) }))
     }
 
-    /// One total; nothing when it was to stop before its end.
+    /// Tries one total; none if interrupted.
     fn step(
         &mut self,
         files: u64,
         reference: Reference,
-        found: &mut Found,
+        found: &mut DiskMeasured,
         context: &Context,
     ) -> Result<Option<CacheStep>, WorkloadError> {
         if !self.write(files, context)? {
@@ -229,13 +236,12 @@ impl Probe<'_> {
 }
 
 impl Reference {
-    /// Whether the two can be told apart.
-    fn tells(self) -> bool {
+    /// Whether cached and cold reads are distinguishable.
+    fn is_distinguishable(self) -> bool {
         self.cached > 0.0 && self.cold >= self.cached * CONTRAST_MIN
     }
 
-    /// The share that came from memory of a file that took so many seconds: each byte takes the time of one
-    /// of the references.
+    /// Cached share of a file with this read time, by interpolation between the references.
     fn cached_share(self, seconds: f64) -> f64 {
         ((self.cold - seconds) / (self.cold - self.cached)).clamp(0.0, 1.0)
     }
@@ -256,8 +262,8 @@ impl DiskTest for CacheProbe {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let mut finding = self.finding();
@@ -272,8 +278,8 @@ impl DiskTest for CacheProbe {
         let rate = |seconds: f64| (seconds > 0.0).then(|| self.file_bytes as f64 / seconds);
         finding.cached_bytes_per_second = rate(reference.cached);
         finding.cold_bytes_per_second = rate(reference.cold);
-        if !reference.tells() {
-            let why = "a read from this volume is as fast as one from memory, or nothing of it is cached";
+        if !reference.is_distinguishable() {
+            let why = "cached and uncached reads of this volume take the same time";
             finding.unanswered = Some(why.into());
             found.finding = Some(DiskFinding::Cache(finding));
             return Ok(());
@@ -288,14 +294,14 @@ impl DiskTest for CacheProbe {
                 again -= 1;
                 continue;
             }
-            search.tell(files, is_cached);
+            search.record(files, is_cached);
             finding.cached_bytes = search.cached() * self.file_bytes;
             finding.evicted_bytes = search.evicted().map(|files| files * self.file_bytes);
             found.finding = Some(DiskFinding::Cache(finding.clone()));
         }
         finding.unanswered = match search.evicted() {
             Some(_) => None,
-            None => Some(format!("not reached: {} came first", self.limit.by)),
+            None => Some(format!("cache size not reached before the limit ({})", self.limit.by)),
         };
         found.finding = Some(DiskFinding::Cache(finding));
         Ok(())

@@ -1,57 +1,49 @@
-//! Several readers, or several writers, at once: does a disk give as much to many as to one?
+//! Concurrent readers or writers: aggregate throughput compared with a single stream.
 //!
-//! Source: the event logger's test of its RAID, which timed one file of 1 GB while N-1 files of 2 GB were
-//! written (or read) beside it, and multiplied the rate by N. Here stands beside it what really was moved.
+//! Source: the event logger's RAID test, which timed one 1 GB file while N-1 files of 2 GB were
+//! written (or read), and multiplied its rate by N. The actual total is reported beside that value.
 use std::path::PathBuf;
 use std::time::Duration;
 
-use keepup_results::DiskPhase;
-
 use super::fio::FioFile;
-use super::lanes::{Lane, Pace, Until, together};
+use super::lanes::{Lane, Pace, Until, run_lanes};
 use super::mode::{Mode, Target};
-use super::mover::{Kind, Mover, Point};
+use super::mover::{IoDirection, Mover, Point};
 use super::phase::RATE_GUESS;
-use super::{Cost, DiskTest, Found, Place};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
 use crate::{Context, WorkloadError};
 
-/// The files beside the first are so many times as large, so that they last until it is through.
+/// Size ratio of the other files to the timed one, so that they outlast it.
 const OTHERS: u64 = 2;
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct Concurrent {
-    /// Writers, readers or both, one after the other.
-    pub kinds: Vec<Kind>,
-    /// Most of them at once; it begins with one.
+    /// Directions to test, in order.
+    pub kinds: Vec<IoDirection>,
+    /// Maximum number of concurrent files; the test starts with one.
     pub most: u32,
-    /// Size of a request and how many are under way for each file.
+    /// Request size and queue depth per file.
     pub point: Point,
-    /// Bytes of the file that is timed.
+    /// Size of the timed file, bytes.
     pub file_bytes: u64,
     /// Whether all use parts of one file.
     pub is_shared: bool,
-    /// How requests are made.
+    /// I/O settings.
     pub mode: Mode,
 }
 
 impl Concurrent {
-    /// What a phase is called.
-    pub fn phase_name(kind: Kind, files: u32) -> String {
+    /// Name of a phase.
+    pub fn phase_name(kind: IoDirection, files: u32) -> String {
         format!("{} {files} at once", kind.verb())
-    }
-
-    /// What the paper calls the normalised rate: that of the first file times the number of files, in bytes
-    /// per second.
-    pub fn normalised(phase: &DiskPhase) -> Option<f64> {
-        Some(phase.parts.first()?.bytes_per_second()? * phase.parts.len() as f64)
     }
 
     fn bytes_of(&self, n: u32) -> u64 {
         self.file_bytes * if n == 0 && !self.is_shared { 1 } else { OTHERS }
     }
 
-    fn targets(&self, place: &mut Place) -> Result<Vec<Target>, WorkloadError> {
+    fn targets(&self, place: &mut TestDirectories) -> Result<Vec<Target>, WorkloadError> {
         if self.is_shared {
             let path = place.first.file("shared");
             return Target::create_shared(&path, self.bytes_of(0), self.most as usize, &self.mode);
@@ -69,9 +61,9 @@ impl DiskTest for Concurrent {
 
     fn cost(&self) -> Cost {
         let space = (0..self.most).map(|n| self.bytes_of(n)).sum::<u64>();
-        // While the first file is moved once, each of the others is at most through with its own.
+        // During one pass of the first file each of the others makes at most one pass.
         let moved: u64 = (1..=self.most).map(|n| (0..n).map(|n| self.bytes_of(n)).sum::<u64>()).sum();
-        let each = |kind: &Kind| if *kind == Kind::Write { moved } else { space };
+        let each = |kind: &IoDirection| if *kind == IoDirection::Write { moved } else { space };
         let written = self.kinds.iter().map(each).sum();
         let time = Duration::from_secs_f64((moved * self.kinds.len() as u64) as f64 / RATE_GUESS);
         Cost { bytes_written: written, space_bytes: space, time }
@@ -83,7 +75,7 @@ impl DiskTest for Concurrent {
             for files in 1..=self.most {
                 for n in 0..files {
                     file.job(&Self::phase_name(kind, files), volume, kind, self.point, n == 0);
-                    // All end with the first one that does.
+                    // All jobs end with the first one that finishes.
                     file.set("exitall", 1);
                     file.set("size", self.bytes_of(n));
                     match self.is_shared {
@@ -101,15 +93,15 @@ impl DiskTest for Concurrent {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let volume = place.first.volume();
         let mut targets = self.targets(place)?;
         for &kind in &self.kinds {
-            if kind == Kind::Read {
-                (context.note)("writing what will be read");
+            if kind == IoDirection::Read {
+                (context.note)("preparing files for reading");
                 let filled = targets.into_iter().map(|target| Mover::fill(target, &self.mode, context));
                 targets = filled.collect::<Result<_, _>>()?;
             }
@@ -126,7 +118,7 @@ impl DiskTest for Concurrent {
                 };
                 let mut lanes: Vec<Lane> =
                     targets.iter().take(files as usize).enumerate().map(lane).collect();
-                match together(name, &self.mode, &mut lanes, Until::First(self.file_bytes), context)? {
+                match run_lanes(name, &self.mode, &mut lanes, Until::First(self.file_bytes), context)? {
                     Some(phase) => found.phases.push(phase),
                     None => return Ok(()),
                 }

@@ -1,4 +1,4 @@
-//! One, two, three at once: the timed file is moved whole, and the others do not run dry.
+//! The timed file is transferred completely while the others stay active.
 
 use super::*;
 use crate::disk::OnVolumes;
@@ -11,7 +11,7 @@ fn the_first_file_is_timed_whole_and_the_others_are_beside_it() {
     for is_shared in [false, true] {
         let place = tempfile::tempdir().unwrap();
         let test = Concurrent {
-            kinds: vec![Kind::Write, Kind::Read],
+            kinds: vec![IoDirection::Write, IoDirection::Read],
             most: 3,
             point: Point { bytes: 64 << 10, depth: 2 },
             file_bytes: 4 << 20,
@@ -28,7 +28,7 @@ fn the_first_file_is_timed_whole_and_the_others_are_beside_it() {
         for (phase, files) in phases.iter().zip([1, 2, 3, 1, 2, 3]) {
             assert_eq!((phase.parts.len(), phase.files), (files, files as u64));
             assert_eq!(phase.parts[0].bytes, 4 << 20);
-            let normalised = Concurrent::normalised(phase).unwrap();
+            let normalised = phase.normalised_bytes_per_second().unwrap();
             let first = phase.parts[0].bytes as f64 / phase.parts[0].seconds;
             assert!((normalised / first - files as f64).abs() < 1e-9);
         }

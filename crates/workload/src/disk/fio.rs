@@ -1,7 +1,7 @@
-//! A disk test as a job file of fio, so that anybody can check a figure with another program.
+//! fio job files equivalent to the disk tests, for verification with another program.
 //!
-//! Options are those of fio 3.33 and later. fio writes what is read or overwritten by itself before its clock
-//! runs, and its runtime ends with the last flush (`end_fsync`), as that of a phase here.
+//! Options of fio 3.33 and later. fio prepares files to read or overwrite before it starts its
+//! clock, and its runtime includes the last flush (`end_fsync`), like a phase here.
 use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use keepup_sys::file::{Access, Durability};
 
 use super::lanes::Pace;
 use super::mode::{Mode, Space};
-use super::mover::{Kind, Point};
+use super::mover::{IoDirection, Point};
 
-/// The job file, as far as it has been said.
+/// A job file under construction.
 #[derive(Clone, Debug, Default)]
 pub struct FioFile {
     text: String,
 }
 
 impl FioFile {
-    /// Begins with what holds for all jobs.
+    /// A job file with the global options.
     pub(super) fn new(mode: &Mode) -> Self {
         let mut file = Self { text: "[global]\n".to_owned() };
         file.set("thread", 1);
@@ -49,19 +49,19 @@ impl FioFile {
         file
     }
 
-    /// Adds an option to the job that was begun last.
+    /// Adds an option to the latest job.
     pub(super) fn set(&mut self, option: &str, value: impl Display) {
         self.text += &format!("{option}={value}\n");
     }
 
-    /// Adds a remark for people.
+    /// Adds a comment.
     pub(super) fn remark(&mut self, text: &str) {
         self.text += &format!("; {text}\n");
     }
 
-    /// Begins a job. With `alone` it waits until all before it have ended.
-    pub(super) fn job(&mut self, name: &str, directory: &Path, kind: Kind, point: Point, alone: bool) {
-        // fio takes a colon in a path for the border between two.
+    /// Adds a job. With `alone` it waits for all previous jobs.
+    pub(super) fn job(&mut self, name: &str, directory: &Path, kind: IoDirection, point: Point, alone: bool) {
+        // fio uses the colon as path separator.
         let directory = directory.display().to_string().replace(':', "\\:");
         let name = name.replace([',', '[', ']'], "");
         self.text += &format!("\n[{name}]\n");
@@ -74,7 +74,7 @@ impl FioFile {
         self.set("iodepth", point.depth);
     }
 
-    /// The job goes on for a time, from the front of its file again and again.
+    /// Makes the job time-based, looping over its file.
     pub(super) fn timed(&mut self, ramp: Duration, run: Duration) {
         self.text += "time_based\n";
         if !ramp.is_zero() {
@@ -83,7 +83,7 @@ impl FioFile {
         self.set("runtime", format!("{}ms", run.as_millis().max(1)));
     }
 
-    /// The job's pace.
+    /// Sets the job's rate or think time.
     pub(super) fn paced(&mut self, pace: Pace, point: Point) {
         match pace {
             Pace::Free => {}
@@ -94,7 +94,7 @@ impl FioFile {
         }
     }
 
-    /// The whole file.
+    /// The complete text.
     pub fn text(&self) -> &str {
         &self.text
     }

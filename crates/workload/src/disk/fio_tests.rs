@@ -1,4 +1,4 @@
-//! A job file says what the test does, once for each thing it does.
+//! Job files have the test's settings.
 use std::path::PathBuf;
 
 use super::*;
@@ -8,11 +8,11 @@ use crate::disk::mode::Pattern;
 use crate::disk::scale::{Scale, Step};
 use crate::disk::sweep::Sweep;
 use crate::disk::testdisk::{QUICK, Testdisk};
-use crate::disk::throttle::{Crowd, Setting, Throttle};
+use crate::disk::throttle::{ClientGroup, Setting, Throttle};
 
 const POINT: Point = Point { bytes: 1 << 20, depth: 8 };
 
-/// Options of every job, by its name, in order.
+/// Options of each job by name, in order.
 fn jobs(file: &FioFile) -> Vec<(String, Vec<String>)> {
     let mut jobs = Vec::new();
     for line in file.text().lines().filter(|line| !line.is_empty() && !line.starts_with(';')) {
@@ -71,9 +71,9 @@ fn a_sweep_is_a_job_for_each_point_one_after_the_other() {
 }
 
 #[test]
-fn those_who_run_at_once_are_one_group() {
+fn concurrent_lanes_form_one_fio_group() {
     let concurrent = Concurrent {
-        kinds: vec![Kind::Read],
+        kinds: vec![IoDirection::Read],
         most: 2,
         point: POINT,
         file_bytes: 1 << 30,
@@ -87,7 +87,7 @@ fn those_who_run_at_once_are_one_group() {
 
     let scale = Scale {
         steps: Step::up_to(2),
-        kind: Kind::Write,
+        kind: IoDirection::Write,
         point: POINT,
         file_bytes: 1 << 30,
         ramp: Duration::from_secs(10),
@@ -104,8 +104,8 @@ fn those_who_run_at_once_are_one_group() {
 #[test]
 fn paces_are_rates_or_pauses() {
     let period = Duration::from_millis(5);
-    let crowd = |number, pace| Crowd { number, pace };
-    let setting = |pace| Setting { writers: crowd(3, pace), readers: crowd(1, Pace::Free) };
+    let group = |number, pace| ClientGroup { number, pace };
+    let setting = |pace| Setting { writers: group(3, pace), readers: group(1, Pace::Free) };
     let throttle = Throttle {
         settings: vec![setting(Pace::Every(period)), setting(Pace::Pause(period))],
         point: POINT,

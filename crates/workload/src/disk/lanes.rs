@@ -1,84 +1,84 @@
-//! Readers and writers at the same time, each a thread with a file, an engine and a pace of its own; one
-//! window counts for all of them.
+//! Concurrent readers and writers, each a thread with its own file, engine and pace, with a common
+//! measurement window.
 //!
-//! Invariants: a paced request is due at its place in the schedule, whether or not the one before it got
-//! through, and its latency counts from there; only what ended inside the window counts, and every writer's
-//! flush comes after it, inside the time of the phase.
+//! Invariants: a paced request is due at its scheduled time regardless of the previous one, and its
+//! latency counts from then; only requests completed inside the window count; each writer's flush
+//! follows inside the phase's time.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
-use keepup_results::{DiskPart, DiskPhase};
+use keepup_results::{DiskPart, DiskPhase, LatencyFigures};
 use keepup_sys::file::forget_cached;
 
 use super::mode::{Mode, Target};
-use super::mover::{Ended, Kind, Mover, Point};
-use super::phase::{PhaseClock, told};
+use super::mover::{Ended, IoDirection, Mover, Point};
+use super::phase::PhaseClock;
 use crate::{Context, WorkloadError};
 
-/// Width of the bins in which a part's bytes are counted.
+/// Width of the throughput bins of a part.
 const TENTH_NS: u64 = 100_000_000;
-/// Bins that are kept: ten minutes of them.
+/// Maximum number of bins: ten minutes.
 const TENTHS_MAX: usize = 6000;
-/// How often threads look whether all of them are ready.
+/// Poll interval while waiting for all threads to be ready.
 const STEP_NS: u64 = 500_000;
-/// The longest that a thread sleeps without looking whether it is to stop.
+/// Longest sleep between checks of the stop flag.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// When requests are due.
+/// Schedule of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// At once.
+    /// Back to back.
     Free,
-    /// One in each such time, by the clock: an open loop.
+    /// One per period: open loop.
     Every(Duration),
-    /// This long after the one before has ended, as the paper's writers did: a closed loop.
+    /// A pause after each completion, as in the paper: closed loop.
     Pause(Duration),
 }
 
-/// What one reader or writer does.
+/// One reader or writer.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
-    /// Its name, unique among those of a phase.
+    /// Name, unique within a phase.
     pub(super) name: String,
-    /// Where it is.
+    /// Volume.
     pub(super) volume: String,
-    /// Its file.
+    /// Target file.
     pub(super) target: Target,
-    /// Which way bytes go.
-    pub(super) kind: Kind,
-    /// Size of its requests, and how many are under way at most.
+    /// Direction.
+    pub(super) kind: IoDirection,
+    /// Request size and queue depth.
     pub(super) point: Point,
-    /// When they are due.
+    /// Schedule of requests.
     pub(super) pace: Pace,
 }
 
-/// What ends a phase.
+/// End condition of a phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until {
-    /// The window opens after `ramp` and closes `run` later.
+    /// The window opens after `ramp` and lasts `run`.
     Time { ramp: Duration, run: Duration },
-    /// The window closes when the first lane has moved so many bytes, durably if it writes.
+    /// The window closes when the first lane has transferred this many bytes, durably if it writes.
     First(u64),
 }
 
-/// What the threads of a phase share.
+/// State shared by the threads of a phase.
 struct Gate<'a> {
     clock: &'a dyn Clock,
     stop: &'a AtomicBool,
-    /// Threads that have all they need.
+    /// Number of threads that are ready.
     ready: AtomicU64,
-    /// When all of them begin; 0 until they are ready.
+    /// Common start time; 0 until all are ready.
     start_ns: AtomicU64,
-    /// A thread failed: the others need not go on.
+    /// A thread failed, so the others stop.
     failed: AtomicBool,
     begin_ns: AtomicU64,
     end_ns: AtomicU64,
 }
 
-/// What a thread found.
-struct Worked {
+/// Result of a thread.
+struct WorkerResult {
     bytes: u64,
     operations: u64,
     latency: Latency,
@@ -98,16 +98,16 @@ impl Pace {
 
 impl Gate<'_> {
     fn is_over(&self, now_ns: u64) -> bool {
-        now_ns >= self.end_ns.load(Ordering::Acquire) || self.is_cut()
+        now_ns >= self.end_ns.load(Ordering::Acquire) || self.is_aborted()
     }
 
-    fn is_cut(&self) -> bool {
+    fn is_aborted(&self) -> bool {
         self.stop.load(Ordering::Acquire) || self.failed.load(Ordering::Acquire)
     }
 
-    /// Waits until all begin, and says when that was; earlier when it is to stop.
+    /// Waits for the common start and returns its time; returns early when stopped.
     fn start(&self) -> u64 {
-        while self.start_ns.load(Ordering::Acquire) == 0 && !self.is_cut() {
+        while self.start_ns.load(Ordering::Acquire) == 0 && !self.is_aborted() {
             self.clock.sleep_until_ns(self.clock.now_ns() + STEP_NS);
         }
         let start_ns = self.start_ns.load(Ordering::Acquire);
@@ -115,16 +115,16 @@ impl Gate<'_> {
         start_ns
     }
 
-    /// Sleeps until `until_ns`, shorter when it is to stop.
+    /// Sleeps until `until_ns`, or less when stopped.
     fn sleep(&self, until_ns: u64) {
-        while !self.is_cut() && self.clock.now_ns() < until_ns {
+        while !self.is_aborted() && self.clock.now_ns() < until_ns {
             self.clock.sleep_until_ns(until_ns.min(self.clock.now_ns() + LOOK.as_nanos() as u64));
         }
     }
 }
 
-/// Runs all lanes at once; nothing when it was to stop before its end.
-pub(super) fn together(
+/// Runs all lanes concurrently; none if interrupted.
+pub(super) fn run_lanes(
     name: String,
     mode: &Mode,
     lanes: &mut [Lane],
@@ -133,8 +133,8 @@ pub(super) fn together(
 ) -> Result<Option<DiskPhase>, WorkloadError> {
     for lane in lanes.iter_mut() {
         match lane.kind {
-            Kind::Write => lane.target.renew(mode)?,
-            Kind::Read => {
+            IoDirection::Write => lane.target.reset(mode)?,
+            IoDirection::Read => {
                 lane.target.rewind();
                 forget_cached(&lane.target.file, &lane.target.path)?;
             }
@@ -167,7 +167,7 @@ pub(super) fn together(
             gate.failed.store(true, Ordering::Release);
         }
         let begun = open(gate, until, all);
-        let worked: Result<Vec<Worked>, WorkloadError> = threads
+        let worked: Result<Vec<WorkerResult>, WorkloadError> = threads
             .into_iter()
             .map(|thread| {
                 let action = "start a thread for a reader or writer".to_owned();
@@ -190,9 +190,10 @@ pub(super) fn together(
     Ok(Some(phase))
 }
 
-/// Waits until `all` threads are ready, lets them go, waits for the window to open, and starts its clock.
+/// Waits until `all` threads are ready, releases them, waits for the window to open, and starts its
+/// clock.
 fn open(gate: &Gate<'_>, until: Until, all: u64) -> PhaseClock {
-    while gate.ready.load(Ordering::Acquire) < all && !gate.is_cut() {
+    while gate.ready.load(Ordering::Acquire) < all && !gate.is_aborted() {
         gate.sleep(gate.clock.now_ns() + STEP_NS);
     }
     let start_ns = gate.clock.now_ns() + 2 * STEP_NS;
@@ -209,14 +210,14 @@ fn open(gate: &Gate<'_>, until: Until, all: u64) -> PhaseClock {
     PhaseClock::begin(gate.clock).since(begin_ns)
 }
 
-/// One thread, from its memory to its flush. `(n, all)` is which of how many.
+/// Body of one thread, from buffer allocation to flush. `(n, all)`: index and number of threads.
 fn thread(
     lane: &Lane,
     mode: &Mode,
     gate: &Gate<'_>,
     (n, all): (u64, u64),
     limit: u64,
-) -> Result<Worked, WorkloadError> {
+) -> Result<WorkerResult, WorkloadError> {
     let mover = Mover::new(lane.target.clone(), mode, &[lane.point], n + 1);
     match &mover {
         Ok(_) => gate.ready.fetch_add(1, Ordering::AcqRel),
@@ -225,7 +226,7 @@ fn thread(
     let outcome = mover.and_then(|mut mover| {
         let start_ns = gate.start();
         let outcome = work(lane, &mut mover, gate, Pacer::new(lane.pace, start_ns, n, all), limit);
-        // What is under way uses memory that goes with the mover.
+        // In-flight requests use memory owned by the mover.
         mover.settle()?;
         outcome
     });
@@ -241,28 +242,28 @@ fn work(
     gate: &Gate<'_>,
     mut pacer: Pacer,
     limit: u64,
-) -> Result<Worked, WorkloadError> {
+) -> Result<WorkerResult, WorkloadError> {
     let begin_ns = gate.begin_ns.load(Ordering::Acquire);
-    let mut worked = Worked::new();
+    let mut worked = WorkerResult::new();
     let mut left = limit;
     loop {
         let now_ns = gate.clock.now_ns();
         if gate.is_over(now_ns) || (left == 0 && mover.in_flight() == 0) {
             break;
         }
-        let mut has_room = left > 0 && mover.in_flight() < lane.point.depth;
-        while has_room && pacer.due_ns <= now_ns {
+        let mut has_slot = left > 0 && mover.in_flight() < lane.point.depth;
+        while has_slot && pacer.due_ns <= now_ns {
             let bytes = (lane.point.bytes as u64).min(left) as usize;
             let due_ns = if lane.pace == Pace::Free { now_ns } else { pacer.due_ns };
             if mover.start(lane.kind, bytes, due_ns, now_ns)? {
                 left -= bytes as u64;
                 pacer.begun();
-                has_room = left > 0 && mover.in_flight() < lane.point.depth;
+                has_slot = left > 0 && mover.in_flight() < lane.point.depth;
             } else {
-                has_room = false;
+                has_slot = false;
             }
         }
-        let until_due = match has_room {
+        let until_due = match has_slot {
             true => Duration::from_nanos(pacer.due_ns.saturating_sub(now_ns)),
             false => LOOK,
         };
@@ -274,7 +275,7 @@ fn work(
         })?;
     }
     mover.settle()?;
-    if lane.kind == Kind::Write && !gate.is_cut() {
+    if lane.kind == IoDirection::Write && !gate.is_aborted() {
         mover.flush()?;
         let now_ns = gate.clock.now_ns();
         worked.flush_ns = Some(now_ns.saturating_sub(gate.end_ns.load(Ordering::Acquire)));
@@ -285,14 +286,14 @@ fn work(
     Ok(worked)
 }
 
-/// When the next request of a lane is due.
+/// Computes due times of a lane.
 struct Pacer {
     pace: Pace,
     due_ns: u64,
 }
 
 impl Pacer {
-    /// Lanes of the same pace begin one after another, evenly over one period.
+    /// Lanes with the same pace are staggered evenly over one period.
     fn new(pace: Pace, start_ns: u64, n: u64, all: u64) -> Self {
         let offset_ns = match pace {
             Pace::Every(period) => (u128::from(n) * period.as_nanos() / u128::from(all)) as u64,
@@ -305,7 +306,7 @@ impl Pacer {
         match self.pace {
             Pace::Free => {}
             Pace::Every(period) => self.due_ns += period.as_nanos() as u64,
-            // Known only when it has ended.
+            // Determined when the request completes.
             Pace::Pause(_) => self.due_ns = u64::MAX,
         }
     }
@@ -317,7 +318,7 @@ impl Pacer {
     }
 }
 
-impl Worked {
+impl WorkerResult {
     fn new() -> Self {
         Self {
             bytes: 0,
@@ -345,24 +346,24 @@ impl Worked {
     }
 }
 
-/// Latencies of all lanes together, where they do the same.
-fn common_latency(lanes: &[Lane], worked: &[Worked]) -> Option<keepup_results::LatencyFigures> {
+/// Common latency distribution if all lanes do the same.
+fn common_latency(lanes: &[Lane], worked: &[WorkerResult]) -> Option<LatencyFigures> {
     let (first, others) = lanes.split_first()?;
     if others.iter().any(|other| (other.kind, other.point) != (first.kind, first.point)) {
         return None;
     }
     let mut all = Latency::new();
     worked.iter().for_each(|worked| all.merge(&worked.latency));
-    (worked.iter().any(|worked| worked.operations > 0)).then(|| told(&all))
+    (worked.iter().any(|worked| worked.operations > 0)).then(|| LatencyFigures::from(&all))
 }
 
-fn part(lane: &Lane, worked: Worked, window_ns: u64) -> DiskPart {
+fn part(lane: &Lane, worked: WorkerResult, window_ns: u64) -> DiskPart {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let latency = |of: &Latency| (worked.operations > 0).then(|| told(of));
+    let latency = |of: &Latency| (worked.operations > 0).then(|| LatencyFigures::from(of));
     DiskPart {
         name: lane.name.clone(),
         volume: lane.volume.clone(),
-        writes: lane.kind == Kind::Write,
+        writes: lane.kind == IoDirection::Write,
         bytes: worked.bytes,
         operations: worked.operations,
         seconds: seconds(window_ns),

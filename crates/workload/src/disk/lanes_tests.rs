@@ -1,5 +1,5 @@
-//! Readers and writers at once: the parts are the whole, nobody runs ahead of his schedule, an error or a
-//! stop ends all of them.
+//! Concurrent lanes: consistency of parts and totals, adherence to the schedule, and stop on error
+//! or request.
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ fn mode(engine: EngineChoice) -> Mode {
     Mode { access: Access::Buffered, engine, ..Mode::default() }
 }
 
-fn lane(directory: &Path, name: &str, kind: Kind, pace: Pace, mode: &Mode) -> Lane {
+fn lane(directory: &Path, name: &str, kind: IoDirection, pace: Pace, mode: &Mode) -> Lane {
     let target = Target::create(&directory.join(name), FILE, mode).unwrap();
     let target = match kind {
-        Kind::Write => target,
-        Kind::Read => Mover::fill(target, mode, &context()).unwrap(),
+        IoDirection::Write => target,
+        IoDirection::Read => Mover::fill(target, mode, &context()).unwrap(),
     };
     let point = Point { bytes: 16 << 10, depth: 3 };
     Lane { name: name.into(), volume: "here".into(), target, kind, point, pace }
@@ -32,10 +32,11 @@ fn the_parts_are_the_whole() {
     for engine in [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped] {
         let (place, mode) = (tempfile::tempdir().unwrap(), mode(engine));
         let lane = |name, kind| lane(place.path(), name, kind, Pace::Free, &mode);
-        let mut lanes = [lane("a", Kind::Write), lane("b", Kind::Write), lane("c", Kind::Read)];
+        let mut lanes =
+            [lane("a", IoDirection::Write), lane("b", IoDirection::Write), lane("c", IoDirection::Read)];
         let mut measure =
-            || together("all".into(), &mode, &mut lanes, until(250), &context()).unwrap().unwrap();
-        // A machine that stands still for the whole window moves nothing.
+            || run_lanes("all".into(), &mode, &mut lanes, until(250), &context()).unwrap().unwrap();
+        // A machine that was suspended for the whole window transfers nothing.
         let mut phase = measure();
         for _ in 0..2 {
             if phase.bytes == 0 {
@@ -59,15 +60,15 @@ fn the_parts_are_the_whole() {
 }
 
 #[test]
-fn nobody_runs_ahead_of_the_schedule() {
+fn no_lane_runs_ahead_of_its_schedule() {
     let (place, mode) = (tempfile::tempdir().unwrap(), mode(EngineChoice::Auto));
     let period = Duration::from_millis(5);
-    let lane = |name, pace| lane(place.path(), name, Kind::Write, pace, &mode);
+    let lane = |name, pace| lane(place.path(), name, IoDirection::Write, pace, &mode);
     let mut lanes = [lane("every", Pace::Every(period)), lane("pause", Pace::Pause(period))];
-    let phase = together("paced".into(), &mode, &mut lanes, until(300), &context()).unwrap().unwrap();
+    let phase = run_lanes("paced".into(), &mode, &mut lanes, until(300), &context()).unwrap().unwrap();
     let [every, pause] = &phase.parts[..] else { panic!("{phase:#?}") };
-    // What was late at the start of the window may end inside it: on a machine that stands still a while,
-    // more than the window has room for.
+    // Requests that are late at the start of the window may complete inside it: on a suspended
+    // machine more than the window's nominal number.
     assert!(every.operations <= 310 / 5 + 1, "{every:#?}");
     assert!(pause.operations <= 300 / 5 + 1, "{pause:#?}");
     assert_eq!(every.target_bytes_per_second, Some(f64::from(16 << 10) / 0.005));
@@ -77,12 +78,12 @@ fn nobody_runs_ahead_of_the_schedule() {
 }
 
 #[test]
-fn the_first_moves_what_it_was_told_and_then_all_end() {
+fn all_lanes_end_with_the_first() {
     let (place, mode) = (tempfile::tempdir().unwrap(), mode(EngineChoice::Auto));
     let lane = |name, kind| lane(place.path(), name, kind, Pace::Free, &mode);
-    for kind in [Kind::Write, Kind::Read] {
+    for kind in [IoDirection::Write, IoDirection::Read] {
         let mut lanes = [lane("a", kind), lane("b", kind)];
-        let phase = together("first".into(), &mode, &mut lanes, Until::First(FILE), &context());
+        let phase = run_lanes("first".into(), &mode, &mut lanes, Until::First(FILE), &context());
         let phase = phase.unwrap().unwrap();
         assert_eq!(phase.parts[0].bytes, FILE);
         assert!(phase.parts[0].seconds == phase.parts[1].seconds);
@@ -91,21 +92,21 @@ fn the_first_moves_what_it_was_told_and_then_all_end() {
 }
 
 #[test]
-fn an_error_ends_all_and_is_told() {
+fn an_error_ends_all_lanes_and_is_reported() {
     let place = tempfile::tempdir().unwrap();
     let mode = Mode { space: Space::Overwritten, ..mode(EngineChoice::Auto) };
-    let lane = |name| lane(place.path(), name, Kind::Write, Pace::Free, &mode);
+    let lane = |name| lane(place.path(), name, IoDirection::Write, Pace::Free, &mode);
     let mut lanes = [lane("good"), lane("bad")];
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     lanes[1].target.file = Arc::new(full.into());
-    let error = together("full".into(), &mode, &mut lanes, until(3_600_000), &context()).unwrap_err();
+    let error = run_lanes("full".into(), &mode, &mut lanes, until(3_600_000), &context()).unwrap_err();
     assert!(error.to_string().contains("bad") && error.to_string().contains("No space left"), "{error}");
 }
 
 #[test]
 fn a_stop_ends_all_and_leaves_no_phase() {
     let (place, mode) = (tempfile::tempdir().unwrap(), mode(EngineChoice::Auto));
-    let lane = |name, pace| lane(place.path(), name, Kind::Write, pace, &mode);
+    let lane = |name, pace| lane(place.path(), name, IoDirection::Write, pace, &mode);
     let mut lanes = [lane("free", Pace::Free), lane("slow", Pace::Every(Duration::from_secs(3600)))];
     let context = context();
     let stop = Arc::clone(&context.stop);
@@ -113,7 +114,7 @@ fn a_stop_ends_all_and_leaves_no_phase() {
         std::thread::sleep(Duration::from_millis(50));
         stop.store(true, Ordering::Release);
     });
-    let phase = together("cut".into(), &mode, &mut lanes, until(3_600_000), &context).unwrap();
+    let phase = run_lanes("cut".into(), &mode, &mut lanes, until(3_600_000), &context).unwrap();
     stopper.join().unwrap();
     assert!(phase.is_none());
 }

@@ -1,4 +1,4 @@
-//! How bytes get to a disk and back, and what they are: settings that every test of streams shares.
+//! I/O settings shared by all streaming tests: access, engine, data pattern, space.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use keepup_sys::waker::Waker;
 use crate::WorkloadError;
 use crate::data::{SEED, fill_random};
 
-/// The unit in which contents are made: every page has a stamp of its own, or a part of its own.
+/// Unit of data generation: each page has its own stamp or a unique part.
 pub(super) const PAGE_BYTES: usize = 4096;
 
-/// The settings.
+/// I/O settings of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// Past the page cache, or through it.
+    /// Direct or buffered.
     pub access: Access,
-    /// Whether each write ends only when it is durable.
+    /// Whether each write is durable on completion.
     pub durability: Durability,
-    /// How requests are made.
+    /// I/O engine.
     pub engine: EngineChoice,
-    /// What is written.
+    /// Data pattern.
     pub pattern: Pattern,
-    /// What lies where a writer writes.
+    /// State of the space before writing.
     pub space: Space,
 }
 
 impl Default for Mode {
-    /// As the recorder writes: direct, through the ring, into space that was reserved, nothing to compress.
+    /// The recorder's settings: direct I/O, io_uring, preallocated space, incompressible data.
     fn default() -> Self {
         Self {
             access: Access::Direct,
@@ -44,15 +44,15 @@ impl Default for Mode {
 }
 
 impl Mode {
-    /// An engine that keeps up to `depth` requests under way, and `memory_bytes` of memory for them, with
-    /// data that differs from seed to seed.
+    /// Opens an engine for up to `depth` in-flight requests with `memory_bytes` of buffer memory,
+    /// filled according to `seed`.
     pub(super) fn open(
         &self,
         memory_bytes: usize,
         depth: usize,
         seed: u64,
     ) -> Result<(Box<dyn BlockEngine>, Pool), WorkloadError> {
-        // Memory lies in regions which a request does not cross: some may stay unused at their ends.
+        // Requests do not cross memory regions, so the end of a region may stay unused.
         let mut pool = Pool::new(memory_bytes + (1 << 20))?;
         if let Some(mut all) = pool.take(pool.block_bytes_max()) {
             self.pattern.fill(&mut all, SEED.wrapping_add(seed));
@@ -63,8 +63,8 @@ impl Mode {
         Ok((engine, pool))
     }
 
-    /// How many requests can be under way where `depth` are wanted: some engines end one before they begin
-    /// the next.
+    /// Effective queue depth when `depth` is requested: synchronous engines have one request in
+    /// flight.
     pub(super) fn depth(&self, depth: usize) -> usize {
         match self.engine {
             EngineChoice::Plain | EngineChoice::Mapped => 1,
@@ -73,28 +73,28 @@ impl Mode {
     }
 }
 
-/// What lies where a writer writes.
+/// State of the space before writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// Nothing: the file grows.
+    /// Unallocated: the file grows.
     New,
-    /// Space that was reserved and never written.
+    /// Preallocated but never written.
     Preallocated,
-    /// Older data.
+    /// Overwritten: the space contains older data.
     Overwritten,
 }
 
-/// What is written, in per cent; both 0 is data that no disk can make smaller.
+/// Data pattern in percent; 0 for both is incompressible, unique data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
-    /// This part of every page is zeros.
+    /// Share of zeros in each page.
     pub compressible: u8,
-    /// This part of the pages was written before.
+    /// Share of pages that repeat earlier ones.
     pub duplicate: u8,
 }
 
 impl Pattern {
-    /// Fills memory from which requests will be written.
+    /// Fills write buffers.
     pub(super) fn fill(self, memory: &mut [u8], seed: u64) {
         fill_random(memory, seed);
         let random = PAGE_BYTES - PAGE_BYTES * usize::from(self.compressible.min(100)) / 100;
@@ -104,12 +104,13 @@ impl Pattern {
         }
     }
 
-    /// Makes the pages of a request differ from all that were written before, but for the duplicates. `count`
-    /// is how many pages were made so far.
+    /// Makes the pages of a request unique, except for the duplicates. `count` is the number of
+    /// pages made so far.
     pub(super) fn stamp(self, request: &mut [u8], count: &mut u64) {
         for page in request.chunks_mut(PAGE_BYTES) {
             *count += 1;
-            // A page whose stamp stays was written with it before, or is random memory the first time.
+            // A page with an unchanged stamp was written before, or is random memory the first
+            // time.
             if *count % 100 >= u64::from(self.duplicate) {
                 let stamp = count.to_le_bytes();
                 let bytes = page.len().min(stamp.len());
@@ -119,30 +120,30 @@ impl Pattern {
     }
 }
 
-/// A file, or a part of one, that requests go to one after another.
+/// A file, or a part of one, used sequentially.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     /// The open file.
     pub(crate) file: Arc<std::os::fd::OwnedFd>,
-    /// Its path.
+    /// Path of the file.
     pub(crate) path: PathBuf,
-    /// Where the part begins.
+    /// Start of the part.
     base: u64,
-    /// Its size.
+    /// Size of the part, bytes.
     pub(super) bytes: u64,
-    /// Whether others have parts of the same file.
+    /// Whether the file has other parts.
     is_shared: bool,
-    /// Where the next request goes.
+    /// Offset of the next request.
     at: u64,
 }
 
 impl Target {
-    /// Makes `path`, to be used by one alone.
+    /// Creates `path` for a single user.
     pub(crate) fn create(path: &Path, bytes: u64, mode: &Mode) -> Result<Self, WorkloadError> {
         Ok(Self::create_shared(path, bytes, 1, mode)?.remove(0))
     }
 
-    /// Makes `path` with `parts` of `bytes` each.
+    /// Creates `path` with `parts` of `bytes` each.
     pub(super) fn create_shared(
         path: &Path,
         bytes: u64,
@@ -167,19 +168,19 @@ impl Target {
         Ok((0..parts).map(part).collect())
     }
 
-    /// Whether a request of `bytes` has to begin anew at the front.
+    /// Whether a request of `bytes` must wrap around to the start.
     pub(crate) fn is_full(&self, bytes: usize) -> bool {
         self.at + bytes as u64 > self.bytes
     }
 
-    /// Back to the front, over what lies there.
+    /// Returns to the start, for overwriting.
     pub(super) fn rewind(&mut self) {
         self.at = 0;
     }
 
-    /// Back to the front, with the space as it was at first: empty, or reserved anew. Nothing may be under
-    /// way.
-    pub(super) fn renew(&mut self, mode: &Mode) -> Result<(), WorkloadError> {
+    /// Returns to the start and restores the initial state of the space: empty, or preallocated. No
+    /// request may be in flight.
+    pub(super) fn reset(&mut self, mode: &Mode) -> Result<(), WorkloadError> {
         self.at = 0;
         if mode.space == Space::Overwritten || self.is_shared {
             return Ok(());
@@ -193,7 +194,7 @@ impl Target {
         Ok(())
     }
 
-    /// Where the next request of `bytes` goes.
+    /// Offset of the next request of `bytes`.
     pub(super) fn next(&mut self, bytes: usize) -> u64 {
         let at = self.base + self.at;
         self.at += bytes as u64;

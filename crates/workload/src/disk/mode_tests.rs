@@ -1,4 +1,4 @@
-//! What is written has the properties that were asked for.
+//! Written data has the requested pattern.
 use std::collections::BTreeSet;
 
 use super::*;
@@ -24,7 +24,7 @@ fn no_two_pages_are_alike_unless_asked_for() {
     assert_eq!(distinct(&all), 1600);
     let half = distinct(&written(Pattern { compressible: 0, duplicate: 50 }, 100));
     assert!((700..=816).contains(&half), "{half} of 1600 pages differ");
-    // With all of them duplicates, what is left is the memory that they come from.
+    // With 100 % duplicates only the pages of the buffer memory remain.
     assert_eq!(distinct(&written(Pattern { compressible: 0, duplicate: 100 }, 100)), 16);
 }
 
@@ -49,13 +49,13 @@ fn a_target_ends_where_the_next_begins_and_begins_anew_at_its_end() {
     assert!(!parts[1].is_full(4096) && parts[1].is_full(8192));
     parts[1].next(4096);
     assert!(parts[1].is_full(4096));
-    parts[1].renew(&mode).unwrap();
+    parts[1].reset(&mode).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 3 * 8192, "others have their parts still");
     assert_eq!(parts[1].next(4096), 8192);
 
     let new = Mode { space: Space::New, ..mode };
     let mut alone = Target::create(&directory.path().join("alone"), 8192, &new).unwrap();
     std::fs::write(&alone.path, [1; 5000]).unwrap();
-    alone.renew(&new).unwrap();
+    alone.reset(&new).unwrap();
     assert_eq!(std::fs::metadata(&alone.path).unwrap().len(), 0);
 }

@@ -1,5 +1,5 @@
-//! What moves bytes between memory and a file for one thread: requests of any size, several under way, each
-//! with the moment when it was due.
+//! Transfers between memory and a file for one thread: any request size, several in flight, each
+//! with its due time.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,37 +12,37 @@ use keepup_sys::pool::{GRAIN_BYTES, Pool};
 use super::mode::{Mode, Space, Target};
 use crate::{Context, WorkloadError};
 
-/// Whether bytes go to the disk or come from it.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// To the disk.
+pub enum IoDirection {
+    /// Memory to disk.
     Write,
-    /// From it.
+    /// Disk to memory.
     Read,
 }
 
-/// How large requests are and how many are under way.
+/// Request size and queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// Bytes of a request.
+    /// Request size, bytes.
     pub bytes: usize,
-    /// Requests under way.
+    /// Queue depth.
     pub depth: usize,
 }
 
-/// Size of the requests that fill a file, and how many of them are under way.
+/// Request size and queue depth for filling a file.
 const FILL: Point = Point { bytes: 4 << 20, depth: 8 };
 
-impl Kind {
-    /// As in "writer".
-    pub fn doer(self) -> &'static str {
+impl IoDirection {
+    /// Noun for messages, such as "writer".
+    pub fn agent(self) -> &'static str {
         match self {
             Self::Write => "writer",
             Self::Read => "reader",
         }
     }
 
-    /// As in "write".
+    /// Verb for messages, such as "write".
     pub fn verb(self) -> &'static str {
         match self {
             Self::Write => "write",
@@ -52,26 +52,26 @@ impl Kind {
 }
 
 impl Point {
-    /// Memory that its requests take, in bytes.
+    /// Buffer memory of the requests, bytes.
     pub fn memory_bytes(self) -> usize {
         self.bytes.next_multiple_of(GRAIN_BYTES) * self.depth
     }
 }
 
-/// A request that has ended.
+/// A completed request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ended {
-    /// When it should have begun.
+    /// Due time.
     pub(super) due_ns: u64,
-    /// When it began.
+    /// Start time.
     pub(super) begun_ns: u64,
-    /// When its end was seen.
+    /// Completion time.
     pub(super) ended_ns: u64,
-    /// Its bytes.
+    /// Size.
     pub(crate) bytes: usize,
 }
 
-/// Moves the bytes of one file.
+/// Transfers requests to or from one file.
 pub(crate) struct Mover {
     engine: Box<dyn BlockEngine>,
     pool: Pool,
@@ -81,13 +81,13 @@ pub(crate) struct Mover {
     mode: Mode,
     pages: u64,
     ended: Vec<Completion>,
-    /// What is under way, by its token.
+    /// In-flight requests by token.
     begun: Vec<Ended>,
     free: Vec<usize>,
 }
 
 impl Mover {
-    /// Ready for requests of all `points`. Movers with different `seed`s write different data.
+    /// A mover for requests of all `points`. Different `seed`s write different data.
     pub(crate) fn new(
         target: Target,
         mode: &Mode,
@@ -111,8 +111,8 @@ impl Mover {
         })
     }
 
-    /// Writes the whole file once, so that nothing is read or overwritten that never held data, and leaves
-    /// none of it in the page cache. Shorter when it was to stop.
+    /// Writes the whole file once, so that no request touches unwritten space, and evicts it from
+    /// the page cache. Ends early if interrupted.
     pub(crate) fn fill(target: Target, mode: &Mode, context: &Context) -> Result<Target, WorkloadError> {
         let bytes = target.bytes;
         let over = Mode { space: Space::Overwritten, ..*mode };
@@ -123,7 +123,7 @@ impl Mover {
         while (left > 0 && !context.stop.load(Ordering::Acquire)) || mover.in_flight() > 0 {
             while left > 0 && mover.in_flight() < FILL.depth {
                 let piece = left.min(FILL.bytes as u64) as usize;
-                if !mover.start(Kind::Write, piece, clock.now_ns(), clock.now_ns())? {
+                if !mover.start(IoDirection::Write, piece, clock.now_ns(), clock.now_ns())? {
                     break;
                 }
                 left -= piece as u64;
@@ -136,27 +136,27 @@ impl Mover {
         Ok(mover.target)
     }
 
-    /// Requests under way.
+    /// Number of in-flight requests.
     pub(crate) fn in_flight(&self) -> usize {
         self.engine.in_flight()
     }
 
-    /// Starts a request that was due at `due_ns`; false when something must end first. At the end of the file
-    /// it goes on from the front.
+    /// Starts a request that was due at `due_ns`; false if one must complete first. Wraps around at
+    /// the end of the file.
     pub(crate) fn start(
         &mut self,
-        kind: Kind,
+        kind: IoDirection,
         bytes: usize,
         due_ns: u64,
         now_ns: u64,
     ) -> Result<bool, WorkloadError> {
         if self.target.is_full(bytes) {
             match kind {
-                Kind::Write if self.in_flight() > 0 && self.mode.space != Space::Overwritten => {
+                IoDirection::Write if self.in_flight() > 0 && self.mode.space != Space::Overwritten => {
                     return Ok(false);
                 }
-                Kind::Write => self.target.renew(&self.mode)?,
-                Kind::Read => self.target.rewind(),
+                IoDirection::Write => self.target.reset(&self.mode)?,
+                IoDirection::Read => self.target.rewind(),
             }
         }
         let Some(&token) = self.free.last() else { return Ok(false) };
@@ -165,16 +165,16 @@ impl Mover {
         self.begun[token] = Ended { due_ns, begun_ns: now_ns, ended_ns: 0, bytes };
         let at = self.target.next(bytes);
         match kind {
-            Kind::Write => {
+            IoDirection::Write => {
                 self.mode.pattern.stamp(&mut block[..bytes], &mut self.pages);
                 self.engine.write(self.slot, at, block, bytes, token as u64);
             }
-            Kind::Read => self.engine.read(self.slot, at, block, bytes, token as u64),
+            IoDirection::Read => self.engine.read(self.slot, at, block, bytes, token as u64),
         }
         Ok(true)
     }
 
-    /// Waits until something ends, at most `timeout`, and tells `each` of it.
+    /// Waits up to `timeout` for completions and passes them to `each`.
     pub(crate) fn wait(
         &mut self,
         timeout: Duration,
@@ -201,7 +201,7 @@ impl Mover {
         outcome
     }
 
-    /// Waits for everything under way, whatever becomes of it.
+    /// Waits for all in-flight requests, ignoring their results.
     pub(crate) fn settle(&mut self) -> Result<(), WorkloadError> {
         while self.in_flight() > 0 {
             self.engine.wait(Duration::from_secs(1), &mut self.ended)?;
@@ -215,7 +215,7 @@ impl Mover {
         Ok(())
     }
 
-    /// Makes everything that has ended durable.
+    /// Makes all completed writes durable.
     pub(crate) fn flush(&self) -> Result<(), WorkloadError> {
         Ok(sync_data(&self.target.file, &self.target.path)?)
     }

@@ -1,4 +1,4 @@
-//! Every way of moving bytes moves all of them, to where they belong.
+//! All I/O modes transfer every byte to its place.
 use std::collections::BTreeSet;
 
 use keepup_measure::clock::SystemClock;
@@ -29,8 +29,8 @@ fn modes() -> impl Iterator<Item = Mode> {
     })
 }
 
-/// Moves `requests` of them; returns how many ended.
-fn move_all(mover: &mut Mover, kind: Kind, requests: usize) -> usize {
+/// Transfers `requests` requests; returns the number of completions.
+fn move_all(mover: &mut Mover, kind: IoDirection, requests: usize) -> usize {
     let (clock, mut begun, mut ended) = (SystemClock, 0, 0);
     while ended < requests {
         while begun < requests && mover.start(kind, POINT.bytes, 5, clock.now_ns()).unwrap() {
@@ -64,15 +64,15 @@ fn writes_and_reads_go_round_and_round() {
         let directory = tempfile::tempdir().unwrap();
         let target = Target::create(&directory.path().join("file"), FILE, &mode).unwrap();
         let mut mover = Mover::new(target, &mode, &[POINT], 1).unwrap();
-        assert_eq!(move_all(&mut mover, Kind::Write, rounds), rounds, "{mode:?}");
+        assert_eq!(move_all(&mut mover, IoDirection::Write, rounds), rounds, "{mode:?}");
         mover.flush().unwrap();
         let length = std::fs::metadata(&mover.target.path).unwrap().len();
-        // A file that grows is empty again at the start of each round, all others keep their size.
+        // A growing file is empty at the start of each pass; others keep their size.
         let grown = mode.space == Space::New && mode.engine != EngineChoice::Mapped;
         assert_eq!(length, if grown { 3 * POINT.bytes as u64 } else { FILE }, "{mode:?}");
         let filled = Mover::fill(mover.target.clone(), &mode, &context()).unwrap();
         let mut mover = Mover::new(filled, &mode, &[POINT], 1).unwrap();
-        assert_eq!(move_all(&mut mover, Kind::Read, rounds), rounds, "{mode:?}");
+        assert_eq!(move_all(&mut mover, IoDirection::Read, rounds), rounds, "{mode:?}");
     }
 }
 
@@ -85,7 +85,7 @@ fn movers_with_different_seeds_write_different_data() {
         let path = directory.path().join(seed.to_string());
         let mut mover =
             Mover::new(Target::create(&path, FILE, &mode).unwrap(), &mode, &[POINT], seed).unwrap();
-        move_all(&mut mover, Kind::Write, FILE as usize / POINT.bytes);
+        move_all(&mut mover, IoDirection::Write, FILE as usize / POINT.bytes);
         drop(mover);
         let bytes = std::fs::read(&path).unwrap();
         bytes.chunks(PAGE_BYTES).for_each(|page| assert!(pages.insert(page.to_vec())));

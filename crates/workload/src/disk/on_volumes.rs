@@ -1,4 +1,4 @@
-//! A disk test as a workload: all that the tests have in common.
+//! Adapter from a disk test to a workload.
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,78 +8,79 @@ use super::fio::FioFile;
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
-/// What a disk test is besides being on volumes.
+/// A disk test, independent of its volumes.
 pub trait DiskTest {
-    /// Its name, as users know it.
+    /// Name of the test's command.
     fn name(&self) -> &'static str;
 
-    /// What one run costs.
+    /// Cost of one run.
     fn cost(&self) -> Cost;
 
-    /// The same as a job file of fio; `volumes` are those of one run. Says why where fio has no such test.
+    /// Equivalent fio job file for the volumes of one run, or the reason why there is none.
     fn fio(&self, _volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
-        Err("fio cannot do what this test does")
+        Err("fio has no equivalent of this test")
     }
 
-    /// Measures with files of `place`; phases go to `found` as they end. To stop early is no error.
+    /// Runs the test with files in `place`; completed phases are added to `found`. An early stop is
+    /// not an error.
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError>;
 }
 
-/// What one run of a test costs, on each of its volumes.
+/// Cost of one run on each of its volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Bytes written, at most.
+    /// Maximum bytes written.
     pub bytes_written: u64,
-    /// Most space held at a time, in bytes.
+    /// Maximum space used at a time, bytes.
     pub space_bytes: u64,
-    /// How long it takes on a slow disk.
+    /// Estimated time on a slow disk.
     pub time: Duration,
 }
 
-/// The directories of one run, one for each volume that the test uses at once.
+/// Scratch directories of one run, one per volume used concurrently.
 #[derive(Debug)]
-pub struct Place {
-    /// That of the first volume, for tests which use one at a time.
+pub struct TestDirectories {
+    /// Directory on the first volume, for tests that use a single one.
     pub(super) first: Scratch,
-    /// Those of the others, in the order given.
+    /// Directories on the other volumes, in the given order.
     pub(super) others: Vec<Scratch>,
 }
 
-/// What one run found.
+/// Result of one run.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
-    /// Phases that ended.
+pub struct DiskMeasured {
+    /// Completed phases.
     pub phases: Vec<DiskPhase>,
-    /// Phases that cannot be here.
+    /// Phases that are impossible here.
     pub skipped: Vec<DiskSkipped>,
-    /// What the phases mean together, where a test says so.
+    /// Combined finding of the phases, if the test has one.
     pub finding: Option<DiskFinding>,
 }
 
-/// A test on the volumes that it uses at once.
+/// A test with the volumes that it uses concurrently.
 #[derive(Debug)]
 pub struct OnVolumes<T> {
     test: T,
     volumes: Vec<PathBuf>,
     name: String,
-    place: Option<Place>,
-    found: Found,
+    place: Option<TestDirectories>,
+    found: DiskMeasured,
 }
 
 impl<T: DiskTest> OnVolumes<T> {
-    /// `name` becomes a directory on each volume for as long as it runs.
+    /// Creates the test; `name` is its temporary directory on each volume.
     pub fn new(test: T, volumes: Vec<PathBuf>, name: String) -> Self {
-        Self { test, volumes, name, place: None, found: Found::default() }
+        Self { test, volumes, name, place: None, found: DiskMeasured::default() }
     }
 }
 
 impl<T: DiskTest> Workload for OnVolumes<T> {
-    type Measured = Found;
+    type Measured = DiskMeasured;
 
     fn name(&self) -> &'static str {
         self.test.name()
@@ -97,7 +98,7 @@ impl<T: DiskTest> Workload for OnVolumes<T> {
             made.push(Scratch::create(volume, &self.name)?);
         }
         let mut made = made.into_iter();
-        self.place = made.next().map(|first| Place { first, others: made.collect() });
+        self.place = made.next().map(|first| TestDirectories { first, others: made.collect() });
         Ok(())
     }
 
@@ -113,7 +114,7 @@ impl<T: DiskTest> Workload for OnVolumes<T> {
         Ok(())
     }
 
-    fn measured(&mut self) -> Result<Found, WorkloadError> {
+    fn measured(&mut self) -> Result<DiskMeasured, WorkloadError> {
         Ok(std::mem::take(&mut self.found))
     }
 }

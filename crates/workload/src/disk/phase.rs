@@ -1,14 +1,13 @@
-//! The clock of a phase: time, CPU of the process, CPU of the machine.
+//! Clock of a phase: elapsed time, CPU time of the process and of the machine.
 use keepup_measure::clock::Clock;
 use keepup_results::DiskPhase;
 
-pub(super) use crate::spent::told;
 use crate::spent::{Spent, SpentClock};
 
-/// What a slow disk writes, for estimates of time, in bytes per second.
+/// Throughput of a slow disk, for time estimates, bytes per second.
 pub(super) const RATE_GUESS: f64 = 200e6;
 
-/// A phase that has begun.
+/// A running phase.
 pub(super) struct PhaseClock(SpentClock);
 
 impl PhaseClock {
@@ -16,17 +15,17 @@ impl PhaseClock {
         Self(SpentClock::begin(clock))
     }
 
-    /// The phase counts from `begin_ns`, a moment ago: this thread was late.
+    /// Backdates the start to `begin_ns` because this thread woke late.
     pub(super) fn since(self, begin_ns: u64) -> Self {
         Self(self.0.since(begin_ns))
     }
 
-    /// The phase ends now.
+    /// Ends the phase.
     pub(super) fn end(self, clock: &dyn Clock, name: String, files: u64, bytes: u64) -> DiskPhase {
         let Spent { seconds, cpu_seconds, machine_cpu_seconds, steal_seconds, .. } = self.0.end(clock);
         DiskPhase {
             name,
-            // On the clock; whoever repeats the test knows when the run began.
+            // Absolute; the caller converts to time since the start of the run.
             begin_seconds: self.0.begin_ns() as f64 / 1e9,
             files,
             bytes,

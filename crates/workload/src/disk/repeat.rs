@@ -1,27 +1,27 @@
-//! Repeats of a test on several volumes, in turns, so that what changes with time meets all of them alike.
+//! Interleaved repetitions of a test on several volumes, so that drift affects all alike.
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use keepup_results::{DiskPhase, DiskRun};
 
-use super::{DiskTest, Found, OnVolumes};
+use super::{DiskMeasured, DiskTest, OnVolumes};
 use crate::load::Loads;
 use crate::{Context, Workload, WorkloadError, run};
 
-/// What the repeats came to.
+/// Result of all repetitions.
 #[derive(Debug)]
 pub struct Repeated {
-    /// Every run, the last one perhaps with fewer phases.
+    /// All runs; the last may be incomplete.
     pub runs: Vec<DiskRun>,
-    /// What cut it short.
+    /// Error that ended the repetitions.
     pub failure: Option<WorkloadError>,
     /// Whether the user stopped it.
     pub is_interrupted: bool,
 }
 
-/// Runs `test` on each of `places` in turns, `repeats` times, in directories whose names begin with `name`. A
-/// place is the volumes that one run uses. `loads` run beside it; one that ends before its time ends all.
-/// `tell` is given every run that has ended.
+/// Runs `test` `repeats` times, alternating between `places` (the volumes of one run), in
+/// directories with prefix `name`. `loads` run in the background; if one ends early, the test ends.
+/// `tell` receives each completed run.
 pub fn alternate<T: DiskTest + Clone>(
     test: &T,
     places: &[Vec<PathBuf>],
@@ -39,8 +39,8 @@ pub fn alternate<T: DiskTest + Clone>(
             let begin_ns = context.clock.now_ns();
             let outcome = run(&mut workload, context);
             let end_ns = context.clock.now_ns();
-            // What was finished stands, also when the rest failed.
-            let Found { phases, skipped, finding } = match outcome {
+            // Completed runs are kept even if a later one failed.
+            let DiskMeasured { phases, skipped, finding } = match outcome {
                 Ok(found) => found,
                 Err(failure) => {
                     done.failure = Some(failure);
@@ -63,7 +63,8 @@ pub fn alternate<T: DiskTest + Clone>(
     done
 }
 
-/// A phase on the clock of its run, which began at `begin_ns`, with what the loads did meanwhile.
+/// Converts a phase to the clock of its run, which started at `begin_ns`, and adds the concurrent
+/// background load.
 fn beside(mut phase: DiskPhase, begin_ns: u64, loads: &Loads) -> DiskPhase {
     let ns = |seconds: f64| (seconds * 1e9) as u64;
     phase.load_rates = loads.rates(ns(phase.begin_seconds), ns(phase.begin_seconds + phase.seconds));

@@ -1,8 +1,8 @@
-//! One volume, then two, up to all of them at once: what does each more give, and what does it cost in CPU?
+//! Scaling with the number of volumes: added throughput and CPU cost per volume.
 //!
-//! Source: the acoustic camera's case study, which ran Iometer with sequential writes of 2 MB for a minute
-//! after ten seconds of ramp-up against the number of disks; and the event logger's, which ran its two disk
-//! controllers alone and then at once.
+//! Source: the acoustic camera's case study, which ran Iometer (2 MB sequential writes for 1 min
+//! after 10 s of ramp-up) against the number of disks; and the event logger's, which ran its two
+//! disk controllers alone and together.
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,53 +10,53 @@ use keepup_measure::stats::least_squares_slope;
 use keepup_results::{DiskFinding, DiskPhase, ScaleFinding};
 
 use super::fio::FioFile;
-use super::lanes::{Lane, Pace, Until, together};
+use super::lanes::{Lane, Pace, Until, run_lanes};
 use super::mode::{Mode, Space, Target};
-use super::mover::{Kind, Mover, Point};
+use super::mover::{IoDirection, Mover, Point};
 use super::phase::RATE_GUESS;
 use super::sweep::RATE_MAX;
-use super::{Cost, DiskTest, Found, Place};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
 use crate::{Context, WorkloadError};
 
-/// A volume more is worth its place as long as it adds this share of what the first one gave.
+/// Minimum gain of a useful additional volume, as a share of the first one's throughput.
 const GAIN_MIN: f64 = 0.5;
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct Scale {
-    /// Volumes by their number, in the order given, for each phase; several of them at once.
+    /// Groups of volumes to test together, one per phase.
     pub steps: Vec<Step>,
-    /// Write, as the paper did, or read.
-    pub kind: Kind,
-    /// Size of a request and how many are under way on each volume.
+    /// Direction; the paper wrote.
+    pub kind: IoDirection,
+    /// Request size and queue depth per volume.
     pub point: Point,
-    /// Bytes of the file on each volume.
+    /// File size per volume, bytes.
     pub file_bytes: u64,
-    /// Before the window opens.
+    /// Warm-up time, not measured.
     pub ramp: Duration,
-    /// The window.
+    /// Measurement time.
     pub run: Duration,
-    /// How requests are made.
+    /// I/O settings.
     pub mode: Mode,
 }
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Which volumes take part.
+    /// Indices of the volumes.
     pub volumes: Vec<usize>,
 }
 
 impl Step {
-    /// 1 to `volumes` of them.
+    /// Steps with 1 to `volumes` volumes.
     pub fn up_to(volumes: usize) -> Vec<Self> {
         let name = |n: usize| if n == 1 { "1 volume".to_owned() } else { format!("{n} volumes") };
         (1..=volumes).map(|n| Self { name: name(n), volumes: (0..n).collect() }).collect()
     }
 
-    /// Each group alone, then all of them at once; `groups` says how many volumes each has.
+    /// Steps with each group alone, then all together; `groups` are the group sizes.
     pub fn groups(groups: &[usize]) -> Vec<Self> {
         let mut first = 0;
         let mut steps = Vec::new();
@@ -71,13 +71,13 @@ impl Step {
 }
 
 impl Scale {
-    fn lanes(&self, place: &mut Place, context: &mut Context) -> Result<Vec<Lane>, WorkloadError> {
+    fn lanes(&self, place: &mut TestDirectories, context: &mut Context) -> Result<Vec<Lane>, WorkloadError> {
         let mut lanes = Vec::new();
         for scratch in std::iter::once(&mut place.first).chain(&mut place.others) {
             let target = Target::create(&scratch.file("data"), self.file_bytes, &self.mode)?;
             let volume = scratch.volume();
             let target = match self.kind {
-                Kind::Write if self.mode.space != Space::Overwritten => target,
+                IoDirection::Write if self.mode.space != Space::Overwritten => target,
                 _ => {
                     (context.note)(&format!("filling {:.1} GB on {volume}", self.file_bytes as f64 / 1e9));
                     Mover::fill(target, &self.mode, context)?
@@ -99,7 +99,7 @@ impl DiskTest for Scale {
         let steps = self.steps.len() as u32;
         let running = (self.ramp + self.run) * steps;
         let fill = Duration::from_secs_f64(self.file_bytes as f64 / RATE_GUESS);
-        let writes = if self.kind == Kind::Write { running.as_secs_f64() * RATE_MAX } else { 0.0 };
+        let writes = if self.kind == IoDirection::Write { running.as_secs_f64() * RATE_MAX } else { 0.0 };
         Cost {
             bytes_written: self.file_bytes + writes as u64,
             space_bytes: self.file_bytes,
@@ -122,8 +122,8 @@ impl DiskTest for Scale {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let lanes = self.lanes(place, context)?;
@@ -132,7 +132,7 @@ impl DiskTest for Scale {
             (context.note)(&format!("{}: {:.0} s", step.name, (self.ramp + self.run).as_secs_f64()));
             let chosen = step.volumes.iter().filter_map(|volume| lanes.get(*volume));
             let mut chosen: Vec<Lane> = chosen.cloned().collect();
-            match together(step.name.clone(), &self.mode, &mut chosen, until, context)? {
+            match run_lanes(step.name.clone(), &self.mode, &mut chosen, until, context)? {
                 Some(phase) => found.phases.push(phase),
                 None => return Ok(()),
             }
@@ -145,7 +145,7 @@ impl DiskTest for Scale {
     }
 }
 
-/// What phases of 1, 2, … volumes come to; nothing when the first moved nothing.
+/// Finding of phases with 1, 2, ... volumes; none if the first transferred nothing.
 fn finding(phases: &[DiskPhase]) -> Option<ScaleFinding> {
     let rates: Vec<f64> = phases.iter().map(|phase| phase.bytes_per_second().unwrap_or(0.0)).collect();
     let first = rates.first().copied().filter(|rate| *rate > 0.0)?;

@@ -1,4 +1,4 @@
-//! Volumes are added one by one, and what they give and cost is counted right.
+//! Steps, scaling gains and CPU cost per volume.
 
 use super::*;
 use crate::disk::OnVolumes;
@@ -29,8 +29,8 @@ fn the_knee_is_where_a_volume_more_adds_less_than_half() {
     let found = finding(&all).unwrap();
     assert_eq!((found.knee_volumes, found.knee_is_beyond), (3, false));
     assert!((found.cpu_per_volume.unwrap() - 0.1).abs() < 1e-9, "the flat part says nothing of the cost");
-    let told: Vec<i64> = found.gains.iter().map(|gain| (gain * 100.0).round() as i64).collect();
-    assert_eq!(told, [100, 90, 10]);
+    let listed: Vec<i64> = found.gains.iter().map(|gain| (gain * 100.0).round() as i64).collect();
+    assert_eq!(listed, [100, 90, 10]);
     let found = finding(&all[..3]).unwrap();
     assert_eq!((found.knee_volumes, found.knee_is_beyond), (3, true));
     let one = finding(&all[..1]).unwrap();
@@ -52,9 +52,11 @@ fn steps_name_their_volumes() {
 fn every_volume_takes_part_and_nothing_is_left() {
     let places = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let volumes: Vec<_> = places.iter().map(|place| place.path().to_owned()).collect();
-    for (kind, space) in
-        [(Kind::Write, Space::New), (Kind::Write, Space::Overwritten), (Kind::Read, Space::New)]
-    {
+    for (kind, space) in [
+        (IoDirection::Write, Space::New),
+        (IoDirection::Write, Space::Overwritten),
+        (IoDirection::Read, Space::New),
+    ] {
         let scale = Scale {
             steps: Step::up_to(2),
             kind,

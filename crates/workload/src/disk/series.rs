@@ -1,7 +1,7 @@
-//! Writes a series of files, and over them again: the recorder's way of writing without events.
+//! Sequential and repeated writing of a series of files, like the recorder but without events.
 //!
-//! Invariants: a file is written over only after it was written once, end to end; it is flushed when all of
-//! it has been written, while the next is written already; the next file is ready before it is needed.
+//! Invariants: a file is overwritten only after it was completely written; a full file is flushed
+//! while the next is written; the next file is ready before it is needed.
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use super::Point;
 use super::mode::{Mode, Target};
 use crate::WorkloadError;
 
-/// Files that may wait for their flush; an engine knows 16.
+/// Maximum number of files with a pending flush; an engine registers 16 files.
 const OPEN_MAX: usize = 8;
-/// Tokens of flushes: this and the file's number. Those of writes are smaller than any depth.
+/// Token base of flushes, plus the file number. Write tokens are smaller than any depth.
 const FLUSH: u64 = 1 << 48;
 
-/// The series.
+/// State of a file series.
 pub(crate) struct Series {
     paths: Vec<PathBuf>,
     file_bytes: u64,
@@ -35,12 +35,12 @@ pub(crate) struct Series {
     ended: Vec<Completion>,
     /// Pages written so far.
     pages: u64,
-    /// Files with something under way; the last is the one that is written.
+    /// Files with requests in flight; the last one is being written.
     open: VecDeque<Open>,
-    /// The file after that.
+    /// The next file.
     next: Option<Open>,
     files_begun: u64,
-    /// File and begin of what is under way, by token.
+    /// File and start time of in-flight requests, by token.
     requests: Vec<(u64, u64)>,
     free: Vec<usize>,
     started_bytes: u64,
@@ -48,21 +48,21 @@ pub(crate) struct Series {
     finished: Vec<SteadyFile>,
 }
 
-/// A file that is open.
+/// An open file.
 struct Open {
     number: u64,
     path: PathBuf,
     file: Arc<OwnedFd>,
     slot: FileSlot,
     begun_ns: u64,
-    /// Where the next request goes.
+    /// Offset of the next request.
     at: u64,
-    /// Requests under way.
+    /// In-flight requests.
     pending: usize,
 }
 
 impl Series {
-    /// Ready to write requests as `point` says into files of `file_bytes` at `paths`; nothing is made yet.
+    /// A series with requests of `point` and files of `file_bytes` at `paths`; creates no file yet.
     pub(crate) fn new(
         mode: &Mode,
         point: Point,
@@ -103,22 +103,22 @@ impl Series {
         self.files_begun
     }
 
-    /// Whether nothing is under way.
+    /// Whether no request is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.engine.in_flight() == 0
     }
 
-    /// Whether the file that is written was written before.
+    /// Whether the current file is being overwritten.
     pub(crate) fn overwrites(&self) -> bool {
         self.files_begun > self.paths.len() as u64
     }
 
-    /// Files that the series has gone on from since this was asked last.
+    /// Files completed since the last call.
     pub(crate) fn take_finished(&mut self) -> Vec<SteadyFile> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Starts a request; false when something must end first, or when `end_bytes` have been started.
+    /// Starts a request; false if one must complete first or `end_bytes` have been started.
     pub(crate) fn start(&mut self, end_bytes: u64, clock: &dyn Clock) -> Result<bool, WorkloadError> {
         let bytes = self.point.bytes;
         if self.started_bytes >= end_bytes {
@@ -126,7 +126,7 @@ impl Series {
         }
         let Some(&token) = self.free.last() else { return Ok(false) };
         let is_full = self.open.back().is_none_or(|file| file.at + bytes as u64 > self.file_bytes);
-        if is_full && !self.go_on(clock)? {
+        if is_full && !self.advance(clock)? {
             return Ok(false);
         }
         let Some(mut block) = self.pool.take(bytes) else { return Ok(false) };
@@ -145,8 +145,8 @@ impl Series {
         Ok(true)
     }
 
-    /// The next file becomes the one that is written; false when too many wait for their flush.
-    fn go_on(&mut self, clock: &dyn Clock) -> Result<bool, WorkloadError> {
+    /// Switches to the next file; false while too many flushes are pending.
+    fn advance(&mut self, clock: &dyn Clock) -> Result<bool, WorkloadError> {
         if self.open.len() >= OPEN_MAX {
             return Ok(false);
         }
@@ -155,15 +155,15 @@ impl Series {
             None => self.make(self.files_begun)?,
         };
         let now_ns = clock.now_ns();
-        self.leave(now_ns);
+        self.close_current(now_ns);
         self.files_begun += 1;
         self.open.push_back(Open { begun_ns: now_ns, ..next });
         self.flush_full();
         Ok(true)
     }
 
-    /// The file that is written is left behind: its time is known.
-    fn leave(&mut self, now_ns: u64) {
+    /// Records the completion time of the current file.
+    fn close_current(&mut self, now_ns: u64) {
         let Some(file) = self.open.back().filter(|file| file.at > 0) else { return };
         let seconds = now_ns.saturating_sub(file.begun_ns) as f64 / 1e9;
         self.finished.push(SteadyFile {
@@ -176,7 +176,8 @@ impl Series {
         });
     }
 
-    /// Opens file `number`: a new one, with its space as the mode says, or the oldest to write over.
+    /// Opens file `number`: a new one with space according to the mode, or the oldest for
+    /// overwriting.
     fn make(&mut self, number: u64) -> Result<Open, WorkloadError> {
         let count = self.paths.len() as u64;
         let path = self.paths[(number % count) as usize].clone();
@@ -189,17 +190,17 @@ impl Series {
         Ok(Open { number, path, file, slot, begun_ns: 0, at: 0, pending: 0 })
     }
 
-    /// Starts the flush of every file that is left behind and has nothing under way.
+    /// Starts the flush of every full file without in-flight requests.
     fn flush_full(&mut self) {
         let behind = self.open.len().saturating_sub(1);
         for file in self.open.iter_mut().take(behind).filter(|file| file.pending == 0) {
-            // The flush itself is under way from now on.
+            // The flush itself is in flight from here on.
             file.pending = 1;
             self.engine.sync(file.slot, FLUSH + file.number);
         }
     }
 
-    /// Waits until something ends, at most `timeout`.
+    /// Waits up to `timeout` for a completion.
     pub(crate) fn wait(
         &mut self,
         timeout: Duration,
@@ -237,7 +238,7 @@ impl Series {
         outcome
     }
 
-    /// A write has ended; the number of its file.
+    /// Records a completed write and returns its file number.
     fn written(&mut self, token: usize, now_ns: u64, latency: &mut Latency) -> u64 {
         let (number, begun_ns) = self.requests[token];
         latency.record_ns(now_ns.saturating_sub(begun_ns));
@@ -245,12 +246,12 @@ impl Series {
         number
     }
 
-    /// Waits for everything under way and brings all of it to the disk.
+    /// Waits for all in-flight requests and flushes everything.
     pub(crate) fn finish(&mut self, clock: &dyn Clock, latency: &mut Latency) -> Result<(), WorkloadError> {
         while !self.is_idle() {
             self.wait(Duration::from_secs(1), clock, latency)?;
         }
-        self.leave(clock.now_ns());
+        self.close_current(clock.now_ns());
         for file in self.open.drain(..) {
             self.engine.remove_file(file.slot);
             sync_data(&file.file, &file.path)?;

@@ -1,4 +1,4 @@
-//! Every byte of every file is written, files follow each other, and the oldest is written over.
+//! Order, completeness and overwriting of a file series.
 use std::collections::BTreeSet;
 
 use keepup_measure::clock::SystemClock;
@@ -8,7 +8,7 @@ use crate::disk::mode::EngineChoice;
 
 const FILE: u64 = 4 << 20;
 
-/// Writes up to `end_bytes`; false where there is no direct I/O.
+/// Writes up to `end_bytes`; false without direct I/O.
 fn write(series: &mut Series, end_bytes: u64) -> bool {
     let (clock, mut latency, before) = (SystemClock, Latency::new(), series.done_bytes());
     while series.done_bytes() < end_bytes {
@@ -29,7 +29,7 @@ fn write(series: &mut Series, end_bytes: u64) -> bool {
     true
 }
 
-/// The stamps of all pages of the files that are there.
+/// The stamps of all pages of existing files.
 fn stamps(paths: &[PathBuf]) -> BTreeSet<u64> {
     let files = paths.iter().filter_map(|path| std::fs::read(path).ok());
     files
@@ -58,7 +58,7 @@ fn files_follow_each_other_and_are_written_over_in_turn() {
         let finished = series.take_finished();
         assert_eq!(finished.iter().map(|file| file.first).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(finished.iter().all(|file| file.bytes == FILE && file.seconds > 0.0 && !file.overwrites));
-        // One file and a half more: over the first, and over half of the second.
+        // One and a half more files: overwrites the first and half of the second.
         assert!(write(&mut series, 4 * FILE + FILE / 2));
         assert!(series.overwrites());
         assert_eq!(stamps(&paths[..1]), (3 * pages + 1..=4 * pages).collect());

@@ -1,25 +1,26 @@
-//! Hours of writing: does the rate hold, where does it change and why, and does it come to rest?
+//! Long-term writing: stability of the write rate, changes and their causes, steady state.
 //!
-//! A series of files is written as the recorder writes segments, unless told otherwise: direct, each file
-//! reserved before it is needed, several requests under way, a flush for each file; when the space is used up
-//! the oldest file is written over. The rate of each second goes to a detector of changes, which tells them
-//! while they happen, and the rates of rounds to SNIA's rule of steady state. What is written for the first
-//! time and what is overwritten are two phases. Memory does not grow with time.
+//! Writes a series of files, by default as the recorder writes segments: direct, preallocated, with
+//! several requests in flight and a flush per file; once the space is used, the oldest file is
+//! overwritten. The rate per second goes to a change detector that reports changes as they happen,
+//! and the rates of rounds to SNIA's steady-state criterion. First writes and overwrites are
+//! separate phases. Memory use is constant.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
-use keepup_results::{DiskFinding, SteadyChange};
+use keepup_results::{DiskFinding, LatencyFigures, SteadyChange};
 
 use super::fio::FioFile;
 use super::mode::Mode;
-use super::phase::{PhaseClock, RATE_GUESS, told};
+use super::phase::{PhaseClock, RATE_GUESS};
 use super::series::Series;
 use super::sweep::RATE_MAX;
-use super::{Cost, DiskTest, Found, Kind, Place, Point};
+use super::{Cost, DiskMeasured, DiskTest, IoDirection, Point, TestDirectories};
 use crate::preflight::Checked;
 use crate::{Context, WorkloadError};
 
@@ -31,49 +32,49 @@ mod watch;
 use log::Log;
 use watch::Watch;
 
-/// How often the rate is looked at.
+/// Sampling interval of the rate.
 const TICK: Duration = Duration::from_secs(1);
-/// What may be left of the room on a volume between the look at it and the last file.
+/// Margin of free space for changes between the check of a volume and the last file.
 const MARGIN_BYTES: u64 = 64 << 20;
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct Steady {
-    /// Space of the whole series, a multiple of the file size. Bytes.
+    /// Total size of the series, a multiple of the file size, bytes.
     pub span_bytes: u64,
-    /// Bytes of a file, a multiple of the request size.
+    /// File size, a multiple of the request size, bytes.
     pub file_bytes: u64,
-    /// Size of a request, and how many are under way.
+    /// Request size and queue depth.
     pub point: Point,
-    /// How requests are made.
+    /// I/O settings.
     pub mode: Mode,
-    /// When it ends by the clock, if it does.
+    /// Time limit, if any.
     pub time: Option<Duration>,
-    /// When it ends by what was written, if it does. Bytes.
+    /// Limit of bytes written, if any.
     pub bytes: Option<u64>,
     /// Length of a round.
     pub round: Duration,
 }
 
-/// Why a lap ended.
+/// Reason for the end of a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// All that it was to write is written.
+    /// Everything was written.
     Written,
-    /// The time is up.
+    /// Time limit.
     Time,
-    /// The user wants an end.
+    /// Stopped by the user.
     Stopped,
 }
 
-/// The most whole files of `file_bytes` that the volume with the least room takes, in bytes.
-pub fn room(volumes: &[Checked], file_bytes: u64) -> u64 {
+/// Largest multiple of `file_bytes` that fits on every volume, bytes.
+pub fn available_span(volumes: &[Checked], file_bytes: u64) -> u64 {
     let least = volumes.iter().map(|volume| volume.usable_bytes).min().unwrap_or(0);
     least.saturating_sub(MARGIN_BYTES) / file_bytes * file_bytes
 }
 
-/// A change in a sentence, for people.
-pub fn sentence(change: &SteadyChange) -> String {
+/// One-sentence description of a change.
+fn sentence(change: &SteadyChange) -> String {
     let mb = |rate: f64| rate / 1e6;
     let verb = if change.is_drop() { "fell" } else { "rose" };
     let causes: Vec<&str> = change.causes.iter().map(|cause| cause.seen.as_str()).collect();
@@ -88,7 +89,7 @@ pub fn sentence(change: &SteadyChange) -> String {
 }
 
 impl Steady {
-    /// Writes until `end_bytes` in all, the end of the time, or a stop.
+    /// Writes until `end_bytes` in total, the time limit, or a stop.
     fn lap(&self, work: &mut Work<'_>, end_bytes: u64, context: &mut Context) -> Result<End, WorkloadError> {
         loop {
             let now_ns = context.clock.now_ns();
@@ -112,19 +113,19 @@ impl Steady {
     }
 }
 
-/// What a run works with.
+/// State of a run.
 struct Work<'a> {
     series: Series,
     log: Log,
     watch: Watch<'a>,
     latency: Latency,
-    /// When the rate is looked at next.
+    /// Time of the next sample.
     tick_ns: u64,
     deadline_ns: Option<u64>,
 }
 
 impl Work<'_> {
-    /// Looks at the rate, and tells people of a change.
+    /// Takes a sample and reports a detected change.
     fn tick(&mut self, context: &mut Context) {
         let now_ns = context.clock.now_ns();
         self.tick_ns = now_ns + TICK.as_nanos() as u64;
@@ -144,7 +145,7 @@ impl Work<'_> {
         }
     }
 
-    /// Everything that was begun is brought to the disk.
+    /// Completes and flushes all started writes.
     fn finish(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         self.series.finish(context.clock.as_ref(), &mut self.latency)?;
         self.tick(context);
@@ -172,7 +173,7 @@ impl DiskTest for Steady {
     fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
         let mut file = FioFile::new(&self.mode);
         for volume in volumes {
-            file.job("steady", volume, Kind::Write, self.point, true);
+            file.job("steady", volume, IoDirection::Write, self.point, true);
             file.set("filename_format", "keepup-fio-steady.$filenum");
             file.set("nrfiles", self.span_bytes / self.file_bytes);
             file.set("filesize", self.file_bytes);
@@ -189,8 +190,8 @@ impl DiskTest for Steady {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let files = self.span_bytes / self.file_bytes;
@@ -218,22 +219,22 @@ impl DiskTest for Steady {
                 Ok(end)
             });
             if outcome.is_err() {
-                // What came since the last look at it is in the samples too.
+                // Include bytes since the last sample.
                 work.tick(context);
             }
             let files = work.series.files_begun() - files_before;
             let bytes = work.series.done_bytes() - bytes_before;
             let cut = match &outcome {
-                Ok(End::Stopped) => Some("it was stopped".to_owned()),
+                Ok(End::Stopped) => Some("stopped by the user".to_owned()),
                 Ok(_) => None,
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(Cause::of(error).to_text()),
             };
             work.log.end_lap();
             found.finding = Some(DiskFinding::Steady(work.log.finding(cut)));
             let end = outcome?;
             let mut phase = begun.end(clock, name.to_owned(), files, bytes);
             phase.operations = Some(bytes / self.point.bytes as u64);
-            phase.latency = Some(told(&work.latency));
+            phase.latency = Some(LatencyFigures::from(&work.latency));
             if bytes > 0 {
                 found.phases.push(phase);
             }

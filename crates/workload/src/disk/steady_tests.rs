@@ -1,4 +1,4 @@
-//! Two phases that are never mixed, an end by bytes, by time and by a stop, and nothing left behind.
+//! Separate phases, the three end conditions, and removal of all files.
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ fn test(bytes: Option<u64>, time: Option<Duration>) -> Steady {
     Steady { span_bytes: 2 * FILE, file_bytes: FILE, point, mode, time, bytes, round }
 }
 
-/// Phases and finding of a run; nothing where there is no direct I/O.
+/// Phases and finding of a run; none without direct I/O.
 fn measured(test: Steady, stop: bool) -> Option<(Vec<DiskPhase>, SteadyFinding)> {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let samples = Arc::new(Mutex::new(Vec::new()));
@@ -45,8 +45,8 @@ fn measured(test: Steady, stop: bool) -> Option<(Vec<DiskPhase>, SteadyFinding)>
 #[test]
 fn the_first_write_and_the_overwrite_are_two_phases() {
     let Some((phases, finding)) = measured(test(Some(5 * FILE), None), false) else { return };
-    let told: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
-    assert_eq!(told, [("first write", 2, 2 * FILE), ("overwrite", 3, 3 * FILE)]);
+    let listed: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
+    assert_eq!(listed, [("first write", 2, 2 * FILE), ("overwrite", 3, 3 * FILE)]);
     for phase in &phases {
         assert_eq!(phase.operations, Some(phase.bytes >> 20));
         assert!(phase.latency.unwrap().max_ns as f64 / 1e9 <= phase.seconds * 1.002, "{phase:?}");
@@ -61,8 +61,8 @@ fn the_first_write_and_the_overwrite_are_two_phases() {
 #[test]
 fn less_than_the_span_is_written_once() {
     let Some((phases, finding)) = measured(test(Some(FILE + (3 << 20)), None), false) else { return };
-    let told: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
-    assert_eq!(told, [("first write", 2, FILE + (3 << 20))]);
+    let listed: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
+    assert_eq!(listed, [("first write", 2, FILE + (3 << 20))]);
     assert_eq!(finding.laps.len(), 1);
 }
 
@@ -70,7 +70,7 @@ fn less_than_the_span_is_written_once() {
 fn the_clock_ends_it_and_seconds_become_samples() {
     let time = Duration::from_millis(2500);
     let mut most = 0;
-    // A flush that lasts for seconds leaves fewer.
+    // Fewer if a flush takes seconds.
     for _ in 0..3 {
         let Some((phases, finding)) = measured(test(None, Some(time)), false) else { return };
         let written: u64 = phases.iter().map(|phase| phase.bytes).sum();
@@ -89,19 +89,19 @@ fn the_clock_ends_it_and_seconds_become_samples() {
 fn a_stop_keeps_what_there_is() {
     let Some((phases, finding)) = measured(test(Some(FILE), None), true) else { return };
     assert_eq!(phases.iter().map(|phase| phase.bytes).sum::<u64>(), 0);
-    assert_eq!(finding.cut_short.as_deref(), Some("it was stopped"));
+    assert_eq!(finding.cut_short.as_deref(), Some("stopped by the user"));
 }
 
 #[test]
-fn the_volume_with_the_least_room_gives_whole_files() {
+fn the_smallest_volume_limits_the_span() {
     let volume = |usable_bytes| Checked { path: "a".into(), usable_bytes, warnings: Vec::new() };
-    assert_eq!(room(&[volume(10 * FILE + MARGIN_BYTES - 1), volume(u64::MAX)], FILE), 9 * FILE);
-    assert_eq!(room(&[volume(10 * FILE + MARGIN_BYTES)], FILE), 10 * FILE);
-    assert_eq!(room(&[volume(5)], FILE), 0);
+    assert_eq!(available_span(&[volume(10 * FILE + MARGIN_BYTES - 1), volume(u64::MAX)], FILE), 9 * FILE);
+    assert_eq!(available_span(&[volume(10 * FILE + MARGIN_BYTES)], FILE), 10 * FILE);
+    assert_eq!(available_span(&[volume(5)], FILE), 0);
 }
 
 #[test]
-fn a_change_is_told_in_a_sentence() {
+fn a_change_is_described_in_a_sentence() {
     let mut change = SteadyChange {
         at_seconds: 340.4,
         at_bytes: 512_300_000_000,
@@ -110,8 +110,8 @@ fn a_change_is_told_in_a_sentence() {
         after_bytes_per_second: 0.98e9,
         causes: Vec::new(),
     };
-    let told = "at 340 s, after 512.3 GB, the rate fell from 1520 to 980 MB/s: no cause was seen";
-    assert_eq!(sentence(&change), told);
+    let expected = "at 340 s, after 512.3 GB, the rate fell from 1520 to 980 MB/s: no cause was seen";
+    assert_eq!(sentence(&change), expected);
     for seen in ["one", "two"] {
         change.causes.push(SteadyCause { kind: SteadyCauseKind::Steal, seen: seen.into() });
     }

@@ -1,44 +1,43 @@
-//! Transfer sizes against depths: how large must a request be, and how many must be under way, until a disk
-//! gives all it has? Write and read, one surface each.
+//! Throughput as a function of request size and queue depth, for writes and reads.
 //!
-//! Source: the transfer-size sweeps (512 B to 8 MiB) of the magazine's RAID test, with the depth as a second
-//! axis. Each point goes on in one file that was written once before, end to end, so that nothing is read
-//! or overwritten that never held data.
+//! Source: the transfer-size sweeps (512 B to 8 MiB) of the magazine's RAID test, with queue depth
+//! as a second axis. All points use one completely written file, so that no request touches
+//! unwritten space.
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_measure::histogram::Latency;
-use keepup_results::{DiskPhase, DiskSkipped};
+use keepup_results::{DiskPhase, DiskSkipped, LatencyFigures};
 use keepup_sys::file::{Access, direct_alignment, forget_cached};
 
 use super::fio::FioFile;
 use super::mode::{Mode, Space, Target};
-use super::mover::{Ended, Kind, Mover, Point};
-use super::phase::{PhaseClock, RATE_GUESS, told};
-use super::{Cost, DiskTest, Found, Place};
+use super::mover::{Ended, IoDirection, Mover, Point};
+use super::phase::{PhaseClock, RATE_GUESS};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 
-/// Memory that the blocks under way may take; points that need more are left out. Bytes.
+/// Buffer memory limit; points that need more are skipped, bytes.
 pub const MEMORY_BYTES_MAX: usize = 512 << 20;
-/// What no disk writes more than, for the bound on what is written, in bytes per second.
+/// Upper bound of a disk's throughput, for the estimate of bytes written, bytes per second.
 pub(super) const RATE_MAX: f64 = 10e9;
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// Points, in the order in which they are measured; first all writes, then all reads.
+    /// Points in measurement order, first for writes, then for reads.
     pub points: Vec<Point>,
-    /// Bytes of the file.
+    /// File size, bytes.
     pub file_bytes: u64,
-    /// How long each point is measured.
+    /// Measurement time per point.
     pub time: Duration,
-    /// How requests are made; the space is always overwritten.
+    /// I/O settings; files are always overwritten.
     pub mode: Mode,
 }
 
-fn name(kind: Kind, point: Point) -> String {
+fn name(kind: IoDirection, point: Point) -> String {
     format!("{} {} B depth {}", kind.verb(), point.bytes, point.depth)
 }
 
@@ -52,8 +51,8 @@ impl Sweep {
         Mover::new(target, &mode, &points, 0)
     }
 
-    /// Why a point cannot be measured here; `align` is what offsets and lengths must be multiples of, in
-    /// bytes, where the kernel tells.
+    /// Reason why a point cannot be measured; `align` is the alignment for direct I/O, bytes, if
+    /// known.
     fn obstacle(&self, point: Point, align: Option<u32>) -> Option<String> {
         if point.memory_bytes() > MEMORY_BYTES_MAX {
             return Some(format!("needs {} MiB of memory", point.memory_bytes() >> 20));
@@ -65,16 +64,16 @@ impl Sweep {
         (!point.bytes.is_multiple_of(align)).then(|| format!("direct I/O takes multiples of {align} bytes"))
     }
 
-    /// One point; nothing when it was to stop before its end.
+    /// Measures one point; none if interrupted.
     fn point(
         &self,
-        kind: Kind,
+        kind: IoDirection,
         point: Point,
         mover: &mut Mover,
         context: &Context,
     ) -> Result<Option<DiskPhase>, WorkloadError> {
         let clock = context.clock.as_ref();
-        if kind == Kind::Read {
+        if kind == IoDirection::Read {
             forget_cached(&mover.target.file, &mover.target.path)?;
         }
         let (mut latency, mut requests) = (Latency::new(), 0);
@@ -96,12 +95,12 @@ impl Sweep {
         while mover.in_flight() > 0 {
             mover.wait(Duration::from_secs(1), clock, &mut each)?;
         }
-        if kind == Kind::Write {
+        if kind == IoDirection::Write {
             mover.flush()?;
         }
         let mut phase = begun.end(clock, name(kind, point), 1, requests * point.bytes as u64);
         phase.operations = Some(requests);
-        phase.latency = Some(told(&latency));
+        phase.latency = Some(LatencyFigures::from(&latency));
         Ok(Some(phase))
     }
 }
@@ -121,7 +120,7 @@ impl DiskTest for Sweep {
     fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
         let mut file = FioFile::new(&Mode { space: Space::Overwritten, ..self.mode });
         for volume in volumes {
-            for kind in [Kind::Write, Kind::Read] {
+            for kind in [IoDirection::Write, IoDirection::Read] {
                 for &point in self.points.iter().filter(|point| point.memory_bytes() <= MEMORY_BYTES_MAX) {
                     file.job(&name(kind, point), volume, kind, point, true);
                     file.set("filename", "keepup-fio-data");
@@ -135,13 +134,13 @@ impl DiskTest for Sweep {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let mut mover = self.mover(&mut place.first, context)?;
         let align = direct_alignment(&mover.target.file);
-        for kind in [Kind::Write, Kind::Read] {
+        for kind in [IoDirection::Write, IoDirection::Read] {
             for &point in &self.points {
                 if let Some(why) = self.obstacle(point, align) {
                     found.skipped.push(DiskSkipped { name: name(kind, point), why });

@@ -1,4 +1,4 @@
-//! Every point is there, moves whole requests, and leaves nothing behind.
+//! All points are measured with whole requests, and all files are removed.
 
 use keepup_sys::engine::EngineChoice;
 
@@ -19,7 +19,7 @@ fn every_point_is_measured_or_says_why_not() {
     for engine in [EngineChoice::Auto, EngineChoice::Plain] {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let mut sweep = OnVolumes::new(sweep(engine), vec![directory.path().into()], "scratch".into());
-        let Found { phases, skipped, .. } = match run(&mut sweep, &mut context()) {
+        let DiskMeasured { phases, skipped, .. } = match run(&mut sweep, &mut context()) {
             Err(WorkloadError::Sys(keepup_sys::SysError::NotDirect { .. })) => return,
             outcome => outcome.unwrap(),
         };

@@ -1,8 +1,9 @@
-//! The camera group's `testdisk`: one large file, many of middle size, very many small ones; first created,
-//! then overwritten; each series timed from one `sync` to the end of the next.
+//! The camera group's `testdisk`: one large file, several medium and many small ones; created, then
+//! overwritten; each series timed from one `sync` to the end of the next.
 //!
-//! Source: the program's listing in the appendix of the ESRF camera computer's report. The order of calls is
-//! that of the listing: open with truncation, write from one buffer of random data, close, file by file.
+//! Source: program listing in the appendix of the ESRF camera computer's report. The order of calls
+//! is that of the listing: per file open with truncation, write from one buffer of random data,
+//! close.
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,59 +17,59 @@ use keepup_sys::pool::{Block, Pool};
 use super::fio::FioFile;
 use super::mode::{EngineChoice, Mode, Space};
 use super::phase::{PhaseClock, RATE_GUESS};
-use super::{Cost, DiskTest, Found, Kind, Place, Point};
+use super::{Cost, DiskMeasured, DiskTest, IoDirection, Point, TestDirectories};
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 
-/// Bytes of the buffer, and of the longest write.
+/// Buffer size and maximum write size, bytes.
 pub const BUFFER_BYTES: usize = 16 << 20;
 
-/// The longest that a sync is waited for without looking whether to stop.
+/// Interval between checks of the stop flag during a sync.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Files of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// How many.
+    /// Number of files.
     pub files: u32,
-    /// Bytes of each.
+    /// File size, bytes.
     pub bytes: u64,
 }
 
-/// The listing's sequence: 1 of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB.
+/// Sequence of the listing: 1 x 4 GiB, 512 x 8 MiB, 2048 x 8 KiB.
 pub const LISTING: [Series; 3] = [
     Series { files: 1, bytes: 4 << 30 },
     Series { files: 512, bytes: 8 << 20 },
     Series { files: 2048, bytes: 8 << 10 },
 ];
 
-/// A 64th of it (but an eighth of the small files), for a first look.
+/// Quick version with 1/64 of the data (1/8 of the small files).
 pub const QUICK: [Series; 3] = [
     Series { files: 1, bytes: 64 << 20 },
     Series { files: 8, bytes: 8 << 20 },
     Series { files: 256, bytes: 8 << 10 },
 ];
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct Testdisk {
     /// The files.
     pub sequence: [Series; 3],
-    /// Past the page cache, where the listing goes through it.
+    /// Direct I/O; the listing uses buffered I/O.
     pub direct: bool,
 }
 
 impl Testdisk {
-    /// Paths of all files, series by series, with the numbers that the listing gives them.
+    /// Paths of all files per series, numbered as in the listing.
     fn paths(&self, scratch: &mut Scratch) -> Vec<Vec<PathBuf>> {
         let mut numbers = 0..;
         let mut path = |_| scratch.file(&format!("data_{:04}", numbers.next().unwrap_or(0)));
         self.sequence.iter().map(|series| (0..series.files).map(&mut path).collect()).collect()
     }
 
-    /// One series; nothing when it was to stop before its end.
+    /// Runs one series; none if interrupted.
     fn series(
         &self,
         series: Series,
@@ -92,7 +93,7 @@ impl Testdisk {
             }
         }
         if !sync_unless(&context.stop)? {
-            // The kernel need not write what was not on its way yet, so the end of its sync is near.
+            // Only previously queued writes are left, so the kernel's sync ends soon.
             paths.iter().for_each(|path| drop(open_truncated(path, Access::Buffered)));
             return Ok(None);
         }
@@ -102,7 +103,7 @@ impl Testdisk {
         Ok(Some(begun.end(context.clock.as_ref(), name, series.files.into(), bytes)))
     }
 
-    /// Writes one file; false when it was to stop before its end.
+    /// Writes one file; false if interrupted.
     fn write_file(
         &self,
         path: &Path,
@@ -126,13 +127,13 @@ impl Testdisk {
     }
 }
 
-/// Waits until everything is on stable storage; false when it was to stop before that. The kernel's sync(2)
-/// cannot be interrupted, so another thread is in it.
+/// Waits for a system-wide sync; false if interrupted. sync(2) is not interruptible, so it runs in
+/// another thread.
 fn sync_unless(stop: &AtomicBool) -> Result<bool, WorkloadError> {
     let (done, is_done) = channel();
     let sync = move || {
         sync_everything();
-        // Nobody waits for it any more after a stop.
+        // The receiver is gone after a stop.
         let _ = done.send(());
     };
     let thread = std::thread::Builder::new().name("ku-sync".into()).spawn(sync);
@@ -186,7 +187,7 @@ impl DiskTest for Testdisk {
             for series in self.sequence {
                 let point = Point { bytes: series.bytes.min(BUFFER_BYTES as u64) as usize, depth: 1 };
                 let name = format!("{verb} {} x {}", series.files, series.size());
-                file.job(&name, volume, Kind::Write, point, true);
+                file.job(&name, volume, IoDirection::Write, point, true);
                 file.set("exec_prerun", "sync");
                 file.set("filename_format", format!("keepup-fio-{}-{}.$filenum", series.files, series.bytes));
                 file.set("nrfiles", series.files);
@@ -201,8 +202,8 @@ impl DiskTest for Testdisk {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let mut pool = Pool::new(2 * BUFFER_BYTES)?;

@@ -1,4 +1,4 @@
-//! The sequence is the listing's, and nothing is left behind.
+//! The sequence matches the listing, and all files are removed.
 
 use super::*;
 use crate::disk::{OnVolumes, alternate};
@@ -18,10 +18,10 @@ fn creates_then_overwrites_and_counts_every_byte() {
     let directory = tempfile::tempdir().unwrap();
     let mut testdisk = OnVolumes::new(SMALL_TEST, vec![directory.path().into()], "scratch".into());
     let phases = run(&mut testdisk, &mut context()).unwrap().phases;
-    let told: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
+    let listed: Vec<_> = phases.iter().map(|p| (p.name.as_str(), p.files, p.bytes)).collect();
     let (large, middle, small) = (33 << 20, 3 << 20, 40 << 10);
     assert_eq!(
-        told,
+        listed,
         [
             ("create 1 x 33 MiB", 1, large),
             ("create 3 x 1 MiB", 3, middle),
@@ -59,11 +59,11 @@ fn a_stop_keeps_what_was_finished_and_an_error_too() {
 fn volumes_take_turns() {
     let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let volumes = [vec![a.path().to_owned()], vec![b.path().to_owned()]];
-    let mut told = Vec::new();
-    let tell = &mut |run: &keepup_results::DiskRun| told.push((run.place(), run.repeat));
+    let mut listed = Vec::new();
+    let tell = &mut |run: &keepup_results::DiskRun| listed.push((run.place(), run.repeat));
     let done = alternate(&SMALL_TEST, &volumes, 2, "scratch", &mut no_loads(), &mut context(), tell);
     let name = |path: &Path| path.display().to_string();
     let (a, b) = (name(a.path()), name(b.path()));
-    assert_eq!(told, [(a.clone(), 1), (b.clone(), 1), (a, 2), (b, 2)]);
+    assert_eq!(listed, [(a.clone(), 1), (b.clone(), 1), (a, 2), (b, 2)]);
     assert!(done.failure.is_none() && !done.is_interrupted);
 }

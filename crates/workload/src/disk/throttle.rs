@@ -1,71 +1,71 @@
-//! Paced writers and readers on one disk: with how many sensors of which rate does a reader still get what he
-//! needs, and how long does a write wait?
+//! Paced writers and readers on one disk: reader throughput and write latency as a function of the
+//! number and rate of sensors.
 //!
-//! Source: the event logger's test, where N writers made a pause after each event and one reader went as fast
-//! as he could; the map of paced readers against paced writers is that of diskplorer.
+//! Source: the event logger's test with N writers that paused after each event and one unthrottled
+//! reader; the map of paced readers against paced writers is that of diskplorer.
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fio::FioFile;
-use super::lanes::{Lane, Pace, Until, together};
+use super::lanes::{Lane, Pace, Until, run_lanes};
 use super::mode::{Mode, Space, Target};
-use super::mover::{Kind, Mover, Point};
+use super::mover::{IoDirection, Mover, Point};
 use super::phase::RATE_GUESS;
 use super::sweep::RATE_MAX;
-use super::{Cost, DiskTest, Found, Place};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
 use crate::{Context, WorkloadError};
 
-/// The test.
+/// Parameters of the test.
 #[derive(Clone, Debug)]
 pub struct Throttle {
-    /// What is measured, in order.
+    /// Settings to measure, in order.
     pub settings: Vec<Setting>,
-    /// Size of an event, and how many of a writer or reader are under way.
+    /// Event size and queue depth per writer or reader.
     pub point: Point,
-    /// Bytes of each file.
+    /// File size, bytes.
     pub file_bytes: u64,
-    /// Before the window opens.
+    /// Warm-up time, not measured.
     pub ramp: Duration,
-    /// The window.
+    /// Measurement time.
     pub run: Duration,
-    /// How requests are made.
+    /// I/O settings.
     pub mode: Mode,
 }
 
-/// So many of a kind, of one pace.
+/// A number of writers or readers with the same pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowd {
-    /// How many.
+pub struct ClientGroup {
+    /// Number of clients.
     pub number: u32,
-    /// When each of them does the next.
+    /// Schedule of each client.
     pub pace: Pace,
 }
 
 /// One phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The writers.
-    pub writers: Crowd,
-    /// The readers.
-    pub readers: Crowd,
+    /// Writers.
+    pub writers: ClientGroup,
+    /// Readers.
+    pub readers: ClientGroup,
 }
 
-impl Crowd {
-    /// Every number with every pace; nobody has no pace.
+impl ClientGroup {
+    /// All combinations of numbers and paces; zero clients appear only once.
     pub fn all(numbers: &[u32], paces: &[Pace]) -> Vec<Self> {
-        let mut crowds = Vec::new();
+        let mut groups = Vec::new();
         for &number in numbers {
             for &pace in paces {
-                let crowd = Self { number, pace: if number == 0 { Pace::Free } else { pace } };
-                if !crowds.contains(&crowd) {
-                    crowds.push(crowd);
+                let group = Self { number, pace: if number == 0 { Pace::Free } else { pace } };
+                if !groups.contains(&group) {
+                    groups.push(group);
                 }
             }
         }
-        crowds
+        groups
     }
 
-    fn told(self, kind: Kind) -> String {
+    fn label(self, kind: IoDirection) -> String {
         let plural = if self.number == 1 { "" } else { "s" };
         let pace = match self.pace {
             _ if self.number == 0 => String::new(),
@@ -73,38 +73,38 @@ impl Crowd {
             Pace::Every(period) => format!(" every {period:?}"),
             Pace::Pause(pause) => format!(" pausing {pause:?}"),
         };
-        format!("{} {}{plural}{pace}", self.number, kind.doer())
+        format!("{} {}{plural}{pace}", self.number, kind.agent())
     }
 }
 
 impl Setting {
-    /// All readers with all writers; nobody with nobody is left out.
-    pub fn all(writers: &[Crowd], readers: &[Crowd]) -> Vec<Self> {
+    /// All combinations of readers and writers, except none of both.
+    pub fn all(writers: &[ClientGroup], readers: &[ClientGroup]) -> Vec<Self> {
         let pairs =
             readers.iter().flat_map(|&readers| writers.iter().map(move |&writers| Self { writers, readers }));
         pairs.filter(|setting| setting.writers.number + setting.readers.number > 0).collect()
     }
 
-    /// What its phase is called.
+    /// Name of the phase.
     pub fn name(&self) -> String {
-        format!("{}, {}", self.writers.told(Kind::Write), self.readers.told(Kind::Read))
+        format!("{}, {}", self.writers.label(IoDirection::Write), self.readers.label(IoDirection::Read))
     }
 }
 
 impl Throttle {
-    fn most(&self, kind: Kind) -> u32 {
+    fn most(&self, kind: IoDirection) -> u32 {
         let number = |setting: &Setting| match kind {
-            Kind::Write => setting.writers.number,
-            Kind::Read => setting.readers.number,
+            IoDirection::Write => setting.writers.number,
+            IoDirection::Read => setting.readers.number,
         };
         self.settings.iter().map(number).max().unwrap_or(0)
     }
 
-    /// Files for the most writers or readers that are ever there.
+    /// Files for the largest number of writers or readers of all settings.
     fn targets(
         &self,
-        kind: Kind,
-        place: &mut Place,
+        kind: IoDirection,
+        place: &mut TestDirectories,
         context: &mut Context,
     ) -> Result<Vec<Target>, WorkloadError> {
         let mut targets = Vec::new();
@@ -112,7 +112,7 @@ impl Throttle {
             let path = place.first.file(&format!("{}{n}", kind.verb()));
             let target = Target::create(&path, self.file_bytes, &self.mode)?;
             targets.push(match kind {
-                Kind::Write if self.mode.space != Space::Overwritten => target,
+                IoDirection::Write if self.mode.space != Space::Overwritten => target,
                 _ => Mover::fill(target, &self.mode, context)?,
             });
         }
@@ -139,7 +139,7 @@ impl DiskTest for Throttle {
     }
 
     fn cost(&self) -> Cost {
-        let files = self.file_bytes * u64::from(self.most(Kind::Write) + self.most(Kind::Read));
+        let files = self.file_bytes * u64::from(self.most(IoDirection::Write) + self.most(IoDirection::Read));
         let written: f64 = self.settings.iter().map(|setting| self.written_bytes(setting)).sum();
         let running = (self.ramp + self.run) * self.settings.len() as u32;
         let fill = Duration::from_secs_f64(files as f64 / RATE_GUESS);
@@ -149,14 +149,14 @@ impl DiskTest for Throttle {
     fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
         let mut file = FioFile::new(&self.mode);
         for (setting, volume) in self.settings.iter().flat_map(|s| volumes.iter().map(move |v| (s, v))) {
-            let crowds = [(Kind::Write, setting.writers), (Kind::Read, setting.readers)];
-            for (n, (kind, crowd)) in crowds.into_iter().filter(|(_, c)| c.number > 0).enumerate() {
+            let groups = [(IoDirection::Write, setting.writers), (IoDirection::Read, setting.readers)];
+            for (n, (kind, group)) in groups.into_iter().filter(|(_, c)| c.number > 0).enumerate() {
                 file.job(&setting.name(), volume, kind, self.point, n == 0);
-                file.set("numjobs", crowd.number);
+                file.set("numjobs", group.number);
                 file.set("filename_format", format!("keepup-fio-{}.$jobnum", kind.verb()));
                 file.set("size", self.file_bytes);
                 file.timed(self.ramp, self.run);
-                file.paced(crowd.pace, self.point);
+                file.paced(group.pace, self.point);
             }
         }
         Ok(file)
@@ -164,33 +164,33 @@ impl DiskTest for Throttle {
 
     fn measure(
         &self,
-        place: &mut Place,
-        found: &mut Found,
+        place: &mut TestDirectories,
+        found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
         let volume = place.first.volume();
-        if self.most(Kind::Read) > 0 {
-            (context.note)("writing what will be read");
+        if self.most(IoDirection::Read) > 0 {
+            (context.note)("preparing files for reading");
         }
-        let readers = self.targets(Kind::Read, place, context)?;
-        let writers = self.targets(Kind::Write, place, context)?;
+        let readers = self.targets(IoDirection::Read, place, context)?;
+        let writers = self.targets(IoDirection::Write, place, context)?;
         let until = Until::Time { ramp: self.ramp, run: self.run };
         for setting in &self.settings {
             (context.note)(&setting.name());
-            let crowd = |kind: Kind, crowd: Crowd, targets: &[Target]| {
+            let group = |kind: IoDirection, group: ClientGroup, targets: &[Target]| {
                 let lane = |(n, target): (usize, &Target)| Lane {
-                    name: format!("{} {}", kind.doer(), n + 1),
+                    name: format!("{} {}", kind.agent(), n + 1),
                     volume: volume.clone(),
                     target: target.clone(),
                     kind,
                     point: self.point,
-                    pace: crowd.pace,
+                    pace: group.pace,
                 };
-                targets.iter().take(crowd.number as usize).enumerate().map(lane).collect::<Vec<_>>()
+                targets.iter().take(group.number as usize).enumerate().map(lane).collect::<Vec<_>>()
             };
-            let mut lanes = crowd(Kind::Write, setting.writers, &writers);
-            lanes.extend(crowd(Kind::Read, setting.readers, &readers));
-            match together(setting.name(), &self.mode, &mut lanes, until, context)? {
+            let mut lanes = group(IoDirection::Write, setting.writers, &writers);
+            lanes.extend(group(IoDirection::Read, setting.readers, &readers));
+            match run_lanes(setting.name(), &self.mode, &mut lanes, until, context)? {
                 Some(phase) => found.phases.push(phase),
                 None => return Ok(()),
             }

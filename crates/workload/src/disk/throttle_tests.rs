@@ -1,4 +1,4 @@
-//! Every setting is measured with all who take part in it.
+//! Every setting is measured with all its clients.
 
 use super::*;
 use crate::disk::OnVolumes;
@@ -8,11 +8,11 @@ use crate::{Workload, run};
 
 fn settings() -> Vec<Setting> {
     let paces = [Pace::Every(Duration::from_millis(4)), Pace::Pause(Duration::from_millis(2))];
-    Setting::all(&Crowd::all(&[0, 1, 3], &paces), &Crowd::all(&[0, 1], &[Pace::Free]))
+    Setting::all(&ClientGroup::all(&[0, 1, 3], &paces), &ClientGroup::all(&[0, 1], &[Pace::Free]))
 }
 
 #[test]
-fn nobody_is_there_once_whatever_the_pace() {
+fn zero_clients_appear_once() {
     let names: Vec<_> = settings().iter().map(Setting::name).collect();
     assert_eq!(names.len(), 4 + 5, "nobody with nobody is left out: {names:#?}");
     for expected in [

@@ -1,4 +1,4 @@
-//! The way to a sender: interface and largest packet, as the kernel has them. Sends nothing.
+//! Route to a sender: interface and MTU, from the kernel. Sends nothing.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
@@ -9,25 +9,25 @@ use serde::Serialize;
 
 use crate::WorkloadError;
 
-/// Any port but 0 does: connecting a datagram socket only looks up the route.
+/// Any nonzero port: connecting a datagram socket only looks up the route.
 const PORT: u16 = 9;
 
-/// The way to a sender.
+/// Route to a sender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Route {
-    /// The sender's address.
+    /// Address of the sender.
     pub peer: IpAddr,
-    /// Address of this host on the way.
+    /// Local address of the route.
     pub local: IpAddr,
-    /// The interface.
+    /// Interface of the route.
     pub interface: Reading<String>,
-    /// Largest packet of the route, in bytes: that of the interface, of the route's own setting, or what a
-    /// router on the way has said before, whichever is least.
+    /// Path MTU, bytes: the minimum of the interface, the route's own setting, and previously
+    /// learned router limits.
     pub mtu: Reading<u64>,
 }
 
 impl Route {
-    /// The way to `peer`. Fails when no route leads there.
+    /// Route to `peer`. Fails if there is none.
     pub fn to(root: &Path, peer: IpAddr) -> Result<Self, WorkloadError> {
         let failed = |source| WorkloadError::Route { peer, source };
         let any: IpAddr = match peer {
@@ -43,14 +43,14 @@ impl Route {
         };
         let mtu = match mtu {
             Ok(bytes) => Reading::Value(u64::from(bytes)),
-            Err(why) => Reading::NotReadable(format!("the kernel does not tell: {why}")),
+            Err(why) => Reading::NotReadable(format!("the kernel does not report it: {why}")),
         };
         Ok(Self { peer, local, interface: interface(root, peer, local), mtu })
     }
 }
 
 fn interface(root: &Path, peer: IpAddr, local: IpAddr) -> Reading<String> {
-    // What goes to this host itself goes through the loopback, whatever address it has.
+    // Local destinations are routed through the loopback interface, whatever their address.
     if peer.is_loopback() || peer == local {
         return Reading::Value("lo".into());
     }
@@ -63,6 +63,6 @@ fn interface(root: &Path, peer: IpAddr, local: IpAddr) -> Reading<String> {
         IpAddr::V4(peer) => route_v4(&text, peer),
         IpAddr::V6(peer) => route_v6(&text, peer),
     };
-    let why = || format!("{} has no route to {peer}; another table may", file.display());
+    let why = || format!("{} has no route to {peer}; another routing table may have one", file.display());
     found.map_or_else(|| Reading::NotReadable(why()), Reading::Value)
 }

@@ -1,5 +1,5 @@
-//! A disk: requests to one file in a directory of its own, a few under way, from its front to its end and
-//! again; past the page cache where the file system can do that.
+//! Disk load: sequential requests to one file in a loop, with a small queue depth and direct I/O
+//! where supported.
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use keepup_sys::SysError;
 use keepup_sys::file::forget_cached;
 
 use super::pace::Pacer;
-use super::{LOOK, Load, Shift};
+use super::{LOOK, LoadGenerator, LoadRun};
 use crate::disk::mode::{Access, Mode, Space, Target};
-use crate::disk::mover::{Kind, Mover, Point};
+use crate::disk::mover::{IoDirection, Mover, Point};
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 
-/// Name of the file.
+/// File name.
 const FILE: &str = "load";
-/// Size of a request: what this time brings, within these bounds.
+/// Target duration of a request; its size is bounded by the next two constants.
 const REQUEST_SECONDS: f64 = 0.004;
 const REQUEST_BYTES: (usize, usize) = (64 << 10, 1 << 20);
-/// Requests under way at most.
+/// Maximum queue depth.
 const DEPTH: usize = 4;
-/// What is written is brought to the disk so often.
+/// Flush interval of written data.
 const FLUSH_NS: u64 = 1_000_000_000;
-/// EINVAL: what the kernel answers where a file system has no direct I/O.
+/// EINVAL: returned by file systems without direct I/O.
 const NOT_DIRECT: i32 = 22;
 
-/// The load.
+/// State of a disk load.
 pub(super) struct DiskLoad {
     rate: f64,
     directory: PathBuf,
-    kind: Kind,
+    kind: IoDirection,
     bytes: u64,
     mode: Mode,
     target: Option<Target>,
@@ -38,33 +38,33 @@ pub(super) struct DiskLoad {
 }
 
 impl DiskLoad {
-    /// `rate` in bytes per second, to or from a file of `bytes` in `directory`.
+    /// A load of `rate` bytes per second to or from a file of `bytes` in `directory`.
     pub(super) fn new(rate: f64, directory: PathBuf, way: DiskWay, bytes: u64) -> Self {
         let kind = match way {
-            DiskWay::Read => Kind::Read,
-            DiskWay::Write => Kind::Write,
+            DiskWay::Read => IoDirection::Read,
+            DiskWay::Write => IoDirection::Write,
         };
-        // Written anew where it was written, so that it never grows.
+        // Overwriting in place keeps the file size constant.
         let mode = Mode { space: Space::Overwritten, ..Mode::default() };
         Self { rate, directory, kind, bytes, mode, target: None, scratch: None }
     }
 
-    /// Size of its requests, and how many are under way.
+    /// Request size and queue depth.
     fn point(&self) -> Point {
         let wanted = (self.rate * REQUEST_SECONDS) as usize;
         let bytes = wanted.clamp(REQUEST_BYTES.0, REQUEST_BYTES.1);
         let lower = 1 << bytes.ilog2();
-        // The power of two that is nearer.
+        // Nearest power of two.
         Point { bytes: if bytes - lower > lower / 2 { 2 * lower } else { lower }, depth: DEPTH }
     }
 }
 
-/// Removes what the process of a load left in `directory`, which is nothing unless it was killed.
+/// Removes files that a killed worker left in `directory`.
 pub(super) fn remove_left(directory: &Path, name: &str) {
     Scratch::remove_left(directory, name, &[FILE]);
 }
 
-impl Load for DiskLoad {
+impl LoadGenerator for DiskLoad {
     fn prepare(&mut self, name: &str, context: &mut Context) -> Result<Vec<String>, WorkloadError> {
         let mut notes = Vec::new();
         let request = self.point().bytes as u64;
@@ -76,7 +76,7 @@ impl Load for DiskLoad {
                 if source.raw_os_error() == Some(NOT_DIRECT) =>
             {
                 let where_to = self.directory.display();
-                notes.push(format!("no direct I/O in {where_to}: it goes through the page cache"));
+                notes.push(format!("no direct I/O in {where_to}: the load uses the page cache"));
                 self.mode.access = Access::Buffered;
                 Target::create(&path, bytes, &self.mode)?
             }
@@ -91,12 +91,12 @@ impl Load for DiskLoad {
         Ok(notes)
     }
 
-    fn run(&mut self, shift: &Shift<'_>) -> Result<(), WorkloadError> {
+    fn run(&mut self, run: &LoadRun<'_>) -> Result<(), WorkloadError> {
         let Some(target) = self.target.take() else { return Ok(()) };
         let point = self.point();
         let mut mover = Mover::new(target, &self.mode, &[point], 1)?;
-        let outcome = self.work(&mut mover, point, shift);
-        // What is under way uses memory that goes with the mover.
+        let outcome = self.work(&mut mover, point, run);
+        // In-flight requests use memory owned by the mover.
         mover.settle()?;
         outcome
     }
@@ -108,33 +108,33 @@ impl Load for DiskLoad {
 }
 
 impl DiskLoad {
-    fn work(&self, mover: &mut Mover, point: Point, shift: &Shift<'_>) -> Result<(), WorkloadError> {
-        let mut pacer = Pacer::new(point.bytes as f64, self.rate, shift.begin_ns);
-        let mut flush_ns = shift.begin_ns + FLUSH_NS;
-        while !shift.is_over() {
-            let now_ns = shift.clock.now_ns();
-            if self.kind == Kind::Write && now_ns >= flush_ns {
+    fn work(&self, mover: &mut Mover, point: Point, run: &LoadRun<'_>) -> Result<(), WorkloadError> {
+        let mut pacer = Pacer::new(point.bytes as f64, self.rate, run.begin_ns);
+        let mut flush_ns = run.begin_ns + FLUSH_NS;
+        while !run.is_over() {
+            let now_ns = run.clock.now_ns();
+            if self.kind == IoDirection::Write && now_ns >= flush_ns {
                 mover.flush()?;
-                flush_ns = shift.clock.now_ns() + FLUSH_NS;
+                flush_ns = run.clock.now_ns() + FLUSH_NS;
                 continue;
             }
-            let mut has_room = mover.in_flight() < point.depth;
-            if has_room && pacer.due_ns() <= now_ns {
+            let mut has_slot = mover.in_flight() < point.depth;
+            if has_slot && pacer.due_ns() <= now_ns {
                 if self.mode.access == Access::Buffered && mover.target.is_full(point.bytes) {
-                    // Else the next round would be one of memory.
+                    // Otherwise the next pass would be served from memory.
                     forget_cached(&mover.target.file, &mover.target.path)?;
                 }
-                has_room = mover.start(self.kind, point.bytes, now_ns, now_ns)?;
-                if has_room {
+                has_slot = mover.start(self.kind, point.bytes, now_ns, now_ns)?;
+                if has_slot {
                     pacer.begin(now_ns);
                     continue;
                 }
             }
-            let until_due = match has_room {
+            let until_due = match has_slot {
                 true => Duration::from_nanos(pacer.due_ns().saturating_sub(now_ns)),
                 false => LOOK,
             };
-            mover.wait(until_due.min(LOOK), shift.clock, &mut |ended| shift.add(ended.bytes as u64))?;
+            mover.wait(until_due.min(LOOK), run.clock, &mut |ended| run.add(ended.bytes as u64))?;
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! Whatever the delays, a schedule is never run ahead of, and never made up for in a rush.
+//! The schedule never runs ahead and never bursts.
 use proptest::prelude::*;
 
 use super::*;
 
 const S: u64 = 1_000_000_000;
 
-/// When pieces begin where each is `late_ns` behind the time that it was due, in turns.
+/// Start times of pieces whose delays cycle through `late_ns`.
 fn begins(mut pacer: Pacer, end_ns: u64, late_ns: &[u64]) -> Vec<u64> {
     let mut now_ns = 0;
     let mut begun = Vec::new();
@@ -30,7 +30,7 @@ fn without_delays_the_rate_is_that_asked_for() {
 
 #[test]
 fn a_short_stall_is_caught_up_and_a_long_one_is_left_out() {
-    // 1000 pieces each second, one of which waits.
+    // 1000 pieces per second, one of which is late.
     let run = |stall_ns: u64| {
         let mut late = vec![0; 100_000];
         late[500] = stall_ns;

@@ -1,8 +1,8 @@
-//! The parent's side: one process for each load, started, listened to, and ended.
+//! Parent side: starts, monitors and stops one worker process per load.
 //!
-//! Invariants: an end of a process that was not asked for raises the workload's stop, and is told as the
-//! failure it is; what a process leaves on a disk is removed; a process sees the end of its standard input
-//! when this one dies, however that comes.
+//! Invariants: an unexpected end of a worker sets the workload's stop flag and is reported as a
+//! failure; files left by a worker are removed; a worker sees end of file on its standard input
+//! when this process dies for any reason.
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_plan::LoadSpec;
 use keepup_results::{LoadReading, LoadResult};
@@ -19,42 +20,42 @@ use super::{LoadPlan, disk, kind};
 use crate::WorkloadError;
 
 const MS: u64 = 1_000_000;
-/// How often things are looked at that take long.
+/// Poll interval of slow conditions.
 const LOOK_NS: u64 = 10 * MS;
-/// A rate counts as reached when it held for so long.
+/// Time for which a rate must hold to count as reached.
 const HELD_NS: u64 = 500 * MS;
-/// The longest that is waited for it.
+/// Timeout for reaching the rate.
 const WARM_UP_NS: u64 = 3000 * MS;
-/// The longest that is waited for the report of a moment; they come every 100 ms.
+/// Timeout for the report of a moment; reports come every 100 ms.
 const REPORT_NS: u64 = 500 * MS;
-/// The rate of a shorter time is not known: it would lie between two reports.
-const TOLD_SECONDS: f64 = 0.2;
-/// The longest that is waited for a process to end by itself, and after it was killed.
+/// Minimum time for a rate; shorter windows may lie between two reports.
+const RATE_SECONDS_MIN: f64 = 0.2;
+/// Timeout for the end of a worker, before and after killing it.
 const END_NS: u64 = 10_000 * MS;
 const KILLED_NS: u64 = 2000 * MS;
-/// Readings that are kept of a load: every one of 27 minutes, then every other, and so on.
+/// Maximum number of stored readings per load: all of 27 minutes, then every second one, and so on.
 const READINGS_MAX: usize = 16_384;
 
-/// Background loads that run; they end with this value.
+/// Running background loads, stopped when dropped.
 pub struct Loads {
     running: Vec<Running>,
     clock: Arc<dyn Clock>,
     stop: Arc<AtomicBool>,
 }
 
-/// One of them.
+/// One running load.
 struct Running {
     spec: LoadSpec,
-    /// Of its directory, if it has one.
+    /// Name of its directory, if any.
     name: String,
     process: Child,
-    heard: Arc<Mutex<Heard>>,
+    log: Arc<Mutex<ReportLog>>,
     reader: Option<JoinHandle<()>>,
 }
 
-/// What it told.
+/// Reports of a worker.
 #[derive(Default)]
-struct Heard {
+struct ReportLog {
     readings: Readings,
     notes: Vec<String>,
     failed: Option<String>,
@@ -64,11 +65,11 @@ struct Heard {
     is_ending: bool,
 }
 
-/// A bounded series of readings.
+/// Bounded series of readings.
 #[derive(Default)]
 struct Readings {
     kept: Vec<LoadReading>,
-    /// One of so many, as a power of two, is kept.
+    /// Log2 of the decimation factor.
     thinned: u32,
     came: u64,
     last: Option<LoadReading>,
@@ -88,7 +89,7 @@ impl Readings {
         }
     }
 
-    /// All that are kept, and the last one.
+    /// All stored readings, including the latest.
     fn all(&self) -> Vec<LoadReading> {
         let last = self.last.filter(|last| self.kept.last() != Some(last));
         self.kept.iter().copied().chain(last).collect()
@@ -99,14 +100,14 @@ impl Readings {
     }
 }
 
-impl Heard {
+impl ReportLog {
     fn take(&mut self, report: Report) {
         match report {
             Report::Begun { t_ns, notes } => {
                 self.notes = notes;
                 self.readings.push(LoadReading { t_ns, amount: 0, cpu_ns: 0 });
             }
-            // The first one may come before the work is due.
+            // The first report may precede the start of the work.
             Report::Done { t_ns, amount, cpu_ns } => {
                 if self.readings.last.is_some_and(|last| last.t_ns < t_ns) {
                     self.readings.push(LoadReading { t_ns, amount, cpu_ns });
@@ -117,35 +118,35 @@ impl Heard {
     }
 }
 
-fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(log: &Mutex<ReportLog>) -> MutexGuard<'_, ReportLog> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Listens to a process until its output ends.
-fn listen(from: ChildStdout, heard: &Mutex<Heard>, stop: &AtomicBool) {
+/// Collects reports until the output ends.
+fn listen(from: ChildStdout, log: &Mutex<ReportLog>, stop: &AtomicBool) {
     for line in BufReader::new(from).lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
-            Ok(report) => lock(heard).take(report),
+            Ok(report) => lock(log).take(report),
             Err(why) => {
-                lock(heard).failed = Some(format!("it told something strange: {why}"));
+                lock(log).failed = Some(format!("invalid report: {why}"));
                 break;
             }
         }
     }
-    let mut heard = lock(heard);
-    heard.is_gone = true;
-    if !heard.is_ending {
+    let mut log = lock(log);
+    log.is_gone = true;
+    if !log.is_ending {
         stop.store(true, Ordering::Release);
     }
 }
 
 impl Loads {
-    /// Starts all loads of `plan`, and waits until each has reached its rate, three seconds at most after it
-    /// was ready; `note` is told what people should know. `id` makes directories unique. When `stop` is
-    /// raised meanwhile this ends early; it is raised when a load ends before its time.
+    /// Starts all loads of `plan` and waits until each has reached its rate, at most 3 s after it
+    /// was ready. `note` receives messages for the user; `id` makes directory names unique. Returns
+    /// early when `stop` is set; sets it when a load ends prematurely.
     ///
     /// # Errors
-    /// A process cannot be started, or its load cannot be had.
+    /// A worker cannot be started, or its load fails.
     pub fn start(
         plan: &LoadPlan,
         id: &str,
@@ -161,18 +162,18 @@ impl Loads {
                 .args(["load", "--child", &name, "--", &spec.to_string()])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
-                // Ctrl-C is for the parent: it ends its loads when what they were for has ended.
+                // Ctrl-C is handled by the parent, which ends the loads after the measurement.
                 .process_group(0)
                 .spawn()
                 .map_err(fail)?;
-            let heard = Arc::new(Mutex::new(Heard::default()));
+            let log = Arc::new(Mutex::new(ReportLog::default()));
             let reader = process.stdout.take().map(|from| {
-                let (heard, stop) = (Arc::clone(&heard), Arc::clone(&loads.stop));
+                let (log, stop) = (Arc::clone(&log), Arc::clone(&loads.stop));
                 let listening = std::thread::Builder::new().name("ku-load-reader".into());
-                listening.spawn(move || listen(from, &heard, &stop))
+                listening.spawn(move || listen(from, &log, &stop))
             });
-            // In the list before anything can fail, so that it is ended.
-            loads.running.push(Running { spec: spec.clone(), name, process, heard, reader: None });
+            // Added to the list before anything can fail, so that it is always stopped.
+            loads.running.push(Running { spec: spec.clone(), name, process, log, reader: None });
             if let (Some(reader), Some(running)) =
                 (reader.transpose().map_err(fail)?, loads.running.last_mut())
             {
@@ -183,7 +184,7 @@ impl Loads {
         Ok(loads)
     }
 
-    /// Waits until all have reached their rates, or will not.
+    /// Waits until all loads have reached their rates or timed out.
     fn warm_up(&mut self, note: &mut dyn FnMut(&str)) -> Result<(), WorkloadError> {
         while !self.running.is_empty() {
             if let Some(failure) = self.failure() {
@@ -196,18 +197,18 @@ impl Loads {
             self.clock.sleep_until_ns(now_ns + LOOK_NS);
         }
         for load in &self.running {
-            lock(&load.heard).notes.iter().for_each(|text| note(&format!("{}: {text}", load.spec)));
+            lock(&load.log).notes.iter().for_each(|text| note(&format!("{}: {text}", load.spec)));
         }
         Ok(())
     }
 
-    /// What each did from `begin_ns` to `end_ns`; waits until they have told of that.
+    /// Result of each load from `begin_ns` to `end_ns`; waits for the last reports of that window.
     pub fn over(&self, begin_ns: u64, end_ns: u64) -> Vec<LoadResult> {
         let deadline_ns = self.clock.now_ns() + REPORT_NS;
         self.running
             .iter()
             .map(|load| {
-                while !load.has_told_of(end_ns) && self.clock.now_ns() < deadline_ns {
+                while !load.has_reported(end_ns) && self.clock.now_ns() < deadline_ns {
                     self.clock.sleep_until_ns(self.clock.now_ns() + LOOK_NS);
                 }
                 load.over((begin_ns, end_ns))
@@ -215,25 +216,25 @@ impl Loads {
             .collect()
     }
 
-    /// The rate that each achieved from `begin_ns` to `end_ns`, in its own unit; nothing where the time is
-    /// too short for its reports to tell.
+    /// Rate of each load from `begin_ns` to `end_ns` in its own unit; none if the window is too
+    /// short.
     pub fn rates(&self, begin_ns: u64, end_ns: u64) -> Vec<Option<f64>> {
-        let told = |load: LoadResult| load.achieved.filter(|_| load.seconds >= TOLD_SECONDS);
-        self.over(begin_ns, end_ns).into_iter().map(told).collect()
+        let achieved = |load: LoadResult| load.achieved.filter(|_| load.seconds >= RATE_SECONDS_MIN);
+        self.over(begin_ns, end_ns).into_iter().map(achieved).collect()
     }
 
-    /// Why a load ended before its time, if one did.
+    /// Error of a load that ended prematurely.
     pub fn failure(&mut self) -> Option<WorkloadError> {
         let clock = Arc::clone(&self.clock);
         let why = self.running.iter_mut().find_map(|load| Some((load.failure(clock.as_ref())?, &load.spec)));
-        why.map(|(why, spec)| WorkloadError::Load { spec: spec.to_string(), why })
+        why.map(|(why, spec)| WorkloadError::Load { spec: spec.to_string(), why: Cause::from_text(&why) })
     }
 
-    /// Ends them all, and removes what they left.
+    /// Stops all loads and removes leftover files.
     pub fn finish(&mut self) {
         for load in &mut self.running {
-            lock(&load.heard).is_ending = true;
-            // The end of its input ends the process.
+            lock(&load.log).is_ending = true;
+            // End of file on standard input ends the worker.
             drop(load.process.stdin.take());
         }
         for mut load in self.running.drain(..) {
@@ -249,44 +250,44 @@ impl Drop for Loads {
 }
 
 impl Running {
-    fn has_told_of(&self, t_ns: u64) -> bool {
-        let heard = lock(&self.heard);
-        heard.is_gone || heard.readings.last.is_some_and(|last| last.t_ns >= t_ns)
+    fn has_reported(&self, t_ns: u64) -> bool {
+        let log = lock(&self.log);
+        log.is_gone || log.readings.last.is_some_and(|last| last.t_ns >= t_ns)
     }
 
-    fn result(&self, heard: &Heard, window: (u64, u64)) -> LoadResult {
-        let (spec, readings) = (&self.spec, heard.readings.all());
+    fn result(&self, log: &ReportLog, window: (u64, u64)) -> LoadResult {
+        let (spec, readings) = (&self.spec, log.readings.all());
         LoadResult::of(spec.to_string(), kind(spec), spec.asked(), &readings, window)
     }
 
     fn over(&self, window: (u64, u64)) -> LoadResult {
-        let heard = lock(&self.heard);
-        let mut result = self.result(&heard, window);
-        result.notes.clone_from(&heard.notes);
-        if heard.is_gone && !heard.is_ending {
-            result.failure = Some(heard.failed.clone().unwrap_or_else(|| "it ended before its time".into()));
+        let log = lock(&self.log);
+        let mut result = self.result(&log, window);
+        result.notes.clone_from(&log.notes);
+        if log.is_gone && !log.is_ending {
+            result.failure = Some(log.failed.clone().unwrap_or_else(|| "it ended before its time".into()));
         }
         result
     }
 
-    /// Whether it has been at its rate for a while, or has had its time to get there.
+    /// Whether it has held its rate for a while or has timed out.
     fn is_warm(&self, now_ns: u64) -> bool {
-        let heard = lock(&self.heard);
-        let Some(begun_ns) = heard.readings.begun_ns() else { return false };
+        let log = lock(&self.log);
+        let Some(begun_ns) = log.readings.begun_ns() else { return false };
         let from_ns = now_ns.saturating_sub(HELD_NS);
-        let held = from_ns >= begun_ns && !self.result(&heard, (from_ns, now_ns)).fell_short;
+        let held = from_ns >= begun_ns && !self.result(&log, (from_ns, now_ns)).fell_short;
         held || now_ns >= begun_ns + WARM_UP_NS
     }
 
     fn failure(&mut self, clock: &dyn Clock) -> Option<String> {
         {
-            let heard = lock(&self.heard);
-            if !heard.is_gone || heard.is_ending {
+            let log = lock(&self.log);
+            if !log.is_gone || log.is_ending {
                 return None;
             }
         }
         let status = self.ended(clock, KILLED_NS);
-        let mut heard = lock(&self.heard);
+        let mut log = lock(&self.log);
         let how = || match status {
             Some(status) if status.signal().is_some() => {
                 format!("it was killed by signal {}", status.signal().unwrap_or_default())
@@ -294,10 +295,10 @@ impl Running {
             Some(status) => format!("it ended before its time with code {}", status.code().unwrap_or(-1)),
             None => "it ended before its time".to_owned(),
         };
-        Some(heard.failed.get_or_insert_with(how).clone())
+        Some(log.failed.get_or_insert_with(how).clone())
     }
 
-    /// Waits for its end, at most for `limit_ns`.
+    /// Waits up to `limit_ns` for the end of the worker.
     fn ended(&mut self, clock: &dyn Clock, limit_ns: u64) -> Option<ExitStatus> {
         let deadline_ns = clock.now_ns() + limit_ns;
         loop {
@@ -311,7 +312,7 @@ impl Running {
     fn end(&mut self, clock: &dyn Clock) {
         let mut status = self.ended(clock, END_NS);
         if status.is_none() {
-            // One that has just ended cannot be killed, which is well.
+            // Killing a process that has just ended fails, which is fine.
             drop(self.process.kill());
             status = self.ended(clock, KILLED_NS);
         }

@@ -1,4 +1,4 @@
-//! What is kept of a load's account is bounded, and whole in time.
+//! Readings of a load are bounded and complete in time.
 use super::*;
 
 #[test]
@@ -19,7 +19,7 @@ fn readings_are_thinned_and_keep_their_ends() {
 
 #[test]
 fn what_a_process_tells_is_taken_in_order() {
-    let mut heard = Heard::default();
+    let mut log = ReportLog::default();
     let lines = [
         Report::Done { t_ns: 5, amount: 0, cpu_ns: 0 },
         Report::Begun { t_ns: 10, notes: vec!["slow".into()] },
@@ -28,9 +28,9 @@ fn what_a_process_tells_is_taken_in_order() {
         Report::Failed { why: "no".into() },
     ];
     for report in lines {
-        heard.take(serde_json::from_str(&report.line()).unwrap());
+        log.take(serde_json::from_str(&report.line()).unwrap());
     }
     let last = LoadReading { t_ns: 20, amount: 7, cpu_ns: 3 };
-    assert_eq!(heard.readings.all(), [LoadReading { t_ns: 10, amount: 0, cpu_ns: 0 }, last]);
-    assert_eq!((heard.failed.as_deref(), heard.notes.len()), (Some("no"), 1));
+    assert_eq!(log.readings.all(), [LoadReading { t_ns: 10, amount: 0, cpu_ns: 0 }, last]);
+    assert_eq!((log.failed.as_deref(), log.notes.len()), (Some("no"), 1));
 }

@@ -1,19 +1,19 @@
-//! The network, from another machine: a server sends, and what arrives here counts.
+//! Network load from another machine: a server sends, received bytes count.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{LOOK, Load, Shift};
+use super::{LOOK, LoadGenerator, LoadRun};
 use crate::net::{Direction, NetServer, NetSpec, NetTest};
 use crate::{Context, Workload, WorkloadError};
 
-/// Bytes that are sent at once: what this time brings, within these bounds.
+/// Target duration of a send; its size is bounded by the next constants.
 const PIECE_SECONDS: f64 = 0.002;
 const PIECE_BYTES: (f64, f64) = (1024.0, 131_072.0);
-/// The server is told that it lasts so long, the longest that it takes; it ends when this end does.
+/// Duration requested from the server, its maximum; the load ends with this process.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The load.
+/// State of a remote load.
 pub(super) struct Remote {
     test: NetTest,
     server: String,
@@ -22,10 +22,10 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// `rate` in bytes per second.
+    /// A load of `rate` bytes per second.
     ///
     /// # Errors
-    /// An address that is not one machine.
+    /// An address that is not a single machine.
     pub(super) fn new(rate: f64, server: NetServer) -> Result<Self, WorkloadError> {
         let spec = NetSpec {
             direction: Direction::Receive,
@@ -37,12 +37,12 @@ impl Remote {
             ..NetSpec::default()
         };
         let (name, received) = (server.endpoint.to_string(), Arc::new(AtomicU64::new(0)));
-        let test = NetTest::new(spec, vec![server], "load".into())?.telling(Arc::clone(&received));
+        let test = NetTest::new(spec, vec![server], "load".into())?.with_live_bytes(Arc::clone(&received));
         Ok(Self { test, server: name, received, context: None })
     }
 }
 
-impl Load for Remote {
+impl LoadGenerator for Remote {
     fn prepare(&mut self, _name: &str, context: &mut Context) -> Result<Vec<String>, WorkloadError> {
         let mut own = Context {
             clock: Arc::clone(&context.clock),
@@ -55,7 +55,7 @@ impl Load for Remote {
         Ok(vec![format!("sent by {}", self.server)])
     }
 
-    fn run(&mut self, shift: &Shift<'_>) -> Result<(), WorkloadError> {
+    fn run(&mut self, run: &LoadRun<'_>) -> Result<(), WorkloadError> {
         let Some(mut context) = self.context.take() else { return Ok(()) };
         let (test, received) = (&mut self.test, &self.received);
         std::thread::scope(|scope| {
@@ -67,16 +67,16 @@ impl Load for Remote {
             let mut counted = 0;
             while !working.is_finished() {
                 let now = received.load(Ordering::Relaxed);
-                shift.add(now - counted);
+                run.add(now - counted);
                 counted = now;
-                shift.clock.sleep_until_ns(shift.clock.now_ns() + LOOK.as_nanos() as u64 / 5);
+                run.clock.sleep_until_ns(run.clock.now_ns() + LOOK.as_nanos() as u64 / 5);
             }
             working.join().unwrap_or(Err(WorkloadError::Thread { name: "receiver" }))
         })
     }
 
     fn clean_up(&mut self) {
-        // It closes connections, which cannot fail.
+        // Closes connections, which cannot fail.
         drop(self.test.clean_up());
     }
 }

@@ -1,37 +1,37 @@
-//! What the process of a load tells its parent: one JSON object a line.
+//! Reports of a load's worker to its parent: one JSON object per line.
 use serde::{Deserialize, Serialize};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "load", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Report {
-    /// Everything is ready, the work begins.
+    /// Preparation is done, work begins.
     Begun {
-        /// When, ns on the monotonic clock, which is the same in every process.
+        /// Time, ns on the system-wide monotonic clock.
         t_ns: u64,
-        /// What the reader of its figures should know.
+        /// Notes for the result.
         notes: Vec<String>,
     },
-    /// How far it is.
+    /// Progress.
     Done {
-        /// The moment, ns on the monotonic clock.
+        /// Time, ns on the monotonic clock.
         t_ns: u64,
-        /// Bytes moved, or ns on processors, since it began.
+        /// Work since the start: bytes, or CPU time in ns.
         amount: u64,
-        /// CPU of this process since it began, ns.
+        /// CPU time of the worker since the start, ns.
         cpu_ns: u64,
     },
-    /// It cannot go on.
+    /// Failure.
     Failed {
-        /// Why, and what helps.
+        /// Cause and hint.
         why: String,
     },
 }
 
 impl Report {
-    /// The line.
+    /// Encoded line.
     pub(super) fn line(&self) -> String {
-        // A type of numbers and texts can always be encoded.
+        // A type of numbers and strings can always be encoded.
         let mut line = serde_json::to_string(self).unwrap_or_default();
         line.push('\n');
         line

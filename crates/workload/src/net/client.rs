@@ -1,5 +1,5 @@
-//! A network test as its client runs it: connects to the servers, drives both ends through the same times,
-//! and puts their accounts together.
+//! Client side of a network test: connects to the servers, runs both ends on the same schedule and
+//! combines their reports.
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use keepup_results::{NetEnd, NetFlow, NetLedger, NetRun};
 use super::control::Conversation;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
-use super::half::{Half, TAIL};
 use super::ledger::{Pair, ledger};
+use super::local_end::{LocalEnd, TAIL};
 use super::proof::{Credentials, Nonces, Side, is_nonce};
 use super::server::reject_multicast;
 use super::spec::{NetSpec, Role};
@@ -21,64 +21,64 @@ use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYT
 use crate::ceiling::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
-/// How long a server may take to be connected to.
+/// Timeout of a connection attempt.
 const CONNECT_MAX: Duration = Duration::from_secs(4);
-/// How long each step before the start, and after the end, may take.
+/// Timeout of each step before the start and after the end.
 const STEP_MAX: Duration = Duration::from_secs(6);
-/// How often datagrams knock at their port until it opens.
+/// Interval between the datagrams that announce the client's port until the server answers.
 const KNOCK_EVERY: Duration = Duration::from_millis(50);
 
-/// A server, and what this end proves itself with.
+/// A server and the credentials for it.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Where it listens.
+    /// Address and port.
     pub endpoint: Endpoint,
-    /// Its token.
+    /// Token and source of nonces.
     pub credentials: Credentials,
-    /// What results call it; by its address unless given.
+    /// Name in results; the address by default.
     pub name: Option<String>,
 }
 
 impl Server {
-    /// What results call it.
+    /// Name in results.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.endpoint.to_string())
     }
 }
 
-/// What a test found, and what cut it short if anything did.
+/// Result of a test, and the error that ended it early.
 #[derive(Debug)]
 pub struct NetMeasured {
-    /// The run, as far as it came.
+    /// The run, possibly incomplete.
     pub run: NetRun,
-    /// Why it came no further.
+    /// Why the run is incomplete.
     pub failure: Option<WorkloadError>,
 }
 
-/// Flows to, or from, one server or several at once.
+/// A test of flows to or from one or several servers.
 pub struct NetTest {
     spec: NetSpec,
     servers: Vec<Server>,
     name: String,
     talk: Option<Conversation>,
-    half: Option<Half>,
-    /// Address at which each server was reached.
+    local_end: Option<LocalEnd>,
+    /// Address of each connected server.
     reached: Vec<SocketAddr>,
-    /// Server and role of each flow, in their order.
+    /// Server and role of each flow, by flow number.
     flows: Vec<(usize, Role)>,
     mine: Option<Report>,
     theirs: Vec<Option<Report>>,
     failure: Option<WorkloadError>,
-    /// Where the bytes that this end has received are told while it runs.
+    /// Live counter of the bytes that this end has received.
     live: Option<Arc<AtomicU64>>,
 }
 
 impl NetTest {
-    /// A test of `servers`, told as `name` in its result.
+    /// A test of `servers`; `name` is this end's name in the result.
     ///
     /// # Errors
-    /// Settings out of bounds, and addresses that are not one machine each.
+    /// Specification out of bounds, or an address that is not a single machine.
     pub fn new(spec: NetSpec, servers: Vec<Server>, name: String) -> Result<Self, WorkloadError> {
         spec.check().map_err(NetError::from)?;
         for server in &servers {
@@ -90,7 +90,7 @@ impl NetTest {
             servers,
             name,
             talk: None,
-            half: None,
+            local_end: None,
             reached: Vec::new(),
             flows: Vec::new(),
             mine: None,
@@ -100,15 +100,15 @@ impl NetTest {
         })
     }
 
-    /// Tells the bytes that this end has received so far in `live`, ten times a second while it runs.
+    /// Updates `live` with the bytes received at this end, ten times per second during the run.
     #[must_use]
-    pub fn telling(mut self, live: Arc<AtomicU64>) -> Self {
+    pub fn with_live_bytes(mut self, live: Arc<AtomicU64>) -> Self {
         self.live = Some(live);
         self
     }
 
     /// Connects to a server; both ends prove that they know the token.
-    fn greet(server: &Server) -> Result<TcpStream, NetError> {
+    fn authenticate(server: &Server) -> Result<TcpStream, NetError> {
         let name = server.endpoint.to_string();
         let connect = |address: SocketAddr, source: std::io::Error| {
             let hint = match source.kind() {
@@ -149,14 +149,14 @@ impl NetTest {
         }
     }
 
-    /// Opens all flows with one server.
+    /// Opens all flows to one server.
     fn open(
         &mut self,
         talk: &mut Conversation,
         number: usize,
         clock: &dyn Clock,
     ) -> Result<Vec<Wire>, WorkloadError> {
-        talk.say(number, &Message::Prepare { spec: Box::new(self.spec.clone()) })?;
+        talk.send(number, &Message::Prepare { spec: Box::new(self.spec.clone()) })?;
         let ready = wait(talk, clock, number, |message| match message {
             Message::Ready { secret, ports } => Ok((secret, ports)),
             other => Err(other),
@@ -184,11 +184,11 @@ impl NetTest {
         loop {
             for (wire, knock) in wires.iter().zip(&knocks) {
                 if let Wire::Datagrams(socket) = wire {
-                    // A port that is not open yet refuses; the next knock may be heard.
+                    // A port that is not open yet refuses; the next datagram may arrive.
                     drop(socket.send(knock));
                 }
             }
-            match talk.hear(KNOCK_EVERY)? {
+            match talk.receive(KNOCK_EVERY)? {
                 Some((_, Message::Set)) => return Ok(wires),
                 Some((_, other)) => return Err(talk.unexpected(number, &other).into()),
                 None => talk.in_time(number, begin_ns, STEP_MAX)?,
@@ -196,25 +196,26 @@ impl NetTest {
         }
     }
 
-    /// Lets both ends run until the window is over.
+    /// Runs both ends until the window is over.
     fn run_window(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        let (Some(talk), Some(half)) = (&mut self.talk, &mut self.half) else { return Ok(()) };
-        talk.say_to_all(&Message::Start)?;
-        half.start()?;
-        while let Some(next_ns) = half.next_ns() {
+        let (Some(talk), Some(local_end)) = (&mut self.talk, &mut self.local_end) else { return Ok(()) };
+        talk.send_to_all(&Message::Start)?;
+        local_end.start()?;
+        while let Some(next_ns) = local_end.next_ns() {
             let now_ns = context.clock.now_ns();
             if let Some((number, message)) =
-                talk.hear(Duration::from_nanos(next_ns.saturating_sub(now_ns)).min(KNOCK_EVERY))?
+                talk.receive(Duration::from_nanos(next_ns.saturating_sub(now_ns)).min(KNOCK_EVERY))?
             {
                 return Err(talk.unexpected(number, &message).into());
             }
-            half.tick();
+            local_end.tick();
             if let Some(live) = &self.live {
-                live.store(half.received_bytes(), Ordering::Relaxed);
+                live.store(local_end.received_bytes(), Ordering::Relaxed);
             }
-            if let Some((number, why)) = half.broken() {
-                // An end that has gone breaks its flows first, and is heard of a moment later.
-                talk.hear(KNOCK_EVERY)?;
+            if let Some((number, why)) = local_end.broken() {
+                // An end that disconnects breaks its flows first; its error message follows a
+                // moment later.
+                talk.receive(KNOCK_EVERY)?;
                 let server = self.flows.get(number as usize).map_or(0, |flow| flow.0);
                 let (peer, source) = (self.servers[server].endpoint.to_string(), std::io::Error::other(why));
                 return Err(NetError::Flow { number, peer, action: "go on", source }.into());
@@ -223,20 +224,20 @@ impl NetTest {
                 break;
             }
         }
-        half.cut_short();
+        local_end.cut_short();
         Ok(())
     }
 
-    /// Ends both ends in order, and collects the servers' accounts.
+    /// Shuts down both ends in order and collects the servers' reports.
     fn conclude(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        let (Some(talk), Some(half)) = (&mut self.talk, &mut self.half) else { return Ok(()) };
+        let (Some(talk), Some(local_end)) = (&mut self.talk, &mut self.local_end) else { return Ok(()) };
         std::thread::sleep(TAIL);
-        let sent = half.stop_sending();
-        talk.say_to_all(&Message::Quiet { sent })?;
+        let sent = local_end.stop_sending();
+        talk.send_to_all(&Message::Quiet { sent })?;
         let mut quiet = vec![false; talk.len()];
         let begin_ns = context.clock.now_ns();
         while !(quiet.iter().all(|quiet| *quiet) && self.theirs.iter().all(Option::is_some)) {
-            match talk.hear(KNOCK_EVERY)? {
+            match talk.receive(KNOCK_EVERY)? {
                 Some((number, Message::Quiet { .. })) => quiet[number] = true,
                 Some((number, Message::Done { report })) => self.theirs[number] = Some(*report),
                 Some((number, other)) => return Err(talk.unexpected(number, &other).into()),
@@ -246,13 +247,13 @@ impl NetTest {
                 }
             }
             if quiet.iter().all(|quiet| *quiet) && self.mine.is_none() {
-                self.mine = self.half.take().map(|half| half.finish("client".into(), 1));
+                self.mine = self.local_end.take().map(|local_end| local_end.finish("client".into(), 1));
             }
         }
         Ok(())
     }
 
-    /// The report of a flow at this end and at its server's.
+    /// Reports of a flow from this end and from its server.
     fn reports(&self, index: usize) -> (Option<&FlowReport>, Option<&FlowReport>) {
         let each = self.spec.roles().len().max(1);
         let theirs = self.theirs.get(index / each).and_then(Option::as_ref);
@@ -265,7 +266,7 @@ impl NetTest {
         let (sender, receiver) = if from_client { (mine, theirs) } else { (theirs, mine) };
         NetFlow {
             number: index as u32,
-            server: self.servers[server].told(),
+            server: self.servers[server].label(),
             from_client,
             target_bytes_per_second: self.spec.rate,
             sent: sender.and_then(|report| report.moved.clone()),
@@ -275,7 +276,7 @@ impl NetTest {
         }
     }
 
-    /// The servers' ends, those that told.
+    /// Reports of the servers' ends, as far as received.
     fn their_ends(&self) -> impl Iterator<Item = NetEnd> {
         let pairs = self.servers.iter().zip(&self.theirs);
         pairs.filter_map(|(server, report)| {
@@ -284,7 +285,7 @@ impl NetTest {
         })
     }
 
-    /// Where the datagrams went; only when every end has told.
+    /// Datagram loss ledger; requires the reports of all ends.
     fn ledger(&self) -> Option<NetLedger> {
         let mine = self.mine.as_ref()?;
         let theirs: Option<Vec<&Report>> = self.theirs.iter().map(Option::as_ref).collect();
@@ -302,7 +303,7 @@ impl NetTest {
         if pairs.is_empty() {
             return None;
         }
-        // Ends on one machine have the same counters: none is to count twice.
+        // Ends on one machine share counters, which must count once.
         let mut hosts = vec![mine.end.host.as_str()];
         let others = theirs.iter().filter(|report| {
             let is_new = !hosts.contains(&report.end.host.as_str());
@@ -335,7 +336,7 @@ impl Workload for NetTest {
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         let mut talk = Conversation::new(Arc::clone(&context.clock));
         for server in &self.servers {
-            let stream = Self::greet(server)?;
+            let stream = Self::authenticate(server)?;
             self.reached.push(stream.peer_addr().map_err(system("look at a connection"))?);
             talk.add(stream).map_err(system("listen to a server"))?;
         }
@@ -348,7 +349,7 @@ impl Workload for NetTest {
                 flows.push(Flow { number, role: *role, wire, is_client: true });
             }
         }
-        self.half = Some(Half::new(flows, &self.spec, Arc::clone(&context.clock))?);
+        self.local_end = Some(LocalEnd::new(flows, &self.spec, Arc::clone(&context.clock))?);
         self.talk = Some(talk);
         Ok(())
     }
@@ -362,17 +363,17 @@ impl Workload for NetTest {
         if self.failure.is_none() {
             self.failure = self.conclude(context).err();
         }
-        // What this end saw stands, whatever became of the other.
-        if let Some(mut half) = self.half.take() {
-            half.cut_short();
-            half.stop_sending();
-            self.mine = Some(half.finish("client".into(), 1));
+        // This end's report is kept even if the other end failed.
+        if let Some(mut local_end) = self.local_end.take() {
+            local_end.cut_short();
+            local_end.stop_sending();
+            self.mine = Some(local_end.finish("client".into(), 1));
         }
         Ok(())
     }
 
     fn clean_up(&mut self) -> Result<(), WorkloadError> {
-        (self.talk, self.half) = (None, None);
+        (self.talk, self.local_end) = (None, None);
         Ok(())
     }
 
@@ -395,7 +396,7 @@ impl Workload for NetTest {
     }
 }
 
-/// Says one thing to a server before anything is agreed; its answer.
+/// Sends one message to a server during the handshake and returns the answer.
 fn exchange(stream: &mut TcpStream, message: &Message, server: &str) -> Result<Message, NetError> {
     let gone = |why| NetError::Gone { peer: server.to_owned(), why };
     wire::write(stream, message).map_err(|why| gone(Some(why)))?;
@@ -406,12 +407,12 @@ fn exchange(stream: &mut TcpStream, message: &Message, server: &str) -> Result<M
     }
 }
 
-/// A connection for a flow.
+/// Opens the connection of a flow.
 fn connect(server: SocketAddr, spec: &NetSpec, preamble: &[u8]) -> std::io::Result<TcpStream> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
     let family = if server.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // Before the connection is made, which settles how far the windows can grow.
+    // Buffer sizes limit window scaling, so they are set before connecting.
     set_buffers(&socket, spec)?;
     rustix::net::sockopt::set_socket_timeout(
         &socket,
@@ -424,7 +425,7 @@ fn connect(server: SocketAddr, spec: &NetSpec, preamble: &[u8]) -> std::io::Resu
     Ok(stream)
 }
 
-/// A socket that knows the server's port alone.
+/// Creates a socket connected to the server's port.
 fn knock_socket(server: SocketAddr, spec: &NetSpec) -> std::io::Result<UdpSocket> {
     let any: SocketAddr = match server.is_ipv6() {
         true => (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -436,7 +437,7 @@ fn knock_socket(server: SocketAddr, spec: &NetSpec) -> std::io::Result<UdpSocket
     Ok(socket)
 }
 
-/// Waits for what `wanted` takes from one server.
+/// Waits until one server sends a message that `wanted` accepts.
 fn wait<T>(
     talk: &mut Conversation,
     clock: &dyn Clock,
@@ -445,7 +446,7 @@ fn wait<T>(
 ) -> Result<T, NetError> {
     let begin_ns = clock.now_ns();
     loop {
-        match talk.hear(KNOCK_EVERY)? {
+        match talk.receive(KNOCK_EVERY)? {
             Some((from, message)) if from == number => {
                 return wanted(message).map_err(|other| talk.unexpected(number, &other));
             }

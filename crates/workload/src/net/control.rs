@@ -1,4 +1,4 @@
-//! The control connection of a session: what the other end says, in a channel, and when it was last heard.
+//! Control connection of a session: incoming messages as a channel, keep-alive and silence timeout.
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use keepup_measure::clock::Clock;
 use super::error::NetError;
 use super::wire::{self, MESSAGE_BYTES_MAX, Message};
 
-/// How often each end says that it is there.
+/// Keep-alive interval.
 pub(super) const ALIVE_EVERY: Duration = Duration::from_millis(500);
-/// How long the other end may say nothing.
+/// Longest silence of the peer before the session fails.
 pub(super) const SILENCE_MAX: Duration = Duration::from_millis(3500);
 
-/// What was heard.
+/// Event on a control connection.
 enum Heard {
     Message(Message),
-    /// It has ended, in order or not.
+    /// The connection ended, in order or with an error.
     Ended(Option<std::io::Error>),
 }
 
-/// One control connection. Dropping it closes it.
+/// One control connection, closed when dropped.
 struct Control {
     stream: TcpStream,
     peer: String,
     heard_ns: u64,
-    said_ns: u64,
+    sent_ns: u64,
 }
 
 impl Control {
-    /// Takes over a connection on which the token was shown. Whatever is heard goes to `heard`, with `tag`.
+    /// Takes over an authenticated connection. Incoming events are sent to `heard` with `tag`.
     fn start(
         stream: TcpStream,
         tag: usize,
@@ -41,40 +41,40 @@ impl Control {
         let peer = stream.peer_addr()?.to_string();
         stream.set_nodelay(true)?;
         stream.set_read_timeout(None)?;
-        // The messages are small: a write that waits means that the other end reads nothing.
+        // Messages are small: a blocked write means that the peer does not read.
         stream.set_write_timeout(Some(SILENCE_MAX))?;
         let mut from = stream.try_clone()?;
         let listen = move || {
             loop {
-                let said = match wire::read(&mut from, MESSAGE_BYTES_MAX) {
+                let event = match wire::read(&mut from, MESSAGE_BYTES_MAX) {
                     Ok(Some(message)) => Heard::Message(message),
                     Ok(None) => Heard::Ended(None),
                     Err(why) => Heard::Ended(Some(why)),
                 };
-                let was_last = matches!(said, Heard::Ended(_));
-                if heard.send((tag, said)).is_err() || was_last {
+                let was_last = matches!(event, Heard::Ended(_));
+                if heard.send((tag, event)).is_err() || was_last {
                     return;
                 }
             }
         };
         std::thread::Builder::new().name("ku-net-control".into()).spawn(listen)?;
-        Ok(Self { stream, peer, heard_ns: now_ns, said_ns: now_ns })
+        Ok(Self { stream, peer, heard_ns: now_ns, sent_ns: now_ns })
     }
 
-    fn say(&mut self, message: &Message, now_ns: u64) -> Result<(), NetError> {
-        self.said_ns = now_ns;
+    fn send(&mut self, message: &Message, now_ns: u64) -> Result<(), NetError> {
+        self.sent_ns = now_ns;
         let gone = |why| NetError::Gone { peer: self.peer.clone(), why: Some(why) };
         wire::write(&mut self.stream, message).and_then(|()| self.stream.flush()).map_err(gone)
     }
 
-    /// Says that this end is there, when it is time to, and fails when the other has not for too long.
+    /// Sends a keep-alive message when one is due; fails when the peer has been silent too long.
     fn keep_alive(&mut self, now_ns: u64) -> Result<(), NetError> {
         let silence = Duration::from_nanos(now_ns.saturating_sub(self.heard_ns));
         if silence > SILENCE_MAX {
             return Err(NetError::Silent { peer: self.peer.clone(), silence });
         }
-        match now_ns.saturating_sub(self.said_ns) >= ALIVE_EVERY.as_nanos() as u64 {
-            true => self.say(&Message::Alive, now_ns),
+        match now_ns.saturating_sub(self.sent_ns) >= ALIVE_EVERY.as_nanos() as u64 {
+            true => self.send(&Message::Alive, now_ns),
             false => Ok(()),
         }
     }
@@ -86,10 +86,10 @@ impl Drop for Control {
     }
 }
 
-/// The control connections of one session: one at a server, one for each server at a client.
+/// The control connections of one session: one at a server, one per server at a client.
 pub(super) struct Conversation {
     controls: Vec<Control>,
-    /// When it was last listened.
+    /// Time of the last receive call.
     listened_ns: u64,
     clock: Arc<dyn Clock>,
     inbox: Receiver<(usize, Heard)>,
@@ -102,7 +102,7 @@ impl Conversation {
         Self { controls: Vec::new(), listened_ns: clock.now_ns(), clock, inbox, outbox }
     }
 
-    /// Adds a connection on which the token was shown; its number.
+    /// Adds an authenticated connection and returns its number.
     pub(super) fn add(&mut self, stream: TcpStream) -> std::io::Result<usize> {
         let number = self.controls.len();
         let outbox = self.outbox.clone();
@@ -115,35 +115,35 @@ impl Conversation {
         self.controls.len()
     }
 
-    /// Address of the other end.
+    /// Address of the peer.
     pub(super) fn peer(&self, number: usize) -> &str {
         self.controls.get(number).map_or("", |control| &control.peer)
     }
 
-    pub(super) fn say(&mut self, number: usize, message: &Message) -> Result<(), NetError> {
+    pub(super) fn send(&mut self, number: usize, message: &Message) -> Result<(), NetError> {
         let now_ns = self.clock.now_ns();
-        self.controls.get_mut(number).map_or(Ok(()), |control| control.say(message, now_ns))
+        self.controls.get_mut(number).map_or(Ok(()), |control| control.send(message, now_ns))
     }
 
-    pub(super) fn say_to_all(&mut self, message: &Message) -> Result<(), NetError> {
-        (0..self.len()).try_for_each(|number| self.say(number, message))
+    pub(super) fn send_to_all(&mut self, message: &Message) -> Result<(), NetError> {
+        (0..self.len()).try_for_each(|number| self.send(number, message))
     }
 
-    /// The next thing said, and by whom; none when `patience` is over. Says on all connections that this
-    /// end is there, as often as needed.
+    /// Next message and the number of its connection, or none after `patience`. Sends keep-alive
+    /// messages on all connections as needed.
     ///
     /// # Errors
-    /// An end that has gone, refuses or is silent for too long.
-    pub(super) fn hear(&mut self, patience: Duration) -> Result<Option<(usize, Message)>, NetError> {
+    /// The peer disconnected, refused, or was silent too long.
+    pub(super) fn receive(&mut self, patience: Duration) -> Result<Option<(usize, Message)>, NetError> {
         let patience = patience.min(ALIVE_EVERY);
         let heard = self.inbox.recv_timeout(patience);
         let now_ns = self.clock.now_ns();
         self.excuse(now_ns, patience);
         if let Ok((number, Heard::Message(_))) = &heard {
-            // Before the others are asked: this thread may have been away for long, they were not.
+            // Send keep-alives first: this thread may have been suspended while the peers were not.
             self.controls[*number].heard_ns = now_ns;
         }
-        let said = match heard {
+        let event = match heard {
             Ok((number, Heard::Message(Message::Refused { why }))) => {
                 return Err(NetError::Refused { server: self.peer(number).to_owned(), why });
             }
@@ -152,16 +152,17 @@ impl Conversation {
             }
             Ok((_, Heard::Message(Message::Alive))) | Err(RecvTimeoutError::Timeout) => None,
             Ok((number, Heard::Message(message))) => Some((number, message)),
-            // This end holds a sender too.
+            // This end holds a sender, so the channel cannot be disconnected.
             Err(RecvTimeoutError::Disconnected) => None,
         };
         for control in &mut self.controls {
             control.keep_alive(now_ns)?;
         }
-        Ok(said)
+        Ok(event)
     }
 
-    /// While this end itself stood still, as in a virtual machine that was not let run, nobody was silent.
+    /// Time in which this end was suspended (for example a paused virtual machine) does not count
+    /// as silence of the peers.
     fn excuse(&mut self, now_ns: u64, patience: Duration) {
         let passed = Duration::from_nanos(now_ns.saturating_sub(self.listened_ns));
         self.listened_ns = now_ns;
@@ -173,7 +174,7 @@ impl Conversation {
         }
     }
 
-    /// What it is when the other end says something out of its turn.
+    /// Error for a message that the protocol does not allow now.
     pub(super) fn unexpected(&self, number: usize, message: &Message) -> NetError {
         let text = format!("{message:?}");
         let name = text.split([' ', '{']).next().unwrap_or("").to_owned();

@@ -1,11 +1,14 @@
 //! Why a network test could not be done, or not to its end.
+use std::borrow::Cow;
 use std::time::Duration;
+
+use keepup_error::{Diagnostic, ErrorClass};
 
 /// An error of a network test.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// Nobody answers there.
-    #[error("cannot connect to {server}: {source}\nhint: {hint}")]
+    #[error("cannot connect to {server}: {source}")]
     Connect {
         /// Address of the server.
         server: String,
@@ -18,7 +21,7 @@ pub enum NetError {
     #[error(transparent)]
     Endpoint(#[from] keepup_peer::EndpointError),
     /// An address that a test cannot be made with.
-    #[error("cannot test {address}: {why}\nhint: name one machine, as in 192.168.1.2:7613")]
+    #[error("cannot test {address}: {why}")]
     Address {
         /// The address.
         address: String,
@@ -34,10 +37,7 @@ pub enum NetError {
         why: String,
     },
     /// The server lets a client in, and cannot prove that it knows the token.
-    #[error(
-        "cannot use {server}: it does not know the token\n\
-         hint: another program listens there, or a keepup with another token"
-    )]
+    #[error("cannot use {server}: it does not know the token")]
     Impostor {
         /// Address of the server.
         server: String,
@@ -49,10 +49,7 @@ pub enum NetError {
         source: std::io::Error,
     },
     /// The other end speaks another version.
-    #[error(
-        "{server} speaks version {theirs} of the conversation and this program version {ours}\n\
-         hint: take the same keepup on both machines"
-    )]
+    #[error("cannot use {server}: it speaks version {theirs} of the protocol, this keepup version {ours}")]
     Version {
         /// Address of the server.
         server: String,
@@ -73,8 +70,7 @@ pub enum NetError {
         silence: Duration,
     },
     /// The other end does not do what is its turn.
-    #[error("{peer} has not gone on for {:.0} s, though it is there\nhint: a firewall between may let only \
-             one port through", silence.as_secs_f64())]
+    #[error("cannot continue with {peer}: no progress for {:.0} s, though it answers", silence.as_secs_f64())]
     Late {
         /// Address of the other end.
         peer: String,
@@ -116,7 +112,7 @@ pub enum NetError {
         source: std::io::Error,
     },
     /// Nobody can listen there.
-    #[error("cannot listen on {address}: {source}\nhint: {hint}")]
+    #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
         address: String,
@@ -128,4 +124,44 @@ pub enum NetError {
     /// A test that makes no sense.
     #[error(transparent)]
     Spec(#[from] super::spec::SpecError),
+}
+
+impl Diagnostic for NetError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Spec(_) | Self::Address { .. } | Self::Endpoint(_) => ErrorClass::Usage,
+            Self::Connect { .. }
+            | Self::Refused { .. }
+            | Self::Impostor { .. }
+            | Self::Random { .. }
+            | Self::Version { .. }
+            | Self::Silent { .. }
+            | Self::Late { .. }
+            | Self::Gone { .. }
+            | Self::Stopped { .. }
+            | Self::Conversation { .. }
+            | Self::Flow { .. }
+            | Self::Listen { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Connect { hint, .. } | Self::Listen { hint, .. } => *hint,
+            Self::Endpoint(error) => return error.hint(),
+            Self::Address { .. } => "name one machine, as in 192.168.1.2:7613",
+            Self::Impostor { .. } => "another program listens there, or a keepup with another token",
+            Self::Version { .. } => "use the same keepup on both machines",
+            Self::Late { .. } => "a firewall between may let only one port through",
+            Self::Refused { .. }
+            | Self::Random { .. }
+            | Self::Silent { .. }
+            | Self::Gone { .. }
+            | Self::Stopped { .. }
+            | Self::Conversation { .. }
+            | Self::Flow { .. }
+            | Self::Spec(_) => return None,
+        };
+        Some(hint.into())
+    }
 }

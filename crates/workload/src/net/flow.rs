@@ -1,6 +1,7 @@
-//! One flow's side: a thread that sends, receives, asks or answers until it is told to end.
+//! One end of one flow: a thread that sends, receives, probes or answers until it is stopped.
 //!
-//! Invariant: after its start a flow neither allocates nor locks; it counts into atomics that others read.
+//! Invariant: after its start a flow neither allocates nor locks; it counts into atomics that other
+//! threads read.
 mod datagrams;
 mod probe;
 mod stream;
@@ -18,29 +19,29 @@ use super::wire::FlowReport;
 
 pub(super) use datagrams::HEADER_BYTES;
 
-/// How long a call into the kernel may wait before the thread looks whether it should end.
+/// Timeout of a blocking kernel call, after which the thread checks its stop flags.
 pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What carries a flow.
+/// Transport of a flow.
 pub(super) enum Wire {
     Stream(TcpStream),
     Datagrams(UdpSocket),
 }
 
-/// What a flow's thread and its owner share.
+/// State shared by a flow's thread and its owner.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Bytes of payload and messages moved so far.
+    /// Payload bytes and messages transferred so far.
     pub(super) bytes: AtomicU64,
     pub(super) messages: AtomicU64,
-    /// When the window that counts began and ended, ns; 0 until it did.
+    /// Start and end of the measurement window, ns; 0 until set.
     pub(super) window_begin_ns: AtomicU64,
     pub(super) window_end_ns: AtomicU64,
-    /// Whoever sends ends now.
+    /// Senders stop.
     pub(super) stop_sending: AtomicBool,
-    /// The other end sends no more: whoever receives ends when nothing comes.
-    pub(super) nothing_more: AtomicBool,
-    /// Whoever still runs ends now.
+    /// The peer sends no more: receivers stop when their input is empty.
+    pub(super) sender_finished: AtomicBool,
+    /// All threads stop immediately.
     pub(super) abandon: AtomicBool,
 }
 
@@ -50,7 +51,7 @@ impl Shared {
         self.messages.fetch_add(messages, Ordering::Relaxed);
     }
 
-    /// Whether a sender should end.
+    /// Whether a sender should stop.
     pub(super) fn is_over(&self) -> bool {
         self.stop_sending.load(Ordering::Relaxed) || self.abandon.load(Ordering::Relaxed)
     }
@@ -69,25 +70,25 @@ pub(super) struct Flow {
     pub(super) is_client: bool,
 }
 
-/// What every kind of flow is handed.
-pub(super) struct Surroundings {
+/// Inputs common to all kinds of flows.
+pub(super) struct FlowContext {
     pub(super) spec: NetSpec,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shared: Arc<Shared>,
 }
 
 impl Flow {
-    /// Whether this end sends bytes that count.
+    /// Whether this end sends measured bytes.
     pub(super) fn sends(&self) -> bool {
         matches!(self.role, Role::Bulk { from_client } if from_client == self.is_client)
     }
 
-    /// Whether this end receives bytes that count.
+    /// Whether this end receives measured bytes.
     pub(super) fn receives(&self) -> bool {
         matches!(self.role, Role::Bulk { from_client } if from_client != self.is_client)
     }
 
-    /// Address of the other end.
+    /// Address of the peer.
     pub(super) fn peer(&self) -> Option<IpAddr> {
         let peer = match &self.wire {
             Wire::Stream(stream) => stream.peer_addr(),
@@ -96,7 +97,7 @@ impl Flow {
         peer.ok().map(|peer| peer.ip())
     }
 
-    /// Sets what the test wants of the socket.
+    /// Applies the test's socket options.
     pub(super) fn prepare(&self, spec: &NetSpec) -> std::io::Result<()> {
         match &self.wire {
             Wire::Stream(stream) => {
@@ -116,24 +117,26 @@ impl Flow {
         }
     }
 
-    /// Does its work until it is over; what it says of itself.
-    pub(super) fn run(self, around: &Surroundings) -> FlowReport {
+    /// Runs the flow until it is stopped and returns its report.
+    pub(super) fn run(self, flow_context: &FlowContext) -> FlowReport {
         let number = self.number;
         let (sends, is_client) = (self.sends(), self.is_client);
         let report = match (self.role, self.wire) {
-            (Role::Probe, wire) if is_client => probe::ask(&wire, around),
-            (Role::Probe, wire) => probe::answer(&wire, around),
-            (Role::Bulk { .. }, Wire::Stream(stream)) if sends => stream::send(&stream, around),
-            (Role::Bulk { .. }, Wire::Stream(stream)) => stream::receive(&stream, around),
-            (Role::Bulk { .. }, Wire::Datagrams(socket)) if sends => datagrams::send(&socket, number, around),
-            (Role::Bulk { .. }, Wire::Datagrams(socket)) => datagrams::receive(&socket, number, around),
+            (Role::Probe, wire) if is_client => probe::ask(&wire, flow_context),
+            (Role::Probe, wire) => probe::answer(&wire, flow_context),
+            (Role::Bulk { .. }, Wire::Stream(stream)) if sends => stream::send(&stream, flow_context),
+            (Role::Bulk { .. }, Wire::Stream(stream)) => stream::receive(&stream, flow_context),
+            (Role::Bulk { .. }, Wire::Datagrams(socket)) if sends => {
+                datagrams::send(&socket, number, flow_context)
+            }
+            (Role::Bulk { .. }, Wire::Datagrams(socket)) => datagrams::receive(&socket, number, flow_context),
         };
         FlowReport { number, ..report }
     }
 }
 
-/// Buffers that the test asks for; without limits where this process may, else as far as the system allows.
-/// Before a connection is made or listened for, so that it counts from the first packet.
+/// Sets the requested buffer sizes, beyond the system's limits if this process has the privilege.
+/// Called before connecting or listening so that it applies from the first packet.
 pub(super) fn set_buffers(socket: impl AsFd, spec: &NetSpec) -> std::io::Result<()> {
     use rustix::net::sockopt as option;
     let socket = socket.as_fd();
@@ -148,33 +151,33 @@ pub(super) fn set_buffers(socket: impl AsFd, spec: &NetSpec) -> std::io::Result<
     Ok(())
 }
 
-/// What a failed call means to a flow.
-enum Trouble {
-    /// Nothing came, or went, in time.
+/// Classification of a failed socket call.
+enum CallFailure {
+    /// Timed out.
     Waited,
-    /// Again.
+    /// Interrupted; retry.
     Again,
-    /// The other end has gone or the network has.
+    /// The peer or the network is gone.
     Broken(String),
 }
 
-fn trouble(why: &std::io::Error) -> Trouble {
+fn classify_failure(why: &std::io::Error) -> CallFailure {
     match why.kind() {
-        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => Trouble::Waited,
-        std::io::ErrorKind::Interrupted => Trouble::Again,
-        _ => Trouble::Broken(why.to_string()),
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => CallFailure::Waited,
+        std::io::ErrorKind::Interrupted => CallFailure::Again,
+        _ => CallFailure::Broken(why.to_string()),
     }
 }
 
-/// Bytes that do not compress, the same for everybody.
-fn filling(bytes: usize) -> Vec<u8> {
+/// Deterministic incompressible payload.
+fn incompressible_bytes(bytes: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(0x6b65_6570);
     let mut data = vec![0; bytes];
     random.fill(&mut data);
     data
 }
 
-/// Whether flows of this protocol are ports instead of connections.
+/// Whether flows of this protocol use ports instead of connections.
 pub(super) fn is_datagrams(spec: &NetSpec) -> bool {
     spec.protocol == Protocol::Udp
 }

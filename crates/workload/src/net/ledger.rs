@@ -1,19 +1,19 @@
-//! Where the datagrams of a run went: what was sent less what arrived, explained layer by layer. Pure.
+//! Loss ledger of a run: datagrams sent minus received, attributed layer by layer. Pure.
 //!
-//! Invariants: sent = received + lost; lost = the losses of all layers + what nothing explains; none counts
-//! twice, whatever others' traffic did to the counters.
+//! Invariants: sent = received + lost; lost = the sum of all layers + unexplained; nothing counts
+//! twice, even if foreign traffic increased the counters.
 use keepup_results::{NetLayer, NetLedger, NetLoss};
 
 use super::wire::{Counted, Datagrams, FlowReport, Sent};
 
-/// The two reports of one flow of datagrams.
+/// The two reports of one datagram flow.
 pub(super) struct Pair<'a> {
     pub(super) sender: &'a FlowReport,
     pub(super) receiver: &'a FlowReport,
 }
 
-/// Adds up all flows. `senders` and `receivers` are the machines' counters, as far as they could be read;
-/// `train` is how many datagrams were sent as one, which the layers below count as one too.
+/// Sums all flows. `senders` and `receivers` are the machines' counters where readable; `train` is
+/// the number of datagrams per segmentation-offload train, which lower layers count as one.
 pub(super) fn ledger(
     pairs: &[Pair<'_>],
     senders: &[Counted],
@@ -27,14 +27,15 @@ pub(super) fn ledger(
         refused: sum.refused + flow.refused,
     });
     let came = pairs.iter().filter_map(|pair| pair.receiver.received).fold(Datagrams::default(), plus);
-    // One that came too late to be told from a repeated one is not missing more than once.
+    // A datagram too late to be distinguished from a duplicate must not count as missing more than
+    // once.
     let received = (came.unique + came.too_late).min(sent.sent).max(came.unique);
     let lost = sent.sent.saturating_sub(received);
     let sum = |of: &[Counted], counter: fn(&Counted) -> u64| of.iter().map(counter).sum::<u64>();
     let joined = came.longest_train.max(1);
     let train = train.max(joined);
-    // What belongs to these flows alone explains first. A layer that counts trains may have lost as many
-    // datagrams as a train has, for each.
+    // Counters specific to these flows are attributed first. A layer that counts trains may have
+    // lost a whole train of datagrams per count.
     let layers = [
         (NetLayer::SocketBuffer, came.dropped, joined),
         (NetLayer::Program, came.truncated, joined),
@@ -82,7 +83,7 @@ fn plus(a: Datagrams, b: Datagrams) -> Datagrams {
     }
 }
 
-/// Bytes of payload that come while the flow's receiver pauses as long as it did.
+/// Payload that arrives during the receiver's longest pause, bytes.
 fn buffer_needed(pair: &Pair<'_>) -> u64 {
     let rate = pair.sender.moved.as_ref().and_then(keepup_results::NetMoved::bytes_per_second);
     let pause_ns = pair.receiver.received.map_or(0, |came| came.longest_pause_ns);

@@ -1,4 +1,4 @@
-//! Everything sent is received, lost in a layer, or unexplained, and nothing twice.
+//! Every datagram is received, attributed to a layer, or unexplained, exactly once.
 use keepup_results::NetMoved;
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn layer(ledger: &NetLedger, layer: NetLayer) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn each_layer_explains_what_it_counted_and_the_rest_is_the_networks() {
+fn losses_are_attributed_to_layers_and_the_rest_to_the_network() {
     let sender = sender(1010, 1000);
     let came = Datagrams {
         unique: 700,

@@ -1,4 +1,4 @@
-//! Through which interfaces an end reaches its peers, and how these are set.
+//! Network interfaces through which an end reaches its peers, and their settings.
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
@@ -9,10 +9,10 @@ use keepup_results::NetInterface;
 
 use crate::doctor::{Card, Route};
 
-/// The interfaces that lead to `peers`, each once, by name; what cannot be found out is left out.
+/// The interfaces towards `peers`, each once, sorted by name; unknown ones are omitted.
 pub(super) fn interfaces(peers: impl IntoIterator<Item = IpAddr>) -> Vec<NetInterface> {
     let root = Path::new("/");
-    // A server of both families sees addresses of the old one wrapped into the new one's.
+    // A dual-stack server sees IPv4 peers as IPv4-mapped IPv6 addresses.
     let peers: BTreeSet<IpAddr> = peers.into_iter().map(|peer| peer.to_canonical()).collect();
     let routes = peers.into_iter().filter_map(|peer| Route::to(root, peer).ok());
     let names: BTreeSet<String> = routes.filter_map(|route| route.interface.value().cloned()).collect();

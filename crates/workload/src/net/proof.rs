@@ -1,25 +1,25 @@
-//! Proof that an end knows the token without sending it: a keyed hash of the nonces of both ends.
+//! Proof of token knowledge without sending the token: a keyed hash of both ends' nonces.
 //!
-//! Each end draws a nonce for each connection, so a proof that was recorded is worth nothing later; the two
-//! ends hash with different keys, so neither can return the other's proof as its own.
+//! Each end draws a nonce per connection, so a recorded proof cannot be replayed; the two ends use
+//! different hash keys, so neither can reflect the other's proof.
 use keepup_peer::Token;
 
 /// Length of a nonce and of a session's secret, in bytes.
 pub(super) const SECRET_BYTES: usize = 32;
 
-/// Draws 32 hexadecimal digits that nobody can guess, different ones each time.
+/// Generates 32 random hexadecimal digits.
 pub type Random = fn() -> std::io::Result<String>;
 
-/// The token, and where nonces come from.
+/// The token and the source of nonces.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// What both ends must know.
+    /// Shared secret of both ends.
     pub token: Token,
-    /// Draws nonces and secrets.
+    /// Generates nonces and session secrets.
     pub random: Random,
 }
 
-/// The end that proves something.
+/// The end that proves its knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
@@ -34,10 +34,10 @@ pub(super) struct Nonces {
 }
 
 impl Credentials {
-    /// A nonce, or a session's secret.
+    /// Draws a nonce or a session secret.
     ///
     /// # Errors
-    /// When the system has no random bytes.
+    /// No random bytes from the system.
     pub(super) fn draw(&self) -> std::io::Result<String> {
         let drawn = (self.random)()?;
         match is_nonce(&drawn) {
@@ -46,15 +46,14 @@ impl Credentials {
         }
     }
 
-    /// The proof of one end, in hexadecimal digits.
+    /// Proof of one end, in hexadecimal digits.
     pub(super) fn prove(&self, side: Side, nonces: &Nonces) -> String {
         self.hash(side, nonces).to_hex().to_string()
     }
 
-    /// Whether `proof` is that of an end that knows the token. The time taken does not depend on where it is
-    /// wrong.
+    /// Whether `proof` is valid for this side and these nonces. Takes constant time.
     pub(super) fn accepts(&self, side: Side, nonces: &Nonces, proof: &str) -> bool {
-        // Hashes are compared in constant time.
+        // `blake3::Hash` compares in constant time.
         blake3::Hash::from_hex(proof).is_ok_and(|proof| proof == self.hash(side, nonces))
     }
 

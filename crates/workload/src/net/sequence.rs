@@ -1,36 +1,36 @@
-//! Which datagrams of a flow have come: new ones, repeated ones, late ones. Pure.
+//! Classification of a flow's sequence numbers as new, duplicate, reordered or late. Pure.
 //!
-//! Invariant: memory is fixed; every number counts once, as new, repeated, or too late to tell.
+//! Invariant: fixed memory; every number counts once, as new, duplicate or too late to classify.
 
-/// How far behind the highest number one can be told from a repeated one.
+/// Distance behind the highest number within which duplicates are recognized.
 const WINDOW: u64 = 1 << 16;
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// The numbers seen so far.
+/// Sequence numbers seen so far.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// One bit for each of the last [`WINDOW`] numbers, in a circle.
+    /// Ring of one bit for each of the last [`WINDOW`] numbers.
     seen: Box<[u64; WORDS]>,
-    /// One above the highest number seen.
+    /// Highest number seen, plus one.
     next: u64,
-    /// Different ones.
+    /// Distinct numbers.
     pub unique: u64,
-    /// Seen before.
+    /// Duplicates.
     pub duplicates: u64,
-    /// New ones that came after a higher one.
+    /// New numbers after a higher one.
     pub reordered: u64,
-    /// So far behind that nobody knows whether they had come.
+    /// Numbers too far behind to classify.
     pub too_late: u64,
 }
 
 impl Sequence {
-    /// None so far.
+    /// An empty sequence.
     pub fn new() -> Self {
         let seen = Box::new([0; WORDS]);
         Self { seen, next: 0, unique: 0, duplicates: 0, reordered: 0, too_late: 0 }
     }
 
-    /// A datagram with this number came.
+    /// Records the arrival of a number.
     pub fn came(&mut self, number: u64) {
         if number >= self.next {
             self.forget(number);
@@ -48,7 +48,7 @@ impl Sequence {
         self.seen[word(number)] |= 1 << (number % 64);
     }
 
-    /// Makes room for the numbers from the highest to `number`.
+    /// Clears the ring entries from the highest number to `number`.
     fn forget(&mut self, number: u64) {
         if number - self.next >= WINDOW {
             self.seen.fill(0);

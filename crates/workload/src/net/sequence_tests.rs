@@ -1,4 +1,4 @@
-//! Against a set that remembers everything.
+//! Comparison with a set of all numbers.
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -35,11 +35,11 @@ proptest! {
 }
 
 #[test]
-fn the_last_numbers_of_all_are_numbers_too() {
+fn the_highest_sequence_numbers_are_valid() {
     let mut sequence = Sequence::new();
     for number in [0, u64::MAX, u64::MAX, u64::MAX - 1, 5] {
         sequence.came(number);
     }
-    // Nothing is above the last number, so that it is not told from a new one.
+    // The sequence saturates at the last number, so its repetition counts as new.
     assert_eq!((sequence.unique, sequence.too_late), (4, 1));
 }

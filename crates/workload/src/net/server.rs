@@ -1,7 +1,7 @@
-//! `keepup net serve`: waits for clients, asks each for the token, and gives every connection to its session.
+//! `keepup net serve`: accepts and authenticates clients and hands each connection to its session.
 //!
-//! Invariants: nobody gets memory or a thread for long without the token; connections, sessions and waiting
-//! times are bounded; nothing is written to a disk.
+//! Invariants: unauthenticated peers get no lasting memory or thread; connections, sessions and
+//! waits are bounded; nothing is written to a disk.
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,63 +10,63 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
-use keepup_peer::Endpoint;
+use keepup_peer::{Endpoint, listen_hint};
 
 use super::error::NetError;
 use super::proof::{Credentials, Nonces, SECRET_BYTES, Side, is_nonce};
 use super::session;
 use super::wire::{self, CONTROL_MAGIC, FLOW_MAGIC, Message, STRANGER_BYTES_MAX, VERSION};
-use crate::error::listen_hint;
 
-/// How long a connection may take to say what it is.
+/// Timeout of the handshake of a connection.
 const GREETING_MAX: Duration = Duration::from_secs(3);
-/// How often the server looks whether it should end.
+/// Interval between checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Bounds of a server.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Sessions at the same time.
+    /// Maximum number of concurrent sessions.
     pub sessions: u32,
-    /// Connections at the same time that have not yet said what they are.
-    pub strangers: u32,
+    /// Maximum number of concurrent unauthenticated connections.
+    pub pending: u32,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { sessions: 32, strangers: 64 }
+        Self { sessions: 32, pending: 64 }
     }
 }
 
-/// A server that can be connected to.
+/// A listening server.
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
-    desk: Arc<Desk>,
+    state: Arc<NetServerState>,
     words: Receiver<String>,
 }
 
-/// What all connections of a server share.
-pub(super) struct Desk {
+/// State shared by all connections of a server.
+pub(super) struct NetServerState {
     credentials: Credentials,
     limits: ServerLimits,
     pub(super) clock: Arc<dyn Clock>,
-    /// Where the connections of a session go, by its secret.
-    places: Mutex<HashMap<String, Sender<(u32, TcpStream)>>>,
-    strangers: Mutex<Strangers>,
+    /// Session connection channels, by session secret.
+    session_channels: Mutex<HashMap<String, Sender<(u32, TcpStream)>>>,
+    pending: Mutex<PendingConnections>,
     sessions: AtomicU32,
-    /// The server ends.
+    /// Stop flag of the server.
     pub(super) stop: Arc<AtomicBool>,
-    /// What people are told.
+    /// Log messages for the operator.
     words: Sender<String>,
 }
 
 impl Listening {
-    /// Listens at the first address of `endpoint` that works, for clients that know the token.
+    /// Listens on the first usable address of `endpoint` for clients that know the token.
     ///
     /// # Errors
-    /// An address that is not one machine, and when none can be listened at.
+    /// An address that is not a single machine, or no usable address.
     pub fn bind(
         endpoint: &Endpoint,
         credentials: Credentials,
@@ -83,46 +83,46 @@ impl Listening {
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let (sender, words) = channel();
-        let desk = Arc::new(Desk {
+        let state = Arc::new(NetServerState {
             credentials,
             limits,
             clock,
-            places: Mutex::new(HashMap::new()),
-            strangers: Mutex::new(Strangers::default()),
+            session_channels: Mutex::new(HashMap::new()),
+            pending: Mutex::new(PendingConnections::default()),
             sessions: AtomicU32::new(0),
             stop,
             words: sender,
         });
-        Ok(Self { listener, address, desk, words })
+        Ok(Self { listener, address, state, words })
     }
 
-    /// Where it listens.
+    /// Local address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until told to stop. `say` is told who comes and goes.
-    pub fn serve(&self, mut say: impl FnMut(&str)) {
-        while !self.desk.stop.load(Ordering::Acquire) {
+    /// Serves until the stop flag is set. `log` receives messages about clients.
+    pub fn serve(&self, mut log: impl FnMut(&str)) {
+        while !self.state.stop.load(Ordering::Acquire) {
             match self.listener.accept() {
-                Ok((stream, _)) => greet(stream, &self.desk),
-                // Nobody, or no descriptor left: both pass.
+                Ok((stream, _)) => greet(stream, &self.state),
+                // No connection, or no file descriptor left: both are temporary.
                 Err(_) => std::thread::sleep(LOOK_EVERY),
             }
-            self.words.try_iter().for_each(|words| say(&words));
+            self.words.try_iter().for_each(|words| log(&words));
         }
-        // Sessions see the same switch; none outlives the server for long.
+        // Sessions check the same flag, so none outlives the server for long.
         for _ in 0..100 {
-            if self.desk.sessions.load(Ordering::Acquire) == 0 {
+            if self.state.sessions.load(Ordering::Acquire) == 0 {
                 break;
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        self.words.try_iter().for_each(|words| say(&words));
+        self.words.try_iter().for_each(|words| log(&words));
     }
 }
 
-/// Fails when an address of `endpoint` is not one machine.
+/// Rejects an `endpoint` with multicast or broadcast addresses.
 pub(super) fn reject_multicast(endpoint: &Endpoint) -> Result<(), NetError> {
     for address in endpoint.addresses() {
         let why = match address.ip() {
@@ -135,31 +135,31 @@ pub(super) fn reject_multicast(endpoint: &Endpoint) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Counts something down when it ends.
-struct Counted<'a>(&'a AtomicU32);
+/// Decrements a counter when dropped.
+struct CountGuard<'a>(&'a AtomicU32);
 
-impl Drop for Counted<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// One more, if that is within the limit.
-fn count(counter: &AtomicU32, most: u32) -> Option<Counted<'_>> {
-    let counted = Counted(counter);
+/// Increments a counter unless it is at its limit.
+fn count(counter: &AtomicU32, most: u32) -> Option<CountGuard<'_>> {
+    let counted = CountGuard(counter);
     if counter.fetch_add(1, Ordering::AcqRel) < most { Some(counted) } else { None }
 }
 
-/// Connections that have not yet said what they are, oldest first.
+/// Unauthenticated connections, oldest first.
 #[derive(Default)]
-struct Strangers {
+struct PendingConnections {
     waiting: VecDeque<(u64, TcpStream)>,
     next: u64,
 }
 
-impl Strangers {
-    /// One more; when there are too many the one that has said nothing for longest goes, so that a crowd of
-    /// silent ones keeps nobody out.
+impl PendingConnections {
+    /// Adds a connection. Above the limit the oldest one is closed, so that silent connections
+    /// cannot lock out new clients.
     fn enter(&mut self, stream: TcpStream, most: u32) -> u64 {
         if self.waiting.len() >= most as usize
             && let Some((_, oldest)) = self.waiting.pop_front()
@@ -176,27 +176,30 @@ impl Strangers {
     }
 }
 
-/// Gives a connection a thread of its own.
-fn greet(stream: TcpStream, desk: &Arc<Desk>) {
-    // Without a descriptor or a thread for it, it is closed.
+/// Starts a thread for a connection.
+fn greet(stream: TcpStream, state: &Arc<NetServerState>) {
+    // Without a descriptor or thread the connection is closed.
     let Ok(handle) = stream.try_clone() else { return };
-    let number = desk.strangers().enter(handle, desk.limits.strangers);
-    let shared = Arc::clone(desk);
+    let number = state.pending().enter(handle, state.limits.pending);
+    let shared = Arc::clone(state);
     let meet = move || {
-        let introduced = introduce(stream, &shared);
-        shared.strangers().leave(number);
+        let introduced = read_preamble(stream, &shared);
+        shared.pending().leave(number);
         if let Ok(Some((stream, proof))) = introduced {
             host(stream, proof, &shared);
         }
     };
     if std::thread::Builder::new().name("ku-net-session".into()).spawn(meet).is_err() {
-        desk.strangers().leave(number);
+        state.pending().leave(number);
     }
 }
 
-/// Hears what a connection is. One of a flow goes to its session; the control connection of a client that
-/// knows the token comes back, with the server's own proof.
-fn introduce(mut stream: TcpStream, desk: &Desk) -> std::io::Result<Option<(TcpStream, String)>> {
+/// Reads the preamble of a connection. A flow goes to its session; the control connection of an
+/// authenticated client is returned with the server's proof.
+fn read_preamble(
+    mut stream: TcpStream,
+    state: &NetServerState,
+) -> std::io::Result<Option<(TcpStream, String)>> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(GREETING_MAX))?;
     stream.set_write_timeout(Some(GREETING_MAX))?;
@@ -208,7 +211,7 @@ fn introduce(mut stream: TcpStream, desk: &Desk) -> std::io::Result<Option<(TcpS
             let (mut secret, mut number) = ([0; SECRET_BYTES], [0; 4]);
             stream.read_exact(&mut secret)?;
             stream.read_exact(&mut number)?;
-            let place = desk.places().get(&String::from_utf8_lossy(&secret).into_owned()).cloned();
+            let place = state.session_channels().get(&String::from_utf8_lossy(&secret).into_owned()).cloned();
             if let Some(place) = place {
                 drop(place.send((u32::from_le_bytes(number), stream)));
             }
@@ -216,30 +219,37 @@ fn introduce(mut stream: TcpStream, desk: &Desk) -> std::io::Result<Option<(TcpS
         }
         _ => return Ok(None),
     }
-    admit(&mut stream, desk).map(|proof| proof.map(|proof| (stream, proof)))
+    verify_client(&mut stream, state).map(|proof| proof.map(|proof| (stream, proof)))
 }
 
-/// Lets the client prove that it knows the token; the server's proof, for one that does.
-fn admit(stream: &mut TcpStream, desk: &Desk) -> std::io::Result<Option<String>> {
+/// Authenticates a client; returns the server's own proof.
+fn verify_client(stream: &mut TcpStream, state: &NetServerState) -> std::io::Result<Option<String>> {
     let (version, client) = match wire::read(stream, STRANGER_BYTES_MAX) {
         Ok(Some(Message::Hello { version, nonce })) if is_nonce(&nonce) => (version, nonce),
         Ok(None) => return Ok(None),
         // Version 2 sent the token itself.
-        Ok(Some(_)) | Err(_) => return refuse(stream, desk, other_version("another version"), "no greeting"),
+        Ok(Some(_)) | Err(_) => {
+            return refuse(stream, state, other_version("another version"), "no greeting");
+        }
     };
-    let nonces = Nonces { client, server: desk.credentials.draw()? };
+    let nonces = Nonces { client, server: state.credentials.draw()? };
     wire::write(stream, &Message::Challenge { version: VERSION, nonce: nonces.server.clone() })?;
     let Some(Message::Proof { proof }) = wire::read(stream, STRANGER_BYTES_MAX)? else { return Ok(None) };
-    // The token first: no version lets a client in without it.
-    if !desk.credentials.accepts(Side::Client, &nonces, &proof) {
+    // The token comes first: no version is accepted without it.
+    if !state.credentials.accepts(Side::Client, &nonces, &proof) {
         let why = "the token is wrong: take the one that the server printed".to_owned();
-        return refuse(stream, desk, why, "it does not know the token");
+        return refuse(stream, state, why, "it does not know the token");
     }
     if version != VERSION {
         let theirs = format!("version {version}");
-        return refuse(stream, desk, other_version(&theirs), &format!("it has {theirs} of the conversation"));
+        return refuse(
+            stream,
+            state,
+            other_version(&theirs),
+            &format!("it has {theirs} of the conversation"),
+        );
     }
-    Ok(Some(desk.credentials.prove(Side::Server, &nonces)))
+    Ok(Some(state.credentials.prove(Side::Server, &nonces)))
 }
 
 fn other_version(theirs: &str) -> String {
@@ -249,65 +259,70 @@ fn other_version(theirs: &str) -> String {
     )
 }
 
-/// Refuses a client, telling it `why`, and people `note`.
-fn refuse(stream: &mut TcpStream, desk: &Desk, why: String, note: &str) -> std::io::Result<Option<String>> {
+/// Refuses a client with `why` and logs `note`.
+fn refuse(
+    stream: &mut TcpStream,
+    state: &NetServerState,
+    why: String,
+    note: &str,
+) -> std::io::Result<Option<String>> {
     let peer = stream.peer_addr()?;
-    drop(desk.words.send(format!("{peer}: refused, {note}")));
+    drop(state.words.send(format!("{peer}: refused, {note}")));
     wire::write(stream, &Message::Refused { why })?;
     Ok(None)
 }
 
-/// One session from the welcome to the end.
-fn host(mut stream: TcpStream, proof: String, desk: &Desk) {
+/// Runs one session, from the welcome message to its end.
+fn host(mut stream: TcpStream, proof: String, state: &NetServerState) {
     let Ok(peer) = stream.peer_addr() else { return };
-    let Some(session) = count(&desk.sessions, desk.limits.sessions) else {
-        let why = format!("{} sessions are under way, more are not possible", desk.limits.sessions);
+    let Some(session) = count(&state.sessions, state.limits.sessions) else {
+        let why = format!("{} sessions are under way, more are not possible", state.limits.sessions);
         drop(wire::write(&mut stream, &Message::Refused { why }));
         return;
     };
-    let say = |words: String| drop(desk.words.send(format!("{peer}: {words}")));
-    match session::serve(stream, proof, desk, &say) {
+    let log = |words: String| drop(state.words.send(format!("{peer}: {words}")));
+    match session::serve(stream, proof, state, &log) {
         Ok(()) => {}
-        Err(why) => say(why.to_string()),
+        Err(why) => log(Cause::of(&why).to_text()),
     }
     drop(session);
 }
 
-impl Desk {
-    fn strangers(&self) -> MutexGuard<'_, Strangers> {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+impl NetServerState {
+    fn pending(&self) -> MutexGuard<'_, PendingConnections> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<String, Sender<(u32, TcpStream)>>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn session_channels(&self) -> MutexGuard<'_, HashMap<String, Sender<(u32, TcpStream)>>> {
+        self.session_channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A secret that no session has, and where its connections come.
+    /// Registers a new session secret; returns it with the channel of the session's connections.
     ///
     /// # Errors
-    /// When the system has no random bytes.
+    /// No random bytes from the system.
     pub(super) fn open(&self) -> std::io::Result<(Secret<'_>, Receiver<(u32, TcpStream)>)> {
         let text = self.credentials.draw()?;
         let (sender, receiver) = channel();
-        self.places().insert(text.clone(), sender);
-        Ok((Secret { desk: self, text }, receiver))
+        self.session_channels().insert(text.clone(), sender);
+        Ok((Secret { state: self, text }, receiver))
     }
 
-    /// Sessions under way.
+    /// Number of active sessions.
     pub(super) fn sessions(&self) -> u32 {
         self.sessions.load(Ordering::Acquire)
     }
 }
 
-/// A session's secret; taken back when dropped.
+/// A session's secret, unregistered when dropped.
 pub(super) struct Secret<'a> {
-    desk: &'a Desk,
+    state: &'a NetServerState,
     pub(super) text: String,
 }
 
 impl Drop for Secret<'_> {
     fn drop(&mut self) {
-        self.desk.places().remove(&self.text);
+        self.state.session_channels().remove(&self.text);
     }
 }
 

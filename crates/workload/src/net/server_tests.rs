@@ -1,4 +1,4 @@
-//! Both ends prove that they know the token, over real connections.
+//! Mutual authentication over real connections.
 use std::io::Write as _;
 use std::net::Ipv4Addr;
 
@@ -22,7 +22,8 @@ fn context() -> Context {
     }
 }
 
-/// Runs `client` with the address of a server that knows `0123456789abcdef`; what the server said.
+/// Runs `client` with the address of a server that has token `0123456789abcdef`; returns the
+/// server's log.
 fn served(client: impl FnOnce(SocketAddr)) -> Vec<String> {
     let stop = Arc::new(AtomicBool::new(false));
     let endpoint = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
@@ -32,16 +33,17 @@ fn served(client: impl FnOnce(SocketAddr)) -> Vec<String> {
     let server = server.unwrap();
     let address = server.address();
     let serving = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        server.serve(|words| said.push(words.to_owned()));
-        said
+        let mut log = Vec::new();
+        server.serve(|words| log.push(words.to_owned()));
+        log
     });
     client(address);
     stop.store(true, Ordering::Release);
     serving.join().unwrap()
 }
 
-/// A client of this version that knows `token`: the server's last answer, its own nonces, and its proof.
+/// Handshake of a client of `version` with `token`: the server's last answer, the nonces, and the
+/// client's proof.
 fn greet(address: SocketAddr, version: u32, token: &str) -> (Option<Message>, Nonces, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -59,8 +61,8 @@ fn greet(address: SocketAddr, version: u32, token: &str) -> (Option<Message>, No
 }
 
 #[test]
-fn the_token_lets_in_and_the_version_is_looked_at_after_it() {
-    let said = served(|address| {
+fn the_token_is_checked_before_the_version() {
+    let log = served(|address| {
         for (version, token, words) in [
             (VERSION, "0123456789abcdeF", "the token is wrong"),
             (VERSION + 1, "0123456789abcdeF", "the token is wrong"),
@@ -78,7 +80,7 @@ fn the_token_lets_in_and_the_version_is_looked_at_after_it() {
             known.accepts(Side::Server, &nonces, &proof) && !known.accepts(Side::Client, &nonces, &proof)
         );
     });
-    assert!(!said.is_empty() && said.iter().all(|line| !line.contains("0123456789")), "{said:?}");
+    assert!(!log.is_empty() && log.iter().all(|line| !line.contains("0123456789")), "{log:?}");
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn a_client_does_not_use_a_server_that_does_not_know_the_token() {
         wire::write(&mut stream, &Message::Challenge { version: VERSION, nonce }).unwrap();
         let proof = wire::read(&mut stream, STRANGER_BYTES_MAX).unwrap();
         let Some(Message::Proof { proof: returned }) = proof.clone() else { panic!("no proof") };
-        // The client's own proof is not the server's.
+        // The client's own proof is not valid for the server.
         wire::write(&mut stream, &Message::Welcome { proof: returned, host: "x".into() }).unwrap();
         format!("{hello:?} {proof:?}")
     });

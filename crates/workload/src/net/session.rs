@@ -1,5 +1,4 @@
-//! One session at the server: what a client wants is done as it says, with sockets that know that client
-//! alone.
+//! Server side of a session: runs the client's test on sockets restricted to that client.
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,53 +8,53 @@ use std::time::Duration;
 use super::control::Conversation;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
-use super::half::{Half, host};
-use super::server::Desk;
+use super::local_end::{LocalEnd, host};
+use super::server::NetServerState;
 use super::spec::NetSpec;
 use super::wire::{self, Message};
 use crate::WorkloadError;
 use crate::ceiling::system;
 
-/// How long each step before the start may take.
+/// Timeout of each step before the start.
 const STEP_MAX: Duration = Duration::from_secs(5);
-/// How long a look at a channel or socket may take.
+/// Timeout of one poll of a channel or socket.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long after its window a server waits for the client to end.
+/// Time for which a server waits for the client after its window.
 const OVERTIME_MAX: Duration = Duration::from_secs(10);
 
-/// A session and everything that it is made of.
+/// State of a session.
 struct Session<'a> {
-    desk: &'a Desk,
+    state: &'a NetServerState,
     talk: Conversation,
-    /// The client's address, which datagrams must come from, and this machine's, which it has connected to.
+    /// The client's address, required of all datagrams, and the local address that it connected to.
     client: IpAddr,
     here: SocketAddr,
 }
 
-/// Does what the client wants, once.
+/// Runs one test for the client.
 pub(super) fn serve(
     mut stream: TcpStream,
     proof: String,
-    desk: &Desk,
-    say: &dyn Fn(String),
+    state: &NetServerState,
+    log: &dyn Fn(String),
 ) -> Result<(), WorkloadError> {
     let welcome = Message::Welcome { proof, host: host() };
     wire::write(&mut stream, &welcome).map_err(system("welcome a client"))?;
     let client = stream.peer_addr().map_err(system("look at a connection"))?.ip();
     let here = stream.local_addr().map_err(system("look at a connection"))?;
-    let mut talk = Conversation::new(Arc::clone(&desk.clock));
+    let mut talk = Conversation::new(Arc::clone(&state.clock));
     talk.add(stream).map_err(system("listen to a client"))?;
-    let mut session = Session { desk, talk, client, here };
+    let mut session = Session { state, talk, client, here };
     let Some(spec) = session.wanted()? else { return Ok(()) };
     if let Err(why) = spec.check() {
-        session.talk.say(0, &Message::Refused { why: why.to_string() })?;
+        session.talk.send(0, &Message::Refused { why: why.to_string() })?;
         return Ok(());
     }
     let flows = match session.flows(&spec) {
         Err(WorkloadError::System { action, source }) => {
             let why = format!("cannot {action}: {source}");
-            session.talk.say(0, &Message::Refused { why: why.clone() })?;
-            say(why);
+            session.talk.send(0, &Message::Refused { why: why.clone() })?;
+            log(why);
             return Ok(());
         }
         flows => flows?,
@@ -63,16 +62,16 @@ pub(super) fn serve(
     let over = if is_datagrams(&spec) { "UDP" } else { "TCP" };
     let plural = if flows.len() == 1 { "" } else { "s" };
     let seconds = (spec.ramp + spec.run).as_secs_f64();
-    say(format!("{} flow{plural} over {over} for {seconds} s", flows.len()));
+    log(format!("{} flow{plural} over {over} for {seconds} s", flows.len()));
     session.measure(flows, &spec)
 }
 
 impl Session<'_> {
     fn is_stopped(&self) -> bool {
-        self.desk.stop.load(Ordering::Acquire)
+        self.state.stop.load(Ordering::Acquire)
     }
 
-    /// Fails when the step has taken too long, or the server ends.
+    /// Fails when the step has timed out or the server is stopping.
     fn in_time(&mut self, since_ns: u64) -> Result<(), NetError> {
         if self.is_stopped() {
             return self.send_away();
@@ -80,17 +79,17 @@ impl Session<'_> {
         self.talk.in_time(0, since_ns, STEP_MAX)
     }
 
-    /// The server ends before the session.
+    /// Ends the session because the server is stopping.
     fn send_away(&mut self) -> Result<(), NetError> {
-        self.talk.say(0, &Message::Refused { why: "the server was stopped".into() })?;
+        self.talk.send(0, &Message::Refused { why: "the server was stopped".into() })?;
         Err(NetError::Stopped { peer: self.talk.peer(0).into() })
     }
 
-    /// The test that the client wants; none when it goes without one.
+    /// The client's test specification; none if it disconnects without one.
     fn wanted(&mut self) -> Result<Option<NetSpec>, NetError> {
-        let begin_ns = self.desk.clock.now_ns();
+        let begin_ns = self.state.clock.now_ns();
         loop {
-            match self.talk.hear(LOOK) {
+            match self.talk.receive(LOOK) {
                 Ok(Some((_, Message::Prepare { spec }))) => return Ok(Some(*spec)),
                 Ok(Some((_, other))) => return Err(self.talk.unexpected(0, &other)),
                 Err(NetError::Gone { why: None, .. }) => return Ok(None),
@@ -100,9 +99,9 @@ impl Session<'_> {
         }
     }
 
-    /// Opens a place for every flow and waits until the client has come to all of them.
+    /// Opens all flows and waits until the client has connected each.
     fn flows(&mut self, spec: &NetSpec) -> Result<Vec<Flow>, WorkloadError> {
-        let (secret, connections) = self.desk.open().map_err(system("make a secret"))?;
+        let (secret, connections) = self.state.open().map_err(system("make a secret"))?;
         let sockets = match is_datagrams(spec) {
             true => self.sockets(spec).map_err(system("open a port for datagrams"))?,
             false => Vec::new(),
@@ -110,12 +109,12 @@ impl Session<'_> {
         let port = |socket: &UdpSocket| socket.local_addr().map(|address| address.port());
         let ports: Result<Vec<u16>, _> = sockets.iter().map(port).collect();
         let ports = ports.map_err(system("look at a port"))?;
-        self.talk.say(0, &Message::Ready { secret: secret.text.clone(), ports })?;
+        self.talk.send(0, &Message::Ready { secret: secret.text.clone(), ports })?;
         let wires = match is_datagrams(spec) {
             true => self.visited(sockets, &secret.text)?.into_iter().map(Wire::Datagrams).collect(),
             false => self.connected(&connections, spec)?,
         };
-        self.talk.say(0, &Message::Set)?;
+        self.talk.send(0, &Message::Set)?;
         let flows = spec.roles().into_iter().zip(0..).zip(wires);
         Ok(flows.map(|((role, number), wire)| Flow { number, role, wire, is_client: false }).collect())
     }
@@ -132,9 +131,10 @@ impl Session<'_> {
         spec.roles().iter().map(one).collect()
     }
 
-    /// Connects each socket to the client's, which shows the secret and from which it learns the address.
+    /// Connects each datagram socket to the client's port, learned from a datagram with the session
+    /// secret.
     fn visited(&mut self, sockets: Vec<UdpSocket>, secret: &str) -> Result<Vec<UdpSocket>, WorkloadError> {
-        let begin_ns = self.desk.clock.now_ns();
+        let begin_ns = self.state.clock.now_ns();
         let mut buffer = [0; 128];
         for (number, socket) in sockets.iter().enumerate() {
             let expected = wire::preamble(secret, number as u32);
@@ -156,13 +156,13 @@ impl Session<'_> {
         Ok(sockets)
     }
 
-    /// The client's connections, one for each flow.
+    /// Accepts the client's connections, one per flow.
     fn connected(
         &mut self,
         connections: &Receiver<(u32, TcpStream)>,
         spec: &NetSpec,
     ) -> Result<Vec<Wire>, WorkloadError> {
-        let begin_ns = self.desk.clock.now_ns();
+        let begin_ns = self.state.clock.now_ns();
         let mut found: Vec<Option<TcpStream>> = spec.roles().iter().map(|_| None).collect();
         while found.iter().any(Option::is_none) {
             match connections.recv_timeout(LOOK) {
@@ -182,33 +182,33 @@ impl Session<'_> {
         Ok(found.into_iter().flatten().map(Wire::Stream).collect())
     }
 
-    /// Stays in touch with the client while nothing is expected of it.
+    /// Keeps the control connection alive while no message is expected.
     fn idle(&mut self) -> Result<(), NetError> {
-        match self.talk.hear(Duration::from_millis(1))? {
+        match self.talk.receive(Duration::from_millis(1))? {
             Some((_, message)) => Err(self.talk.unexpected(0, &message)),
             None => Ok(()),
         }
     }
 
     fn measure(&mut self, flows: Vec<Flow>, spec: &NetSpec) -> Result<(), WorkloadError> {
-        let mut half = Half::new(flows, spec, Arc::clone(&self.desk.clock))?;
-        let begin_ns = self.desk.clock.now_ns();
+        let mut local_end = LocalEnd::new(flows, spec, Arc::clone(&self.state.clock))?;
+        let begin_ns = self.state.clock.now_ns();
         loop {
-            match self.talk.hear(LOOK)? {
+            match self.talk.receive(LOOK)? {
                 Some((_, Message::Start)) => break,
                 Some((_, other)) => return Err(self.talk.unexpected(0, &other).into()),
                 None => self.in_time(begin_ns)?,
             }
         }
-        half.start()?;
-        let (begin_ns, mut sessions) = (self.desk.clock.now_ns(), 1);
+        local_end.start()?;
+        let (begin_ns, mut sessions) = (self.state.clock.now_ns(), 1);
         let limit_ns = (spec.ramp + spec.run + OVERTIME_MAX).as_nanos() as u64;
         loop {
-            half.tick();
-            sessions = self.desk.sessions().max(sessions);
-            let now_ns = self.desk.clock.now_ns();
-            let until_ns = half.next_ns().unwrap_or(now_ns + LOOK.as_nanos() as u64);
-            match self.talk.hear(Duration::from_nanos(until_ns.saturating_sub(now_ns)).min(LOOK))? {
+            local_end.tick();
+            sessions = self.state.sessions().max(sessions);
+            let now_ns = self.state.clock.now_ns();
+            let until_ns = local_end.next_ns().unwrap_or(now_ns + LOOK.as_nanos() as u64);
+            match self.talk.receive(Duration::from_nanos(until_ns.saturating_sub(now_ns)).min(LOOK))? {
                 Some((_, Message::Quiet { .. })) => break,
                 Some((_, other)) => return Err(self.talk.unexpected(0, &other).into()),
                 None => {}
@@ -221,13 +221,13 @@ impl Session<'_> {
                 return Ok(self.send_away()?);
             }
         }
-        half.cut_short();
-        let sent = half.stop_sending();
-        self.talk.say(0, &Message::Quiet { sent })?;
-        let report = half.finish(self.here.to_string(), sessions);
-        self.talk.say(0, &Message::Done { report: Box::new(report) })?;
-        // The client hangs up when it has the account.
-        while !matches!(self.talk.hear(LOOK), Err(_) | Ok(Some(_))) {}
+        local_end.cut_short();
+        let sent = local_end.stop_sending();
+        self.talk.send(0, &Message::Quiet { sent })?;
+        let report = local_end.finish(self.here.to_string(), sessions);
+        self.talk.send(0, &Message::Done { report: Box::new(report) })?;
+        // The client disconnects once it has the report.
+        while !matches!(self.talk.receive(LOOK), Err(_) | Ok(Some(_))) {}
         Ok(())
     }
 }

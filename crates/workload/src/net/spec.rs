@@ -1,4 +1,4 @@
-//! What a network test does, as both ends are told it, and the flows that follow from it.
+//! Specification of a network test, shared by both ends, and the flows derived from it.
 use std::time::Duration;
 
 use keepup_sys::datagram::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX};
@@ -6,132 +6,132 @@ use serde::{Deserialize, Serialize};
 
 use super::flow::HEADER_BYTES;
 
-/// Flows of one session at most.
+/// Maximum number of flows per session.
 pub(super) const FLOWS_MAX: u32 = 256;
-/// Largest message over TCP, in bytes.
+/// Maximum TCP message, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Longest test.
 const TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Messages of a probe per second at most.
+/// Maximum rate of a probe, messages per second.
 const PROBE_RATE_MAX: f64 = 100_000.0;
-/// Longest name of a congestion control (TCP_CA_NAME_MAX of linux/tcp.h, without its end).
+/// Longest name of a congestion control (TCP_CA_NAME_MAX in linux/tcp.h, without the terminator).
 const CONGESTION_CHARS_MAX: usize = 15;
 
-/// What flows are made of.
+/// Transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// A stream of bytes without loss.
+    /// TCP: lossless byte stream.
     Tcp,
-    /// Datagrams.
+    /// UDP datagrams.
     Udp,
 }
 
-/// Which way the bytes go, seen from the client.
+/// Direction of the flows, as seen from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// To the server.
+    /// Client to server.
     Send,
-    /// From the server.
+    /// Server to client.
     Receive,
-    /// Both ways at once, each over flows of its own.
+    /// Both directions at once, on separate flows.
     Both,
 }
 
-/// How datagrams are handed to the kernel.
+/// System call for sending datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendBy {
-    /// One with each call.
+    /// One datagram per call.
     Plain,
-    /// Many with one call (`sendmmsg`).
+    /// Many datagrams per call (`sendmmsg`).
     Batch,
-    /// Trains that the kernel, or the card, cuts (`UDP_SEGMENT`), many with one call.
+    /// Segmentation offload (`UDP_SEGMENT`), many trains per call.
     Segments,
 }
 
-/// How datagrams are taken from the kernel.
+/// System call for receiving datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiveBy {
-    /// One with each call.
+    /// One datagram per call.
     Plain,
-    /// Many with one call (`recvmmsg`).
+    /// Many datagrams per call (`recvmmsg`).
     Batch,
-    /// Joined by the kernel (`UDP_GRO`), many with one call.
+    /// Receive offload (`UDP_GRO`), many messages per call.
     Joined,
-    /// Put into buffers by the kernel without being asked for each (io_uring, multishot receive).
+    /// io_uring multishot receive into provided buffers.
     Ring,
 }
 
-/// Small messages there and back, on a schedule of their own.
+/// Open-loop latency probe of small echoed messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
-    /// Messages due each second.
+    /// Messages per second.
     pub per_second: f64,
-    /// Size of a message, at least [`HEADER_BYTES`].
+    /// Message size in bytes, at least [`HEADER_BYTES`].
     pub bytes: usize,
 }
 
-/// A network test.
+/// Specification of a network test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetSpec {
-    /// What flows are made of.
+    /// Transport protocol.
     pub protocol: Protocol,
-    /// Flows in each direction; none when only the probe is wanted.
+    /// Flows per direction; 0 for a probe alone.
     pub flows: u32,
-    /// Which way.
+    /// Direction of the flows.
     pub direction: Direction,
-    /// Bytes handed over at a time; of datagrams, their size.
+    /// Bytes per send call, or the datagram size.
     pub message_bytes: usize,
-    /// Send buffer asked for, bytes; the kernel's own choice without.
+    /// Requested send buffer, bytes; kernel default without.
     pub send_buffer_bytes: Option<usize>,
-    /// Receive buffer asked for, bytes; the kernel's own choice without.
+    /// Requested receive buffer, bytes; kernel default without.
     pub receive_buffer_bytes: Option<usize>,
-    /// Congestion control asked for; the kernel's own choice without.
+    /// Requested congestion control; kernel default without.
     pub congestion: Option<String>,
-    /// Small messages are not held back to be sent together (TCP_NODELAY).
+    /// Disables Nagle's algorithm (TCP_NODELAY).
     pub no_delay: bool,
-    /// Bytes are sent from the page cache, without a copy (`sendfile`).
+    /// Sends from the page cache without a copy (`sendfile`).
     pub zero_copy: bool,
-    /// The receiver drops bytes in the kernel instead of copying them (`MSG_TRUNC`).
+    /// Discards received bytes in the kernel instead of copying them (`MSG_TRUNC`).
     pub discard: bool,
-    /// Rate of each flow, bytes of payload per second; as fast as it goes without.
+    /// Payload rate per flow, bytes per second; unlimited without.
     pub rate: Option<f64>,
-    /// How datagrams are sent.
+    /// System call for sending datagrams.
     pub send_by: SendBy,
-    /// How datagrams are received.
+    /// System call for receiving datagrams.
     pub receive_by: ReceiveBy,
-    /// Messages there and back beside the flows.
+    /// Latency probe in parallel to the flows.
     pub probe: Option<Probe>,
-    /// Before it counts.
+    /// Warm-up time, not measured.
     pub ramp: Duration,
-    /// How long it counts.
+    /// Measurement time.
     pub run: Duration,
 }
 
-/// What is wrong with a test, in words for the user.
+/// Violation of a bound of the specification, worded for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SpecError(String);
 
-/// What a flow does.
+/// Role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Bytes in one direction.
+    /// Bulk data in one direction.
     Bulk {
         /// Whether the client sends.
         from_client: bool,
     },
-    /// The client asks, the server answers.
+    /// Probe: the client sends, the server echoes.
     Probe,
 }
 
 impl Default for NetSpec {
-    /// One flow of TCP to the server as fast as it goes, for ten seconds after one.
+    /// One TCP flow to the server at full rate for 10 s, after 1 s of warm-up.
     fn default() -> Self {
         Self {
             protocol: Protocol::Tcp,
@@ -155,10 +155,10 @@ impl Default for NetSpec {
 }
 
 impl NetSpec {
-    /// Whether both ends can do it.
+    /// Checks the bounds that both ends support.
     ///
     /// # Errors
-    /// The first thing that is out of bounds.
+    /// The first violated bound.
     pub fn check(&self) -> Result<(), SpecError> {
         let wrong = |what: String| Err(SpecError(what));
         let roles = self.roles().len();
@@ -198,7 +198,7 @@ impl NetSpec {
         Ok(())
     }
 
-    /// All flows, in the order of their numbers.
+    /// All flows in the order of their numbers.
     pub(super) fn roles(&self) -> Vec<Role> {
         let sides: &[bool] = match self.direction {
             Direction::Send => &[true],
@@ -210,7 +210,7 @@ impl NetSpec {
         bulk.chain(self.probe.map(|_| Role::Probe)).collect()
     }
 
-    /// Datagrams of one train.
+    /// Datagrams per segmentation-offload train.
     pub(super) fn segments(&self) -> usize {
         match self.send_by {
             SendBy::Segments => (DATAGRAM_BYTES_MAX / self.message_bytes.max(1)).clamp(1, SEGMENTS_MAX),

@@ -1,4 +1,4 @@
-//! What both ends can do is accepted, and what would cost too much or mean nothing is refused.
+//! Bounds of a test specification.
 use super::*;
 
 fn check(change: impl FnOnce(&mut NetSpec)) -> Result<(), String> {
@@ -8,7 +8,7 @@ fn check(change: impl FnOnce(&mut NetSpec)) -> Result<(), String> {
 }
 
 #[test]
-fn out_of_bounds_is_told_with_the_bounds() {
+fn violations_are_reported_with_the_bounds() {
     assert_eq!(check(|_| {}), Ok(()));
     let probe = |per_second, bytes| Some(Probe { per_second, bytes });
     let udp = |spec: &mut NetSpec, bytes| {

@@ -1,8 +1,8 @@
-//! What client and server say to each other: lengths and JSON on the control connection, a fixed preamble on
-//! the connections that carry bytes.
+//! Protocol between client and server: length-prefixed JSON on the control connection, a fixed
+//! preamble on flow connections.
 //!
-//! Invariant: a length is compared with a limit before memory is taken; who has not shown the token gets a
-//! small limit and nothing else.
+//! Invariant: a length is checked against a limit before memory is allocated; unauthenticated peers
+//! get a small limit.
 use std::io::{Read, Write};
 
 use keepup_results::printable::{deserialize_line, deserialize_optional_line, one_line};
@@ -11,77 +11,78 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::NetSpec;
 
-/// Version of the conversation; both ends must have the same.
+/// Protocol version, which must match.
 pub(super) const VERSION: u32 = 3;
-/// First bytes of a control connection and of a flow.
+/// First bytes of a control connection and of a flow connection.
 pub(super) const CONTROL_MAGIC: [u8; 8] = *b"KU-NETc\n";
 pub(super) const FLOW_MAGIC: [u8; 8] = *b"KU-NETf\n";
-/// Largest message of one who has shown no token, in bytes.
+/// Message size limit for unauthenticated peers, bytes.
 pub(super) const STRANGER_BYTES_MAX: u32 = 4 << 10;
-/// Largest message of one who has, in bytes: 256 flows with an hour of tenths of a second each.
+/// Message size limit for authenticated peers, bytes: 256 flows with one hour of 0.1 s intervals
+/// each.
 pub(super) const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 
-/// One thing said on a control connection.
+/// Message on a control connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Message {
-    /// The client begins, with its nonce.
+    /// First message of the client, with its nonce.
     Hello { version: u32, nonce: String },
-    /// The server's nonce: the client is to prove that it knows the token.
+    /// The server's nonce, a request for the client's proof.
     Challenge { version: u32, nonce: String },
     /// The client's proof.
     Proof { proof: String },
-    /// The server is willing, and proves that it knows the token too.
+    /// The server accepts, with its own proof.
     Welcome {
         proof: String,
         #[serde(deserialize_with = "deserialize_line")]
         host: String,
     },
-    /// The server is not, or can not go on.
+    /// The server refuses or aborts.
     Refused {
         #[serde(deserialize_with = "deserialize_line")]
         why: String,
     },
-    /// The client wants this test.
+    /// The client's test specification.
     Prepare { spec: Box<NetSpec> },
-    /// The server has made room: what a flow must show, and the port of each flow of datagrams.
+    /// The server is ready: the session secret and the port of each datagram flow.
     Ready { secret: String, ports: Vec<u16> },
-    /// All flows are there.
+    /// All flows are connected.
     Set,
-    /// The client begins, and so does the server on hearing it.
+    /// Start of the test, sent by the client; the server starts on receipt.
     Start,
-    /// Still there.
+    /// Keep-alive.
     Alive,
-    /// Whoever says it sends no more.
+    /// The sender of this message has stopped all its flows.
     Quiet { sent: Vec<Sent> },
-    /// The server's account.
+    /// The server's report.
     Done { report: Box<Report> },
 }
 
-/// What one flow of datagrams handed over in all.
+/// Totals of a sending datagram flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sent {
     pub(super) number: u32,
     /// Datagrams that were due.
     pub(super) due: u64,
-    /// Datagrams that the kernel took.
+    /// Datagrams accepted by the kernel.
     pub(super) sent: u64,
-    /// Datagrams that a full queue refused.
+    /// Datagrams refused because of a full queue.
     pub(super) refused: u64,
 }
 
-/// One end's account.
+/// Report of one end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Report {
     pub(super) flows: Vec<FlowReport>,
     pub(super) end: keepup_results::NetEnd,
-    /// What the kernel's counters grew by, from before the first datagram until after the last.
+    /// Growth of the kernel's counters, from before the first datagram until after the last.
     pub(super) counters: Option<Counted>,
 }
 
-/// One flow as one end saw it.
+/// Report of one flow at one end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlowReport {
@@ -92,43 +93,43 @@ pub(super) struct FlowReport {
     pub(super) sent: Option<Sent>,
     pub(super) received: Option<Datagrams>,
     pub(super) latency: Option<keepup_results::NetLatency>,
-    /// What ended it before its time.
+    /// Error that ended the flow early.
     #[serde(default, deserialize_with = "deserialize_optional_line")]
     pub(super) failure: Option<String>,
 }
 
-/// Datagrams of one flow as they arrived.
+/// Counters of a receiving datagram flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Datagrams {
-    /// Different ones.
+    /// Distinct datagrams.
     pub(super) unique: u64,
     pub(super) duplicates: u64,
     pub(super) reordered: u64,
-    /// Of these, how many came too late to tell whether they had come before.
+    /// Of these, those too late to distinguish from duplicates.
     pub(super) too_late: u64,
-    /// Not of this flow.
+    /// Datagrams of another origin.
     pub(super) foreign: u64,
-    /// Longer than the room for them.
+    /// Datagrams longer than the buffer.
     pub(super) truncated: u64,
-    /// Datagrams of the longest message that the kernel had joined; 1 without that.
+    /// Datagrams in the longest message coalesced by the kernel; 1 without coalescing.
     pub(super) longest_train: u64,
-    /// Messages, joined or not, that were thrown away because the socket's buffer was full.
+    /// Messages, coalesced or not, dropped because the socket buffer was full.
     pub(super) dropped: u64,
-    /// Longest time between two calls that took something, while there was more to come, ns.
+    /// Longest time between two receive calls while data was queued, ns.
     pub(super) longest_pause_ns: u64,
 }
 
-/// What matters of the kernel's counters, as they grew.
+/// Growth of the kernel counters that may explain losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Counted {
-    /// Of the interface that the traffic went through.
+    /// Counters of the interface that carried the traffic.
     pub(super) interface_dropped_out: u64,
     pub(super) interface_dropped_in: u64,
-    /// Of all cores.
+    /// Sum over all cores.
     pub(super) softirq_dropped: u64,
-    /// Of the name space.
+    /// Counters of the network namespace.
     pub(super) reassembly_failed: u64,
     pub(super) buffer_full: u64,
 }
@@ -144,7 +145,7 @@ pub(super) fn write(to: &mut impl Write, message: &Message) -> std::io::Result<(
     to.write_all(&frame)
 }
 
-/// Reads one message of at most `bytes_max`; none when the other side has ended in order.
+/// Reads one message of at most `bytes_max` bytes; none at an orderly end of stream.
 pub(super) fn read(from: &mut impl Read, bytes_max: u32) -> std::io::Result<Option<Message>> {
     let mut head = [0; 4];
     match from.read(&mut head[..1])? {
@@ -162,18 +163,18 @@ pub(super) fn read(from: &mut impl Read, bytes_max: u32) -> std::io::Result<Opti
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
     serde_json::from_slice(&text).map(Some).map_err(|why| {
-        // It repeats names that the peer chose.
+        // The cause may quote names chosen by the peer.
         invalid(format!("not a message of keepup: {}", one_line(&why.to_string())))
     })
 }
 
-/// What the bytes of a stranger, or of a friend, come to: messages up to the first that is not one.
-pub fn conversation(mut bytes: &[u8], is_friend: bool) -> usize {
-    let bytes_max = if is_friend { MESSAGE_BYTES_MAX } else { STRANGER_BYTES_MAX };
+/// Number of valid messages at the start of `bytes`; entry point for fuzzing.
+pub fn conversation(mut bytes: &[u8], is_authenticated: bool) -> usize {
+    let bytes_max = if is_authenticated { MESSAGE_BYTES_MAX } else { STRANGER_BYTES_MAX };
     let mut messages = 0;
     while let Ok(Some(message)) = read(&mut bytes, bytes_max) {
         if let Message::Prepare { spec } = message {
-            // A test that is accepted has flows that can be counted.
+            // An accepted test must have countable flows.
             drop(spec.check().map(|()| spec.roles()));
         }
         messages += 1;
@@ -181,7 +182,7 @@ pub fn conversation(mut bytes: &[u8], is_friend: bool) -> usize {
     messages
 }
 
-/// First bytes of a connection that carries a flow.
+/// Preamble of a flow connection.
 pub(super) fn preamble(secret: &str, number: u32) -> Vec<u8> {
     let mut bytes = FLOW_MAGIC.to_vec();
     bytes.extend_from_slice(secret.as_bytes());

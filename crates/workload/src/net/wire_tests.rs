@@ -1,4 +1,4 @@
-//! Messages come through as they were said; other bytes are refused before they cost memory.
+//! Messages survive a round trip; invalid bytes are refused before memory is allocated.
 use proptest::prelude::*;
 
 use super::*;
@@ -12,7 +12,7 @@ fn bytes(message: &Message) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_said_is_heard() {
+fn messages_round_trip() {
     let sent = vec![Sent { number: 3, due: u64::MAX, sent: 1, refused: 0 }];
     let all = [
         Message::Hello { version: VERSION, nonce: "a nonce, \"quoted\"".into() },
@@ -34,7 +34,7 @@ fn what_is_said_is_heard() {
 }
 
 #[test]
-fn a_stranger_cannot_ask_for_memory() {
+fn unauthenticated_peers_cannot_allocate_memory() {
     let mut claim = (STRANGER_BYTES_MAX + 1).to_le_bytes().to_vec();
     claim.extend(vec![b' '; 10]);
     let refused = read(&mut claim.as_slice(), STRANGER_BYTES_MAX).unwrap_err();

@@ -1,4 +1,4 @@
-//! What a trial measured, in the terms of results: where each event went, what it cost, how long it stalled.
+//! Conversion of a trial's measurements to results: ledger, CPU cost, stalls.
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The longest time in which something was due and nothing was written.
+/// Longest time with due but no written bytes.
 pub fn longest_stall(samples: &[Sample]) -> Option<Duration> {
     let first = samples.first()?;
     let (mut longest_s, mut since_s, mut written) = (0.0f64, first.t_s, first.written_bytes);
@@ -36,7 +36,7 @@ pub fn longest_stall(samples: &[Sample]) -> Option<Duration> {
 }
 
 impl TrialMeasured {
-    /// Where each event went.
+    /// Ledger of all events.
     pub fn ledger(&self) -> LedgerSummary {
         let total = self.record.ledger.total();
         let (due, sent) = (self.source.total(|s| s.due), self.source.total(|s| s.sent));
@@ -73,7 +73,7 @@ impl TrialMeasured {
         }
     }
 
-    /// What it cost in CPU.
+    /// CPU cost.
     pub fn cpu(&self) -> CpuCost {
         let record = &self.record;
         let received = record.ledger.total().received.bytes as f64 / 1e9;
@@ -101,7 +101,7 @@ impl TrialMeasured {
         }
     }
 
-    /// How blocks were written.
+    /// I/O engine used.
     pub fn engine(&self) -> Engine {
         let volume = self.record.volumes.first();
         let is_plain = volume.is_some_and(|v| v.engine == "pwrite");
@@ -113,19 +113,19 @@ impl TrialMeasured {
         }
     }
 
-    /// What broke the recording off, if something did.
+    /// Reason why the recording was aborted or is incomplete.
     pub fn broken_off(&self) -> Option<String> {
         match &self.record.ended {
-            Ended::VolumesFailed(why) => Some(format!("recording broke off: {why}")),
+            Ended::VolumesFailed(why) => Some(format!("recording aborted: {why}")),
             _ => self.broken.clone().or_else(|| {
                 let trouble = self.record.trouble.first();
-                trouble.map(|what| format!("the recording is not whole: {what}"))
+                trouble.map(|what| format!("the recording is incomplete: {what}"))
             }),
         }
     }
 
-    /// The run as its result keeps it: of `spec`, which was asked for `asked_bytes_per_second` (nothing for
-    /// as fast as it goes). Which repeat it is, when it was and what ran beside it, the caller knows.
+    /// Result of a run with `spec`, for which `asked_bytes_per_second` were requested (none:
+    /// unthrottled). The caller adds the repeat number, start time and background loads.
     pub fn run(&self, spec: &TrialSpec, asked_bytes_per_second: Option<f64>) -> RecordRun {
         let (volumes, to_null) = match &spec.recorder.target {
             Target::Volumes(volumes) => (volumes.iter().map(|v| v.display().to_string()).collect(), false),
@@ -153,7 +153,7 @@ impl TrialMeasured {
             seconds: seconds(scheduled),
             achieved_bytes_per_second: per_second(total.received.bytes, self.source.elapsed_ns),
             durable_bytes_per_second: (!to_null).then(|| per_second(total.durable.bytes, scheduled)),
-            first: self.first.as_ref().and_then(|first| told(first, self.lead_ns, to_null)),
+            first: self.first.as_ref().and_then(|first| first_events(first, self.lead_ns, to_null)),
             ledger: self.ledger(),
             cpu: self.cpu(),
             pool_bytes: self.record.pool_bytes,
@@ -170,8 +170,8 @@ impl TrialMeasured {
     }
 }
 
-/// The first events, on the clock of the schedule, which began `lead_ns` after the trial.
-fn told(first: &First, lead_ns: u64, to_null: bool) -> Option<RecordFirst> {
+/// Times of the first events relative to the schedule, which started `lead_ns` after the trial.
+fn first_events(first: &First, lead_ns: u64, to_null: bool) -> Option<RecordFirst> {
     let moment = |moment: Moment| RecordMoment {
         seconds: seconds(moment.t_ns.saturating_sub(lead_ns)),
         events: moment.events,

@@ -1,4 +1,4 @@
-//! Stalls in samples, and the first events on the clock of the schedule.
+//! Stalls in samples, and times of the first events.
 use super::*;
 
 fn sample(t_s: f64, due_bytes: u64, written_bytes: u64) -> Sample {
@@ -19,9 +19,9 @@ fn moments_count_from_the_schedule_and_without_disks_nothing_is_durable() {
     let moment = |t_ns| Some(Moment { t_ns, events: 7, bytes: 70 });
     let first =
         First { events: 5, received: moment(3_000_000_000), durable: moment(5_000_000_000), cpu_ns: 1 };
-    let found = told(&first, 1_000_000_000, false).unwrap();
+    let found = first_events(&first, 1_000_000_000, false).unwrap();
     assert_eq!((found.events, found.received.seconds), (5, 2.0));
     assert_eq!(found.durable.map(|moment| moment.bytes_per_second()), Some(Some(17.5)));
-    assert_eq!(told(&first, 0, true).unwrap().durable, None);
-    assert_eq!(told(&First { received: None, ..first }, 0, false), None, "there were fewer");
+    assert_eq!(first_events(&first, 0, true).unwrap().durable, None);
+    assert_eq!(first_events(&First { received: None, ..first }, 0, false), None, "there were fewer");
 }

@@ -1,5 +1,5 @@
-//! When the first events of a trial had been received, and when so many were durable: the counters of the
-//! recorder, looked at until both are known.
+//! Times at which the first events of a trial were received and durable, by polling the recorder's
+//! counters.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -11,41 +11,41 @@ use keepup_recorder::counters::Counters;
 use crate::WorkloadError;
 use crate::ceiling::system;
 
-/// Pause between two looks, in nanoseconds. A look that comes late is late for time and bytes alike.
+/// Polling interval, ns. A late poll is late for time and bytes alike.
 const LOOK_NS: u64 = 1_000_000;
 
-/// What the looks saw.
+/// Result of the polling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct First {
-    /// So many events were waited for.
+    /// Number of events to wait for.
     pub events: u64,
-    /// The first look that saw so many received.
+    /// First poll with this many received events.
     pub received: Option<Moment>,
-    /// The first look that saw so many durable.
+    /// First poll with this many durable events.
     pub durable: Option<Moment>,
-    /// CPU of the looking, in nanoseconds.
+    /// CPU time of the polling thread, ns.
     pub cpu_ns: u64,
 }
 
-/// A look.
+/// State at one poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When, in nanoseconds since the trial began.
+    /// Time since the start of the trial, ns.
     pub t_ns: u64,
-    /// Events there were.
+    /// Number of events.
     pub events: u64,
-    /// Their payload, bytes.
+    /// Payload of the events, bytes.
     pub bytes: u64,
 }
 
-/// A thread that looks.
+/// The polling thread.
 pub(super) struct Watch {
     thread: JoinHandle<First>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Watch {
-    /// Looks at `counters` until `events` are durable, for a trial that began at `begin_ns`.
+    /// Polls `counters` until `events` are durable; the trial started at `begin_ns`.
     pub(super) fn start(
         events: u64,
         counters: Arc<Counters>,
@@ -57,7 +57,7 @@ impl Watch {
         let look = move || {
             let mut first = First { events, ..First::default() };
             loop {
-                // Asked before the look, so that the last look lies after the end.
+                // Checked before polling, so that the last poll is after the end.
                 let is_last = over.load(Ordering::Acquire);
                 let now_ns = clock.now_ns();
                 first.look(&counters, now_ns.saturating_sub(begin_ns));
@@ -75,7 +75,7 @@ impl Watch {
         Ok(Self { thread, is_over })
     }
 
-    /// What was seen until now.
+    /// Result so far.
     pub(super) fn end(self) -> Result<First, WorkloadError> {
         self.is_over.store(true, Ordering::Release);
         self.thread.join().map_err(|_| WorkloadError::Thread { name: "ku-first" })

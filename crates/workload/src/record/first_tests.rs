@@ -1,4 +1,4 @@
-//! When the first events count as received and as durable.
+//! Detection of the first received and durable events.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use keepup_recorder::counters::{IntakeCounters, VolumeCounters};

@@ -1,4 +1,4 @@
-//! How busy every stage of the recorder was: what the bottleneck is read from.
+//! Occupancy of every stage of the recorder, the basis for finding the bottleneck.
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_recorder::counters::{Counters, VolumeCounters};
@@ -6,30 +6,30 @@ use keepup_recorder::counters::{Counters, VolumeCounters};
 /// Shares of a trial's time, 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Occupancy {
-    /// The intake had nothing to do.
+    /// The intake was idle.
     pub intake_idle: f64,
-    /// Some connection waited for a free block.
+    /// A connection waited for a free block.
     pub pool_wait: f64,
-    /// Most of the pool in use, as a share of it, is in the record report; this is in bytes.
+    /// Maximum pool usage in bytes; the record report has it as a share.
     pub pool_bytes_used_max: u64,
-    /// Every thread that reduces had something to do.
+    /// Busy share of each reducer thread.
     pub reducers: Vec<f64>,
-    /// Every volume.
+    /// Occupancy of each volume.
     pub volumes: Vec<VolumeOccupancy>,
 }
 
-/// One volume.
+/// Occupancy of one volume, shares of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VolumeOccupancy {
-    /// At least one write was under way, as a share of the time.
+    /// At least one write was in flight.
     pub busy: f64,
-    /// As many writes as allowed were under way, as a share of the time.
+    /// The maximum number of writes was in flight.
     pub full: f64,
-    /// Blocks waited for the next segment, as a share of the time.
+    /// Blocks waited for the next segment.
     pub segment_wait: f64,
-    /// Longest write, in nanoseconds.
+    /// Longest write, ns.
     pub write_ns_max: u64,
-    /// Longest flush, in nanoseconds.
+    /// Longest flush, ns.
     pub sync_ns_max: u64,
 }
 

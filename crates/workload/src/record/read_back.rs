@@ -1,6 +1,6 @@
-//! Reads a recording back as its users would: stream by stream, each in the order of its events.
+//! Reads a recording back as its users would: stream by stream, in event order.
 //!
-//! Invariant: nothing of the recording is in the page cache when the clock starts.
+//! Invariant: no part of the recording is in the page cache when the clock starts.
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,18 +14,17 @@ use crate::ceiling::system;
 use crate::spent::SpentClock;
 use crate::{Context, WorkloadError};
 
-/// What one thread read.
+/// Result of one thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
     streams: u32,
     total: Count,
 }
 
-/// Reads all events of `recording`, with one thread for each volume; nothing when it was to stop before the
-/// end.
+/// Reads all events of `recording`, with one thread per volume; none if interrupted.
 ///
 /// # Errors
-/// When a segment cannot be read, or a block is not whole.
+/// A segment cannot be read, or a block is incomplete.
 pub(super) fn read_back(
     recording: &Recording,
     context: &Context,
@@ -36,7 +35,7 @@ pub(super) fn read_back(
     let all = std::thread::scope(|scope| {
         let mut running = Vec::new();
         for n in 0..threads {
-            // A pinned stream lies on volume `id mod n`: each thread then has a volume to itself.
+            // A pinned stream is on volume `id mod n`, so each thread reads from one volume.
             let mine = recording.streams().into_keys().filter(|stream| *stream as usize % threads == n);
             let mine: Vec<u32> = mine.collect();
             let read = move || read_streams(recording, &mine, stop);
@@ -64,7 +63,7 @@ pub(super) fn read_back(
     Ok((!stop.load(Ordering::Acquire)).then_some(read))
 }
 
-/// Lets the page cache forget all segments.
+/// Evicts all segments from the page cache.
 fn forget(recording: &Recording) -> Result<(), WorkloadError> {
     for segment in recording.volumes().iter().flat_map(|volume| volume.segments()) {
         let file = open_to_read(&segment.path, Access::Buffered)?;

@@ -1,4 +1,4 @@
-//! Repeats of one trial, each a recording of its own that is removed before the next.
+//! Repetitions of a trial, each with its own recording, removed before the next.
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,22 +8,23 @@ use super::{RecordTrial, TrialSpec};
 use crate::load::Loads;
 use crate::{Context, WorkloadError, run};
 
-/// Pause before a trial, so that it does not pay for the deletions of the one before.
+/// Pause before a trial, for the deletion of the previous recording to finish.
 pub const SETTLE: Duration = Duration::from_millis(200);
 
-/// What the repeats came to.
+/// Result of the repetitions.
 #[derive(Debug, Default)]
 pub struct Repeated {
-    /// Every run that has ended.
+    /// All completed runs.
     pub runs: Vec<RecordRun>,
-    /// What cut it short.
+    /// Error that ended the repetitions.
     pub failure: Option<WorkloadError>,
     /// Whether the user stopped it.
     pub is_interrupted: bool,
 }
 
-/// Runs the trial of `spec` `repeats` times: its name and identity are those of the first. `loads` run
-/// beside it; one that ends before its time ends all. `tell` is given every run that has ended.
+/// Runs the trial of `spec` `repeats` times; its name and identity are those of the first. `loads`
+/// run in the background; if one ends early, the repetitions end. `tell` receives each completed
+/// run.
 pub fn repeat(
     spec: &TrialSpec,
     asked_bytes_per_second: Option<f64>,

@@ -1,4 +1,4 @@
-//! Rates and backlogs of a trial over time, read from the counters of its threads.
+//! Rates and backlogs of a trial over time, from the counters of its threads.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,47 +11,46 @@ use keepup_stream::source::SourceCounters;
 
 use crate::Context;
 
-/// The busy share of a core is told over at least this long: the kernel counts it in steps of 10 ms.
+/// Minimum interval for core usage: the kernel counts in steps of 10 ms.
 const CORES_EVERY_NS: u64 = 250_000_000;
 
-/// All counters at one moment. Bytes are payload bytes since the trial began.
+/// All counters at one moment, in payload bytes since the start of the trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Seconds since the trial began.
+    /// Seconds since the start of the trial.
     pub t_s: f64,
-    /// Bytes that were due at the source.
+    /// Bytes due at the source.
     pub due_bytes: u64,
     /// Bytes lost at the source.
     pub lost_bytes: u64,
-    /// Bytes the source handed to the network.
+    /// Bytes sent by the source.
     pub sent_bytes: u64,
-    /// Bytes the recorder received.
+    /// Bytes received by the recorder.
     pub received_bytes: u64,
-    /// Bytes confirmed by the kernel.
+    /// Bytes written (completed by the kernel).
     pub written_bytes: u64,
-    /// Bytes on stable storage.
+    /// Durable bytes.
     pub durable_bytes: u64,
-    /// Bytes on stable storage as they lie there: fewer or more where events are reduced.
+    /// Durable bytes as stored; differs from the payload where events are reduced.
     pub stored_bytes: u64,
     /// Bytes of the pool in use.
     pub pool_bytes: u64,
-    /// Durable bytes that the drain has not read yet.
+    /// Durable bytes not yet read by the drain.
     pub drain_behind_bytes: u64,
-    /// Bytes the drain delivered.
+    /// Bytes delivered by the drain.
     pub drained_bytes: u64,
-    /// For how long the oldest write, flush or wait for a segment of any volume has been under way, in
-    /// nanoseconds; 0 when none is.
+    /// Age of the oldest outstanding write, flush or segment wait of any volume, ns; 0 without one.
     pub stall_ns: u64,
 }
 
 impl Sample {
-    /// What is due and neither lost nor written: in the source, the network or the pool.
+    /// Bytes due and neither lost nor written: in the source, network or pool.
     pub fn backlog_bytes(&self) -> u64 {
         self.due_bytes.saturating_sub(self.lost_bytes + self.written_bytes)
     }
 }
 
-/// Where samples come from.
+/// Sources of samples.
 pub(super) struct Feeds {
     pub(super) source: Arc<SourceCounters>,
     pub(super) recorder: Arc<Counters>,
@@ -60,7 +59,8 @@ pub(super) struct Feeds {
 
 impl Feeds {
     pub(super) fn read(&self, now_ns: u64, begin_ns: u64) -> Sample {
-        // Downstream first: what moves on meanwhile shows as backlog, never as bytes from nowhere.
+        // Downstream counters first, so that progress in between appears as backlog, never as
+        // negative.
         let durable_bytes = self.recorder.durable_payload_bytes();
         let written_bytes = self.recorder.written_payload_bytes();
         let drain = self.drain.as_ref();
@@ -86,14 +86,14 @@ impl Feeds {
     }
 }
 
-/// Every core at times that are far enough from each other to tell how busy it was between.
+/// Core usage at sufficiently long intervals.
 #[derive(Default)]
 pub(super) struct CoreFeed {
     read_ns: Option<u64>,
 }
 
 impl CoreFeed {
-    /// The cores when it is time to look at them again; `None` too where the kernel does not tell.
+    /// Core times if the interval has passed; `None` also if the kernel does not provide them.
     pub(super) fn read(&mut self, now_ns: u64, root: &Path) -> Option<Vec<CoreTimes>> {
         if self.read_ns.is_some_and(|read_ns| now_ns.saturating_sub(read_ns) < CORES_EVERY_NS) {
             return None;
@@ -103,7 +103,7 @@ impl CoreFeed {
     }
 }
 
-/// Hands samples to whoever keeps the result, with the busy share of each core since the reading before.
+/// Emits samples with the usage of each core since the previous reading.
 pub(super) fn record_samples(context: &mut Context, samples: &[(Sample, Option<Vec<CoreTimes>>)]) {
     let mut earlier: Option<&[CoreTimes]> = None;
     for (sample, cores) in samples {

@@ -1,4 +1,4 @@
-//! Samples of a trial as they are kept: which readings they have, and when cores are looked at.
+//! Emitted samples: their readings, and the interval of core usage.
 
 use std::sync::Mutex;
 
@@ -37,7 +37,7 @@ fn kept(samples: &[(Sample, Option<Vec<CoreTimes>>)]) -> Vec<BTreeMap<String, f6
 }
 
 #[test]
-fn a_core_is_told_over_the_time_between_two_readings() {
+fn core_usage_covers_the_time_between_readings() {
     let sample = Sample { stall_ns: 7_000_000, ..Sample::default() };
     let kept = kept(&[
         (sample, Some(core(0, 0))),
@@ -52,7 +52,7 @@ fn a_core_is_told_over_the_time_between_two_readings() {
 }
 
 #[test]
-fn cores_are_not_looked_at_more_often_than_they_can_tell() {
+fn cores_are_read_at_a_minimum_interval() {
     let mut feed = CoreFeed::default();
     let root = Path::new("/");
     let read: Vec<bool> = [0, 10_000_000, CORES_EVERY_NS - 1, CORES_EVERY_NS, CORES_EVERY_NS + 1]

@@ -1,4 +1,4 @@
-//! One pass: takes what is due from a pace, hands it to a target, and keeps the account. One thread.
+//! One pass, in one thread: issues due requests to a target and keeps the account.
 mod account;
 mod nap;
 
@@ -8,34 +8,34 @@ use std::time::Duration;
 pub(super) use account::Account;
 
 use self::nap::Nap;
+use super::backend::{Done, Target};
 use super::pace::{Next, Pace};
 use super::script::Script;
-use super::target::{Done, Target};
 use crate::{Context, WorkloadError};
 
-/// The longest that nobody looks whether it is to stop.
+/// Longest wait between checks of the stop flag.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A request under way; times in ns from the begin of the pass.
+/// An in-flight request; times in ns since the start of the pass.
 #[derive(Clone, Copy, Debug, Default)]
-struct UnderWay {
+struct InFlight {
     index: usize,
-    /// Its number in the order of making.
+    /// Sequence number of issue.
     order: u64,
     due_ns: u64,
     begun_ns: u64,
 }
 
-/// A pass that runs.
+/// A running pass.
 pub(super) struct Pass<'a> {
     script: &'a Script,
     pace: Box<dyn Pace + 'a>,
     target: &'a mut dyn Target,
     context: &'a Context,
     begin_ns: u64,
-    under_way: Vec<UnderWay>,
+    in_flight: Vec<InFlight>,
     free: Vec<usize>,
-    /// A request that is due, and finds no room.
+    /// A due request that waits for a free slot.
     held: Option<(usize, u64)>,
     done: Vec<Done>,
     nap: Nap,
@@ -43,7 +43,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass of `script` to `target`, with at most `limit` requests under way.
+    /// A pass of `script` to `target` with at most `limit` in-flight requests.
     pub(super) fn new(
         script: &'a Script,
         pace: Box<dyn Pace + 'a>,
@@ -57,7 +57,7 @@ impl<'a> Pass<'a> {
             target,
             context,
             begin_ns: context.clock.now_ns(),
-            under_way: vec![UnderWay::default(); limit],
+            in_flight: vec![InFlight::default(); limit],
             free: (0..limit).rev().collect(),
             held: None,
             done: Vec::with_capacity(limit),
@@ -66,7 +66,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Runs to the end, or until it is to stop; what is under way then is waited for.
+    /// Runs to the end, or until stopped; waits for in-flight requests.
     pub(super) fn run(mut self) -> Result<Account, WorkloadError> {
         self.begin_ns = self.context.clock.now_ns();
         let mut is_over = false;
@@ -80,7 +80,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        while self.account.under_way() > 0 {
+        while self.account.in_flight() > 0 {
             self.wait(LOOK)?;
         }
         Ok(self.account)
@@ -90,14 +90,14 @@ impl<'a> Pass<'a> {
         self.context.clock.now_ns() - self.begin_ns
     }
 
-    /// Starts all that is due and finds room, and says what comes then.
+    /// Issues all due requests while slots are free, and returns what to wait for.
     fn start_all(&mut self) -> Result<Next, WorkloadError> {
         loop {
             let now_ns = self.now_ns();
             let held = self.held.take();
             let (index, due_ns) = match held {
                 Some(held) => held,
-                None => match self.pace.next(now_ns, self.account.under_way()) {
+                None => match self.pace.next(now_ns, self.account.in_flight()) {
                     Next::Due(index, due_ns) => (index, due_ns),
                     next => return Ok(next),
                 },
@@ -107,7 +107,7 @@ impl<'a> Pass<'a> {
                 Some(&token) if self.target.start(record, index, token)? => {
                     self.free.pop();
                     let order = self.account.begun(due_ns, now_ns);
-                    self.under_way[token] = UnderWay { index, order, due_ns, begun_ns: now_ns };
+                    self.in_flight[token] = InFlight { index, order, due_ns, begun_ns: now_ns };
                     true
                 }
                 _ => false,
@@ -120,7 +120,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Waits until something has ended or the time has come, which is met to the microsecond.
+    /// Waits for a completion or until `due_ns`, to the microsecond.
     fn wait_until(&mut self, due_ns: u64) -> Result<(), WorkloadError> {
         let now_ns = self.now_ns();
         let timeout = self.nap.sleep_ns(due_ns.saturating_sub(now_ns)).min(LOOK.as_nanos() as u64);
@@ -139,7 +139,7 @@ impl<'a> Pass<'a> {
         }
         let now_ns = self.now_ns();
         for Done { token, result } in &self.done {
-            let UnderWay { index, order, due_ns, begun_ns } = self.under_way[*token];
+            let InFlight { index, order, due_ns, begun_ns } = self.in_flight[*token];
             self.free.push(*token);
             let record = &self.script.records[index];
             self.account.ended(record, order, (due_ns, begun_ns, now_ns), result);

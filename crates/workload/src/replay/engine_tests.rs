@@ -1,12 +1,13 @@
-//! Unit tests of a pass: time, order, dependency, limits, on targets that are known.
+//! Timing, order, dependencies and limits of a pass on simulated targets.
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use keepup_trace::Record;
+
 use super::*;
+use crate::replay::backend::{MemoryTarget, NullTarget, ThrottledTarget};
 use crate::replay::pace::Mode;
-use crate::replay::target::{MemoryTarget, NullTarget, ThrottledTarget};
 use crate::replay::testing::{Row, reads_at, script};
-use crate::replay::trace::Record;
 use crate::testing::context;
 
 fn run(script: &Script, mode: Mode, target: &mut dyn Target, limit: usize) -> Account {
@@ -18,8 +19,8 @@ fn the_span_is_the_trace_s_and_lateness_does_not_add_up() {
     let script = reads_at((0..2000).map(|n| n * 500));
     let account = run(&script, Mode::Timed { speed: 1.0 }, &mut NullTarget::default(), 64);
     assert_eq!((account.begun, account.requests, account.failed), (2000, 2000, 0));
-    // The last request is due at the end of the span whatever was late before it: only its own lateness is
-    // in the span.
+    // The last request is due at the end of the span regardless of earlier delays: only its own
+    // lateness adds to the span.
     let late_ns = account.lateness().unwrap().max_ns;
     let (asked_ns, span_ns) = (1999 * 500_000, account.last_ns - account.first_ns);
     assert!(span_ns.abs_diff(asked_ns) <= late_ns + late_ns / 100 + 1000, "{span_ns} {late_ns}");
@@ -40,7 +41,7 @@ fn speed_and_rate_scale_the_span() {
 }
 
 #[test]
-fn an_open_loop_does_not_wait_for_ends_until_there_is_no_room() {
+fn an_open_loop_waits_only_for_free_slots() {
     // 100 requests of 1 MB in 10 ms on a disk of 100 MB/s: 1 s of work.
     let rows: Vec<Row> = (0..100).map(|n| (n * 100, 'R', n << 20, 1_000_000, 1)).collect();
     let script = script(&rows);
@@ -48,14 +49,14 @@ fn an_open_loop_does_not_wait_for_ends_until_there_is_no_room() {
     let account = run(&script, Mode::Timed { speed: 1.0 }, &mut disk(), 4096);
     assert_eq!((account.blocked, account.requests), (0, 100));
     assert!(account.outstanding_max > 50, "{account:?}");
-    // A response takes in what it waited for: the last has waited for nearly all.
+    // Response time includes queueing: the last request waited for nearly all others.
     let all = account.all().unwrap();
     assert!(all.response.max_ns > 800_000_000 && all.response.max_ns >= all.service.max_ns);
     let limited = run(&script, Mode::Timed { speed: 1.0 }, &mut disk(), 8);
     assert_eq!((limited.outstanding_max, limited.requests), (8, 100));
     assert!(limited.blocked > 50, "each is counted once: {}", limited.blocked);
     assert!(limited.blocked <= 100);
-    // The service no longer holds the wait; the response still does.
+    // Service time excludes queueing; response time still includes it.
     let all = limited.all().unwrap();
     assert!(all.service.p50_ns < 300_000_000 && all.response.max_ns > 800_000_000, "{all:?}");
 }
@@ -77,7 +78,7 @@ fn as_fast_as_possible_keeps_the_depth_and_the_order() {
 
 #[test]
 fn what_depends_is_made_after_what_it_needs() {
-    // Chains of four requests at once, then the next four; on a slow disk.
+    // Chains of four concurrent requests on a slow disk.
     let rows: Vec<Row> = (0..80).map(|n| (n / 4 * 300, 'R', n * 4096, 4096, 100)).collect();
     let script = script(&rows);
     let mut seen = Seen::new(Box::new(ThrottledTarget::new(Arc::clone(&context().clock), 10e6)));
@@ -95,8 +96,8 @@ fn memory_is_read_and_written() {
         (0..500).map(|n| (n, if n % 3 == 0 { 'W' } else { 'R' }, n * 77_777, 10_000, 1)).collect();
     let script = script(&rows);
     let account = run(&script, Mode::Afap { depth: 1 }, &mut MemoryTarget::new(script.longest()), 1);
-    let told = &script.told;
-    assert_eq!((account.bytes_read, account.bytes_written), (told.bytes_read, told.bytes_written));
+    let summary = &script.summary;
+    assert_eq!((account.bytes_read, account.bytes_written), (summary.bytes_read, summary.bytes_written));
     assert!(account.busy_seconds() > 0.0 && account.busy_seconds() <= account.end_ns as f64 / 1e9);
     let [reads, writes, flushes] = account.kinds();
     assert_eq!((reads.unwrap().requests, writes.unwrap().requests, flushes.is_some()), (333, 167, false));
@@ -116,11 +117,11 @@ fn a_stop_ends_it_and_waits_for_what_is_under_way() {
     let pace = Mode::Timed { speed: 1.0 }.pace(&script);
     let account = Pass::new(&script, pace, &mut target, 8, &context).run().unwrap();
     stopper.join().unwrap();
-    assert!(account.begun < 1000 && account.under_way() == 0, "{account:?}");
+    assert!(account.begun < 1000 && account.in_flight() == 0, "{account:?}");
 }
 
 #[test]
-fn failures_are_counted_and_the_first_is_told() {
+fn failures_are_counted_and_the_first_is_reported() {
     struct Broken(NullTarget);
     impl Target for Broken {
         fn start(&mut self, record: &Record, index: usize, token: usize) -> Result<bool, WorkloadError> {
@@ -146,7 +147,7 @@ fn libc_eio() -> i32 {
     5
 }
 
-/// Notes what is started, and how much had ended by then.
+/// Target wrapper that records issued requests and completions before each.
 struct Seen {
     inner: Box<dyn Target>,
     started: Vec<usize>,

@@ -1,5 +1,8 @@
 //! Why a trace cannot be replayed.
-use super::trace::TraceError;
+use std::borrow::Cow;
+
+use keepup_error::{Diagnostic, ErrorClass};
+use keepup_trace::TraceError;
 
 /// An error of replaying.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +11,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The trace does not go with what is asked.
-    #[error("cannot replay {trace}: {what}\nhint: {hint}")]
+    #[error("cannot replay {trace}: {what}")]
     Unfit {
         /// The trace.
         trace: String,
@@ -19,8 +22,8 @@ pub enum ReplayError {
     },
     /// Requests failed.
     #[error(
-        "replay of {trace} on {place}: {count} requests failed, the first: {why}\n\
-         hint: the kernel's log tells more (dmesg); what was measured before stands"
+        "cannot replay {trace} on {place}: {count} requests failed, the first: {why}; what was measured \
+         before is kept"
     )]
     Failed {
         /// The trace.
@@ -32,4 +35,22 @@ pub enum ReplayError {
         /// What became of the first.
         why: String,
     },
+}
+
+impl Diagnostic for ReplayError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Trace(e) => e.class(),
+            Self::Unfit { .. } => ErrorClass::Usage,
+            Self::Failed { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Trace(e) => e.hint(),
+            Self::Unfit { hint, .. } => Some(hint.into()),
+            Self::Failed { .. } => Some("dmesg shows the kernel's log".into()),
+        }
+    }
 }

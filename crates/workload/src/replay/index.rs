@@ -1,16 +1,17 @@
-//! How places compare over a set of traces: ratios of mean times against a baseline, and their means.
+//! Comparison of targets over a set of traces: ratios of mean times to a baseline, and their
+//! geometric means.
 use fastrand::Rng;
 use keepup_measure::stats::mean_interval;
 use keepup_results::{ReplayIndex, ReplayMetric, ReplayPass, ReplayPlace, ReplayRatio};
 
-/// A trace whose passes differ by more than this share (standard deviation over mean) is noisy.
+/// Coefficient of variation of passes above which a trace counts as noisy.
 const NOISY: f64 = 0.05;
-/// Drawings of the bootstrap, and its seed.
+/// Number of bootstrap resamples, and the seed.
 const RESAMPLES: u32 = 2000;
 const SEED: u64 = 0x6b65_6570;
 
-/// Compares the places of `passes`, which are all of one mode, with the one named `baseline`. `None` when
-/// there is no such place, or a second mode.
+/// Compares the targets of `passes`, all of one mode, with the one named `baseline`. `None` if
+/// there is no such target or a second mode.
 pub fn compare(passes: &[ReplayPass], baseline: &str) -> Option<ReplayIndex> {
     let mode = passes.first()?.mode.clone();
     if passes.iter().any(|pass| pass.mode != mode) {
@@ -33,7 +34,7 @@ pub fn compare(passes: &[ReplayPass], baseline: &str) -> Option<ReplayIndex> {
     Some(ReplayIndex { baseline: baseline.into(), mode, metric, places })
 }
 
-/// Names in the order in which they came first.
+/// Distinct names in order of first appearance.
 fn names<'a>(passes: &'a [ReplayPass], name: impl Fn(&'a ReplayPass) -> &'a String) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for pass in passes {
@@ -44,9 +45,9 @@ fn names<'a>(passes: &'a [ReplayPass], name: impl Fn(&'a ReplayPass) -> &'a Stri
     names
 }
 
-/// One trace on one place.
+/// Results of one trace on one target.
 struct Cell {
-    /// Mean time of a request in each warm pass that can be used, ns.
+    /// Mean request time of each usable warm pass, ns.
     means: Vec<f64>,
     why: Option<String>,
 }
@@ -69,7 +70,7 @@ impl Cell {
         (!self.means.is_empty()).then(|| self.means.iter().sum::<f64>() / self.means.len() as f64)
     }
 
-    /// Mean of as many passes, drawn with replacement.
+    /// Mean of a bootstrap resample of the passes.
     fn drawn(&self, rng: &mut Rng) -> f64 {
         let draw = (0..self.means.len()).map(|_| self.means[rng.usize(..self.means.len())]);
         draw.sum::<f64>() / self.means.len() as f64
@@ -133,13 +134,13 @@ fn ratio(trace: &str, cell: &Cell, base: &Cell) -> ReplayRatio {
     }
 }
 
-/// Of positive values; `None` without any.
+/// Geometric mean of positive values; `None` for an empty list.
 fn geometric_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp())
 }
 
-/// The 95 % percentile interval of the index when passes are drawn again, trace by trace, of the place and of
-/// the baseline (Efron, 1979). `None` where a trace has fewer than two passes: one says nothing of others.
+/// 95 % percentile bootstrap interval of the index, resampling the passes of each trace for target
+/// and baseline (Efron, 1979). `None` if a trace has fewer than two passes.
 fn bootstrap(cells: &[Cell], base: &[Cell]) -> Option<(f64, f64)> {
     if cells.iter().chain(base).any(|cell| cell.means.len() < 2) {
         return None;

@@ -1,4 +1,4 @@
-//! Unit tests of the comparison.
+//! Comparison of targets.
 use keepup_results::{LatencyFigures, ReplayFidelity, ReplayTimes};
 
 use super::*;
@@ -42,7 +42,8 @@ fn pass(trace: &str, place: &str, number: u32, mean_ns: f64) -> ReplayPass {
     }
 }
 
-/// Two traces on two places; the second place takes twice and half as long, the first pass is out of line.
+/// Two traces on two targets; the second takes twice and half as long, and the first pass is an
+/// outlier.
 fn passes() -> Vec<ReplayPass> {
     let mut all = Vec::new();
     for number in 1..=4 {
@@ -129,7 +130,7 @@ fn a_pass_that_lost_its_time_is_left_out_and_none_left_is_no_index() {
     assert_eq!(index.metric, ReplayMetric::MeanResponse);
     let ratio = &index.places[1].ratios[0];
     assert_eq!((ratio.passes, ratio.ratio, ratio.mean_ns), (1, Some(0.5), Some(400.0)));
-    // One pass does not tell how much they differ.
+    // The spread of a single pass is unknown.
     assert_eq!((index.places[1].lower, index.places[1].index.is_some()), (None, true));
     for pass in all.iter_mut().filter(|p| p.place == "b" && p.trace == "x") {
         pass.fidelity = Some(lost.clone());

@@ -1,26 +1,26 @@
-//! Where a trace's addresses lie on the target: one explicit policy, and a count of all that it changed.
+//! Mapping of trace addresses to the target: one explicit policy, and counts of all changes.
 use keepup_results::ReplayMap;
 
-/// Ranges of this size, bytes, are moved as a whole by [`Policy::Scale`], so that what was next to each other
-/// stays so; and they are what is filled before anything is read.
+/// Extent size, bytes: [`Policy::Scale`] moves extents as a whole so that neighbouring requests
+/// stay neighbours; extents are also the unit of filling before reads.
 pub const EXTENT_BYTES: u64 = 1 << 20;
 
-/// What becomes of addresses.
+/// Address mapping policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// They stay; the target must have all of them.
+    /// Unchanged; the target must contain all addresses.
     #[default]
     Identity,
-    /// They stay; requests that the target has no room for are left out.
+    /// Unchanged; requests beyond the target are dropped.
     Clip,
-    /// They are taken modulo the target's size.
+    /// Modulo the target's size.
     Wrap,
-    /// Extents of [`EXTENT_BYTES`] are brought nearer to each other, in proportion.
+    /// Extents of [`EXTENT_BYTES`] are moved closer together proportionally.
     Scale,
 }
 
 impl Policy {
-    /// Its name, as users write it.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -31,7 +31,7 @@ impl Policy {
     }
 }
 
-/// Places requests on a target.
+/// Maps requests to a target.
 #[derive(Debug)]
 pub(super) struct Mapper {
     policy: Policy,
@@ -45,8 +45,8 @@ pub(super) struct Mapper {
 }
 
 impl Mapper {
-    /// From an address space of `source_bytes` to one of `target_bytes`, both a multiple of the target's
-    /// block of `block_bytes`.
+    /// A mapper from an address space of `source_bytes` to one of `target_bytes`, both a multiple
+    /// of the target's block of `block_bytes`.
     pub(super) fn new(policy: Policy, source_bytes: u64, target_bytes: u64, block_bytes: u64) -> Self {
         Self {
             policy,
@@ -66,7 +66,7 @@ impl Mapper {
         }
     }
 
-    /// Where `bytes` at `offset` go, whole blocks of the target; `None` when it has no room for them.
+    /// Target range of `bytes` at `offset`, in whole blocks; `None` if it does not fit.
     pub(super) fn place(&mut self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
         let block = self.block_bytes;
         let begin = offset / block * block;
@@ -93,24 +93,24 @@ impl Mapper {
     }
 
     fn move_to(&self, begin: u64, length: u64) -> Option<u64> {
-        let room = self.target_bytes.checked_sub(length)?;
+        let last_begin = self.target_bytes.checked_sub(length)?;
         match self.policy {
-            Policy::Identity | Policy::Clip => Some(begin).filter(|begin| *begin <= room),
-            Policy::Wrap => Some((begin % self.target_bytes).min(room)),
+            Policy::Identity | Policy::Clip => Some(begin).filter(|begin| *begin <= last_begin),
+            Policy::Wrap => Some((begin % self.target_bytes).min(last_begin)),
             Policy::Scale => {
                 let target_extents = (self.target_bytes / EXTENT_BYTES).max(1);
                 if target_extents >= self.source_extents {
-                    return Some(begin.min(room));
+                    return Some(begin.min(last_begin));
                 }
                 let scaled = u128::from(begin / EXTENT_BYTES) * u128::from(target_extents)
                     / u128::from(self.source_extents);
                 let at = scaled as u64 * EXTENT_BYTES + begin % EXTENT_BYTES;
-                Some(at.min(room))
+                Some(at.min(last_begin))
             }
         }
     }
 
-    /// What was changed.
+    /// Counts of all changes.
     pub(super) fn report(mut self) -> ReplayMap {
         let share = |count: u64| (self.placed > 1).then(|| count as f64 / (self.placed - 1) as f64);
         self.report.sequential_before = share(self.followed.0);

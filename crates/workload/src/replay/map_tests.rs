@@ -1,4 +1,4 @@
-//! Unit tests of the policies.
+//! Address mapping policies.
 use super::*;
 
 const MIB: u64 = 1 << 20;
@@ -33,13 +33,13 @@ fn what_lies_beyond_is_left_out_by_clip_and_comes_round_by_wrap() {
 fn scaling_keeps_neighbours_together() {
     let run: Vec<(u64, u64)> = (0..512).map(|n| (64 * MIB + n * 4096, 4096)).collect();
     let (placed, report) = place(Policy::Scale, 10 * MIB, &run);
-    // Two extents; within each all follow one another.
+    // Two extents, each with consecutive requests.
     assert_eq!(placed[0], Some((6 * MIB, 4096)));
     assert_eq!(placed[255], Some((7 * MIB - 4096, 4096)));
     assert_eq!(report.sequential_before, Some(1.0));
     assert!(report.sequential_after.unwrap() > 0.99, "{report:?}");
     assert_eq!(report.moved, 512);
-    // A target with room for all leaves them where they are.
+    // A sufficiently large target leaves addresses unchanged.
     assert_eq!(place(Policy::Scale, 100 * MIB, &run).1.moved, 0);
 }
 

@@ -1,4 +1,4 @@
-//! When requests are due: one contract, one file for each mode. Modes are never mixed.
+//! Due times of requests: a common trait with one implementation per mode. Modes are never mixed.
 mod afap;
 mod dep;
 mod open;
@@ -6,25 +6,26 @@ mod open;
 use super::error::ReplayError;
 use super::script::Script;
 
-/// How requests are timed.
+/// Timing mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// Each at its own time, divided by `speed`, whatever has become of those before it.
+    /// At trace times divided by `speed`, independent of earlier requests (open loop).
     Timed {
-        /// How many times as fast as the trace.
+        /// Speed-up factor.
         speed: f64,
     },
-    /// As fast as they can be done, `depth` at a time, in the trace's order.
+    /// As fast as possible with `depth` in-flight requests, in trace order.
     Afap {
-        /// Requests under way.
+        /// In-flight requests.
         depth: usize,
     },
-    /// Each when those that had ended before it was made, in the trace, have ended, and as long after them.
+    /// Dependency-preserving: after the completion of the requests that had completed before it in
+    /// the trace, with the same think time.
     Dep {
-        /// How many times shorter the time between is.
+        /// Speed-up factor of think times.
         speed: f64,
     },
-    /// At a constant rate, whatever has become of those before.
+    /// At a constant rate, independent of earlier requests (open loop).
     Paced {
         /// Requests per second.
         rate: f64,
@@ -32,7 +33,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Its name, as users write it.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Timed { .. } => "timed",
@@ -42,39 +43,39 @@ impl Mode {
         }
     }
 
-    /// Whether it keeps a time that does not depend on the target: an open loop.
+    /// Whether it is an open loop, with times independent of the target.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Timed { .. } | Self::Paced { .. })
     }
 
-    /// Whether the requests of `script` can be timed so.
+    /// Checks that `script` has the times that this mode needs.
     ///
     /// # Errors
-    /// When the trace does not have the times that it takes.
+    /// The trace lacks these times.
     pub fn check(self, script: &Script) -> Result<(), ReplayError> {
         let unfit = |what: &str| ReplayError::Unfit {
-            trace: script.told.trace.clone(),
+            trace: script.summary.trace.clone(),
             what: what.into(),
             hint: "--mode afap, or paced with --rate".into(),
         };
         match self {
-            Self::Timed { .. } | Self::Dep { .. } if !script.told.has_times => {
+            Self::Timed { .. } | Self::Dep { .. } if !script.summary.has_times => {
                 Err(unfit("it has no times, only an order"))
             }
             Self::Dep { .. } if script.records.iter().all(|record| record.completion_ns().is_none()) => {
-                Err(unfit("it does not say when requests ended, so none is seen to depend on another"))
+                Err(unfit("it has no completion times, so dependencies are unknown"))
             }
             _ => Ok(()),
         }
     }
 
-    /// From the first request's time to the last one's as they are asked for, ns; only of an open loop.
+    /// Requested time from the first to the last request, ns; only for an open loop.
     pub(super) fn span_ns(self, script: &Script) -> Option<u64> {
         let last = script.records.len().saturating_sub(1);
         self.is_open().then(|| open::due_ns(self, script, last))
     }
 
-    /// Median of the times between requests as they are asked for, ns.
+    /// Median requested inter-arrival time, ns.
     pub(super) fn gap_ns(self, script: &Script) -> u64 {
         match self {
             Self::Timed { speed } | Self::Dep { speed } => scaled(script.median_gap_ns(), speed),
@@ -83,7 +84,7 @@ impl Mode {
         }
     }
 
-    /// The one that says when requests are due.
+    /// Pace of this mode.
     pub(super) fn pace(self, script: &Script) -> Box<dyn Pace + '_> {
         match self {
             Self::Timed { .. } | Self::Paced { .. } => Box::new(open::Open::new(self, script)),
@@ -93,29 +94,29 @@ impl Mode {
     }
 }
 
-/// A time of the trace at so many times its speed, ns; exact where nothing is scaled.
+/// Scales a trace time, ns; exact without scaling.
 fn scaled(ns: u64, speed: f64) -> u64 {
     if speed == 1.0 { ns } else { (ns as f64 / speed) as u64 }
 }
 
-/// What comes next; times in ns from the begin of the pass.
+/// Next action; times in ns since the start of the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// This request, which was due at that time.
+    /// Issue this request, due at that time.
     Due(usize, u64),
-    /// Nothing before that time.
+    /// Wait until this time.
     At(u64),
-    /// Nothing before a request has ended.
+    /// Wait for a completion.
     Ended,
-    /// Nothing any more.
+    /// All requests were issued.
     Over,
 }
 
-/// Says when each request is due.
+/// Source of due times.
 pub(super) trait Pace {
-    /// What comes next; a request that is given is under way from then on.
-    fn next(&mut self, now_ns: u64, under_way: usize) -> Next;
+    /// Next action; a returned request counts as in flight.
+    fn next(&mut self, now_ns: u64, in_flight: usize) -> Next;
 
-    /// Request `index` has ended.
+    /// Records the completion of request `index`.
     fn ended(&mut self, _index: usize, _now_ns: u64) {}
 }

@@ -1,4 +1,4 @@
-//! One trace on one or more places: passes in turns, so that what changes with time meets all places alike.
+//! One trace on one or more targets: passes in turns, so that drift affects all targets alike.
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,76 +9,76 @@ use keepup_results::{ReplayFidelity, ReplayPass};
 use super::engine::{Account, Pass};
 use super::error::ReplayError;
 use super::pace::Mode;
-use super::place::{Means, Place, Seat};
 use super::script::Script;
+use super::target_spec::{IoOptions, OpenTarget, TargetSpec};
 use crate::load::{LoadPlan, Loads};
 use crate::spent::{Spent, SpentClock};
 use crate::{Context, Footprint, Workload, WorkloadError};
 
-/// The most that a pass's span may differ from what was asked.
+/// Maximum relative deviation of a pass's span from the requested one.
 const SPAN_ERROR_MAX: f64 = 0.01;
-/// The lateness that 99 of 100 requests may have, ns, where a tenth of the median gap is less.
+/// Maximum 99th percentile of lateness, ns; a tenth of the median gap if that is more.
 const LATENESS_NS: u64 = 1_000_000;
-/// The fewest passes: the first is cold, and one alone does not tell how much they differ.
+/// Minimum number of passes: the first is cold, and one warm pass does not show the spread.
 pub const PASSES_MIN: u32 = 3;
 
-/// How a trace is replayed.
+/// Options of a replay.
 #[derive(Clone, Debug)]
-pub struct Manner {
-    /// When requests are made.
+pub struct ReplayOptions {
+    /// Timing mode.
     pub mode: Mode,
-    /// The most requests under way.
+    /// Maximum number of in-flight requests.
     pub limit: usize,
-    /// Passes on each place.
+    /// Passes per target.
     pub passes: u32,
-    /// How requests are made.
-    pub means: Means,
-    /// What runs beside them.
+    /// I/O settings.
+    pub io: IoOptions,
+    /// Background loads.
     pub loads: LoadPlan,
-    /// Whether there are passes without the loads as well.
+    /// Whether to run passes without the loads too.
     pub with_and_without: bool,
-    /// Free to name directories after.
+    /// Unique part of directory names.
     pub id: String,
 }
 
-/// A trace on places.
+/// Replay of a trace on several targets.
 pub struct Replay<'a> {
     script: &'a Script,
-    places: &'a [Place],
-    manner: &'a Manner,
+    places: &'a [TargetSpec],
+    options: &'a ReplayOptions,
     tell: &'a mut dyn FnMut(&ReplayPass),
-    seats: Vec<Seat>,
-    /// The loads, from the first pass that wants them to the next that does not.
+    targets: Vec<OpenTarget>,
+    /// Running loads, kept while consecutive passes need them.
     loads: Option<Loads>,
     passes: Vec<ReplayPass>,
 }
 
 impl<'a> Replay<'a> {
-    /// `tell` is given every pass that has ended.
+    /// A replay; `tell` receives each completed pass.
     pub fn new(
         script: &'a Script,
-        places: &'a [Place],
-        manner: &'a Manner,
+        places: &'a [TargetSpec],
+        options: &'a ReplayOptions,
         tell: &'a mut dyn FnMut(&ReplayPass),
     ) -> Self {
-        Self { script, places, manner, tell, seats: Vec::new(), loads: None, passes: Vec::new() }
+        Self { script, places, options, tell, targets: Vec::new(), loads: None, passes: Vec::new() }
     }
 
-    /// One pass on one place, beside the loads or not; `None` when it was to stop.
+    /// One pass on one target, with or without loads; `None` if interrupted.
     fn pass(
         &mut self,
-        (number, seat, is_loaded): (u32, usize, bool),
+        (number, target, is_loaded): (u32, usize, bool),
         context: &mut Context,
     ) -> Result<Option<ReplayPass>, WorkloadError> {
-        let manner = self.manner;
-        self.seats[seat].target.settle()?;
+        let options = self.options;
+        self.targets[target].target.settle()?;
         let mut loads = self.beside(is_loaded, context)?;
         let clock = Arc::clone(&context.clock);
         let pressure = || Pressure::read(Path::new("/")).io.map(|io| io.some);
         let (before, spent) = (pressure(), SpentClock::begin(clock.as_ref()));
-        let seat = &mut self.seats[seat];
-        let pace = manner.mode.pace(self.script);
-        let account = Pass::new(self.script, pace, seat.target.as_mut(), manner.limit, context).run()?;
+        let target = &mut self.targets[target];
+        let pace = options.mode.pace(self.script);
+        let account = Pass::new(self.script, pace, target.target.as_mut(), options.limit, context).run()?;
         let passed = spent.end(clock.as_ref());
         let waited = before.zip(pressure());
         if let Some(failure) = loads.as_mut().and_then(Loads::failure) {
@@ -88,41 +88,41 @@ impl<'a> Replay<'a> {
             return Ok(None);
         }
         let passed_ns = (passed.seconds * 1e9) as u64;
-        let mut pass = told(self.script, manner, &account, &passed);
+        let mut pass = pass_result(self.script, options, &account, &passed);
         pass.pass = number;
         pass.is_cold = number == 1;
-        pass.place = if is_loaded { format!("{} + loads", seat.name) } else { seat.name.clone() };
+        pass.place = if is_loaded { format!("{} + loads", target.name) } else { target.name.clone() };
         pass.io_pressure_percent = waited.map(|(before, after)| after.percent_since(&before, passed_ns));
         pass.loads =
             loads.iter().flat_map(|l| l.over(spent.begin_ns(), spent.begin_ns() + passed_ns)).collect();
         self.loads = loads;
-        if number == manner.passes && is_loaded != manner.loads.specs.is_empty() {
-            pass.check = seat.target.check()?;
+        if number == options.passes && is_loaded != options.loads.specs.is_empty() {
+            pass.check = target.target.check()?;
         }
         Ok(Some(pass))
     }
 
-    /// The loads where they are wanted: those that run already, or new ones.
+    /// Starts or keeps the loads, or stops them if not wanted.
     fn beside(&mut self, is_loaded: bool, context: &mut Context) -> Result<Option<Loads>, WorkloadError> {
         let running = self.loads.take();
         if !is_loaded || running.is_some() {
             return Ok(running.filter(|_| is_loaded));
         }
         let (clock, stop) = (Arc::clone(&context.clock), Arc::clone(&context.stop));
-        Loads::start(&self.manner.loads, &self.manner.id, clock, stop, &mut context.note).map(Some)
+        Loads::start(&self.options.loads, &self.options.id, clock, stop, &mut context.note).map(Some)
     }
 
-    /// What each place has in one round, in the order of the round.
+    /// Order of the passes of one round.
     fn round(&self, number: u32) -> Vec<(u32, usize, bool)> {
-        let is_loaded = !self.manner.loads.specs.is_empty();
-        let loads: &[bool] = match (is_loaded, self.manner.with_and_without) {
+        let is_loaded = !self.options.loads.specs.is_empty();
+        let loads: &[bool] = match (is_loaded, self.options.with_and_without) {
             (true, true) => &[false, true],
             (true, false) => &[true],
             (false, _) => &[false],
         };
-        // Loads begin and end once in a round at most.
+        // Loads start and stop at most once per round.
         let mut round: Vec<_> = (loads.iter())
-            .flat_map(|loaded| (0..self.seats.len()).map(move |seat| (number, seat, *loaded)))
+            .flat_map(|loaded| (0..self.targets.len()).map(move |target| (number, target, *loaded)))
             .collect();
         if number.is_multiple_of(2) {
             round.reverse();
@@ -140,16 +140,16 @@ impl Workload for Replay<'_> {
 
     fn plan(&self) -> Footprint {
         let mut footprint = Footprint::default();
-        let rounds = u64::from(self.manner.passes) * if self.manner.with_and_without { 2 } else { 1 };
+        let rounds = u64::from(self.options.passes) * if self.options.with_and_without { 2 } else { 1 };
         for place in self.places {
-            if let Place::Volume(volume) = place {
+            if let TargetSpec::Volume(volume) = place {
                 let filled = self.script.touched_bytes();
                 let written = filled + self.script.written_bytes() * rounds;
                 footprint.bytes_written.insert(volume.clone(), written);
                 footprint.space_bytes.insert(volume.clone(), filled);
             }
         }
-        let span_ns = self.manner.mode.span_ns(self.script).unwrap_or(0);
+        let span_ns = self.options.mode.span_ns(self.script).unwrap_or(0);
         let passes = rounds * self.places.len() as u64;
         footprint.time = std::time::Duration::from_nanos(span_ns.saturating_mul(passes));
         footprint
@@ -157,15 +157,15 @@ impl Workload for Replay<'_> {
 
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         for (number, place) in self.places.iter().enumerate() {
-            let name = format!("keepup-replay-{}-{number}", self.manner.id);
-            let named = (name.as_str(), self.manner.limit);
-            self.seats.push(place.open(self.script, self.manner.means, named, context)?);
+            let name = format!("keepup-replay-{}-{number}", self.options.id);
+            let named = (name.as_str(), self.options.limit);
+            self.targets.push(place.open(self.script, self.options.io, named, context)?);
         }
         Ok(())
     }
 
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        for number in 1..=self.manner.passes {
+        for number in 1..=self.options.passes {
             for turn in self.round(number) {
                 let Some(pass) = self.pass(turn, context)? else { return Ok(()) };
                 (self.tell)(&pass);
@@ -179,7 +179,7 @@ impl Workload for Replay<'_> {
 
     fn clean_up(&mut self) -> Result<(), WorkloadError> {
         self.loads = None;
-        self.seats.clear();
+        self.targets.clear();
         Ok(())
     }
 
@@ -188,20 +188,20 @@ impl Workload for Replay<'_> {
     }
 }
 
-/// The failure of a pass some of whose requests failed: a broken disk is not measured on.
+/// Error of a pass with failed requests: a broken disk is not measured further.
 fn failed(pass: &ReplayPass) -> Result<(), ReplayError> {
     let Some(why) = &pass.failure else { return Ok(()) };
     let (trace, place) = (pass.trace.clone(), pass.place.clone());
     Err(ReplayError::Failed { trace, place, count: pass.failed, why: why.clone() })
 }
 
-/// The account of a pass as a result.
-fn told(script: &Script, manner: &Manner, account: &Account, passed: &Spent) -> ReplayPass {
+/// Result of a pass.
+fn pass_result(script: &Script, options: &ReplayOptions, account: &Account, passed: &Spent) -> ReplayPass {
     let [reads, writes, flushes] = account.kinds();
     ReplayPass {
-        trace: script.told.trace.clone(),
+        trace: script.summary.trace.clone(),
         place: String::new(),
-        mode: manner.mode.name().into(),
+        mode: options.mode.name().into(),
         pass: 0,
         is_cold: false,
         seconds: account.end_ns as f64 / 1e9,
@@ -213,7 +213,7 @@ fn told(script: &Script, manner: &Manner, account: &Account, passed: &Spent) -> 
         failure: account.failure.clone(),
         outstanding_mean: account.outstanding_mean(),
         outstanding_max: account.outstanding_max as u64,
-        outstanding_limit: manner.limit as u64,
+        outstanding_limit: options.limit as u64,
         blocked: account.blocked,
         reordered: account.reordered,
         all: account.all(),
@@ -221,7 +221,7 @@ fn told(script: &Script, manner: &Manner, account: &Account, passed: &Spent) -> 
         writes,
         flushes,
         lateness: account.lateness(),
-        fidelity: fidelity(script, manner.mode, account),
+        fidelity: fidelity(script, options.mode, account),
         check: None,
         cpu_seconds: passed.cpu_seconds,
         machine_cpu_seconds: passed.machine_cpu_seconds,
@@ -232,7 +232,7 @@ fn told(script: &Script, manner: &Manner, account: &Account, passed: &Spent) -> 
     }
 }
 
-/// Whether a pass kept its time, where it has one.
+/// Whether a pass kept its requested timing, if it has one.
 fn fidelity(script: &Script, mode: Mode, account: &Account) -> Option<ReplayFidelity> {
     let asked = mode.span_ns(script)? as f64 / 1e9;
     let span = account.last_ns.saturating_sub(account.first_ns) as f64 / 1e9;
@@ -251,7 +251,7 @@ fn fidelity(script: &Script, mode: Mode, account: &Account) -> Option<ReplayFide
         ));
     }
     if account.blocked > 0 {
-        why.push(format!("{} requests found no room: too many were under way", account.blocked));
+        why.push(format!("{} requests were delayed by the limit of in-flight requests", account.blocked));
     }
     Some(ReplayFidelity {
         is_kept: why.is_empty(),

@@ -1,4 +1,4 @@
-//! Unit tests of passes in turns, and of the gate.
+//! Order of passes, and the fidelity criterion.
 use keepup_sys::engine::EngineChoice;
 use keepup_sys::file::Access;
 
@@ -7,31 +7,31 @@ use crate::replay::testing::{Row, reads_at, script};
 use crate::run;
 use crate::testing::context;
 
-fn manner(mode: Mode) -> Manner {
-    Manner {
+fn options(mode: Mode) -> ReplayOptions {
+    ReplayOptions {
         mode,
         limit: 64,
         passes: 3,
-        means: Means { engine: EngineChoice::Auto, access: Access::Direct, check: true },
+        io: IoOptions { engine: EngineChoice::Auto, access: Access::Direct, check: true },
         loads: LoadPlan::default(),
         with_and_without: false,
         id: "test".into(),
     }
 }
 
-fn replayed(script: &Script, places: &[Place], manner: &Manner) -> Vec<ReplayPass> {
-    let mut told = Vec::new();
-    let mut tell = |pass: &ReplayPass| told.push(pass.clone());
-    let passes = run(&mut Replay::new(script, places, manner, &mut tell), &mut context()).unwrap();
-    assert_eq!(told, passes);
+fn replayed(script: &Script, places: &[TargetSpec], options: &ReplayOptions) -> Vec<ReplayPass> {
+    let mut all = Vec::new();
+    let mut tell = |pass: &ReplayPass| all.push(pass.clone());
+    let passes = run(&mut Replay::new(script, places, options, &mut tell), &mut context()).unwrap();
+    assert_eq!(all, passes);
     passes
 }
 
 #[test]
 fn places_take_turns_and_the_order_is_turned_round() {
     let script = reads_at(0..50);
-    let places = [Place::Null, Place::Memory];
-    let passes = replayed(&script, &places, &manner(Mode::Afap { depth: 4 }));
+    let places = [TargetSpec::Null, TargetSpec::Memory];
+    let passes = replayed(&script, &places, &options(Mode::Afap { depth: 4 }));
     let order: Vec<(&str, u32, bool)> =
         passes.iter().map(|pass| (pass.place.as_str(), pass.pass, pass.is_cold)).collect();
     assert_eq!(
@@ -55,21 +55,21 @@ fn a_file_is_filled_replayed_checked_and_removed() {
         .map(|n| (n * 100, if n % 2 == 0 { 'W' } else { 'R' }, n * 7919 % 300 * 4096, 4096 << (n % 4), 10))
         .collect();
     let script = script(&rows);
-    let places = [Place::Volume(volume.path().to_owned())];
+    let places = [TargetSpec::Volume(volume.path().to_owned())];
     for mode in [
         Mode::Afap { depth: 16 },
         Mode::Timed { speed: 1.0 },
         Mode::Dep { speed: 1.0 },
         Mode::Paced { rate: 10_000.0 },
     ] {
-        let manner = manner(mode);
-        let footprint = Replay::new(&script, &places, &manner, &mut |_| {}).plan();
+        let options = options(mode);
+        let footprint = Replay::new(&script, &places, &options, &mut |_| {}).plan();
         assert_eq!(footprint.space_bytes[volume.path()], script.touched_bytes());
-        let passes = replayed(&script, &places, &manner);
+        let passes = replayed(&script, &places, &options);
         assert_eq!(passes.len(), 3);
         for pass in &passes {
             assert_eq!((pass.requests, pass.failed), (400, 0), "{pass:?}");
-            assert_eq!(pass.bytes_written, script.told.bytes_written);
+            assert_eq!(pass.bytes_written, script.summary.bytes_written);
             assert!(pass.outstanding_max <= pass.outstanding_limit);
         }
         let check = passes[2].check.as_ref().unwrap();
@@ -95,7 +95,7 @@ fn the_gate_says_what_does_not_hold() {
     let found = fidelity(&script, mode, &long).unwrap();
     assert!(!found.is_kept && found.is_target && found.why.len() == 2, "{found:?}");
     assert!(found.why[0].contains("1.020 s") && found.why[1].contains("7 requests"), "{found:?}");
-    // A tenth of the median gap where that is more.
+    // A tenth of the median gap if that is more.
     let slow = reads_at((0..11).map(|n| n * 1_000_000));
     assert_eq!(fidelity(&slow, mode, &kept).unwrap().lateness_allowed_ns, 100_000_000);
     assert_eq!(fidelity(&script, Mode::Afap { depth: 1 }, &kept), None);
@@ -103,11 +103,12 @@ fn the_gate_says_what_does_not_hold() {
 
 #[test]
 fn a_trace_without_times_is_refused_where_they_are_needed() {
-    use crate::replay::script::Choice;
-    use crate::replay::trace::{Hints, Trace};
+    use crate::replay::script::ScriptOptions;
+    use keepup_trace::{Hints, Trace};
     let text = "fio version 2 iolog\n/f add\n/f open\n/f read 0 4096\n/f close\n";
     let trace = Trace::from_bytes("old", text.into(), &Hints::default(), None).unwrap();
-    let script = Script::load("old", trace, &Choice { block_bytes: 1, ..Choice::default() }).unwrap();
+    let script =
+        Script::load("old", trace, &ScriptOptions { block_bytes: 1, ..ScriptOptions::default() }).unwrap();
     for (mode, is_fine) in [
         (Mode::Timed { speed: 1.0 }, false),
         (Mode::Dep { speed: 1.0 }, false),

@@ -1,64 +1,64 @@
-//! A trace made ready for a target: which requests, when, and where to.
+//! A trace prepared for a target: selected requests, their times and addresses.
 use keepup_results::ReplayTrace;
+use keepup_trace::{Flags, Level, Operation, Record, Trace, TraceClock, TraceError};
 
 use super::error::ReplayError;
 use super::map::{EXTENT_BYTES, Mapper, Policy};
-use super::trace::{Flags, Level, Operation, Record, Trace, TraceClock};
 
-/// The most requests that are held in memory, 32 bytes each.
+/// Maximum number of requests in memory, 32 bytes each.
 pub const RECORDS_MAX: u64 = 100_000_000;
-/// The longest request that is made as one, bytes; the memory of a target has room for it.
+/// Maximum request size, bytes; a target's buffers have this size.
 pub const REQUEST_BYTES_MAX: u64 = 64 << 20;
-/// The largest address space, bytes: largest file of ext4 and XFS alike (ext4: 2^32 blocks of 4 KiB).
+/// Maximum address space, bytes: largest file of both ext4 and XFS (ext4: 2^32 blocks of 4 KiB).
 pub const SPACE_BYTES_MAX: u64 = 16 << 40;
-/// The largest sum of the address spaces of a trace's devices, bytes: sums stay numbers.
+/// Maximum sum of the address spaces of a trace's devices, bytes; prevents overflow.
 const ADDRESSES_MAX: u64 = 1 << 62;
 
-/// Which part of a trace is replayed, and where to.
+/// Selection of requests, and the target's properties.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Choice {
-    /// Only requests from here on, ns in the trace's time.
+pub struct ScriptOptions {
+    /// Start of the window, ns in trace time.
     pub from_ns: u64,
-    /// Only requests before this, ns in the trace's time.
+    /// End of the window, ns in trace time.
     pub until_ns: Option<u64>,
-    /// The first so many.
+    /// Maximum number of requests.
     pub records_max: Option<u64>,
-    /// Pauses longer than this become as long as this, ns.
+    /// Maximum pause, ns; longer ones are shortened.
     pub gap_max_ns: Option<u64>,
-    /// What becomes of addresses.
+    /// Address mapping policy.
     pub policy: Policy,
-    /// Size of the target, bytes; without, it is as large as the trace needs.
+    /// Size of the target, bytes; default: as large as the trace needs.
     pub target_bytes: Option<u64>,
-    /// The smallest piece that the target takes, bytes; a power of two.
+    /// Smallest request of the target, bytes; a power of two.
     pub block_bytes: u64,
-    /// Only reads are made.
+    /// Skip writes.
     pub reads_only: bool,
 }
 
-/// Requests in the order of their times, placed on a target.
+/// Requests in time order, mapped to a target.
 #[derive(Debug)]
 pub struct Script {
-    /// The requests; they begin at time 0 and are all of one device.
+    /// The requests, from time 0, on a single device.
     pub(super) records: Vec<Record>,
-    /// Where in the machine they were seen.
+    /// Layer at which they were traced.
     pub level: Level,
     /// Size of the target, bytes.
     pub target_bytes: u64,
-    /// What the trace is, and what became of it.
-    pub told: ReplayTrace,
+    /// Properties of the trace and counts of all changes.
+    pub summary: ReplayTrace,
     touched: Touched,
 }
 
 impl Script {
-    /// Reads `trace`, named `name`, as far as `choice` says.
+    /// Loads the part of `trace` selected by `choice`; `name` is its name in results.
     ///
     /// # Errors
-    /// When the trace cannot be read, is too long, or its addresses do not fit the target.
-    pub fn load(name: &str, mut trace: Trace, choice: &Choice) -> Result<Self, ReplayError> {
+    /// The trace cannot be read, is too long, or its addresses do not fit the target.
+    pub fn load(name: &str, mut trace: Trace, choice: &ScriptOptions) -> Result<Self, ReplayError> {
         let unfit =
             |what: String, hint: &str| ReplayError::Unfit { trace: name.into(), what, hint: hint.into() };
-        let mut told = ReplayTrace { trace: name.into(), ..ReplayTrace::default() };
-        let mut records = read(&mut trace, choice, &mut told).map_err(|fault| match fault {
+        let mut summary = ReplayTrace { trace: name.into(), ..ReplayTrace::default() };
+        let mut records = read(&mut trace, choice, &mut summary).map_err(|fault| match fault {
             Fault::Trace(error) => error.into(),
             Fault::TooLong => unfit(
                 format!("it has more than {RECORDS_MAX} requests"),
@@ -68,68 +68,67 @@ impl Script {
         if records.is_empty() {
             return Err(unfit(
                 "no request is left".into(),
-                "`keepup trace info` tells what it has; --window",
+                "change --window; `keepup trace info` shows the trace's time span",
             ));
         }
-        told.has_times = trace.header().clock != TraceClock::None;
-        told.origin = trace.header().origin.told();
-        told.level = trace.header().level.name().into();
-        told.corrected = trace.corrections().told().into_iter().map(|(n, what)| (what.into(), n)).collect();
+        summary.has_times = trace.header().clock != TraceClock::None;
+        summary.origin = trace.header().origin.told();
+        summary.level = trace.header().level.name().into();
+        summary.corrected =
+            trace.corrections().told().into_iter().map(|(n, what)| (what.into(), n)).collect();
         rebase(&mut records);
-        told.shortened_seconds = choice.gap_max_ns.map_or(0, |gap| shorten(&mut records, gap)) as f64 / 1e9;
+        summary.shortened_seconds =
+            choice.gap_max_ns.map_or(0, |gap| shorten(&mut records, gap)) as f64 / 1e9;
         let source_bytes = join_devices(&mut records, choice.block_bytes).ok_or_else(|| {
             let what = format!("the addresses of all its devices span more than {ADDRESSES_MAX} bytes");
             unfit(what, "--device NAME, one at a time")
         })?;
         let target_bytes = choice.target_bytes.unwrap_or(source_bytes);
         if target_bytes > SPACE_BYTES_MAX {
-            let what = format!("its target would have {:.1} TB", target_bytes as f64 / 1e12);
+            let what = format!("its target would need {:.1} TB", target_bytes as f64 / 1e12);
             return Err(unfit(what, "--map wrap or --map scale, with --size for the target"));
         }
         let target_bytes = target_bytes / choice.block_bytes * choice.block_bytes;
         if choice.policy == Policy::Identity && source_bytes > target_bytes {
-            let what = format!("its addresses go to {source_bytes} bytes, the target has {target_bytes}");
-            return Err(unfit(what, "--map clip, wrap or scale, or a larger target"));
+            let what = format!("it needs {source_bytes} bytes, the target has {target_bytes}");
+            return Err(unfit(what, "use --map clip, wrap or scale, or a larger target"));
         }
         let mapper = Mapper::new(choice.policy, source_bytes, target_bytes, choice.block_bytes);
-        let touched = place(&mut records, mapper, &mut told);
+        let touched = place(&mut records, mapper, &mut summary);
         if records.is_empty() {
-            return Err(unfit(
-                "the target has room for none of its requests".into(),
-                "--map wrap or --map scale",
-            ));
+            return Err(unfit("no request fits on the target".into(), "--map wrap or --map scale"));
         }
-        told.span_seconds = records.last().map_or(0, |r| r.issue_ns) as f64 / 1e9;
-        told.records = records.len() as u64;
-        Ok(Self { records, level: trace.header().level, target_bytes, told, touched })
+        summary.span_seconds = records.last().map_or(0, |r| r.issue_ns) as f64 / 1e9;
+        summary.records = records.len() as u64;
+        Ok(Self { records, level: trace.header().level, target_bytes, summary, touched })
     }
 
-    /// Bytes that its requests touch, in whole extents.
+    /// Bytes of all extents that the requests touch.
     pub fn touched_bytes(&self) -> u64 {
         self.touched.count() * EXTENT_BYTES
     }
 
-    /// Bytes that one pass writes.
+    /// Bytes written per pass.
     pub fn written_bytes(&self) -> u64 {
-        self.told.bytes_written
+        self.summary.bytes_written
     }
 
-    /// Where the extents lie that its requests touch: begin and length, bytes, neighbours joined.
+    /// Touched ranges, merged from extents: offset and length, bytes.
     pub(super) fn touched(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.touched.runs(self.target_bytes)
     }
 
-    /// What contents are made in units of, bytes: a block of the target, or what is usual where it has none.
+    /// Unit of generated data, bytes: the target's block, or a default.
     pub(super) fn unit(&self) -> usize {
-        if self.told.map.block_bytes >= 512 { self.told.map.block_bytes as usize } else { 4096 }
+        if self.summary.map.block_bytes >= 512 { self.summary.map.block_bytes as usize } else { 4096 }
     }
 
-    /// The longest request, bytes.
+    /// Longest request, bytes.
     pub(super) fn longest(&self) -> usize {
         self.records.iter().map(|record| record.bytes as usize).max().unwrap_or(0)
     }
 
-    /// Median of the times between requests, ns.
+    /// Median inter-arrival time, ns.
     pub(super) fn median_gap_ns(&self) -> u64 {
         let mut gaps: Vec<u64> = self.records.windows(2).map(|w| w[1].issue_ns - w[0].issue_ns).collect();
         if gaps.is_empty() {
@@ -141,12 +140,12 @@ impl Script {
 }
 
 enum Fault {
-    Trace(super::trace::TraceError),
+    Trace(TraceError),
     TooLong,
 }
 
-/// The requests that are asked for, with what is left out counted.
-fn read(trace: &mut Trace, choice: &Choice, told: &mut ReplayTrace) -> Result<Vec<Record>, Fault> {
+/// Reads the selected requests and counts those left out.
+fn read(trace: &mut Trace, choice: &ScriptOptions, summary: &mut ReplayTrace) -> Result<Vec<Record>, Fault> {
     let (mut records, mut batch) = (Vec::new(), Vec::new());
     let limit = choice.records_max.unwrap_or(u64::MAX);
     let until_ns = choice.until_ns.unwrap_or(u64::MAX);
@@ -155,17 +154,17 @@ fn read(trace: &mut Trace, choice: &Choice, told: &mut ReplayTrace) -> Result<Ve
         let more = trace.fill(&mut batch).map_err(Fault::Trace)?;
         for record in batch.drain(..) {
             if record.issue_ns >= until_ns || records.len() as u64 >= limit {
-                told.is_cut = true;
+                summary.is_cut = true;
                 break 'all;
             }
             if record.issue_ns < choice.from_ns {
-                told.is_cut = true;
+                summary.is_cut = true;
             } else if record.operation == Operation::Discard {
-                told.discards_left_out += 1;
+                summary.discards_left_out += 1;
             } else if choice.reads_only && record.operation != Operation::Read {
-                told.writes_left_out += 1;
+                summary.writes_left_out += 1;
             } else if u64::from(record.bytes) + 2 * choice.block_bytes > REQUEST_BYTES_MAX {
-                told.too_long_left_out += 1;
+                summary.too_long_left_out += 1;
             } else if records.len() as u64 >= RECORDS_MAX {
                 return Err(Fault::TooLong);
             } else {
@@ -179,7 +178,7 @@ fn read(trace: &mut Trace, choice: &Choice, told: &mut ReplayTrace) -> Result<Ve
     Ok(records)
 }
 
-/// Times begin at 0.
+/// Shifts times to start at 0.
 fn rebase(records: &mut [Record]) {
     let first_ns = records.first().map_or(0, |record| record.issue_ns);
     for record in records {
@@ -187,10 +186,10 @@ fn rebase(records: &mut [Record]) {
     }
 }
 
-/// Shortens pauses between requests to `gap_ns`, and gives how much was taken away, ns. Completions move with
-/// the requests around them, so that what was before something stays before it.
+/// Shortens pauses between requests to `gap_ns` and returns the total removed time, ns. Completions
+/// move with the surrounding requests, so the order of events is preserved.
 fn shorten(records: &mut [Record], gap_ns: u64) -> u64 {
-    // From which time on how much is taken away.
+    // Start times and cumulative lengths of the cuts.
     let mut cuts: Vec<(u64, u64)> = Vec::new();
     let mut total = 0;
     for pair in records.windows(2) {
@@ -203,7 +202,7 @@ fn shorten(records: &mut [Record], gap_ns: u64) -> u64 {
     let moved = |ns: u64| {
         let at = cuts.partition_point(|(from, _)| *from <= ns);
         let taken = if at == 0 { 0 } else { cuts[at - 1].1 };
-        // Within a pause that is cut: no later than what follows it.
+        // A completion within a cut pause stays before the following request.
         let follows = cuts.get(at).map_or(u64::MAX, |(from, taken)| from - taken);
         (ns - taken).min(follows)
     };
@@ -213,8 +212,8 @@ fn shorten(records: &mut [Record], gap_ns: u64) -> u64 {
     total
 }
 
-/// Puts the address spaces of several devices one behind the other; gives the size of all, bytes, unless it
-/// is more than [`ADDRESSES_MAX`].
+/// Concatenates the address spaces of several devices; returns the total size in bytes unless it
+/// exceeds [`ADDRESSES_MAX`].
 fn join_devices(records: &mut [Record], block_bytes: u64) -> Option<u64> {
     let mut ends: Vec<u64> = Vec::new();
     for record in records.iter() {
@@ -236,12 +235,12 @@ fn join_devices(records: &mut [Record], block_bytes: u64) -> Option<u64> {
     Some(base)
 }
 
-/// Places every request, counts what they are, and gives what they touch.
-fn place(records: &mut Vec<Record>, mut mapper: Mapper, told: &mut ReplayTrace) -> Touched {
+/// Maps all requests, counts them by kind, and returns the touched extents.
+fn place(records: &mut Vec<Record>, mut mapper: Mapper, summary: &mut ReplayTrace) -> Touched {
     let mut touched = Touched::default();
     records.retain_mut(|record| {
         if record.operation == Operation::Flush {
-            told.flushes += 1;
+            summary.flushes += 1;
             return true;
         }
         let Some((offset, bytes)) = mapper.place(record.offset, u64::from(record.bytes)) else {
@@ -250,20 +249,20 @@ fn place(records: &mut Vec<Record>, mut mapper: Mapper, told: &mut ReplayTrace) 
         (record.offset, record.bytes) = (offset, bytes as u32);
         touched.add(offset, bytes);
         if record.operation == Operation::Read {
-            (told.reads, told.bytes_read) = (told.reads + 1, told.bytes_read + bytes);
+            (summary.reads, summary.bytes_read) = (summary.reads + 1, summary.bytes_read + bytes);
         } else {
-            (told.writes, told.bytes_written) = (told.writes + 1, told.bytes_written + bytes);
+            (summary.writes, summary.bytes_written) = (summary.writes + 1, summary.bytes_written + bytes);
             let is_ordered = record.flags.has(Flags::FUA) || record.flags.has(Flags::PREFLUSH);
-            told.orders_not_kept += u64::from(is_ordered);
+            summary.orders_not_kept += u64::from(is_ordered);
         }
         true
     });
-    told.map = mapper.report();
+    summary.map = mapper.report();
     rebase(records);
     touched
 }
 
-/// Which extents are touched: a bit for each.
+/// Bitmap of touched extents.
 #[derive(Debug, Default)]
 struct Touched(Vec<u64>);
 

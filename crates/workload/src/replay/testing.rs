@@ -1,11 +1,12 @@
-//! Traces for the tests of replaying.
-use super::script::{Choice, Script};
-use super::trace::{Hints, Trace};
+//! Traces for tests.
+use keepup_trace::{Hints, Trace};
 
-/// One request: when (us), read or write, offset, bytes, and how long it took (us).
+use super::script::{Script, ScriptOptions};
+
+/// One request: time (us), read or write, offset, bytes, duration (us).
 pub(super) type Row = (u64, char, u64, u64, u64);
 
-/// A trace as MSR Cambridge's tables have it.
+/// A trace in the table format of MSR Cambridge.
 pub(super) fn trace(rows: &[Row]) -> Trace {
     let mut text = String::new();
     for (issue_us, kind, offset, bytes, took_us) in rows {
@@ -16,12 +17,13 @@ pub(super) fn trace(rows: &[Row]) -> Trace {
     Trace::from_bytes("made", text.into_bytes(), &Hints::default(), None).unwrap()
 }
 
-/// The trace on a target of 4096-byte blocks that is as large as it needs.
+/// The trace on a target of 4096-byte blocks of the required size.
 pub(super) fn script(rows: &[Row]) -> Script {
-    Script::load("made", trace(rows), &Choice { block_bytes: 4096, ..Choice::default() }).unwrap()
+    Script::load("made", trace(rows), &ScriptOptions { block_bytes: 4096, ..ScriptOptions::default() })
+        .unwrap()
 }
 
-/// Reads of a page each at these times, us.
+/// One-page reads at these times, us.
 pub(super) fn reads_at(times_us: impl Iterator<Item = u64>) -> Script {
     let rows: Vec<Row> =
         times_us.enumerate().map(|(n, us)| (us, 'R', n as u64 % 1000 * 4096, 4096, 1)).collect();

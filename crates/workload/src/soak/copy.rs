@@ -1,9 +1,9 @@
-//! A turn of copying: each reference is copied, the copy flushed, read back past the page cache and compared
-//! by its digest, then removed.
+//! Copy turn: each reference is copied, flushed, read back bypassing the page cache, compared by
+//! digest and removed.
 //!
-//! Source: the script `biterrs` in the appendix of the CSL upgrade report, which copies three files, compares
-//! the MD5 sum of each copy with that of its source, and does so 4000 times. A checksum of each piece tells
-//! at once where a copy is wrong, while the wrong bytes are still in memory.
+//! Source: script `biterrs` in the appendix of the CSL upgrade report, which copies three files,
+//! compares the MD5 sum of each copy with that of its source, and repeats this 4000 times. A
+//! checksum per piece locates errors while the wrong bytes are still in memory.
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -17,15 +17,15 @@ use super::turn::{Blocks, PIECE_BYTES, Part, Turn, piece_bytes};
 use crate::WorkloadError;
 use crate::ceiling::system;
 
-/// Where a turn copies to.
+/// Destination of a copy turn.
 pub(super) struct Target<'a> {
     pub(super) volume: &'a Path,
     pub(super) copy: &'a Path,
     pub(super) digest: DigestKind,
 }
 
-/// Copies one reference and reads the copy back; false when it was to stop before its end. The copy is gone
-/// afterwards, or kept under another name.
+/// Copies one reference and reads the copy back; false if interrupted. The copy is removed, or
+/// renamed if it is to be kept.
 pub(super) fn copy_once(
     reference: &Reference,
     target: &Target<'_>,
@@ -73,7 +73,7 @@ fn write_pieces(
     let source = turn.timed(Part::Source, 0, || open_to_read(&reference.path, Access::Buffered))?;
     let action = format!("read the reference {}", reference.path.display());
     for offset in (0..reference.bytes).step_by(PIECE_BYTES) {
-        if turn.is_to_stop() {
+        if turn.should_stop() {
             return Ok(false);
         }
         let bytes = piece_bytes(reference.bytes, offset);
@@ -88,10 +88,10 @@ fn write_pieces(
                 let way = "through the cache".to_owned();
                 Finding::new(turn.number, target.volume, &reference.path, SoakFile::Reference, way)
             });
-            // The copy is made of the right bytes, so that one fault is not counted twice.
+            // The copy is written from correct bytes, so that one fault is not counted twice.
             blocks.found[..bytes].copy_from_slice(&blocks.expected[..bytes]);
             if !reference.restore(offset, &mut blocks.expected[..bytes]) {
-                let what = format!("it is not what it was, at offset {offset}, however often it is read");
+                let what = format!("its content at offset {offset} has changed permanently");
                 return Err(WorkloadError::Reference { path: reference.path.clone(), what });
             }
             let piece = Piece { offset, expected: &blocks.expected[..bytes], found: &blocks.found[..bytes] };
@@ -112,7 +112,7 @@ fn read_copy(
     let mut finding = None;
     let outcome = read_pieces(reference, target, blocks, turn, &mut finding);
     if let Some(finding) = finding {
-        let place = finding.is_lasting().then(|| turn.place_for_damaged(target.volume)).flatten();
+        let place = finding.is_lasting().then(|| turn.path_for_damaged(target.volume)).flatten();
         let kept = place.filter(|place| std::fs::rename(target.copy, place).is_ok());
         turn.note(finding.end(kept.as_deref()))?;
     }
@@ -128,7 +128,7 @@ fn read_pieces(
 ) -> Result<bool, WorkloadError> {
     let copy = turn.open_to_read(target.copy)?;
     let number = turn.number;
-    let way = turn.way.to_string();
+    let way = turn.mode.to_string();
     let new = || Finding::new(number, target.volume, target.copy, SoakFile::Copy, way.clone());
     let looked = std::fs::metadata(target.copy);
     let length = looked.map_err(system(&format!("look at {}", target.copy.display())))?.len();
@@ -137,7 +137,7 @@ fn read_pieces(
     }
     let mut hasher = target.digest.hasher();
     for offset in (0..reference.bytes).step_by(PIECE_BYTES) {
-        if turn.is_to_stop() {
+        if turn.should_stop() {
             return Ok(false);
         }
         let bytes = piece_bytes(reference.bytes, offset);
@@ -157,7 +157,7 @@ fn read_pieces(
     turn.totals.files += 1;
     let digest = turn.timed(Part::Compare, 0, || hasher.end());
     if digest != reference.digest {
-        // Also when no piece could be told wrong.
+        // Also when no piece could be identified as wrong.
         finding.get_or_insert_with(new);
     }
     Ok(true)

@@ -1,4 +1,4 @@
-//! Counters of errors of everything that a soak goes through, before and after.
+//! Error counters of all devices below a soak's volumes, before and after.
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use keepup_measure::errors::{ErrorCounter, disks_below, memory_errors, smart_errors, volume_errors};
 use keepup_results::SoakCounter;
 
-/// How long a disk is waited for that is asked for its account.
+/// Timeout of a query to a disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Counters of errors of everything below the volumes.
+/// Error counters of all devices below the volumes.
 pub fn counters(volumes: &[PathBuf]) -> Vec<ErrorCounter> {
     let root = Path::new("/");
     let mut counters = memory_errors(root);
@@ -30,8 +30,8 @@ pub fn counters(volumes: &[PathBuf]) -> Vec<ErrorCounter> {
     counters
 }
 
-/// What a program prints, unless it cannot be started or is not through in time; it is ended then. Its exit
-/// code does not matter: that of `smartctl` tells of the disk's health too.
+/// Output of a program; none if it cannot be started or times out, in which case it is killed. The
+/// exit code is ignored: that of `smartctl` also encodes the disk's health.
 fn printed(command: &mut Command, patience: Duration) -> Option<String> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut program = command.spawn().ok()?;
@@ -40,12 +40,12 @@ fn printed(command: &mut Command, patience: Duration) -> Option<String> {
     std::thread::spawn(move || {
         let mut text = Vec::new();
         let read = stdout.read_to_end(&mut text).map(|_| String::from_utf8_lossy(&text).into_owned());
-        // Nobody waits any more for what comes too late.
+        // The receiver is gone after a timeout.
         drop(sender.send(read.ok()));
     });
     let text = text.recv_timeout(patience).ok().flatten();
     if text.is_none() {
-        // One that waits for a dead disk in the kernel ends when that does: it is not waited for.
+        // A process blocked on a dead disk in the kernel cannot be killed; it is not waited for.
         drop(program.kill());
         drop(program.try_wait());
         return None;
@@ -54,7 +54,7 @@ fn printed(command: &mut Command, patience: Duration) -> Option<String> {
     text
 }
 
-/// The same counters at three moments.
+/// Values of each counter at three moments.
 pub fn compared(first: &[ErrorCounter], before: &[ErrorCounter], after: &[ErrorCounter]) -> Vec<SoakCounter> {
     let at = |counters: &[ErrorCounter], name: &str| {
         counters.iter().find(|counter| counter.name == name).and_then(|counter| counter.value)

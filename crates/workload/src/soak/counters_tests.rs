@@ -1,4 +1,4 @@
-//! Counters of three moments stand side by side, and none is invented.
+//! Combination of error counters from three moments.
 use super::*;
 
 fn counter(name: &str, value: Option<u64>) -> ErrorCounter {
@@ -11,9 +11,10 @@ fn a_counter_that_comes_or_goes_has_no_value_there() {
     let before = [counter("a", Some(2)), counter("c", Some(0))];
     let after = [counter("c", Some(5)), counter("a", Some(4))];
     let rows = compared(&first, &before, &after);
-    let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.first, row.before, row.after)).collect();
+    let listed: Vec<_> =
+        rows.iter().map(|row| (row.name.as_str(), row.first, row.before, row.after)).collect();
     let expected = [("a", Some(1), Some(2), Some(4)), ("b", None, None, None), ("c", None, Some(0), Some(5))];
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
 }
 
 #[test]

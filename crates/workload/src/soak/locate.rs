@@ -1,5 +1,5 @@
-//! Which bytes are wrong, what they look like, and where they are: read again directly, through the cache,
-//! and after dropping the cache.
+//! Location and classification of wrong bytes by rereading: with direct I/O, through the page
+//! cache, and after dropping the cache.
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -10,20 +10,20 @@ use keepup_sys::file::{Access, forget_cached, open_to_read, read_upto_at};
 use super::stamp::{PAGE_BYTES, Stamp, different_bits, judge};
 use crate::WorkloadError;
 
-/// Wrong places that are listed for each file; the others are counted.
+/// Listed wrong ranges per file; further ones are only counted.
 const RANGES_MAX: usize = 16;
-/// Pieces of a file that are read again.
+/// Reread pieces per file.
 const PIECES_MAX: usize = 4;
-/// Direct readings again.
+/// Direct rereads per piece.
 const DIRECT_AGAIN: usize = 3;
-/// Bytes of a range that are shown.
+/// Bytes of a range quoted in the result.
 const SHOWN_BYTES: usize = 16;
-/// Wrong bytes that lie closer together are one range.
+/// Largest gap between wrong bytes of one range.
 const GAP_BYTES: usize = 16;
-/// So many wrong bits in a range, or one in sixteen, are flips of what was written.
+/// Up to this many wrong bits in a range, or one in sixteen, count as bit flips.
 const FLIPPED_BITS: u64 = 4;
 
-/// What reading again gave.
+/// Outcome of a reread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Right,
@@ -32,20 +32,20 @@ pub(super) enum Seen {
     Failed(String),
 }
 
-/// What is known of a file that is not as written.
+/// Mismatch of one file under investigation.
 #[derive(Debug)]
 pub(super) struct Finding {
     mismatch: SoakMismatch,
     pieces: usize,
 }
 
-/// A piece of a file that is not as written.
+/// A piece of a file that differs from what was written.
 pub(super) struct Piece<'a> {
-    /// Where it lies in the file, in bytes.
+    /// Offset in the file, bytes.
     pub(super) offset: u64,
-    /// As it should be.
+    /// Expected content.
     pub(super) expected: &'a [u8],
-    /// As it was read.
+    /// Content as read.
     pub(super) found: &'a [u8],
 }
 
@@ -68,7 +68,7 @@ impl Finding {
         Self { mismatch, pieces: 0 }
     }
 
-    /// Counts ranges, and lists the first.
+    /// Counts ranges and lists the first ones.
     pub(super) fn add(&mut self, ranges: Vec<SoakRange>, piece: Option<&Piece<'_>>) {
         for range in ranges {
             *self.mismatch.kinds.entry(range.kind).or_default() += 1;
@@ -82,7 +82,7 @@ impl Finding {
         }
     }
 
-    /// Reads the piece again in every way, with `buffer` of direct memory.
+    /// Rereads the piece in every mode, with `buffer` for direct I/O.
     pub(super) fn read_again(&mut self, path: &Path, piece: &Piece<'_>, buffer: &mut [u8]) {
         self.pieces += 1;
         if self.pieces > PIECES_MAX {
@@ -93,17 +93,17 @@ impl Finding {
             std::iter::repeat_with(|| look(Access::Direct, false)).take(DIRECT_AGAIN).collect();
         let cached = look(Access::Buffered, false);
         let dropped = look(Access::Buffered, true);
-        // The place of a file is that of its most lasting damage.
-        self.mismatch.place = self.mismatch.place.max(place(&direct, &cached, &dropped));
+        // A file's location is that of its most persistent damage.
+        self.mismatch.place = self.mismatch.place.max(fault_location(&direct, &cached, &dropped));
         if self.mismatch.rereads.is_empty() {
-            let told = |way: &str, seen: &Seen| format!("{way}: {}", seen.text());
-            self.mismatch.rereads = direct.iter().map(|seen| told("direct", seen)).collect();
-            self.mismatch.rereads.push(told("through the cache", &cached));
-            self.mismatch.rereads.push(told("after dropping the cache", &dropped));
+            let labelled = |way: &str, seen: &Seen| format!("{way}: {}", seen.text());
+            self.mismatch.rereads = direct.iter().map(|seen| labelled("direct", seen)).collect();
+            self.mismatch.rereads.push(labelled("through the cache", &cached));
+            self.mismatch.rereads.push(labelled("after dropping the cache", &dropped));
         }
     }
 
-    /// A file that has another length than it should.
+    /// Adds a mismatch of the file length.
     pub(super) fn add_length(&mut self, expected: u64, found: u64) {
         let (offset, bytes) = (expected.min(found), expected.abs_diff(found));
         let none = String::new;
@@ -122,7 +122,7 @@ impl Finding {
         self.mismatch.bytes += bytes;
     }
 
-    /// Whether the damage is not known to be transient, so that the file is worth keeping.
+    /// Whether the damage may be persistent, so that the file should be kept.
     pub(super) fn is_lasting(&self) -> bool {
         !matches!(self.mismatch.place, Some(SoakPlace::Path | SoakPlace::Cache))
     }
@@ -156,7 +156,7 @@ fn look(path: &Path, piece: &Piece<'_>, buffer: &mut [u8], access: Access, drops
         read_upto_at(&file, &mut buffer[..room], wanted, piece.offset).map_err(failed)
     };
     match read() {
-        Err(why) => Seen::Failed(why.to_string().lines().next().unwrap_or_default().to_owned()),
+        Err(why) => Seen::Failed(why.to_string()),
         Ok(read) if read < wanted => Seen::OtherWrong,
         Ok(_) if buffer[..wanted] == *piece.expected => Seen::Right,
         Ok(_) if buffer[..wanted] == *piece.found => Seen::SameWrong,
@@ -164,9 +164,9 @@ fn look(path: &Path, piece: &Piece<'_>, buffer: &mut [u8], access: Access, drops
     }
 }
 
-/// Where wrong bytes are, by what came of reading them again; unknown when nothing past the cache could be
-/// read.
-pub(super) fn place(direct: &[Seen], cached: &Seen, dropped: &Seen) -> Option<SoakPlace> {
+/// Location of wrong bytes, from the outcome of the rereads; unknown if no reread bypassed the
+/// cache.
+pub(super) fn fault_location(direct: &[Seen], cached: &Seen, dropped: &Seen) -> Option<SoakPlace> {
     let past: Vec<&Seen> =
         direct.iter().chain([dropped]).filter(|seen| !matches!(seen, Seen::Failed(_))).collect();
     let all = |wanted: Seen| past.iter().all(|seen| **seen == wanted);
@@ -179,7 +179,7 @@ pub(super) fn place(direct: &[Seen], cached: &Seen, dropped: &Seen) -> Option<So
     })
 }
 
-/// Runs of bytes that differ, as ranges within both; runs with little between them are one.
+/// Ranges of differing bytes, with small gaps merged.
 fn runs(expected: &[u8], found: &[u8]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let differ = expected.iter().zip(found).enumerate().filter(|(_, (a, b))| a != b);
@@ -192,8 +192,13 @@ fn runs(expected: &[u8], found: &[u8]) -> Vec<Range<usize>> {
     runs
 }
 
-/// One range of a piece, as a result tells it.
-fn told(piece: &Piece<'_>, within: Range<usize>, kind: SoakKind, origin: Option<SoakOrigin>) -> SoakRange {
+/// Result entry of one wrong range.
+fn describe_range(
+    piece: &Piece<'_>,
+    within: Range<usize>,
+    kind: SoakKind,
+    origin: Option<SoakOrigin>,
+) -> SoakRange {
     let (expected, found) = (&piece.expected[within.clone()], &piece.found[within.clone()]);
     let hex = |bytes: &mut dyn Iterator<Item = u8>| -> String {
         bytes.take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect()
@@ -210,7 +215,7 @@ fn told(piece: &Piece<'_>, within: Range<usize>, kind: SoakKind, origin: Option<
     }
 }
 
-/// Wrong places of a piece that carries no stamps.
+/// Wrong ranges of a piece without stamps.
 pub(super) fn plain_ranges(piece: &Piece<'_>) -> Vec<SoakRange> {
     let each = runs(piece.expected, piece.found).into_iter().map(|run| {
         let (expected, found) = (&piece.expected[run.clone()], &piece.found[run.clone()]);
@@ -220,13 +225,13 @@ pub(super) fn plain_ranges(piece: &Piece<'_>) -> Vec<SoakRange> {
             () if found.iter().all(|byte| *byte == 0) => SoakKind::Blank,
             () => SoakKind::Foreign,
         };
-        told(piece, run, kind, None)
+        describe_range(piece, run, kind, None)
     });
     each.collect()
 }
 
-/// Wrong places of a piece of stamped pages that belongs to `stamp`: flipped bits run by run, other kinds
-/// page by page, where pages that follow each other and came from pages that do so are one.
+/// Wrong ranges of stamped pages that belong to `stamp`: bit flips as byte ranges, other kinds page
+/// by page, with consecutive pages of consecutive origin merged.
 pub(super) fn stamped_ranges(piece: &Piece<'_>, stamp: Stamp, previous: u64) -> Vec<SoakRange> {
     let mut found: Vec<(Range<usize>, SoakKind, Option<SoakOrigin>)> = Vec::new();
     for at in (0..piece.found.len()).step_by(PAGE_BYTES) {
@@ -249,12 +254,12 @@ pub(super) fn stamped_ranges(piece: &Piece<'_>, stamp: Stamp, previous: u64) -> 
             _ => found.push((span, verdict.kind, verdict.origin)),
         }
     }
-    found.into_iter().map(|(within, kind, origin)| told(piece, within, kind, origin)).collect()
+    found.into_iter().map(|(within, kind, origin)| describe_range(piece, within, kind, origin)).collect()
 }
 
-/// Whether a bad page at `at` goes on what `last` has.
+/// Whether a bad page at `at` continues the range `last`.
 fn follows(last: &Range<usize>, at: usize, before: Option<SoakOrigin>, origin: Option<SoakOrigin>) -> bool {
-    // The last wrong byte of a page need not be its last byte.
+    // The last wrong byte of a page may be before its last byte.
     let first_page = last.start / PAGE_BYTES * PAGE_BYTES;
     let is_next = last.end.next_multiple_of(PAGE_BYTES) == at;
     is_next
@@ -263,7 +268,7 @@ fn follows(last: &Range<usize>, at: usize, before: Option<SoakOrigin>, origin: O
                 let is_same = |a: SoakOrigin, b: SoakOrigin| {
                     (a.is_ours, a.file, a.generation) == (b.is_ours, b.file, b.generation)
                 };
-                // The first wrong sector of a page need not be its first.
+                // The first wrong sector of a page may be after its first.
                 let wanted = before.offset + (at - first_page) as u64;
                 is_same(before, now) && wanted.abs_diff(now.offset) < PAGE_BYTES as u64
             }

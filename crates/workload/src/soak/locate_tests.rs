@@ -1,4 +1,4 @@
-//! Every wrong byte is found and told, and its place follows from what reading again gave.
+//! Every wrong byte is found, and its location follows from the rereads.
 use std::io::{Seek, SeekFrom, Write};
 
 use super::*;
@@ -27,12 +27,12 @@ fn the_place_follows_from_the_readings() {
         ([failed(), failed()], Seen::Right, failed(), None),
     ];
     for (direct, cached, dropped, expected) in table {
-        assert_eq!(place(&direct, &cached, &dropped), expected, "{direct:?} {cached:?} {dropped:?}");
+        assert_eq!(fault_location(&direct, &cached, &dropped), expected, "{direct:?} {cached:?} {dropped:?}");
     }
 }
 
 #[test]
-fn plain_bytes_are_told_run_by_run() {
+fn wrong_bytes_are_reported_as_ranges() {
     let mut expected = vec![0; 3 * PAGE_BYTES];
     fill_random(&mut expected, SEED);
     let mut found = expected.clone();
@@ -50,7 +50,7 @@ fn plain_bytes_are_told_run_by_run() {
     assert_eq!(ranges[0].expected[..2], format!("{:02x}", expected[7]));
     assert!(ranges[2].offset >= (1 << 30) + 9000 && ranges[2].bytes > 90, "{:?}", ranges[2]);
     let bits: u64 = ranges.iter().map(|range| range.bits).sum();
-    assert_eq!(bits, different_bits(&expected, &found), "no wrong bit is left out or told twice");
+    assert_eq!(bits, different_bits(&expected, &found), "no wrong bit is left out or counted twice");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn stamped_pages_in_a_row_are_one_place() {
     found[pages(9, 10)][2048..].copy_from_slice(&older[pages(9, 10)][2048..]);
     let piece = Piece { offset: STAMP.offset, expected: &expected, found: &found };
     let ranges = stamped_ranges(&piece, STAMP, 2);
-    let told: Vec<_> =
+    let listed: Vec<_> =
         ranges.iter().map(|r| (r.kind, (r.offset - STAMP.offset) / PAGE_BYTES as u64)).collect();
     let kinds = [
         (SoakKind::Stale, 1),
@@ -76,7 +76,7 @@ fn stamped_pages_in_a_row_are_one_place() {
         (SoakKind::Flipped, 7),
         (SoakKind::Torn, 9),
     ];
-    assert_eq!(told, kinds);
+    assert_eq!(listed, kinds);
     assert_eq!(ranges[0].bytes.div_ceil(PAGE_BYTES as u64), 3, "{:?}", ranges[0]);
     assert_eq!(ranges[1].origin.map(|origin| origin.offset), Some(9 * PAGE_BYTES as u64));
     assert_eq!(ranges[2].offset, STAMP.offset + 7 * PAGE_BYTES as u64 + 100);
@@ -85,7 +85,7 @@ fn stamped_pages_in_a_row_are_one_place() {
 }
 
 #[test]
-fn what_lies_on_the_medium_is_told_from_what_was_read_once() {
+fn medium_damage_is_distinguished_from_read_errors() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = directory.path().join("file");
     let expected = stamped(STAMP);
@@ -93,7 +93,7 @@ fn what_lies_on_the_medium_is_told_from_what_was_read_once() {
     wrong[5000] ^= 16;
     let mut file = std::fs::File::create(&path).unwrap();
     let mut blocks = Blocks::new().unwrap();
-    for (written, place) in [(&wrong, SoakPlace::Medium), (&expected, SoakPlace::Path)] {
+    for (written, fault_location) in [(&wrong, SoakPlace::Medium), (&expected, SoakPlace::Path)] {
         file.seek(SeekFrom::Start(0)).unwrap();
         file.write_all(written).unwrap();
         file.sync_all().unwrap();
@@ -101,9 +101,9 @@ fn what_lies_on_the_medium_is_told_from_what_was_read_once() {
         let mut finding = Finding::new(1, directory.path(), &path, SoakFile::Copy, "way".into());
         finding.add(plain_ranges(&piece), Some(&piece));
         finding.read_again(&path, &piece, &mut blocks.again);
-        assert_eq!(finding.is_lasting(), place == SoakPlace::Medium);
+        assert_eq!(finding.is_lasting(), fault_location == SoakPlace::Medium);
         let mismatch = finding.end(None);
-        assert_eq!((mismatch.place, mismatch.rereads.len()), (Some(place), 5), "{mismatch:?}");
+        assert_eq!((mismatch.place, mismatch.rereads.len()), (Some(fault_location), 5), "{mismatch:?}");
         assert_eq!((mismatch.bytes, mismatch.bits, mismatch.ranges[0].offset), (1, 1, 5000));
     }
 }

@@ -1,4 +1,4 @@
-//! What a soak does in every turn, and how long it goes on.
+//! Settings and limits of a soak.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,92 +10,92 @@ use serde::{Deserialize, Serialize};
 use super::turn::PIECE_BYTES;
 use crate::Footprint;
 
-/// What a slow disk writes and reads, for estimates of time, in bytes per second.
+/// Throughput of a slow disk, for time estimates, bytes per second.
 const RATE_GUESS: f64 = 200e6;
-/// What no disk writes more than, for the bound on what is written, in bytes per second.
+/// Upper bound of a disk's throughput, for the estimate of bytes written, bytes per second.
 const RATE_MAX: f64 = 10e9;
-/// Request sizes that burn-in goes through, in bytes.
+/// Request sizes of the burn-in cycle, bytes.
 const REQUESTS: [usize; 3] = [PIECE_BYTES, 64 << 10, 4 << 10];
 
-/// What is done.
+/// Kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Reference files are copied, and the copies read back.
+    /// Copies reference files and reads the copies back.
     Copy,
-    /// A file whose pages say where they belong is written anew in place, and read back.
+    /// Rewrites a file of self-describing pages in place and reads it back.
     Stamp,
-    /// Both in turns, in every way of writing, flushing and reading.
+    /// Alternates both, over all combinations of write, flush and read modes.
     BurnIn,
 }
 
-/// Which digest is compared.
+/// Digest algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DigestKind {
     /// BLAKE3, 256 bits.
     Blake3,
-    /// MD5, as the paper has it.
+    /// MD5, as in the paper.
     Md5,
 }
 
-/// A file that is copied.
+/// Source of a copied file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReferencePlan {
-    /// A file of the user's.
+    /// A file of the user.
     File {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// One that is made on each volume, of data that cannot be compressed.
+    /// A generated incompressible file on each volume.
     Made {
-        /// Its size in bytes.
+        /// Size in bytes.
         bytes: u64,
     },
 }
 
-/// What every turn does; a soak is gone on with only by the same.
+/// Settings of every turn; a soak can only be resumed with the same settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoakPlan {
-    /// What is done.
+    /// Kind of work.
     pub mode: Mode,
-    /// Which digest is compared.
+    /// Digest algorithm.
     pub digest: DigestKind,
-    /// Directories on the disks; one turn on each, then the next round.
+    /// Directories on the tested disks, one turn on each per round.
     pub volumes: Vec<PathBuf>,
-    /// What is copied; nothing when only pages are stamped.
+    /// References; empty for stamping only.
     pub references: Vec<ReferencePlan>,
-    /// Size of the stamped file on each volume, in bytes; 0 when nothing is stamped.
+    /// Size of the stamped file per volume, bytes; 0 for copying only.
     pub stamped_bytes: u64,
 }
 
-/// How long a soak goes on, over all its sittings; without a limit until it is stopped.
+/// Limits of a soak over all its sessions; unlimited without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Turns on each volume.
+    /// Turns per volume.
     pub rounds: Option<u64>,
-    /// Time in turns.
+    /// Total time of turns.
     pub time: Option<Duration>,
 }
 
-/// How a turn writes and reads.
+/// Write and read modes of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct TurnMode {
     pub(super) stamps: bool,
     pub(super) write: Access,
     pub(super) durability: Durability,
-    /// Buffered: the kernel is asked to drop the file's pages first.
+    /// Buffered reads ask the kernel to drop the file's pages first.
     pub(super) read: Access,
     pub(super) request_bytes: usize,
 }
 
 impl SoakPlan {
-    /// How the turn of `round` (from 0) writes and reads. `is_direct`: whether the volume can do direct I/O.
-    pub(super) fn way(&self, round: u64, is_direct: bool) -> Way {
+    /// Mode of the turn in `round` (from 0). `is_direct`: whether the volume supports direct I/O.
+    pub(super) fn turn_mode(&self, round: u64, is_direct: bool) -> TurnMode {
         let direct = if is_direct { Access::Direct } else { Access::Buffered };
-        let plain = Way {
+        let plain = TurnMode {
             stamps: self.mode == Mode::Stamp,
             write: Access::Buffered,
             durability: Durability::Flushed,
@@ -105,9 +105,9 @@ impl SoakPlan {
         if self.mode != Mode::BurnIn {
             return plain;
         }
-        // Every combination comes once in 48 rounds.
+        // Cycles through all combinations in 48 rounds.
         let n = round / 2;
-        Way {
+        TurnMode {
             stamps: round % 2 == 1,
             write: if n.is_multiple_of(2) { Access::Buffered } else { direct },
             durability: if (n / 2).is_multiple_of(2) { Durability::Flushed } else { Durability::EachWrite },
@@ -116,7 +116,7 @@ impl SoakPlan {
         }
     }
 
-    /// Space that is held at a time, and what a round writes at most, on each volume, in bytes.
+    /// Space used and maximum bytes written per round, on each volume.
     fn bytes(&self) -> (u64, u64) {
         let made = self.references.iter().filter(|plan| matches!(plan, ReferencePlan::Made { .. }));
         let made: u64 = made.map(ReferencePlan::bytes).sum();
@@ -125,7 +125,7 @@ impl SoakPlan {
         (space, sizes().sum::<u64>().max(self.stamped_bytes))
     }
 
-    /// What will be written within `limits`, and how long it takes on a slow disk.
+    /// Estimated writes within `limits` and time on a slow disk.
     pub fn footprint(&self, limits: Limits) -> Footprint {
         let (space, round) = self.bytes();
         let volumes = self.volumes.len() as f64;
@@ -144,7 +144,7 @@ impl SoakPlan {
 }
 
 impl ReferencePlan {
-    /// Its size in bytes; 0 for a file that cannot be looked at.
+    /// Size in bytes; 0 if the file's metadata cannot be read.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Made { bytes } => *bytes,
@@ -153,7 +153,7 @@ impl ReferencePlan {
     }
 }
 
-impl std::fmt::Display for Way {
+impl std::fmt::Display for TurnMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let access = |access| if access == Access::Direct { "directly" } else { "through the cache" };
         let flush =
@@ -164,7 +164,7 @@ impl std::fmt::Display for Way {
     }
 }
 
-/// A digest under way.
+/// A running digest.
 pub(super) enum Hasher {
     Blake3(Box<blake3::Hasher>),
     Md5(md5::Md5),
@@ -187,7 +187,7 @@ impl Hasher {
         }
     }
 
-    /// The digest, as `b3sum` and `md5sum` print it.
+    /// Digest in the format of `b3sum` and `md5sum`.
     pub(super) fn end(self) -> String {
         match self {
             Self::Blake3(hasher) => hasher.finalize().to_hex().to_string(),

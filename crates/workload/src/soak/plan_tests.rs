@@ -1,4 +1,4 @@
-//! Ways of a burn-in, digests as other tools print them, and what a soak says it will write.
+//! Burn-in modes, digests, and the estimate of bytes written.
 use std::collections::BTreeSet;
 
 use super::*;
@@ -15,16 +15,19 @@ fn plan(mode: Mode) -> SoakPlan {
 
 #[test]
 fn a_burn_in_goes_through_every_way() {
-    let told = |way: Way| format!("{} {way}", way.stamps);
-    let ways: BTreeSet<String> = (0..48).map(|round| told(plan(Mode::BurnIn).way(round, true))).collect();
-    // Two kinds, two ways to write, to flush and to read, three sizes.
+    let labelled = |way: TurnMode| format!("{} {way}", way.stamps);
+    let ways: BTreeSet<String> =
+        (0..48).map(|round| labelled(plan(Mode::BurnIn).turn_mode(round, true))).collect();
+    // Two kinds, two write, flush and read modes each, three sizes.
     assert_eq!(ways.len(), 48);
-    let ways: BTreeSet<String> = (48..96).map(|round| told(plan(Mode::BurnIn).way(round, false))).collect();
+    let ways: BTreeSet<String> =
+        (48..96).map(|round| labelled(plan(Mode::BurnIn).turn_mode(round, false))).collect();
     assert_eq!(ways.len(), 12, "without direct I/O there are fewer");
     assert!(ways.iter().all(|way| !way.contains("directly")), "{ways:?}");
     for (mode, stamps) in [(Mode::Copy, false), (Mode::Stamp, true)] {
-        let ways: BTreeSet<String> = (0..48).map(|round| told(plan(mode).way(round, true))).collect();
-        assert_eq!((ways.len(), plan(mode).way(7, true).stamps), (1, stamps));
+        let ways: BTreeSet<String> =
+            (0..48).map(|round| labelled(plan(mode).turn_mode(round, true))).collect();
+        assert_eq!((ways.len(), plan(mode).turn_mode(7, true).stamps), (1, stamps));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is copied: a file, its digest, and a checksum of every piece, by which a wrong one is known at once.
+//! Reference file: its path, digest, and a checksum per piece for early detection of wrong bytes.
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
@@ -19,20 +19,20 @@ pub(super) struct Reference {
     pub(super) bytes: u64,
     pub(super) digest: String,
     crcs: Vec<u32>,
-    /// What it was made from; nothing for a file of the user's.
+    /// Seed of a generated file; none for a user's file.
     seed: Option<u64>,
 }
 
-/// What a reference is, apart from the file.
+/// Checksums of a reference.
 struct Sums {
     digest: String,
     crcs: Vec<u32>,
 }
 
-/// Puts the piece at an offset into memory of its length.
+/// Callback that reads or generates the piece at an offset.
 type PieceAt<'a> = dyn FnMut(u64, &mut [u8]) -> Result<(), WorkloadError> + 'a;
 
-/// Sums over all pieces of a file of `bytes`; `piece` puts each into the front of `block`.
+/// Computes the checksums of a file of `bytes`; `piece` fills the front of `block`.
 fn sums(
     bytes: u64,
     kind: DigestKind,
@@ -49,13 +49,13 @@ fn sums(
     Ok(Sums { digest: hasher.end(), crcs })
 }
 
-/// What a made reference has at `offset`, a multiple of a piece.
+/// Generates the content at `offset`, a multiple of a piece.
 fn make(seed: u64, offset: u64, content: &mut [u8]) {
     fill_random(content, mix(seed, offset) | 1);
 }
 
 impl Reference {
-    /// Makes one of `bytes` at `path`, in which no page is like another.
+    /// Generates a reference of `bytes` at `path` without repeated pages.
     pub(super) fn make(
         path: PathBuf,
         bytes: u64,
@@ -74,12 +74,12 @@ impl Reference {
         Ok(Self { path, bytes, digest, crcs, seed: Some(seed) })
     }
 
-    /// Takes a file of the user's as it is now, read past the page cache as far as the kernel drops it.
+    /// Uses a user's file as it is now, read past the page cache if the kernel drops it.
     pub(super) fn take(path: &Path, kind: DigestKind, block: &mut [u8]) -> Result<Self, WorkloadError> {
         let wrong = |what: &str| WorkloadError::Reference { path: path.into(), what: what.into() };
         let found = std::fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
         if !found.is_file() || found.len() == 0 {
-            return Err(wrong("it is empty, or no file"));
+            return Err(wrong("it is empty or not a regular file"));
         }
         let (file, bytes) = (open_to_read(path, Access::Buffered)?, found.len());
         forget_cached(&file, path)?;
@@ -87,7 +87,7 @@ impl Reference {
         let Sums { digest, crcs } = sums(bytes, kind, block, &mut |offset, content| {
             let wanted = content.len();
             let read = read_upto_at(&file, content, wanted, offset).map_err(system(&action))?;
-            if read == wanted { Ok(()) } else { Err(wrong("it became shorter while it was read")) }
+            if read == wanted { Ok(()) } else { Err(wrong("it was truncated while it was read")) }
         })?;
         Ok(Self { path: path.into(), bytes, digest, crcs, seed: None })
     }
@@ -97,13 +97,13 @@ impl Reference {
         self.crcs.get((offset / PIECE_BYTES as u64) as usize) == Some(&crc32(content))
     }
 
-    /// Puts the right piece at `offset` into `content`; false when it cannot be had any more.
+    /// Restores the correct piece at `offset` into `content`; false if it is lost.
     pub(super) fn restore(&self, offset: u64, content: &mut [u8]) -> bool {
         if let Some(seed) = self.seed {
             make(seed, offset, content);
             return true;
         }
-        // Whatever is wrong with it may be only in the page cache.
+        // The wrong bytes may be only in the page cache.
         (0..2).any(|turn| {
             let mut read = || -> Result<usize, WorkloadError> {
                 let file = open_to_read(&self.path, Access::Buffered)?;

@@ -1,4 +1,4 @@
-//! References are the same each time, and what became of one is noticed.
+//! References are reproducible, and changes are detected.
 use super::*;
 use crate::soak::turn::Blocks;
 
@@ -20,7 +20,7 @@ fn a_made_reference_is_the_same_each_time_and_no_page_comes_twice() {
     let bytes = read(&a);
     let pages: std::collections::BTreeSet<&[u8]> = bytes.chunks(4096).collect();
     assert_eq!(pages.len(), bytes.len().div_ceil(4096));
-    // Read by somebody who knows nothing of the seed it is the same reference.
+    // A reference read as a user's file, without the seed, has the same digest.
     let taken = Reference::take(&a.path, DigestKind::Blake3, &mut blocks.expected).unwrap();
     assert_eq!((taken.bytes, &taken.digest), (BYTES, &a.digest));
     for offset in [0, PIECE_BYTES as u64, 2 * PIECE_BYTES as u64] {

@@ -1,47 +1,47 @@
-//! Sectors that say where they belong, and what is to be thought of a page whose sectors say something else.
+//! Self-describing sectors, and classification of pages with wrong sectors.
 //!
-//! Each sector of 512 bytes has: 8 bytes magic, run, file, offset, generation (8 bytes each, little endian),
-//! 468 bytes that follow from these, CRC-32 of all before it. Invariants: pure; the contents of a place
-//! follow from its stamp, so every byte that is wrong is known; any bytes at all can be judged.
+//! Layout of a 512-byte sector: magic (8 bytes), run, file, offset, generation (8 bytes each,
+//! little endian), 468 bytes derived from these, CRC-32 of all before. Invariants: pure; the
+//! content follows from the stamp, so every wrong byte is known; any input can be judged.
 use keepup_recording::crc::crc32;
 use keepup_results::{SoakKind, SoakOrigin};
 
 use crate::data::{SEED, fill_random};
 
-/// The unit that a disk writes whole or not at all, in bytes.
+/// Atomic write unit of a disk, bytes.
 pub const SECTOR_BYTES: usize = 512;
-/// The unit that is judged, in bytes.
+/// Unit of classification, bytes.
 pub const PAGE_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"KUSTAMP1";
 const HEAD_BYTES: usize = 40;
 const CRC_AT: usize = SECTOR_BYTES - 4;
-/// A sector with at most so many wrong bits is the right one, damaged: one that belongs elsewhere differs in
-/// about 1800 of its 4096 bits.
+/// Maximum number of wrong bits for a damaged but correctly placed sector; a misplaced one differs
+/// in about 1800 of its 4096 bits.
 const FLIPPED_BITS_MAX: u64 = 64;
 
-/// Where and when contents belong.
+/// Position and generation of a sector's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The soak.
+    /// Number of the soak.
     pub run: u64,
     /// Number of the file.
     pub file: u64,
-    /// Offset in the file, in bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// Number of the write, from 1; 0 stands for what was there before the first: zeros.
+    /// Number of the write, from 1; 0 means the initial zeros.
     pub generation: u64,
 }
 
-/// What is wrong with a page.
+/// Finding about a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What it looks like.
+    /// Classification.
     pub kind: SoakKind,
-    /// What the first wrong sector says of itself, where that can be believed.
+    /// Stamp of the first wrong sector, if valid.
     pub origin: Option<SoakOrigin>,
 }
 
-/// What a sector is.
+/// Classification of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sector {
     Good,
@@ -54,7 +54,7 @@ enum Sector {
 }
 
 impl Stamp {
-    /// Writes what belongs here into `sector`, of [`SECTOR_BYTES`].
+    /// Writes the content of this stamp to `sector`, of [`SECTOR_BYTES`].
     fn fill_sector(self, sector: &mut [u8]) {
         if self.generation == 0 {
             return sector.fill(0);
@@ -70,14 +70,14 @@ impl Stamp {
         sector[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Writes what belongs from here on into `bytes`, whole sectors.
+    /// Writes the content from this stamp on to `bytes`, whole sectors.
     pub fn fill(self, bytes: &mut [u8]) {
         for (at, sector) in bytes.chunks_exact_mut(SECTOR_BYTES).enumerate() {
             self.at_sector(at).fill_sector(sector);
         }
     }
 
-    /// What a sector says of itself; nothing unless its checksum is right.
+    /// Stamp of a sector; none unless its checksum is correct.
     pub fn read(sector: &[u8]) -> Option<Self> {
         let sector = sector.get(..SECTOR_BYTES)?;
         let crc = crc32(&sector[..CRC_AT]).to_le_bytes();
@@ -100,22 +100,22 @@ impl Stamp {
     }
 }
 
-/// Another state for the generator, far from the last.
+/// Mixes a value into a generator state.
 pub(super) fn mix(state: u64, value: u64) -> u64 {
-    // splitmix64's finaliser.
+    // Finalizer of splitmix64.
     let mut z = state.wrapping_add(value).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// Bits in which `a` and `b` differ.
+/// Number of differing bits.
 pub(super) fn different_bits(a: &[u8], b: &[u8]) -> u64 {
     a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum()
 }
 
-/// Judges a page that should hold what `expected` says, and that held what belongs to generation `previous`
-/// before (0: nothing but zeros). Nothing for a page that is right.
+/// Classifies a page that should have the content of `expected` and had that of generation `previous`
+/// before (0: zeros). None for a correct page.
 pub fn judge(page: &[u8], expected: Stamp, previous: u64) -> Option<Verdict> {
     let sectors: Vec<Sector> = page
         .chunks_exact(SECTOR_BYTES)
@@ -128,7 +128,7 @@ pub fn judge(page: &[u8], expected: Stamp, previous: u64) -> Option<Verdict> {
     }
     let origin = match worst {
         Sector::Stale(stamp) | Sector::Misplaced(stamp) | Sector::Foreign(Some(stamp)) => {
-            // The first of the page, not the last of several.
+            // First wrong sector of the page.
             let first = sectors.iter().find_map(|sector| match (sector, worst) {
                 (Sector::Stale(first), Sector::Stale(_)) => Some(*first),
                 (Sector::Misplaced(first), Sector::Misplaced(_)) => Some(*first),
@@ -150,7 +150,7 @@ pub fn judge(page: &[u8], expected: Stamp, previous: u64) -> Option<Verdict> {
     Some(Verdict { kind, origin })
 }
 
-/// Which kind of bad sector names the page, when there are several.
+/// Precedence of sector classes for the classification of a page.
 fn rank(sector: Sector) -> u8 {
     match sector {
         Sector::Good => 0,
@@ -163,15 +163,15 @@ fn rank(sector: Sector) -> u8 {
     }
 }
 
-/// Whether the page has parts of several writes of its own place and nothing else.
+/// Whether the page consists only of parts of several writes to its own position.
 fn is_mixture(sectors: &[Sector], previous: u64) -> bool {
     let generations: Option<std::collections::BTreeSet<u64>> = sectors
         .iter()
         .map(|sector| match sector {
-            // A tear in a sector's last bytes looks like a few flips.
+            // A tear in the last bytes of a sector looks like a few bit flips.
             Sector::Good | Sector::Flipped => Some(u64::MAX),
             Sector::Stale(stamp) => Some(stamp.generation),
-            // Zeros are what was there before the first write.
+            // Zeros are the content before the first write.
             Sector::Blank if previous == 0 => Some(0),
             _ => None,
         })
@@ -207,7 +207,7 @@ fn judge_sector(sector: &[u8], expected: Stamp, previous: u64) -> Sector {
     }
 }
 
-/// Whether `sector` begins as `front` and goes on as `back`.
+/// Whether `sector` starts as `front` and ends as `back`.
 fn is_joined(sector: &[u8], front: &[u8], back: &[u8]) -> bool {
     let same = sector.iter().zip(front).take_while(|(a, b)| a == b).count();
     same > 0 && sector[same..] == back[same..]

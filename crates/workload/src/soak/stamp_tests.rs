@@ -1,4 +1,4 @@
-//! Pages that were really damaged are called what they are.
+//! Classification of damaged pages.
 use proptest::prelude::*;
 
 use super::*;
@@ -15,7 +15,7 @@ fn kind(page: &[u8]) -> Option<SoakKind> {
     judge(page, HERE, 6).map(|verdict| verdict.kind)
 }
 
-/// The page with sectors `from..` as `other` has them.
+/// The page with sectors `from..` taken from `other`.
 fn joined(other: &[u8], from: usize) -> Vec<u8> {
     let mut joined = page(HERE);
     joined[from * SECTOR_BYTES..].copy_from_slice(&other[from * SECTOR_BYTES..]);
@@ -30,7 +30,7 @@ fn a_page_that_belongs_elsewhere_is_misplaced() {
         let origin = SoakOrigin { is_ours: true, file, offset, generation: 7 };
         assert_eq!(verdict, Verdict { kind: SoakKind::Misplaced, origin: Some(origin) });
     }
-    // Also a part of a page, and of an earlier generation.
+    // Also a part of a page and an earlier generation.
     let other = Stamp { offset: 0, generation: 3, ..HERE };
     assert_eq!(kind(&joined(&page(other), 5)), Some(SoakKind::Misplaced));
 }
@@ -54,7 +54,7 @@ fn parts_of_two_generations_are_torn() {
         assert_eq!(kind(&joined(&older, sectors)), Some(SoakKind::Torn), "{sectors} new sectors");
     }
     assert_eq!(kind(&joined(&older, 0)), Some(SoakKind::Stale));
-    // Within a sector, either way round; the generation differs from its byte 32 on.
+    // Within a sector, in both directions; the generation differs from byte 32 on.
     for cut in [36, 100, 511, 512 + 36, 4095] {
         let (mut new_first, mut old_first) = (page(HERE), older.clone());
         new_first[cut..].copy_from_slice(&older[cut..]);
@@ -76,7 +76,7 @@ fn parts_of_two_generations_are_torn() {
 }
 
 #[test]
-fn lost_flipped_and_foreign_pages_are_told_apart() {
+fn lost_flipped_and_foreign_pages_are_distinguished() {
     assert_eq!(kind(&[0; PAGE_BYTES]), Some(SoakKind::Blank));
     assert_eq!(kind(&joined(&[0; PAGE_BYTES], 3)), Some(SoakKind::Blank), "there were no zeros before");
     let other_run = Stamp { run: 5, ..HERE };

@@ -1,8 +1,8 @@
-//! A turn of stamping: every page of a file is written anew in place with the next generation's stamps,
-//! flushed, read back in another order past the page cache, and judged.
+//! Stamping turn: rewrites every page of a file in place with the next generation's stamps,
+//! flushes, reads it back in a different order bypassing the page cache, and classifies it.
 //!
-//! Because the file stays, a write that was lost shows the generation before, one that went astray shows
-//! another place's stamp, and one that was torn shows both.
+//! Because the file is reused, a lost write shows the previous generation, a misplaced write shows
+//! another position's stamp, and a torn write shows both.
 use std::path::PathBuf;
 
 use keepup_results::SoakFile;
@@ -17,17 +17,17 @@ use crate::WorkloadError;
 pub(super) struct Stamped {
     pub(super) volume: PathBuf,
     pub(super) path: PathBuf,
-    /// Whole pages.
+    /// Size, in whole pages.
     pub(super) bytes: u64,
-    /// The soak.
+    /// Number of the soak.
     pub(super) run: u64,
     /// Number of the file.
     pub(super) number: u64,
-    /// Generation that it has now; 0 before the first.
+    /// Current generation; 0 before the first.
     pub(super) generation: u64,
 }
 
-/// Writes and judges one generation; false when it was to stop before its end.
+/// Writes and checks one generation; false if interrupted.
 pub(super) fn stamp_once(
     file: &mut Stamped,
     blocks: &mut Blocks,
@@ -37,7 +37,7 @@ pub(super) fn stamp_once(
     let stamp = Stamp { run: file.run, file: file.number, offset: 0, generation: turn.number };
     let open = turn.open_to_write(&file.path)?;
     for offset in (0..file.bytes).step_by(PIECE_BYTES) {
-        if turn.is_to_stop() {
+        if turn.should_stop() {
             return Ok(false);
         }
         let bytes = piece_bytes(file.bytes, offset);
@@ -61,7 +61,7 @@ fn read_generation(
     let mut finding = None;
     let outcome = read_pieces(file, (stamp, previous), blocks, turn, &mut finding);
     if let Some(finding) = finding {
-        let place = finding.is_lasting().then(|| turn.place_for_damaged(&file.volume)).flatten();
+        let place = finding.is_lasting().then(|| turn.path_for_damaged(&file.volume)).flatten();
         let kept = place.filter(|place| std::fs::rename(&file.path, place).is_ok());
         turn.note(finding.end(kept.as_deref()))?;
         if kept.is_some() {
@@ -80,7 +80,7 @@ fn read_pieces(
 ) -> Result<bool, WorkloadError> {
     let open = turn.open_to_read(&file.path)?;
     for offset in shuffled(file.bytes, mix(stamp.run, stamp.generation)) {
-        if turn.is_to_stop() {
+        if turn.should_stop() {
             return Ok(false);
         }
         let bytes = piece_bytes(file.bytes, offset);
@@ -94,7 +94,7 @@ fn read_pieces(
         if !is_right {
             let piece = Piece { offset, expected, found };
             let finding = finding.get_or_insert_with(|| {
-                let way = turn.way.to_string();
+                let way = turn.mode.to_string();
                 Finding::new(turn.number, &file.volume, &file.path, SoakFile::Stamped, way)
             });
             finding.add(stamped_ranges(&piece, here, previous), Some(&piece));
@@ -106,7 +106,7 @@ fn read_pieces(
 }
 
 impl Stamped {
-    /// Makes the file, without any generation.
+    /// Creates the file without a generation.
     pub(super) fn make(&mut self) -> Result<(), WorkloadError> {
         self.generation = 0;
         keepup_sys::file::create_preallocated(&self.path, self.bytes)?;
@@ -114,11 +114,11 @@ impl Stamped {
     }
 }
 
-/// Offsets of all pieces of a file of `bytes`, in an order that follows from `seed`.
+/// Offsets of all pieces of a file of `bytes`, in an order determined by `seed`.
 fn shuffled(bytes: u64, seed: u64) -> Vec<u64> {
     let mut offsets: Vec<u64> = (0..bytes).step_by(PIECE_BYTES).collect();
     let mut state = seed;
-    // Fisher and Yates.
+    // Fisher-Yates shuffle.
     for last in (1..offsets.len()).rev() {
         state = mix(state, last as u64);
         offsets.swap(last, (state % (last as u64 + 1)) as usize);

@@ -1,4 +1,4 @@
-//! The order of reading.
+//! Read order.
 use super::*;
 
 #[test]

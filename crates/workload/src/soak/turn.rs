@@ -1,4 +1,4 @@
-//! One turn on one volume: the clock and the tallies of its parts, and files written and read piece by piece.
+//! One turn on one volume: its time and counters, and piecewise file I/O.
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -12,28 +12,28 @@ use keepup_sys::file::Access;
 use keepup_sys::file::{forget_cached, open_file, open_to_read, read_upto_at, sync_data, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
-use super::desk::{Desk, Record};
-use super::plan::Way;
+use super::plan::TurnMode;
 use super::stamp::PAGE_BYTES;
+use super::state::{Record, SoakState};
 use crate::ceiling::system;
 use crate::{Context, WorkloadError};
 
-/// Files are written, read and compared piece by piece, in bytes.
+/// Size of a piece, the unit of writing, reading and comparing, bytes.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
-/// Pause between two samples.
+/// Interval between two samples.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
-/// Memory that direct transfers can use, a piece each.
+/// Direct I/O buffers of one piece each.
 pub(super) struct Blocks {
-    /// What should be there.
+    /// Expected content.
     pub(super) expected: Block,
-    /// What was read.
+    /// Content as read.
     pub(super) found: Block,
-    /// What is read again.
+    /// Content as reread.
     pub(super) again: Block,
 }
 
-/// Which part of the work.
+/// Part of the work.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
     Source,
@@ -42,13 +42,13 @@ pub(super) enum Part {
     Compare,
 }
 
-/// A turn that has begun.
+/// A running turn.
 pub(super) struct Turn<'a> {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub(super) number: u64,
-    pub(super) way: Way,
+    pub(super) mode: TurnMode,
     pub(super) totals: SoakTotals,
-    desk: &'a mut Desk,
+    state: &'a mut SoakState,
     context: &'a mut Context,
     clock: Arc<dyn Clock>,
     begun_ns: u64,
@@ -66,43 +66,48 @@ impl Blocks {
     }
 }
 
-/// Length of the piece of a file of `bytes` that begins at `offset`.
+/// Length of the piece at `offset` in a file of `bytes`.
 pub(super) fn piece_bytes(bytes: u64, offset: u64) -> usize {
     (bytes - offset).min(PIECE_BYTES as u64) as usize
 }
 
 impl<'a> Turn<'a> {
-    pub(super) fn begin(number: u64, way: Way, desk: &'a mut Desk, context: &'a mut Context) -> Self {
+    pub(super) fn begin(
+        number: u64,
+        mode: TurnMode,
+        state: &'a mut SoakState,
+        context: &'a mut Context,
+    ) -> Self {
         let clock = Arc::clone(&context.clock);
         let begun_ns = clock.now_ns();
         let totals = SoakTotals::default();
-        Self { number, way, totals, desk, context, clock, begun_ns, sampled_ns: begun_ns }
+        Self { number, mode, totals, state, context, clock, begun_ns, sampled_ns: begun_ns }
     }
 
-    /// Enters what was done into the account, whole or not.
+    /// Adds the work done to the account, complete or not.
     pub(super) fn end(mut self, is_whole: bool) -> Result<(), WorkloadError> {
         self.totals.turns = u64::from(is_whole);
         self.totals.elapsed_ns = self.clock.now_ns().saturating_sub(self.begun_ns);
-        self.desk.note(Record::Turn { totals: self.totals })
+        self.state.note(Record::Turn { totals: self.totals })
     }
 
     pub(super) fn note(&mut self, mismatch: SoakMismatch) -> Result<(), WorkloadError> {
-        self.desk.note(Record::Mismatch(mismatch))
+        self.state.note(Record::Mismatch(mismatch))
     }
 
-    /// Where the next damaged file is kept, if one more may be.
-    pub(super) fn place_for_damaged(&self, volume: &Path) -> Option<std::path::PathBuf> {
-        self.desk.place_for_damaged(volume)
+    /// Path for the next damaged file, if another may be kept.
+    pub(super) fn path_for_damaged(&self, volume: &Path) -> Option<std::path::PathBuf> {
+        self.state.path_for_damaged(volume)
     }
 
-    /// Whether the user wants an end; also tells how far it has got, once a second.
-    pub(super) fn is_to_stop(&mut self) -> bool {
+    /// Whether the user requested a stop; also reports progress once per second.
+    pub(super) fn should_stop(&mut self) -> bool {
         let now_ns = self.clock.now_ns();
         if now_ns.saturating_sub(self.sampled_ns) >= SAMPLE_EVERY_NS {
             self.sampled_ns = now_ns;
-            let mut totals = self.desk.account.totals;
+            let mut totals = self.state.account.totals;
             totals.add(&self.totals);
-            let damage = &self.desk.account.damage;
+            let damage = &self.state.account.damage;
             let readings = [
                 ("turns", totals.turns),
                 ("written_bytes", totals.write.bytes),
@@ -116,7 +121,7 @@ impl<'a> Turn<'a> {
         self.context.stop.load(Ordering::Acquire)
     }
 
-    /// Does a part of the work, and counts its time and CPU.
+    /// Runs a part of the work and counts its time and CPU time.
     pub(super) fn timed<T>(&mut self, part: Part, bytes: usize, work: impl FnOnce() -> T) -> T {
         let (begun_ns, cpu) = (self.clock.now_ns(), ProcessCpu::now());
         let done = work();
@@ -135,13 +140,13 @@ impl<'a> Turn<'a> {
         done
     }
 
-    /// Opens a file to write it as this turn does.
+    /// Opens a file for writing in this turn's mode.
     pub(super) fn open_to_write(&mut self, path: &Path) -> Result<OwnedFd, WorkloadError> {
-        let way = self.way;
-        Ok(self.timed(Part::Write, 0, || open_file(path, way.write, way.durability))?)
+        let mode = self.mode;
+        Ok(self.timed(Part::Write, 0, || open_file(path, mode.write, mode.durability))?)
     }
 
-    /// Writes the piece at `offset`, whose first `bytes` count; room behind them is filled up with zeros.
+    /// Writes the piece at `offset`; the rest of the last page after its `bytes` is zero-filled.
     pub(super) fn write_piece(
         &mut self,
         (file, path): (&OwnedFd, &Path),
@@ -149,7 +154,7 @@ impl<'a> Turn<'a> {
         bytes: usize,
         offset: u64,
     ) -> Result<(), WorkloadError> {
-        let (request, direct) = (self.way.request_bytes, self.way.write == Access::Direct);
+        let (request, direct) = (self.mode.request_bytes, self.mode.write == Access::Direct);
         let action = format!("write to {}", path.display());
         self.timed(Part::Write, bytes, || {
             let end = if direct { bytes.next_multiple_of(PAGE_BYTES) } else { bytes };
@@ -162,14 +167,14 @@ impl<'a> Turn<'a> {
         .map_err(system(&action))
     }
 
-    /// Ends the writing of a file of `bytes`: what was filled up is cut off, and all of it is durable then.
+    /// Finishes writing a file of `bytes`: truncates the padding and makes the file durable.
     pub(super) fn end_writing(
         &mut self,
         file: OwnedFd,
         path: &Path,
         bytes: u64,
     ) -> Result<(), WorkloadError> {
-        let direct = self.way.write == Access::Direct;
+        let direct = self.mode.write == Access::Direct;
         self.timed(Part::Write, 0, || {
             if direct && !bytes.is_multiple_of(PAGE_BYTES as u64) {
                 let file = File::from(file);
@@ -180,9 +185,9 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Opens a file to read it back past the page cache.
+    /// Opens a file for reading back, bypassing the page cache.
     pub(super) fn open_to_read(&mut self, path: &Path) -> Result<OwnedFd, WorkloadError> {
-        let access = self.way.read;
+        let access = self.mode.read;
         self.timed(Part::Read, 0, || {
             let file = open_to_read(path, access)?;
             if access == Access::Buffered {
@@ -192,8 +197,8 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Reads the piece of `bytes` at `offset`, its last request first when `backwards`. What the file does
-    /// not have is zeros.
+    /// Reads the piece of `bytes` at `offset`, last request first if `backwards`. Bytes beyond the
+    /// end of the file are zeros.
     pub(super) fn read_piece(
         &mut self,
         (file, path): (&OwnedFd, &Path),
@@ -202,7 +207,7 @@ impl<'a> Turn<'a> {
         offset: u64,
         backwards: bool,
     ) -> Result<(), WorkloadError> {
-        let request = self.way.request_bytes;
+        let request = self.mode.request_bytes;
         let action = format!("read {} at offset {offset}", path.display());
         self.timed(Part::Read, bytes, || {
             let count = bytes.div_ceil(request);

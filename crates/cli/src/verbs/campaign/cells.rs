@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use keepup_campaign::{Campaign, Cell, Forecast, Forecasts};
+use keepup_error::Cause;
 
 use super::is_raised;
 use crate::Cli;
-use crate::exit::UsageError;
-use crate::output::LOG_VARIABLE;
+use crate::exit::usage;
+use crate::output::{LOG_VARIABLE, hint_of_flags};
 
 /// Most commands that are asked at a time for what they would cost.
 const AT_ONCE_MAX: usize = 8;
@@ -28,32 +29,31 @@ fn commands(cells: &[Cell]) -> Vec<&Cell> {
 pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
     let commands = commands(cells);
     if commands.is_empty() {
-        return Err(UsageError("every cell is left out by [[skip]], so nothing would be run".into()).into());
+        return Err(usage("every cell is left out by [[skip]], so nothing would be run"));
     }
     let mut parser = Cli::command();
     for cell in commands {
-        let refuse = |why: &str| refused(campaign, cell, why);
+        let refuse = |why: Cause| refused(campaign, cell, why);
+        let flags = |why: clap::Error| {
+            refuse(Cause::new(why.to_string()).with_hint(hint_of_flags(&why).unwrap_or_default()))
+        };
         let words = std::iter::once("keepup").chain(cell.arguments.iter().map(String::as_str));
-        let mut matches = parser.try_get_matches_from_mut(words).map_err(|e| refuse(&e.to_string()))?;
-        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| refuse(&e.to_string()))?;
+        let mut matches = parser.try_get_matches_from_mut(words).map_err(flags)?;
+        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(flags)?;
         if !cli.verb.keeps_a_result() {
-            let why = "it keeps no result of a measurement\n\
-                       hint: disk, net, register read or compare, replay, replay-set, soak, trial, qualify";
-            return Err(refuse(why));
+            let hint = "disk, net, register read or compare, replay, replay-set, soak, trial, qualify";
+            return Err(refuse(Cause::new("it keeps no result of a measurement").with_hint(hint)));
         }
     }
     Ok(())
 }
 
-fn refused(campaign: &Campaign, cell: &Cell, why: &str) -> anyhow::Error {
-    let why = why.trim().strip_prefix("error: ").unwrap_or(why.trim());
-    UsageError(format!(
-        "cell {} ({}) cannot be run as `{}`: {why}",
-        cell.number,
-        campaign.name_of(cell),
-        cell.command()
-    ))
-    .into()
+fn refused(campaign: &Campaign, cell: &Cell, why: Cause) -> anyhow::Error {
+    let (number, name, command) = (cell.number, campaign.name_of(cell), cell.command());
+    usage(why.map(|why| {
+        let why = why.trim().strip_prefix("error: ").unwrap_or(why.trim());
+        format!("cannot run cell {number} ({name}) as `{command}`: {why}")
+    }))
 }
 
 /// Asks every command once what it would cost, which looks at its volumes too; none when the user wants an
@@ -72,7 +72,7 @@ pub(super) fn forecasts(
             let n = next.fetch_add(1, Ordering::Relaxed);
             let Some(cell) = commands.get(n) else { return };
             let answer = foretold(&program, cell).map_err(|why| match why {
-                Trouble::Refused(why) => refused(campaign, cell, &why),
+                Trouble::Refused(why) => refused(campaign, cell, Cause::from_text(why.trim())),
                 Trouble::Other(why) => why,
             });
             // The others need not be asked any more.

@@ -1,6 +1,8 @@
 //! The client of a recorder's HTTP interface: one request, one answer, bounded in time and size.
+use std::borrow::Cow;
 use std::time::Duration;
 
+use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, Entries, EventCard, RecordingEntry};
 use keepup_peer::{Endpoint, EndpointError, Token};
 use keepup_recording::info::RecordingInfo;
@@ -27,9 +29,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(150);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CtlError {
     /// Nobody answered.
-    #[error(
-        "cannot reach a recorder at {to}: {why}\nhint: keepup record --http HOST:PORT serves there; --to URL"
-    )]
+    #[error("cannot reach a recorder at {to}: {why}")]
     Unreachable {
         /// Where.
         to: String,
@@ -39,23 +39,41 @@ pub(crate) enum CtlError {
     /// The recorder does not do it.
     #[error("{why}")]
     Refused {
-        /// Why, with a hint where one is known.
-        why: String,
+        /// Why, as the recorder says.
+        why: Cause,
     },
     /// It tried, and failed.
     #[error("{why}")]
     Failed {
-        /// Why, with a hint where one is known.
-        why: String,
+        /// Why, as the recorder says.
+        why: Cause,
     },
     /// Something else than a recorder answered.
-    #[error("cannot understand the answer of {to}: {what}\nhint: is it a keepup of this version?")]
+    #[error("cannot understand the answer of {to}: {what}")]
     Answer {
         /// Where.
         to: String,
         /// What is wrong.
-        what: String,
+        what: Cause,
     },
+}
+
+impl Diagnostic for CtlError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Refused { .. } => ErrorClass::Refused,
+            Self::Failed { .. } => ErrorClass::Failed,
+            Self::Unreachable { .. } | Self::Answer { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Unreachable { .. } => Some("keepup record --http HOST:PORT serves there; --to URL".into()),
+            Self::Refused { why } | Self::Failed { why } => why.hint(),
+            Self::Answer { what, .. } => what.hint().or(Some("is it a keepup of this version?".into())),
+        }
+    }
 }
 
 /// An answer that says why not.
@@ -82,11 +100,12 @@ impl Client {
             None => (to, PORT),
         };
         let endpoint = Endpoint::with_default_port(host, port).map_err(|why| match why {
-            EndpointError::Resolve { .. } => UsageError(why.to_string()),
-            EndpointError::Syntax { .. } => UsageError(format!(
-                "cannot use {to:?} as a recorder's address\n\
-                 hint: http://HOST:PORT or HOST:PORT; a tunnel (ssh -L) where the way is not safe"
-            )),
+            EndpointError::Resolve { .. } => UsageError::of(&why),
+            EndpointError::Syntax { .. } => {
+                UsageError::new(Cause::new(format!("cannot use {to:?} as a recorder's address")).with_hint(
+                    "http://HOST:PORT or HOST:PORT; a tunnel (ssh -L) where the network is not safe",
+                ))
+            }
         })?;
         // The token is for the recorder and for nobody in between or behind it.
         let config = Agent::config_builder()
@@ -125,7 +144,10 @@ impl Client {
         let payload = payload.map_err(|e| self.unreachable(&e))?;
         let Some(head) = head.filter(|_| status == 200) else {
             let never: serde_json::Value = answer(&self.to, status, &String::from_utf8_lossy(&payload))?;
-            return Err(CtlError::Answer { to: self.to.clone(), what: format!("no event, but {never}") });
+            return Err(CtlError::Answer {
+                to: self.to.clone(),
+                what: format!("no event, but {never}").into(),
+            });
         };
         Ok((answer(&self.to, status, &head)?, payload))
     }
@@ -175,23 +197,21 @@ impl Client {
 
 /// What an answer means.
 fn answer<T: DeserializeOwned>(to: &str, status: u16, text: &str) -> Result<T, CtlError> {
-    let strange = |what: String| CtlError::Answer { to: to.to_owned(), what };
+    let strange = |what: Cause| CtlError::Answer { to: to.to_owned(), what };
     if status == 200 {
-        return serde_json::from_str(text).map_err(|e| strange(one_line(&e.to_string())));
+        return serde_json::from_str(text).map_err(|e| strange(one_line(&e.to_string()).into()));
     }
     let Ok(problem) = serde_json::from_str::<Problem>(text) else {
-        return Err(strange(format!("HTTP status {status} without a reason")));
+        return Err(strange(format!("HTTP status {status} without a reason").into()));
     };
-    let mut why = problem.error;
-    if let Some(hint) = problem.hint {
-        why = format!("{why}\nhint: {hint}");
-    } else if status == 401 {
-        why = format!("{why}\nhint: --token-file FILE, or {TOKEN_VARIABLE} in the environment");
-    }
+    let hint = problem.hint.or_else(|| {
+        (status == 401).then(|| format!("--token-file FILE, or {TOKEN_VARIABLE} in the environment"))
+    });
+    let why = Cause::new(problem.error).with_hint(hint.unwrap_or_default());
     Err(match status {
         401 | 403 | 404 | 409 | 422 => CtlError::Refused { why },
         500 => CtlError::Failed { why },
-        _ => strange(format!("HTTP status {status}: {why}")),
+        _ => strange(why.map(|why| format!("HTTP status {status}: {why}"))),
     })
 }
 

@@ -29,11 +29,12 @@ fn every_status_has_its_meaning() {
     let problem = r#"{"error": "no", "hint": "ask again", "refusal": "state"}"#;
     for status in [401, 403, 404, 409, 422] {
         let refused = read(status, problem).unwrap_err();
-        assert!(matches!(&refused, CtlError::Refused { why } if why == "no\nhint: ask again"), "{refused:?}");
+        let told = Cause::new("no").with_hint("ask again");
+        assert!(matches!(&refused, CtlError::Refused { why } if *why == told), "{refused:?}");
     }
     assert!(matches!(read(500, problem), Err(CtlError::Failed { .. })));
     let bare = read(401, r#"{"error": "no token", "hint": null}"#).unwrap_err();
-    assert!(bare.to_string().contains("--token-file"), "{bare}");
+    assert!(bare.hint().unwrap().contains("--token-file"), "{bare}");
     for (status, text) in [(200, "{}x"), (200, "<html>"), (404, "nothing"), (302, ""), (503, problem)] {
         assert!(matches!(read(status, text), Err(CtlError::Answer { .. })), "{status} {text}");
     }

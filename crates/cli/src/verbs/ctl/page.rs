@@ -1,4 +1,5 @@
 //! The status of run control, for people.
+use keepup_error::Cause;
 use keepup_results::live::{RunOutcome, RunSettings, RunStatus};
 
 /// The whole of it. Names and metadata may have anything in them that somebody put there.
@@ -8,12 +9,10 @@ pub(super) fn status(status: &RunStatus) -> String {
     let since = keepup_results::rfc3339(status.since_unix_ns);
     let mut lines =
         vec![format!("{}{run}{name} (since {since}, revision {})", status.state, status.revision)];
-    lines.extend(status.error.iter().flat_map(|error| error.lines()).map(|line| {
-        match line.strip_prefix("hint: ") {
-            Some(hint) => format!("hint: {}", plain(hint)),
-            None => format!("error: {}", plain(line)),
-        }
-    }));
+    if let Some(error) = status.error.as_deref().map(Cause::from_text) {
+        lines.push(format!("error: {}", plain(&error.to_string())));
+        lines.extend(error.hint().map(|hint| format!("hint: {}", plain(&hint))));
+    }
     lines.extend(status.listen.iter().map(|listen| format!("listening on {}", plain(listen))));
     lines.extend(status.directories.iter().map(|directory| format!("recording to {}", plain(directory))));
     lines.extend(settings(&status.settings));

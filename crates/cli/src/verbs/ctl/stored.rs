@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use keepup_catalog::{LAST, find_recording};
+use keepup_error::Cause;
 use keepup_live::{Entries, RecordingEntry, RecordingState};
 use keepup_recording::export::create;
 
@@ -11,9 +13,6 @@ use super::client::{Client, CtlError};
 use crate::exit::Exit;
 use crate::output::{json, result, say};
 use crate::verbs::info;
-
-/// The word for the newest recording.
-const LAST: &str = "last";
 
 /// Which events are asked for.
 #[derive(clap::Args)]
@@ -87,12 +86,10 @@ fn copy(client: &Client, id: &str, args: &CatArgs, out: &mut dyn Write) -> anyho
 /// The id of the recording that is meant.
 fn found(client: &Client, which: &str) -> Result<String, CtlError> {
     let list = client.recordings()?;
-    let mut entries = list.entries.iter();
-    let by_id = entries.clone().find(|entry| entry.id == which);
-    // The newest of several of one name.
-    let meant = by_id.or_else(|| entries.find(|entry| entry.name == which || which == LAST));
+    let meant = find_recording(&list, which);
     meant.map(|entry| entry.id.clone()).ok_or_else(|| CtlError::Refused {
-        why: format!("there is no recording {which:?}\nhint: keepup ctl recordings tells which there are"),
+        why: Cause::new(format!("cannot find recording {which:?}: the recorder has none of that name"))
+            .with_hint("keepup ctl recordings lists them"),
     })
 }
 

@@ -4,18 +4,17 @@ use std::path::Path;
 use anyhow::Context as _;
 use clap::value_parser;
 use keepup_measure::memory::Memory;
-use keepup_measure::stats::median;
-use keepup_results::{DiskPhase, DiskSummary};
-use keepup_workload::disk::block::{BlockTest, CHUNK_BYTES, DIRECT_CHUNK_BYTES, FILES_UNIT, SEEKS, Through};
+use keepup_workload::disk::block::{
+    BlockTest, CHUNK_BYTES, CacheMode, DIRECT_CHUNK_BYTES, FILES_UNIT, SEEKS,
+};
 
 use super::run::{Common, Purpose, Test, measure};
 use crate::args::size;
-use crate::exit::Exit;
-use crate::verbs::record::usage;
+use crate::exit::{Exit, usage};
 
 /// Write, rewrite and read a large file block by block, seek in it, create and delete very many small files
 ///
-/// The phases of bonnie++, with what each costs in CPU. Through the page cache the file must be twice as
+/// The phases of bonnie++, with what each costs in CPU. CacheMode the page cache the file must be twice as
 /// large as the memory. A write ends with a flush inside the time that counts.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -38,7 +37,7 @@ pub(crate) struct Args {
     /// Past the page cache
     #[arg(long, conflicts_with = "cached")]
     direct: bool,
-    /// Through the page cache with a file that fits into memory: figures of the cache, and named so
+    /// CacheMode the page cache with a file that fits into memory: figures of the cache, and named so
     #[arg(long)]
     cached: bool,
     /// 1 GiB (past the page cache unless --cached), 1024 files, 1000 seeks: a first look
@@ -51,11 +50,11 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let memory = Memory::read(Path::new("/")).context("cannot tell how much memory there is")?;
     let through = match (args.direct || (args.quick && !args.cached), args.cached) {
-        (true, _) => Through::Direct,
-        (_, true) => Through::Cached,
-        _ => Through::Buffered,
+        (true, _) => CacheMode::Direct,
+        (_, true) => CacheMode::Cached,
+        _ => CacheMode::Buffered,
     };
-    let direct = through == Through::Direct;
+    let direct = through == CacheMode::Direct;
     let default_chunk = if direct { DIRECT_CHUNK_BYTES } else { CHUNK_BYTES } as u64;
     let chunk_bytes = args.chunk.unwrap_or(default_chunk);
     if !(512..=64 << 20).contains(&chunk_bytes) || !chunk_bytes.is_multiple_of(512) {
@@ -66,7 +65,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let size_bytes = match args.size {
         Some(bytes) => bytes,
         None if args.quick => 1 << 30,
-        None if through == Through::Buffered => memory.total_bytes.saturating_mul(2),
+        None if through == CacheMode::Buffered => memory.total_bytes.saturating_mul(2),
         None => 4 << 30,
     };
     let test = BlockTest {
@@ -83,50 +82,6 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
         "size_bytes": test.size_bytes, "chunk_bytes": chunk_bytes, "access": through.name(),
         "seeks": test.seeks, "files": test.files, "memory_bytes": memory.total_bytes,
     });
-    let test = Test { test, together: false, plan, lines: &|_| Vec::new(), summary: &table };
+    let test = Test { test, together: false, plan };
     measure(&args.common, purpose, &test)
-}
-
-/// bonnie++'s line, a phase in each row: medians over all runs.
-fn table(summary: &DiskSummary) -> String {
-    let mut lines = vec![format!(
-        "{:<20} {:<26} {:>4} {:>9} {:>10} {:>7} {:>9} {:>10} {:>10} {:>10}",
-        "volume",
-        "phase",
-        "runs",
-        "MB/s",
-        "per second",
-        "CPU %",
-        "machine %",
-        "half, us",
-        "99 %, us",
-        "longest, ms"
-    )];
-    for (place, name) in summary.kinds() {
-        let figure = |value: &dyn Fn(&DiskPhase) -> Option<f64>, digits: usize| {
-            let values: Vec<f64> = summary.phases(&place, name).filter_map(value).collect();
-            median(&values).map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-        };
-        let share =
-            |seconds: f64, phase: &DiskPhase| (phase.seconds > 0.0).then(|| 100.0 * seconds / phase.seconds);
-        let each = |phase: &DiskPhase| share(phase.operations? as f64 / 100.0, phase);
-        lines.push(format!(
-            "{place:<20} {name:<26} {:>4} {:>9} {:>10} {:>7} {:>9} {:>10} {:>10} {:>10}",
-            summary.phases(&place, name).count(),
-            figure(&|phase| phase.bytes_per_second().map(|rate| rate / 1e6), 1),
-            figure(&each, 0),
-            figure(&|phase| share(phase.cpu_seconds, phase), 0),
-            figure(&|phase| share(phase.machine_cpu_seconds?, phase), 0),
-            figure(&|phase| Some(phase.latency?.p50_ns as f64 / 1e3), 1),
-            figure(&|phase| Some(phase.latency?.p99_ns as f64 / 1e3), 1),
-            figure(&|phase| Some(phase.latency?.max_ns as f64 / 1e6), 1)
-        ));
-    }
-    if summary.plan["access"] == "cached" {
-        lines.push("cached: the file may lie in memory; these are not figures of the disk".into());
-    }
-    lines.push(
-        "MB = 10^6 bytes; CPU in per cent of one core, of keepup and of the whole machine; medians".into(),
-    );
-    lines.join("\n")
 }

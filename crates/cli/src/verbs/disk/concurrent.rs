@@ -1,12 +1,10 @@
 //! `keepup disk concurrent`: one to several readers or writers at once.
 use clap::ValueEnum;
-use keepup_results::{DiskPhase, DiskSummary};
 use keepup_workload::disk::concurrent::Concurrent;
-use keepup_workload::disk::{Kind, Point};
+use keepup_workload::disk::{IoDirection, Point};
 
-use super::columns::{Column, rows};
 use super::mode::{ModeArgs, SpaceArg, depth, described, request};
-use super::run::{Common, Purpose, Test, measure, places};
+use super::run::{Common, Purpose, Test, measure};
 use crate::args::size;
 use crate::exit::Exit;
 
@@ -62,64 +60,20 @@ enum KindArg {
 
 pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let kinds = match args.kind {
-        KindArg::Both => vec![Kind::Write, Kind::Read],
-        KindArg::Write => vec![Kind::Write],
-        KindArg::Read => vec![Kind::Read],
+        KindArg::Both => vec![IoDirection::Write, IoDirection::Read],
+        KindArg::Write => vec![IoDirection::Write],
+        KindArg::Read => vec![IoDirection::Read],
     };
     let mode = args.mode.mode(args.space.space())?;
     let file_bytes = args.size.max(1).next_multiple_of(args.request as u64);
     let point = Point { bytes: args.request, depth: args.depth };
     let test = Test {
-        test: Concurrent {
-            kinds: kinds.clone(),
-            most: args.files,
-            point,
-            file_bytes,
-            is_shared: args.shared,
-            mode,
-        },
+        test: Concurrent { kinds, most: args.files, point, file_bytes, is_shared: args.shared, mode },
         together: false,
         plan: serde_json::json!({
             "files": args.files, "file_bytes": file_bytes, "request_bytes": args.request, "depth": args.depth,
             "shared_file": args.shared, "mode": described(&mode),
         }),
-        lines: &|_| Vec::new(),
-        summary: &|summary| table(summary, &kinds, args.files),
     };
     measure(&args.common, purpose, &test)
-}
-
-/// Medians over all repeats.
-fn table(summary: &DiskSummary, kinds: &[Kind], most: u32) -> String {
-    let moved = |phase: &DiskPhase| {
-        let bytes: u64 = phase.parts.iter().map(|part| part.bytes).sum();
-        phase.parts.first().map(|first| bytes as f64 / first.seconds / 1e6)
-    };
-    let one = |phase: &DiskPhase, best: fn(f64, f64) -> f64| {
-        let rates = phase.parts.iter().map(|part| part.bytes_per_second().unwrap_or(0.0));
-        rates.reduce(best).map(|rate| rate / 1e6)
-    };
-    let columns: [Column<'_>; 6] = [
-        ("normalised", &|phase| Concurrent::normalised(phase).map(|rate| rate / 1e6), 1),
-        ("all", &moved, 1),
-        ("slowest", &|phase| one(phase, f64::min), 1),
-        ("fastest", &|phase| one(phase, f64::max), 1),
-        ("p99 ms", &|phase| phase.latency.map(|latency| latency.p99_ns as f64 / 1e6), 2),
-        ("CPU s/GB", &DiskPhase::cpu_seconds_per_gb, 3),
-    ];
-    let mut lines = Vec::new();
-    for place in places(summary) {
-        for &kind in kinds {
-            lines.push(format!("{place}: {}, MB/s", kind.verb()));
-            let name = |files| (format!("{files} at once"), Concurrent::phase_name(kind, files));
-            let names: Vec<_> = (1..=most).map(name).collect();
-            lines.extend(rows(summary, &place, &names, &columns));
-        }
-    }
-    lines.push(
-        "normalised: rate of the first file times their number, as in the paper; all: what was moved until \
-         the first file was through (durable, if written)"
-            .into(),
-    );
-    lines.join("\n")
 }

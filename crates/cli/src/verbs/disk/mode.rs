@@ -1,9 +1,10 @@
 //! How bytes get to the disk: flags that every test of streams has.
 use clap::ValueEnum;
+use keepup_error::Cause;
 use keepup_workload::disk::mode::{Access, Durability, EngineChoice, Mode, Pattern, Space};
 
 use crate::args::AccessArg;
-use crate::verbs::record::usage;
+use crate::exit::{UsageError, usage};
 
 /// The flags.
 #[derive(Clone, Debug, clap::Args)]
@@ -86,11 +87,14 @@ pub(super) fn depth(text: &str) -> Result<usize, String> {
 }
 
 /// Size of a request, in bytes: a multiple of 512 up to 64 MiB.
-pub(super) fn request(text: &str) -> Result<usize, String> {
+pub(super) fn request(text: &str) -> Result<usize, UsageError> {
     let bytes = crate::args::size(text)?;
     match (512..=64 << 20).contains(&bytes) && bytes % 512 == 0 {
         true => Ok(bytes as usize),
-        false => Err(format!("{bytes} bytes is not a multiple of 512 from 512 B to 64 MiB")),
+        false => {
+            let why = format!("{bytes} bytes is not a multiple of 512 from 512 B to 64 MiB");
+            Err(UsageError::new(why))
+        }
     }
 }
 
@@ -115,13 +119,11 @@ impl ModeArgs {
             DiskEngineArg::Mmap => EngineChoice::Mapped,
         };
         if engine == EngineChoice::Mapped && access == Access::Direct {
-            let what = "a mapped file is always in the page cache\nhint: add --access buffered";
-            return Err(usage(what.to_owned()));
+            let why = Cause::new("cannot map a file with direct access: it is always in the page cache");
+            return Err(usage(why.with_hint("add --access buffered")));
         }
         if engine == EngineChoice::Mapped && self.dsync {
-            return Err(usage(
-                "a copy into a mapping cannot wait for the disk: leave --dsync out".to_owned(),
-            ));
+            return Err(usage("a copy into a mapping cannot wait for the disk: leave --dsync out"));
         }
         let pattern = Pattern { compressible: self.compressible, duplicate: self.duplicate };
         let durability = if self.dsync { Durability::EachWrite } else { Durability::Flushed };

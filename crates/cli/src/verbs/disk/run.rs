@@ -1,22 +1,19 @@
-//! What all disk tests share: flags, checks before the first byte, repeats in turns, the table at the end.
+//! What all disk tests share: flags, checks before the first byte, repeats in turns.
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use keepup_campaign::Forecast;
-use keepup_measure::stats::median;
-use keepup_results::{DiskPhase, DiskRun, DiskSummary, Event, LoadResult, LoadUnit};
+use keepup_results::{DiskRun, DiskSummary, Event};
 use keepup_workload::Footprint;
 use keepup_workload::disk::{DiskTest, alternate};
 use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check, common_disks};
 
-use crate::args::{Runs, default_volume};
-use crate::exit::Exit;
+use crate::args::{Runs, volumes_or_default};
+use crate::exit::{Exit, usage};
 use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
 use crate::output::{command, result, say};
-use crate::verbs::record::usage;
 use crate::verbs::sitting::Sitting;
 
 /// Flags of every disk test.
@@ -39,24 +36,20 @@ pub(super) enum Purpose {
 }
 
 /// What distinguishes a test.
-pub(super) struct Test<'a, T> {
+pub(super) struct Test<T> {
     /// What it does.
     pub(super) test: T,
     /// Whether one run uses all volumes at once; else each has runs of its own.
     pub(super) together: bool,
     /// Its settings.
     pub(super) plan: serde_json::Value,
-    /// What a run is told as, for people.
-    pub(super) lines: &'a dyn Fn(&DiskRun) -> Vec<String>,
-    /// What all runs come to, for people.
-    pub(super) summary: &'a dyn Fn(&DiskSummary) -> String,
 }
 
 /// Runs the test on all volumes, in turns or at once.
 pub(super) fn measure<T: DiskTest + Clone>(
     common: &Common,
     purpose: Purpose,
-    test: &Test<'_, T>,
+    test: &Test<T>,
 ) -> anyhow::Result<Exit> {
     let volumes = common.volumes()?;
     let beside = common.runs.loads.plan()?;
@@ -79,7 +72,7 @@ pub(super) fn measure<T: DiskTest + Clone>(
     let mut tell = |run: &DiskRun| {
         sitting.keep(|t_unix_ns| Event::DiskRun { t_unix_ns, run: Box::new(run.clone()) });
         if !outlet.json {
-            result(&told(run, test, common.runs.repeats));
+            say(&format!("{}, run {} of {} has ended", run.place(), run.repeat, common.runs.repeats));
         }
     };
     let repeats = common.runs.repeats;
@@ -87,19 +80,7 @@ pub(super) fn measure<T: DiskTest + Clone>(
     drop(loads);
     sitting.summary.runs = done.runs;
     let failure = done.failure.map(anyhow::Error::from);
-    sitting.end(failure, done.is_interrupted, |summary| Some(page(summary, test)))
-}
-
-/// A run for people.
-fn told<T>(run: &DiskRun, test: &Test<'_, T>, repeats: u32) -> String {
-    let head = format!("{}, run {} of {repeats}", run.place(), run.repeat);
-    std::iter::once(head).chain((test.lines)(run)).collect::<Vec<_>>().join("\n")
-}
-
-/// All runs for people, with what the loads did beside them.
-fn page<T>(summary: &DiskSummary, test: &Test<'_, T>) -> String {
-    let loads: Vec<&[LoadResult]> = summary.runs.iter().map(|run| &run.loads[..]).collect();
-    std::iter::once((test.summary)(summary)).chain(loads::over_runs(&loads)).collect::<Vec<_>>().join("\n")
+    sitting.end(failure, done.is_interrupted)
 }
 
 /// The volumes of each run.
@@ -113,7 +94,7 @@ fn places_of(volumes: &[PathBuf], together: bool) -> Vec<Vec<PathBuf>> {
 /// Looks at the volumes, and says what will be done to them.
 fn plan<T: DiskTest>(
     common: &Common,
-    test: &Test<'_, T>,
+    test: &Test<T>,
     volumes: &[PathBuf],
     beside: &LoadPlan,
 ) -> anyhow::Result<Forecast> {
@@ -164,12 +145,7 @@ fn export_fio<T: DiskTest>(test: &T, volumes: &[PathBuf], beside: &LoadPlan) -> 
 impl Common {
     /// The volumes given, or the usual one, which is made.
     pub(super) fn volumes(&self) -> anyhow::Result<Vec<PathBuf>> {
-        if !self.volume.is_empty() {
-            return Ok(self.volume.clone());
-        }
-        let volume = default_volume();
-        std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
-        Ok(vec![volume])
+        volumes_or_default(&self.volume)
     }
 
     /// The volumes, and what may be written to each, before the test's size is known.
@@ -180,71 +156,5 @@ impl Common {
     /// Other volumes than those given.
     pub(super) fn set_volumes(&mut self, volumes: Vec<PathBuf>) {
         self.volume = volumes;
-    }
-}
-
-/// The places of all runs, each once, in the order in which they came.
-pub(super) fn places(summary: &DiskSummary) -> Vec<String> {
-    let mut places = Vec::new();
-    for place in summary.runs.iter().map(DiskRun::place) {
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
-}
-
-/// A number with so many digits after the point, or what stands for one that was not measured.
-pub(super) fn figure(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-}
-
-/// Median, lowest and highest rate of every phase, what it cost in CPU, and what the loads did meanwhile.
-pub(super) fn table(summary: &DiskSummary) -> String {
-    let loads = summary.runs.first().map_or(&[][..], |run| &run.loads);
-    let heads: String = loads.iter().map(|load| format!(" {:>12}", load_head(load))).collect();
-    let mut lines = vec![format!(
-        "{:<24} {:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}{heads}",
-        "volume", "phase", "runs", "median MB/s", "lowest", "highest", "CPU s/GB", "machine"
-    )];
-    for (place, phase) in summary.kinds() {
-        let rates: Vec<f64> = summary.rates(&place, phase).map(|rate| rate / 1e6).collect();
-        let per_gb = |cpu: &dyn Fn(&DiskPhase) -> Option<f64>| {
-            let each = summary.phases(&place, phase).filter_map(cpu).collect::<Vec<_>>();
-            figure(median(&each), 3)
-        };
-        let machine = |phase: &DiskPhase| {
-            let gb = phase.bytes as f64 / 1e9;
-            phase.machine_cpu_seconds.filter(|_| gb > 0.0).map(|seconds| seconds / gb)
-        };
-        let beside: String = (0..loads.len())
-            .map(|n| format!(" {:>12}", load_cell(summary.phases(&place, phase), n, &loads[n])))
-            .collect();
-        lines.push(format!(
-            "{place:<24} {phase:<24} {:>4} {:>12} {:>10} {:>10} {:>12} {:>12}{beside}",
-            rates.len(),
-            figure(median(&rates), 1),
-            figure(rates.iter().copied().reduce(f64::min), 1),
-            figure(rates.iter().copied().reduce(f64::max), 1),
-            per_gb(&DiskPhase::cpu_seconds_per_gb),
-            per_gb(&machine)
-        ));
-    }
-    lines.push("MB = 10^6 bytes; CPU of keepup with its kernel workers, and of the whole machine".into());
-    lines.join("\n")
-}
-
-/// Over the column of a load.
-fn load_head(load: &LoadResult) -> String {
-    let unit = if load.unit == LoadUnit::Cores { "cores" } else { "MB/s" };
-    format!("{} {unit}", load.kind)
-}
-
-/// What load number `n` achieved beside a phase: the median of all runs.
-fn load_cell<'a>(phases: impl Iterator<Item = &'a DiskPhase>, n: usize, load: &LoadResult) -> String {
-    let rates: Vec<f64> = phases.filter_map(|phase| phase.load_rates.get(n).copied().flatten()).collect();
-    match load.unit {
-        LoadUnit::Cores => figure(median(&rates), 2),
-        LoadUnit::BytesPerSecond => figure(median(&rates).map(|rate| rate / 1e6), 1),
     }
 }

@@ -2,16 +2,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use keepup_results::{DiskFinding, DiskPhase, DiskRun, DiskSummary};
+use keepup_error::Cause;
 use keepup_workload::disk::scale::{Scale, Step};
-use keepup_workload::disk::{Kind, Point};
+use keepup_workload::disk::{IoDirection, Point};
 
-use super::columns::{Column, rows};
 use super::mode::{ModeArgs, SpaceArg, depth, described, request};
-use super::run::{Common, Purpose, Test, measure, places};
+use super::run::{Common, Purpose, Test, measure};
 use crate::args::{size, some_time, span};
-use crate::exit::Exit;
-use crate::verbs::record::usage;
+use crate::exit::{Exit, usage};
 
 /// Write to 1 volume, then to 2, up to all of them at once: what each more gives, and costs in CPU
 ///
@@ -56,7 +54,8 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let groups: Vec<Vec<PathBuf>> =
         args.group.iter().map(|group| group.split(',').map(PathBuf::from).collect()).collect();
     if groups.len() == 1 {
-        return Err(usage("one group has none to be compared with\nhint: give --group twice".to_owned()));
+        let why = Cause::new("cannot compare groups: only one is given");
+        return Err(usage(why.with_hint("give --group twice")));
     }
     let mut common = args.common.clone();
     let steps = match groups.is_empty() {
@@ -68,8 +67,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     };
     let mode = args.mode.mode(args.space.space())?;
     let file_bytes = args.file.max(1).next_multiple_of(args.request as u64);
-    let kind = if args.read { Kind::Read } else { Kind::Write };
-    let names: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
+    let kind = if args.read { IoDirection::Read } else { IoDirection::Write };
     let test = Test {
         test: Scale {
             steps,
@@ -86,56 +84,6 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
             "file_bytes": file_bytes, "ramp_seconds": args.ramp.as_secs_f64(),
             "run_seconds": args.run.as_secs_f64(), "groups": args.group, "mode": described(&mode),
         }),
-        lines: &conclusion,
-        summary: &|summary| table(summary, &names),
     };
     measure(&common, purpose, &test)
-}
-
-/// What one run concludes.
-fn conclusion(run: &DiskRun) -> Vec<String> {
-    let Some(DiskFinding::Scale(found)) = &run.finding else { return Vec::new() };
-    let plural = if found.knee_volumes == 1 { "" } else { "s" };
-    let knee = match found.knee_is_beyond {
-        true => {
-            format!("the knee lies beyond {} volume{plural}: the last one still paid", found.knee_volumes)
-        }
-        false => format!(
-            "knee at {} volume{plural}: the next adds less than half of what the first one gave",
-            found.knee_volumes
-        ),
-    };
-    let cost = found.cpu_per_volume.map(|cpu| format!("each volume costs {:.1} % of a core", cpu * 100.0));
-    std::iter::once(knee).chain(cost).map(|line| format!("  {line}")).collect()
-}
-
-/// Medians over all repeats.
-fn table(summary: &DiskSummary, steps: &[String]) -> String {
-    let cpu = |phase: &DiskPhase| phase.cpu_seconds / phase.seconds * 100.0;
-    let spread = |phase: &DiskPhase| {
-        let rates = phase.parts.iter().filter_map(|part| part.bytes_per_second());
-        let (least, most) = rates.fold((f64::MAX, 0.0f64), |(l, m), rate| (l.min(rate), m.max(rate)));
-        (most > 0.0).then(|| least / most)
-    };
-    let columns: [Column<'_>; 7] = [
-        ("MB/s", &|phase| phase.bytes_per_second().map(|rate| rate / 1e6), 1),
-        ("CPU %", &|phase| Some(cpu(phase)), 1),
-        ("machine %", &|phase| phase.machine_cpu_seconds.map(|s| s / phase.seconds * 100.0), 1),
-        ("CPU s/GB", &DiskPhase::cpu_seconds_per_gb, 3),
-        ("I/O per CPU s", &|phase| phase.operations.map(|n| n as f64 / phase.cpu_seconds), 0),
-        ("p99 ms", &|phase| phase.latency.map(|latency| latency.p99_ns as f64 / 1e6), 2),
-        ("evenness", &spread, 2),
-    ];
-    let mut lines = Vec::new();
-    for place in places(summary) {
-        lines.push(place.clone());
-        let names: Vec<_> = steps.iter().map(|step| (step.clone(), step.clone())).collect();
-        lines.extend(rows(summary, &place, &names, &columns));
-    }
-    lines.push(
-        "MB = 10^6 bytes; per cent of one core, of keepup with its kernel workers, and of the whole machine; \
-         evenness: slowest over fastest volume"
-            .into(),
-    );
-    lines.join("\n")
 }

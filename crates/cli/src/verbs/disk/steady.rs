@@ -1,20 +1,16 @@
 //! `keepup disk steady`: hours of writing.
 use std::time::Duration;
 
-use keepup_results::{DiskFinding, DiskRun, SteadyFinding, SteadyLap, SteadySample};
 use keepup_workload::disk::Point;
-use keepup_workload::disk::steady::{Steady, room, sentence};
+use keepup_workload::disk::steady::{Steady, available_span};
 
 use super::mode::{FirstSpaceArg, ModeArgs, depth, described};
-use super::run::{Common, Purpose, Test, measure, table};
+use super::run::{Common, Purpose, Test, measure};
 use crate::args::{size, some_time, span};
-use crate::exit::Exit;
-use crate::verbs::record::usage;
+use crate::exit::{Exit, usage};
 
 /// Files of the series where neither --span nor --fill says how much space it takes.
 const FILES: u64 = 16;
-/// Rows of the curve.
-const ROWS: usize = 20;
 
 /// Write for hours: does the rate hold, where does it change and why, does it come to rest
 ///
@@ -71,7 +67,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let span_bytes = match args.span {
         Some(bytes) => bytes.max(1).next_multiple_of(file_bytes),
         None => {
-            let least = room(&args.common.room()?, file_bytes).max(file_bytes);
+            let least = available_span(&args.common.room()?, file_bytes).max(file_bytes);
             if args.fill { least } else { least.min(FILES * file_bytes) }
         }
     };
@@ -88,70 +84,5 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
         "seconds": time.map(|time| time.as_secs_f64()), "bytes": bytes, "fill": args.fill,
         "round_seconds": args.round.as_secs_f64(), "mode": described(&mode),
     });
-    measure(&args.common, purpose, &Test { test, together: false, plan, lines: &lines, summary: &table })
-}
-
-fn finding(run: &DiskRun) -> Option<&SteadyFinding> {
-    match &run.finding {
-        Some(DiskFinding::Steady(finding)) => Some(finding),
-        _ => None,
-    }
-}
-
-/// The curve, the changes, and whether it came to rest.
-fn lines(run: &DiskRun) -> Vec<String> {
-    let Some(finding) = finding(run) else { return Vec::new() };
-    let mut lines = curve(&finding.samples);
-    lines.extend(finding.changes.iter().map(|change| format!("  {}", sentence(change))));
-    match finding.changes.len() as u64 + finding.changes_left_out {
-        0 => lines.push("  no change of level".into()),
-        n if finding.changes_left_out > 0 => lines.push(format!("  {n} changes in all")),
-        _ => {}
-    }
-    lines.extend(finding.laps.iter().map(|lap| format!("  {}", rest(lap, finding.round_seconds))));
-    lines.extend(finding.cut_short.iter().map(|why| format!("  cut short: {why}")));
-    lines
-}
-
-/// The rate against time and bytes, in a few rows.
-fn curve(samples: &[SteadySample]) -> Vec<String> {
-    let rows: Vec<(f64, u64, f64, f64)> = samples
-        .chunks(samples.len().div_ceil(ROWS).max(1))
-        .map(|row| {
-            let (seconds, bytes) = row.iter().fold((0.0, 0), |sum, s| (sum.0 + s.seconds, sum.1 + s.bytes));
-            let lowest = row.iter().map(|s| s.lowest_bytes_per_second).fold(f64::INFINITY, f64::min);
-            let last = row.last().map_or((0.0, 0), |s| (s.at_seconds, s.at_bytes));
-            (last.0, last.1, bytes as f64 / seconds, lowest)
-        })
-        .collect();
-    let most = rows.iter().map(|row| row.2).fold(0.0, f64::max);
-    let head = format!("  {:>8} {:>11} {:>9} {:>10}", "until, s", "written, GB", "MB/s", "worst s");
-    let row = |(at, bytes, rate, lowest): &(f64, u64, f64, f64)| {
-        let bar = "█".repeat(if most > 0.0 { (rate / most * 30.0).round() as usize } else { 0 });
-        let gb = *bytes as f64 / 1e9;
-        format!("  {at:>8.0} {gb:>11.1} {:>9.0} {:>10.0}  {bar}", rate / 1e6, lowest / 1e6)
-    };
-    std::iter::once(head).chain(rows.iter().map(row)).collect()
-}
-
-/// Whether a lap came to rest.
-fn rest(lap: &SteadyLap, round_seconds: f64) -> String {
-    let what = if lap.overwrites { "overwriting" } else { "writing for the first time" };
-    let rounds = format!("{} rounds of {round_seconds} s", lap.rounds);
-    match (lap.reached, lap.last) {
-        (Some(reached), _) => format!(
-            "{what}: steady from {:.0} s, {:.1} GB on, at {:.0} MB/s ({rounds})",
-            reached.at_seconds,
-            reached.at_bytes as f64 / 1e9,
-            reached.bytes_per_second / 1e6
-        ),
-        (None, Some(last)) => format!(
-            "{what}: steady state not reached in {rounds}; the last five: scatter {:.0} %, drift {:+.0} %",
-            last.range_share * 100.0,
-            last.drift_share * 100.0
-        ),
-        (None, None) => {
-            format!("{what}: steady state not known: five rounds are the least, {rounds} were made")
-        }
-    }
+    measure(&args.common, purpose, &Test { test, together: false, plan })
 }

@@ -1,17 +1,14 @@
 //! `keepup disk sweep`: transfer sizes against depths.
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use keepup_measure::stats::median;
-use keepup_results::{DiskPhase, DiskSummary};
 use keepup_workload::disk::Point;
 use keepup_workload::disk::mode::Space;
 use keepup_workload::disk::sweep::Sweep;
 
 use super::mode::{ModeArgs, depth, described};
-use super::run::{Common, Purpose, Test, figure, measure, places};
+use super::run::{Common, Purpose, Test, measure};
 use crate::args::{size, some_time};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 
 /// Write and read with transfers of 512 B to 64 MiB, 1 to 256 at a time: one surface each
 ///
@@ -56,7 +53,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let depths: Vec<u64> = args.depths.iter().map(|depth| *depth as u64).collect();
     let depths = given(&depths, &[1, 8, 32], doubling(1, 256).collect());
     if let Some(wrong) = sizes.iter().find(|size| !(512..=64 << 20).contains(*size) || **size % 512 != 0) {
-        return Err(crate::verbs::record::usage(format!(
+        return Err(usage(format!(
             "a transfer of {wrong} bytes is not a multiple of 512 from 512 B to 64 MiB"
         )));
     }
@@ -78,50 +75,6 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
             "sizes": sizes, "depths": depths, "seconds": time.as_secs_f64(), "file_bytes": file_bytes,
             "mode": described(&mode),
         }),
-        lines: &|_| Vec::new(),
-        summary: &|summary| surfaces(summary, &sizes, &depths),
     };
     measure(&args.common, purpose, &test)
-}
-
-fn label(bytes: u64) -> String {
-    match bytes {
-        bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        bytes if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
-        bytes => format!("{bytes} B"),
-    }
-}
-
-/// What a surface shows.
-type Figure<'a> = (&'a str, &'a dyn Fn(&DiskPhase) -> Option<f64>, usize);
-
-/// For every volume: rate, and CPU for each GB, of writing and of reading; medians.
-fn surfaces(summary: &DiskSummary, sizes: &[u64], depths: &[u64]) -> String {
-    let rate = |phase: &DiskPhase| phase.bytes_per_second().map(|rate| rate / 1e6);
-    let cpu = |phase: &DiskPhase| phase.cpu_seconds_per_gb().map(|seconds| seconds * 1e3);
-    let figures: [Figure<'_>; 2] = [("MB/s", &rate, 0), ("CPU ms/GB", &cpu, 1)];
-    let mut lines = Vec::new();
-    for place in &places(summary) {
-        for verb in ["write", "read"] {
-            for (unit, of, digits) in figures {
-                lines.push(format!("{place}: {verb}, {unit}; sizes down, depths across"));
-                let head: String = depths.iter().map(|depth| format!("{depth:>9}")).collect();
-                lines.push(format!("{:>9}{head}", ""));
-                for &size in sizes {
-                    let cell = |depth: &u64| {
-                        let name = format!("{verb} {size} B depth {depth}");
-                        let values: Vec<f64> = summary.phases(place, &name).filter_map(of).collect();
-                        format!("{:>9}", figure(median(&values), digits))
-                    };
-                    let row: String = depths.iter().map(cell).collect();
-                    lines.push(format!("{:>9}{row}", label(size)));
-                }
-            }
-        }
-    }
-    let skipped = summary.runs.iter().flat_map(|run| &run.skipped);
-    let reasons: BTreeSet<&str> = skipped.map(|skipped| skipped.why.as_str()).collect();
-    lines.extend(reasons.iter().map(|why| format!("-: {why}")));
-    lines.push("MB = 10^6 bytes; CPU of keepup with its kernel workers".into());
-    lines.join("\n")
 }

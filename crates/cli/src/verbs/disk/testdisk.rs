@@ -1,8 +1,7 @@
 //! `keepup disk testdisk`: the camera group's program.
-use keepup_results::{DiskPhase, DiskRun};
 use keepup_workload::disk::testdisk::{LISTING, QUICK, Testdisk};
 
-use super::run::{Common, Purpose, Test, measure, table};
+use super::run::{Common, Purpose, Test, measure};
 use crate::exit::Exit;
 
 /// Write 1 file of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB; create them, then overwrite them
@@ -34,24 +33,6 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
             "sequence": sequence.map(|s| serde_json::json!({"files": s.files, "bytes": s.bytes})),
             "direct": direct,
         }),
-        lines: &lines,
-        summary: &table,
     };
     measure(&args.common, purpose, &test)
-}
-
-/// What the listing prints.
-fn lines(run: &DiskRun) -> Vec<String> {
-    run.phases.iter().map(line).collect()
-}
-
-fn line(phase: &DiskPhase) -> String {
-    let mib = phase.bytes >> 20;
-    format!(
-        "{:<9} Transferred {mib:>4} MBytes ({:>4} files) in {:>7.3} s: {:.2} MB/s",
-        phase.name.split(' ').next().unwrap_or_default(),
-        phase.files,
-        phase.seconds,
-        mib as f64 / phase.seconds
-    )
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_peer::Endpoint;
 use keepup_qualify::datagrams::{DatagramSearch, safe_rate};
-use keepup_results::{Event, LoadResult, NetRun, NetSummary};
+use keepup_results::{Event, NetRun, NetSummary};
 use keepup_workload::load::Loads;
 use keepup_workload::net::{
     Credentials, Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE,
@@ -16,15 +17,14 @@ use keepup_workload::net::{
 use keepup_workload::{Context, Footprint, WorkloadError};
 
 use super::own::{OWN, OwnServer};
+use super::rate;
 use super::serve::endpoint;
-use super::{rate, table};
 use crate::args::{Runs, size, some_time, span};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::forecast::{forecast, foretell};
 use crate::loads::{self, announce};
 use crate::output::say;
 use crate::token;
-use crate::verbs::record::usage;
 use crate::verbs::sitting::Sitting;
 
 /// Buffers of datagrams: what bridges 160 ms at 100 MB/s, for a receiver that is not always on a core; and
@@ -144,14 +144,14 @@ impl Common {
     fn servers(&self) -> anyhow::Result<Servers> {
         let own = |name| {
             credentials(self.token_file.as_deref())?.ok_or_else(|| {
-                usage(format!(
-                    "cannot test {name}: no token was given\n\
-                     hint: --token-file FILE or {TOKEN_VARIABLE}=TOKEN, with what `keepup net serve` printed"
-                ))
+                usage(Cause::new(format!("cannot test {name}: no token was given")).with_hint(format!(
+                    "--token-file FILE or {TOKEN_VARIABLE}=TOKEN, with what `keepup net serve` printed"
+                )))
             })
         };
         if self.servers.iter().filter(|text| *text == OWN).count() > 1 {
-            return Err(usage(format!("{OWN} is one server\nhint: --flows N for more flows")));
+            let why = Cause::new(format!("cannot use {OWN} twice: it is one server"));
+            return Err(usage(why.with_hint("--flows N for more flows")));
         }
         let mut servers = Servers { list: Vec::new(), _own: None };
         for text in &self.servers {
@@ -159,7 +159,7 @@ impl Common {
                 servers.own(self.runs.outlet.dry_run)?;
                 continue;
             }
-            let endpoint = endpoint(text).map_err(|why| usage(why.to_string()))?;
+            let endpoint = endpoint(text).map_err(|why| usage(Cause::of(&why)))?;
             servers.list.push(NetServer { endpoint, credentials: own(text)?, name: None });
         }
         Ok(servers)
@@ -169,7 +169,7 @@ impl Common {
     fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> (String, Duration) {
         let each = grid.specs.iter().map(|(_, spec)| spec.ramp + spec.run + AROUND_A_RUN);
         let time = each.sum::<Duration>() * self.runs.repeats;
-        let names: Vec<String> = servers.iter().map(NetServer::told).collect();
+        let names: Vec<String> = servers.iter().map(NetServer::label).collect();
         let runs = grid.specs.len() * self.runs.repeats as usize;
         let text = format!(
             "{workload} with {}: {runs} {}, about {:.0} s; nothing is written",
@@ -203,7 +203,7 @@ impl Grid {
                             receive_buffer_bytes,
                             ..spec.clone()
                         };
-                        specs.push((table::name(&spec), spec));
+                        specs.push((name(&spec), spec));
                     }
                 }
             }
@@ -228,8 +228,8 @@ pub(super) fn measure(common: &Common, workload: &str, grid: &Grid) -> anyhow::R
 pub(super) fn search(common: &Common, wanted: &Wanted, grid: &Grid) -> anyhow::Result<Exit> {
     let servers = checked(common, grid)?;
     let [(name, spec)] = &grid.specs[..] else {
-        let why = "a search has one setting\nhint: one value for each of --flows, --message and the buffers";
-        return Err(usage(why.to_owned()));
+        let hint = "one value for each of --flows, --message and the buffers";
+        return Err(usage(Cause::new("cannot search with several settings at once").with_hint(hint)));
     };
     let plan = format!("search for the highest rate without loss, {name}: a few minutes; nothing is written");
     let Some(mut desk) = Desk::begin(common, "udp-rate", grid, (&plan, Duration::ZERO))? else {
@@ -276,7 +276,7 @@ fn checked(common: &Common, grid: &Grid) -> anyhow::Result<Servers> {
     let servers = common.servers()?;
     for (name, spec) in &grid.specs {
         NetTest::new(spec.clone(), servers.list.clone(), name.clone())
-            .map_err(|why| usage(why.to_string()))?;
+            .map_err(|why| usage(Cause::of(&why)))?;
     }
     Ok(servers)
 }
@@ -310,20 +310,19 @@ fn runs(
 }
 
 /// The result while it grows, with what runs beside it.
-struct Desk<'a> {
-    grid: &'a Grid,
+struct Desk {
     sitting: Sitting<NetSummary>,
     loads: Loads,
     /// When the run under way began, ns.
     begin_ns: u64,
 }
 
-impl<'a> Desk<'a> {
+impl Desk {
     /// Says what will be done; none when that is all that was wanted.
     fn begin(
-        common: &'a Common,
+        common: &Common,
         workload: &str,
-        grid: &'a Grid,
+        grid: &Grid,
         (plan, time): (&str, Duration),
     ) -> anyhow::Result<Option<Self>> {
         let beside = common.runs.loads.plan()?;
@@ -341,7 +340,7 @@ impl<'a> Desk<'a> {
         let specs = serde_json::to_value(specs).unwrap_or_default();
         let sitting = Sitting::begin(workload, specs, &[], &common.runs.outlet)?;
         let loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
-        Ok(Some(Self { grid, sitting, loads, begin_ns: SystemClock.now_ns() }))
+        Ok(Some(Self { sitting, loads, begin_ns: SystemClock.now_ns() }))
     }
 
     fn ended(&mut self, run: NetRun) {
@@ -358,13 +357,29 @@ impl<'a> Desk<'a> {
         let interrupted = self.sitting.stop.load(Ordering::Acquire) && lost.is_none();
         let failure = failure.or_else(|| lost.map(anyhow::Error::from));
         drop(self.loads);
-        self.sitting.end(failure, interrupted, |summary| page(summary, self.grid))
+        self.sitting.end(failure, interrupted)
     }
 }
 
-/// All runs for people, with what the loads did beside them.
-fn page(summary: &NetSummary, grid: &Grid) -> Option<String> {
-    let beside: Vec<&[LoadResult]> = summary.runs.iter().map(|run| &run.loads[..]).collect();
-    let table = std::iter::once(table::summary(summary, &grid.specs)).chain(loads::over_runs(&beside));
-    (!summary.runs.is_empty()).then(|| table.collect::<Vec<_>>().join("\n"))
+/// A run's settings in words.
+fn name(spec: &NetSpec) -> String {
+    let mut words = match spec.flows {
+        0 => Vec::new(),
+        1 => vec![format!("1 flow of {}", bytes(spec.message_bytes))],
+        flows => vec![format!("{flows} flows of {}", bytes(spec.message_bytes))],
+    };
+    words.extend(spec.send_buffer_bytes.map(|size| format!("send buffer {}", bytes(size))));
+    words.extend(spec.receive_buffer_bytes.map(|size| format!("receive buffer {}", bytes(size))));
+    words.extend(spec.probe.map(|probe| format!("{} messages/s", probe.per_second)));
+    words.join(", ")
+}
+
+/// A size without losing a byte of it.
+fn bytes(size: usize) -> String {
+    match size {
+        0 => "0 B".into(),
+        size if size % (1 << 20) == 0 => format!("{} MiB", size >> 20),
+        size if size % (1 << 10) == 0 => format!("{} KiB", size >> 10),
+        size => format!("{size} B"),
+    }
 }

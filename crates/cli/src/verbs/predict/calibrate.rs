@@ -1,10 +1,11 @@
 //! `keepup predict calibrate`: a machine out of a qualification.
 use std::path::PathBuf;
 
+use keepup_error::Cause;
 use keepup_model::calibrate;
 use keepup_results::{Headed as _, Stored, StoredResult};
 
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, usage};
 use crate::output::result;
 
 #[derive(clap::Args)]
@@ -20,12 +21,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let stored = StoredResult::open(&args.result)?;
     let from = args.result.display().to_string();
     let Stored::Qualify(summary) = &stored.summary else {
-        let why = format!(
-            "{from} is the result of {}, which measures a part of a machine\n\
-             hint: a machine is calibrated by a qualification: keepup qualify",
-            stored.summary.head().workload
-        );
-        return Err(UsageError(why).into());
+        let workload = &stored.summary.head().workload;
+        let why = format!("cannot calibrate by {from}: {workload} measures only a part of a machine");
+        let hint = "a machine is calibrated by a qualification: keepup qualify";
+        return Err(usage(Cause::new(why).with_hint(hint)));
     };
     let machine = calibrate(summary, &args.name, &from)?;
     result(machine.to_toml()?.trim_end());

@@ -2,11 +2,12 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use keepup_error::Cause;
 use keepup_model::{Machine, ModelError, machine, machine_names, predict};
 use keepup_plan::Profile;
 
 use super::{OneArgs, ask, exit, summary, tell};
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, usage};
 
 /// Machines that can be bought.
 const TODAY: &str = "today/";
@@ -27,8 +28,8 @@ pub(super) fn load(name: &str) -> anyhow::Result<Machine> {
 /// Every machine of today for a profile, the fastest last.
 pub(super) fn all(profile: &Profile, args: &OneArgs) -> anyhow::Result<Exit> {
     if !args.with.is_empty() || args.sweep.is_some() || args.path.is_some() {
-        let why = "--with, --sweep and --path are of one machine\nhint: name it: --on today/camera-pc";
-        return Err(UsageError(why.into()).into());
+        let why = Cause::new("cannot predict every machine: --with, --sweep and --path are for one");
+        return Err(usage(why.with_hint("name it: --on today/camera-pc")));
     }
     let machines: Result<Vec<Machine>, ModelError> =
         machine_names().filter(|name| name.starts_with(TODAY)).map(machine).collect();

@@ -9,12 +9,12 @@ use keepup_live::{Live, Scene};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_qualify::progress::Progress;
 use keepup_qualify::settings::Settings;
-use keepup_recorder::watch::Spotlight;
+use keepup_recorder::watch::WatcherSlot;
 use keepup_results::ResultSummary;
 use keepup_results::live::{Search, SearchCeiling, SearchTrial};
 
 use crate::http::{HttpArgs, Offer};
-use crate::verbs::serve::shelf;
+use crate::verbs::serve::catalog;
 
 /// Lines that are kept of what was said.
 const SAID_MAX: usize = 200;
@@ -33,16 +33,16 @@ pub(super) struct Page {
 impl Page {
     /// Serves it, where it is asked for.
     pub(super) fn start(http: &HttpArgs, settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let shelf = Some(shelf(std::slice::from_ref(&settings.results)));
-        let Some(opening) = http.open(None, Offer { shelf, ..Offer::default() })? else { return Ok(None) };
+        let catalog = Some(catalog(std::slice::from_ref(&settings.results)));
+        let Some(opening) = http.open(None, Offer { catalog, ..Offer::default() })? else { return Ok(None) };
         let search = Search {
             profile: settings.profile.name.clone(),
             required_bytes_per_second: settings.profile.required_bytes_per_second(),
             ..Search::default()
         };
         let (live, over) = (Arc::new(opening.start()?), Arc::new(AtomicBool::new(false)));
-        let looker = match &settings.spotlight {
-            Some(spotlight) => Some(looker(Arc::clone(&live), spotlight.clone(), Arc::clone(&over))?),
+        let looker = match &settings.watcher_slot {
+            Some(watcher_slot) => Some(looker(Arc::clone(&live), watcher_slot.clone(), Arc::clone(&over))?),
             None => None,
         };
         let page = Self { live, search, over, looker };
@@ -113,11 +113,15 @@ impl Drop for Page {
 }
 
 /// Shows the figures of the trial under way, again and again.
-fn looker(live: Arc<Live>, spotlight: Spotlight, over: Arc<AtomicBool>) -> anyhow::Result<JoinHandle<()>> {
+fn looker(
+    live: Arc<Live>,
+    watcher_slot: WatcherSlot,
+    over: Arc<AtomicBool>,
+) -> anyhow::Result<JoinHandle<()>> {
     let look = move || {
         keepup_sys::thread::yield_to_others();
         while !over.load(Ordering::Relaxed) {
-            if let Some(moment) = spotlight.look() {
+            if let Some(moment) = watcher_slot.sample() {
                 live.publish(Scene { moment: Some(&moment), ..Scene::default() });
             }
             std::thread::park_timeout(LOOK_EVERY);

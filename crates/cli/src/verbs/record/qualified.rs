@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use keepup_catalog::newest_qualification;
+use keepup_error::Cause;
 use keepup_measure::environment::{Environment, differences};
 use keepup_recorder::watch::Qualified;
 use keepup_results::{ResultSummary, Stored, StoredResult};
 use serde_json::Value;
 
-use super::usage;
+use crate::exit::usage;
 use crate::output::say;
 
-/// Results that are looked at, at most, the newest first.
-const RESULTS_MAX: usize = 1000;
 /// Differences that are told.
 const DIFFERENCES_MAX: usize = 3;
 
@@ -20,10 +20,9 @@ const DIFFERENCES_MAX: usize = 3;
 pub(super) fn named(path: &Path, volumes: &[PathBuf]) -> anyhow::Result<Qualified> {
     let stored = StoredResult::open(path).with_context(|| format!("cannot use {}", path.display()))?;
     let Stored::Qualify(summary) = stored.summary else {
-        return Err(usage(format!(
-            "{} is no result of a qualification\nhint: keepup qualify PROFILE --volume DIR",
-            path.display()
-        )));
+        let why =
+            Cause::new(format!("cannot use {}: it is not the result of a qualification", path.display()));
+        return Err(usage(why.with_hint("keepup qualify PROFILE --volume DIR")));
     };
     let Some(bytes_per_second) = summary.qualified_bytes_per_second else {
         return Err(usage(format!("{} has no qualified rate: {}", path.display(), summary.verdict)));
@@ -51,31 +50,15 @@ fn told(summary: &ResultSummary, now: &Environment) -> Vec<String> {
     told
 }
 
-/// The newest qualification in the directory `results` that was made on this machine, as it is now, with
-/// these volumes. What cannot be read is passed over.
+/// The rate of the newest qualification in the directory `results` that was made on this machine, as it is
+/// now, with these volumes.
 pub(super) fn found(results: &Path, volumes: &[PathBuf]) -> Option<Qualified> {
-    let mut directories: Vec<_> = std::fs::read_dir(results)
-        .ok()?
-        .flatten()
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    directories.sort_by(|a, b| b.cmp(a));
-    directories.truncate(RESULTS_MAX);
-    if directories.is_empty() {
-        return None;
-    }
-    let machine = Environment::collect(volumes, Path::new("/")).fingerprint();
-    let fits = |(_, path): (_, PathBuf)| match StoredResult::open(&path).ok()?.summary {
-        Stored::Qualify(summary) if summary.environment_hash == machine => {
-            let (bytes_per_second, result) = (summary.qualified_bytes_per_second?, summary.result_directory);
-            Some((summary.created, Qualified { bytes_per_second, result, differs: vec![] }))
-        }
-        _ => None,
-    };
-    let (_, qualified) = directories.into_iter().filter_map(fits).max_by(|a, b| a.0.cmp(&b.0))?;
-    let mb = qualified.bytes_per_second / 1e6;
-    say(&format!("this machine was qualified for {mb:.0} MB/s, by {}", qualified.result));
-    Some(qualified)
+    let machine = || Environment::collect(volumes, Path::new("/")).fingerprint();
+    let summary = newest_qualification(results, machine)?;
+    let bytes_per_second = summary.qualified_bytes_per_second?;
+    let mb = bytes_per_second / 1e6;
+    say(&format!("this machine was qualified for {mb:.0} MB/s, by {}", summary.result_directory));
+    Some(Qualified { bytes_per_second, result: summary.result_directory, differs: vec![] })
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Which stored result speaks of this machine.
+//! What a stored result says of another machine and of this one.
 use std::fs;
 
 use super::*;
 
 /// A result directory made of a sample, as of another machine or of this one.
-fn put(root: &Path, name: &str, created: &str, machine: Option<&str>) -> f64 {
+fn put(root: &Path, name: &str, created: &str, machine: Option<&str>) {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples/qualify-v2.json");
     let mut summary: Value = serde_json::from_str(&fs::read_to_string(sample).unwrap()).unwrap();
     summary["created"] = created.into();
@@ -17,25 +17,6 @@ fn put(root: &Path, name: &str, created: &str, machine: Option<&str>) -> f64 {
     fs::write(directory.join(".keepup-result"), "x\n").unwrap();
     fs::write(directory.join("events.jsonl"), "").unwrap();
     fs::write(directory.join("result.json"), summary.to_string()).unwrap();
-    summary["qualified_bytes_per_second"].as_f64().unwrap()
-}
-
-#[test]
-fn the_newest_of_this_machine_is_found_and_others_are_not() {
-    let place = tempfile::tempdir().unwrap();
-    let root = place.path();
-    assert_eq!(found(&root.join("none"), &[]), None);
-    assert_eq!(found(root, &[]), None);
-    let machine = Environment::collect(&[], Path::new("/")).fingerprint();
-    put(root, "elsewhere", "2026-11-21T09:00:00Z", None);
-    fs::create_dir(root.join("no-result")).unwrap();
-    assert_eq!(found(root, &[]), None);
-    let rate = put(root, "newest", "2026-11-21T08:00:00Z", Some(&machine));
-    // Written later, as copies are.
-    put(root, "older", "2026-11-20T08:00:00Z", Some(&machine));
-    let qualified = found(root, &[]).unwrap();
-    assert_eq!((qualified.result.as_str(), qualified.bytes_per_second), ("newest", rate));
-    assert!(qualified.differs.is_empty());
 }
 
 #[test]

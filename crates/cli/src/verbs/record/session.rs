@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
+use keepup_error::Cause;
 use keepup_live::{Live, Scene};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recorder::report::RecordReport;
@@ -17,7 +18,7 @@ use keepup_workload::detector::recorder_config;
 
 use super::service::Service;
 use super::{name, status};
-use crate::output::say;
+use crate::output::{say, tell};
 use crate::progress::Status;
 
 /// Pause between two looks at run control; a command does not wait for it.
@@ -53,7 +54,7 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
             let mut config = match &settings.profile {
                 // By name only: a path would let others choose what is read here.
                 Some(profile) => {
-                    recorder_config(&keepup_plan::builtin(profile).map_err(|e| e.to_string())?, &base)
+                    recorder_config(&keepup_plan::builtin(profile).map_err(|e| Cause::of(&e))?, &base)
                 }
                 None => base.clone(),
             };
@@ -97,7 +98,7 @@ impl Session {
     pub(super) fn turn(&mut self, line: &mut Status, stop: bool) -> RunState {
         match &self.live {
             Some(live) => {
-                if let Some(asked) = live.orders().next(LOOK_EVERY) {
+                if let Some(asked) = live.command_queue().next(LOOK_EVERY) {
                     let outcome = self.control.order(&asked.order);
                     self.follow();
                     // Whoever has the answer and looks finds what it says, or later.
@@ -107,7 +108,7 @@ impl Session {
             }
             None => SystemClock.sleep_until_ns(SystemClock.now_ns() + LOOK_EVERY.as_nanos() as u64),
         }
-        self.control.look();
+        self.control.poll();
         let intake_ns =
             self.control.recorder().map(|recorder| recorder.counters().intake.idle_ns.load(Relaxed));
         self.service.turned(SystemClock.now_ns(), intake_ns);
@@ -148,7 +149,9 @@ impl Session {
             say(&format!("recording to {}", directory.display()));
         }
         say(&format!("writing with {}", recorder.engine()));
-        recorder.notes().iter().for_each(|note| say(&format!("note: {note}")));
+        for note in recorder.notes() {
+            tell(&note.map(|note| format!("note: {note}")));
+        }
     }
 
     /// Why run control stands at an error.
@@ -170,7 +173,7 @@ impl Session {
             (RunState::Sealed | RunState::Error, _) => {
                 // The last figures of the run stay in sight.
                 if let Some(mut watcher) = self.watcher.take() {
-                    self.moment = Some(watcher.look());
+                    self.moment = Some(watcher.sample());
                     self.shown = None;
                 }
             }
@@ -186,8 +189,8 @@ impl Session {
         }
         self.looked_ns = now_ns;
         let Some(watcher) = &mut self.watcher else { return };
-        let moment = watcher.look();
-        watcher.news(&moment).iter().for_each(|warning| line.line(&format!("warning: {warning}")));
+        let moment = watcher.sample();
+        watcher.take_warnings(&moment).iter().for_each(|warning| line.line(&format!("warning: {warning}")));
         line.show(&status(&moment), Duration::from_nanos(passed_ns));
         self.moment = Some(moment);
         self.shown = None;
@@ -209,7 +212,7 @@ impl Session {
         self.follow();
         outcome.map_err(|refusal: RunRefusal| match self.control.take_failure() {
             Some(failure) => failure.into(),
-            None => anyhow!("{refusal}"),
+            None => refusal.into(),
         })
     }
 }

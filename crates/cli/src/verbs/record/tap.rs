@@ -2,11 +2,10 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use keepup_catalog::event_card;
 use keepup_live::{EventCopy, TapSource};
 use keepup_recorder::tap::Tap;
 use keepup_results::live::TapFilter;
-
-use crate::event_card::event_card;
 
 /// Memory for copies of events, in bytes.
 const TAP_BYTES: usize = 64 << 20;
@@ -20,16 +19,16 @@ pub(super) fn tap() -> Arc<Tap> {
 pub(super) struct Seats(pub(super) Arc<Tap>);
 
 impl TapSource for Seats {
-    fn sit(&self, filter: &TapFilter) -> Result<usize, String> {
-        self.0.sit(filter.clone()).map_err(|e| e.to_string())
+    fn subscribe(&self, filter: &TapFilter) -> Result<usize, String> {
+        self.0.subscribe(filter.clone()).map_err(|e| e.to_string())
     }
 
-    fn leave(&self, seat: usize) {
-        self.0.leave(seat);
+    fn unsubscribe(&self, subscriber: usize) {
+        self.0.unsubscribe(subscriber);
     }
 
-    fn missed(&self, seat: usize) -> u64 {
-        self.0.missed(seat)
+    fn missed(&self, subscriber: usize) -> u64 {
+        self.0.missed(subscriber)
     }
 
     fn bytes(&self) -> usize {
@@ -39,7 +38,7 @@ impl TapSource for Seats {
     fn poll_next(&self, context: &mut Context<'_>) -> Poll<(u64, EventCopy)> {
         self.0.poll_next(context).map(|event| {
             let card = event_card(&event.stream.info, event.sequence, event.timestamp_ns);
-            (event.seats, EventCopy::new(card, event.payload))
+            (event.subscribers, EventCopy::new(card, event.payload))
         })
     }
 }

@@ -2,8 +2,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use keepup_workload::WorkloadError;
-use keepup_workload::register::{Read, Span, Target, TargetProfile, Width, get};
+use keepup_registers::{Read, Span, Target, TargetProfile, Width, get};
 
 use super::read::{bound, number, width};
 use crate::exit::Exit;
@@ -46,8 +45,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let profile =
-        args.profile.as_deref().map(TargetProfile::find).transpose().map_err(WorkloadError::from)?;
+    let profile = args.profile.as_deref().map(TargetProfile::find).transpose()?;
     let span = Span { offset: args.offset, count: args.count, width: args.width, is_fifo: args.fifo };
     let read = Read {
         span,
@@ -55,8 +53,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         profile: profile.as_ref(),
         read_to_clear: &args.read_to_clear,
     };
-    let values = bound(&args.target, args.bind.as_deref(), || get(&args.target, Path::new("/"), &read))?;
-    let values = values.map_err(WorkloadError::from)?;
+    let values = bound(&args.target, args.bind.as_deref(), || get(&args.target, Path::new("/"), &read))??;
     if args.json {
         let object = serde_json::json!({
             "target": args.target.to_string(),

@@ -3,14 +3,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use keepup_results::{Event, RegisterSummary};
-use keepup_workload::load::LoadPlan;
-use keepup_workload::register::{
-    Binding, Identity, RegisterSpec, RegisterTest, Store, Target, TargetProfile, Width, break_evens, fits,
+use keepup_registers::{
+    Binding, Identity, RegisterError, RegisterSpec, RegisterTest, Store, Target, TargetProfile, Width,
+    break_evens, fits,
 };
-use keepup_workload::{Footprint, WorkloadError};
+use keepup_results::{Event, RegisterSummary};
+use keepup_workload::Footprint;
+use keepup_workload::load::LoadPlan;
 
-use super::table;
 use crate::args::{Outlet, some_time};
 use crate::exit::Exit;
 use crate::forecast::{forecast, foretell};
@@ -116,7 +116,7 @@ struct Common {
 }
 
 impl Common {
-    fn spec(&self, depths: Vec<u64>, clip: bool) -> Result<RegisterSpec, WorkloadError> {
+    fn spec(&self, depths: Vec<u64>, clip: bool) -> Result<RegisterSpec, RegisterError> {
         let profile = self.profile.as_deref().map(TargetProfile::find).transpose()?;
         let asked = self.identity.map(|(offset, value)| Identity { offset, value, width: self.width.bits() });
         Ok(RegisterSpec {
@@ -167,8 +167,8 @@ fn measure(workload: &str, common: &Common, spec: &RegisterSpec) -> anyhow::Resu
     let mut done = None;
     // Dropped within: a driver waits for whoever still has its function.
     let back = bound(&spec.target, common.bind.as_deref(), || {
-        let mut test = RegisterTest::new(spec.clone(), Path::new("/"));
-        done = Some(keepup_workload::run(&mut test, &mut context));
+        let test = RegisterTest::new(spec.clone(), Path::new("/"));
+        done = Some(test.run(context.clock.as_ref(), &context.stop, &mut context.note));
     });
     let (run, failure) = match done {
         Some(Ok((run, failure))) => (Some(run), failure.or(back.err())),
@@ -181,9 +181,7 @@ fn measure(workload: &str, common: &Common, spec: &RegisterSpec) -> anyhow::Resu
     }
     sitting.summary.run = run;
     let interrupted = sitting.stop.load(Ordering::Acquire);
-    sitting.end(failure.map(anyhow::Error::from), interrupted, |summary| {
-        summary.run.as_ref().map(|run| table::page(summary, run))
-    })
+    sitting.end(failure.map(anyhow::Error::from), interrupted)
 }
 
 /// What will be done, in words.
@@ -223,7 +221,7 @@ pub(super) fn bound<T>(
     target: &Target,
     driver: Option<&str>,
     work: impl FnOnce() -> T,
-) -> Result<T, WorkloadError> {
+) -> Result<T, RegisterError> {
     let binding = driver.map(|driver| Binding::take(target, Path::new("/"), driver)).transpose()?.flatten();
     if let (Some(binding), Some(driver)) = (&binding, driver) {
         let before = binding.before().unwrap_or("no driver");

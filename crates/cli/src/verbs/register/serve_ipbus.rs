@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError, Prefix};
-use keepup_workload::WorkloadError;
-use keepup_workload::register::ipbus::{Faults, IpbusTarget, PORT, TargetCounters, TargetOptions};
+use keepup_registers::ipbus::{Faults, IpbusTarget, PORT, TargetCounters, TargetOptions};
 
 use crate::args::span;
 use crate::exit::Exit;
@@ -100,14 +99,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         },
     };
     let stop = stop_flag()?;
-    let target = IpbusTarget::bind(&options, Arc::new(SystemClock)).map_err(WorkloadError::from)?;
+    let target = IpbusTarget::bind(&options, Arc::new(SystemClock))?;
     say(&format!("listening on {}", target.address()));
     if !target.address().ip().is_loopback() {
         let allowed: Vec<String> = args.allow.iter().map(ToString::to_string).collect();
         let allowed = allowed.join(", ");
         say(&format!("warning: {allowed} can read and write the words served here; IPbus has no password"));
     }
-    let counters = target.serve(&stop).map_err(WorkloadError::from)?;
+    let counters = target.serve(&stop)?;
     result(&account(&counters));
     Ok(Exit::Done)
 }

@@ -1,8 +1,7 @@
 //! `keepup register set`: writes one register that a profile allows, and reads it back.
 use std::path::Path;
 
-use keepup_workload::WorkloadError;
-use keepup_workload::register::{Target, TargetProfile, Width, set};
+use keepup_registers::{Target, TargetProfile, Width, set};
 
 use super::read::{bound, pair, width};
 use crate::exit::Exit;
@@ -33,12 +32,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let profile = TargetProfile::find(&args.profile).map_err(WorkloadError::from)?;
+    let profile = TargetProfile::find(&args.profile)?;
     let (offset, value) = args.register;
     let written = bound(&args.target, args.bind.as_deref(), || {
         set(&args.target, Path::new("/"), &profile, (offset, args.width), value)
-    })?;
-    let written = written.map_err(WorkloadError::from)?;
+    })??;
     let read = |value: Option<u64>| value.map_or_else(|| "not read".into(), |value| format!("{value:#x}"));
     result(&format!(
         "{}: {offset:#x} was {}, {value:#x} was written, it reads {}",

@@ -2,15 +2,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
+use keepup_trace::Level;
 use keepup_workload::disk::mode::{Access, EngineChoice};
 use keepup_workload::load::LoadPlan;
-use keepup_workload::replay::trace::Level;
-use keepup_workload::replay::{Choice, Manner, Means, Mode, PASSES_MIN, Place, Policy};
+use keepup_workload::replay::{
+    IoOptions, Mode, PASSES_MIN, Policy, ReplayOptions, ScriptOptions, TargetSpec,
+};
 
-use crate::args::{AccessArg, EngineArg, Outlet, byte_rate, default_volume, size, some_time, span};
-use crate::exit::UsageError;
+use crate::args::{AccessArg, EngineArg, Outlet, byte_rate, size, some_time, span, volumes_or_default};
+use crate::exit::{UsageError, usage};
 use crate::loads::LoadArgs;
 use crate::verbs::trace::HintArgs;
 
@@ -31,7 +32,7 @@ pub(super) struct Common {
     raw: Vec<PathBuf>,
     /// Instead of a disk: null, memory, or throttled=RATE, a made-up disk of that rate
     #[arg(long, value_name = "TARGET", value_parser = target)]
-    target: Vec<Place>,
+    target: Vec<TargetSpec>,
     /// When requests are made
     #[arg(long, value_enum, default_value_t)]
     mode: ModeArg,
@@ -119,25 +120,26 @@ fn factor(text: &str) -> Result<f64, String> {
     number.filter(|n| n.is_finite() && (1e-6..=1e9).contains(n)).ok_or_else(|| "a number above 0".into())
 }
 
-fn target(text: &str) -> Result<Place, String> {
+fn target(text: &str) -> Result<TargetSpec, UsageError> {
     match text.split_once('=') {
-        None if text == "null" => Ok(Place::Null),
-        None if text == "memory" => Ok(Place::Memory),
+        None if text == "null" => Ok(TargetSpec::Null),
+        None if text == "memory" => Ok(TargetSpec::Memory),
         Some(("throttled", rate)) => match byte_rate(rate)? {
-            rate if rate > 0.0 => Ok(Place::Throttled(rate)),
-            _ => Err("a disk of rate 0 never ends".into()),
+            rate if rate > 0.0 => Ok(TargetSpec::Throttled(rate)),
+            _ => Err(UsageError::new("a disk of rate 0 never ends")),
         },
-        _ => Err("null, memory, or throttled=RATE as in throttled=100MB/s".into()),
+        _ => Err(UsageError::new("null, memory, or throttled=RATE as in throttled=100MB/s")),
     }
 }
 
 /// A part of a trace's time.
-fn window(text: &str) -> Result<(Duration, Option<Duration>), String> {
-    let (from, until) = text.split_once("..").ok_or("FROM..UNTIL, as in \"10s..70s\"")?;
+fn window(text: &str) -> Result<(Duration, Option<Duration>), UsageError> {
+    let form = || UsageError::new("FROM..UNTIL, as in \"10s..70s\"");
+    let (from, until) = text.split_once("..").ok_or_else(form)?;
     let from = if from.is_empty() { Duration::ZERO } else { span(from)? };
     let until = (!until.is_empty()).then(|| span(until)).transpose()?;
     match until {
-        Some(until) if until <= from => Err(format!("{text:?} ends before it begins")),
+        Some(until) if until <= from => Err(UsageError::new(format!("{text:?} ends before it starts"))),
         _ => Ok((from, until)),
     }
 }
@@ -148,27 +150,25 @@ fn ns(time: Duration) -> u64 {
 
 impl Common {
     /// Where requests go; the usual volume, which is made, where nothing is said.
-    pub(super) fn places(&self) -> anyhow::Result<Vec<Place>> {
-        let mut places: Vec<Place> = self.volume.iter().cloned().map(Place::Volume).collect();
-        places.extend(self.raw.iter().cloned().map(Place::Device));
+    pub(super) fn places(&self) -> anyhow::Result<Vec<TargetSpec>> {
+        let mut places: Vec<TargetSpec> = self.volume.iter().cloned().map(TargetSpec::Volume).collect();
+        places.extend(self.raw.iter().cloned().map(TargetSpec::Device));
         places.extend(self.target.iter().cloned());
         if places.is_empty() {
-            let volume = default_volume();
-            std::fs::create_dir_all(&volume).with_context(|| format!("cannot make {}", volume.display()))?;
-            places.push(Place::Volume(volume));
+            places.extend(volumes_or_default(&[])?.into_iter().map(TargetSpec::Volume));
         }
         for (n, place) in places.iter().enumerate() {
             if places[..n].contains(place) {
-                return Err(UsageError(format!("{place} is given twice")).into());
+                return Err(usage(format!("{place} is given twice")));
             }
         }
         Ok(places)
     }
 
     /// How a trace is replayed; how it is accessed depends on the trace.
-    pub(super) fn manner(&self, loads: LoadPlan, with_and_without: bool) -> anyhow::Result<Manner> {
+    pub(super) fn manner(&self, loads: LoadPlan, with_and_without: bool) -> anyhow::Result<ReplayOptions> {
         let only = |given: bool, flag: &str, modes: &str| match given {
-            true => Err(UsageError(format!("{flag} is for --mode {modes}"))),
+            true => Err(UsageError::new(format!("{flag} is for --mode {modes}"))),
             false => Ok(()),
         };
         let speed = self.speed.unwrap_or(1.0);
@@ -177,7 +177,7 @@ impl Common {
             ModeArg::Dep => Mode::Dep { speed },
             ModeArg::Afap => Mode::Afap { depth: self.depth.map_or(USUAL_DEPTH, |depth| depth as usize) },
             ModeArg::Paced => Mode::Paced {
-                rate: self.rate.ok_or_else(|| UsageError("--mode paced takes --rate as well".into()))?,
+                rate: self.rate.ok_or_else(|| UsageError::new("--mode paced takes --rate as well"))?,
             },
         };
         only(
@@ -191,9 +191,9 @@ impl Common {
             Mode::Afap { depth } => depth,
             _ => OPEN_LIMIT,
         };
-        let means = Means { engine: self.engine.choice(), access: Access::Direct, check: self.check };
+        let io = IoOptions { engine: self.engine.choice(), access: Access::Direct, check: self.check };
         let with_and_without = with_and_without && !loads.specs.is_empty();
-        Ok(Manner { mode, limit, passes: self.passes, means, loads, with_and_without, id: String::new() })
+        Ok(ReplayOptions { mode, limit, passes: self.passes, io, loads, with_and_without, id: String::new() })
     }
 
     /// Past the page cache or through it: as asked, or where the trace was taken.
@@ -206,9 +206,9 @@ impl Common {
     }
 
     /// What of a trace is replayed, in pieces of `block_bytes`.
-    pub(super) fn choice(&self, block_bytes: u64) -> Choice {
+    pub(super) fn choice(&self, block_bytes: u64) -> ScriptOptions {
         let (from, until) = self.window.unwrap_or_default();
-        Choice {
+        ScriptOptions {
             from_ns: ns(from),
             until_ns: until.map(ns),
             records_max: self.max_records,
@@ -226,7 +226,7 @@ impl Common {
     }
 
     /// All that decides whether two results may be compared.
-    pub(super) fn settings(&self, manner: &Manner, baseline: Option<&str>) -> serde_json::Value {
+    pub(super) fn settings(&self, manner: &ReplayOptions, baseline: Option<&str>) -> serde_json::Value {
         let (from, until) = self.window.unwrap_or_default();
         let rate = if let Mode::Paced { rate } = manner.mode { Some(rate) } else { None };
         serde_json::json!({
@@ -243,7 +243,7 @@ impl Common {
             "cap_gap_seconds": self.cap_gap.map(|gap| gap.as_secs_f64()),
             "reads_only": self.reads_only,
             "access": self.access.map(|access| format!("{access:?}").to_lowercase()),
-            "engine": engine(manner.means.engine),
+            "engine": engine(manner.io.engine),
             "check": self.check,
             "loads": manner.loads.specs.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "baseline": baseline,

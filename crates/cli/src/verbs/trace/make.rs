@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use keepup_workload::replay::personality::{PERSONALITIES, Personality};
+use keepup_error::Cause;
+use keepup_trace::personality::{PERSONALITIES, Personality};
 
 use crate::args::some_time;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, usage};
 use crate::output::{json, result};
 
 /// Make up the trace of a server or a desktop, from documented distributions and a seed
@@ -52,11 +53,11 @@ fn personality(name: &str) -> Result<&'static Personality, String> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (personality, path) = (args.personality, &args.out);
-    let what = || format!("cannot make {}", path.display());
+    let what = || format!("cannot create {}", path.display());
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            let told = format!("{} exists; nothing is overwritten", path.display());
-            anyhow::Error::new(UsageError(format!("{told}\nhint: give another name, or remove it first")))
+            let why = Cause::new(format!("{}: it exists, and nothing is overwritten", what()));
+            usage(why.with_hint("give another name, or remove it first"))
         }
         _ => anyhow::Error::new(e).context(what()),
     })?;
@@ -67,7 +68,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             // A piece of a trace must not pass for one.
             drop(std::fs::remove_file(path));
             return Err(match e.kind() {
-                std::io::ErrorKind::InvalidInput => UsageError(format!("{}: {e}", what())).into(),
+                std::io::ErrorKind::InvalidInput => usage(format!("{}: {e}", what())),
                 _ => anyhow::Error::new(e).context(what()),
             });
         }

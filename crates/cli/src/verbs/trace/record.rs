@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser;
+use keepup_error::Cause;
 use keepup_measure::clock::SystemClock;
-use keepup_workload::replay::trace::{Capture, Captured};
+use keepup_trace::{Capture, Captured};
 
-use crate::exit::{Exit, UsageError};
-use crate::output::{report_error, say};
+use crate::exit::{Exit, usage};
+use crate::output::{report_error, report_flags, tell};
 use crate::{Cli, Verb};
 
 /// Run another verb and write the trace of its requests to files
@@ -31,19 +32,21 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let program = OsString::from("keepup");
-    // Ends the program where the verb's arguments are wrong, or ask for help.
-    let cli = Cli::parse_from(std::iter::once(&program).chain(&args.verb));
+    let cli = match Cli::try_parse_from(std::iter::once(&program).chain(&args.verb)) {
+        Ok(cli) => cli,
+        Err(error) => return Ok(report_flags(&error)),
+    };
     if !is_seen(&cli.verb) {
         let name = args.verb.first().map(|name| name.to_string_lossy()).unwrap_or_default();
         let what = format!("cannot record a trace of {name}: none of its requests to files would be seen");
         let hint = "record, sink, qualify, disk, soak and replay can be recorded";
-        return Err(UsageError(format!("{what}\nhint: {hint}")).into());
+        return Err(usage(Cause::new(what).with_hint(hint)));
     }
     let capture = Capture::begin(&args.out, Arc::new(SystemClock))?;
     let outcome = crate::run(&cli.verb);
     let captured = capture.finish();
     if let Ok(captured) = &captured {
-        say(&told(captured, &args.out));
+        tell(&told(captured, &args.out));
     }
     match (outcome, captured) {
         (Ok(Exit::Done), Err(error)) => Err(error.into()),
@@ -87,17 +90,17 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Doctor(_)
         | Verb::Load(_)
         | Verb::Profile(_)
-        | Verb::Ctl(_) => false,
+        | Verb::Ctl(_)
+        | Verb::Generate(_) => false,
     }
 }
 
-fn told(captured: &Captured, out: &Path) -> String {
+fn told(captured: &Captured, out: &Path) -> Cause {
     let out = out.display();
     if captured.records == 0 {
-        return format!(
-            "error: no request to a file was seen: {out} was not kept\n\
-             hint: a null target, a dry run and a job file for fio ask nothing of files"
-        );
+        let what = format!("error: cannot keep {out}: no request to a file was seen");
+        return Cause::new(what)
+            .with_hint("a null target, a dry run and a job file for fio ask nothing of files");
     }
     let mb = |bytes: u64| bytes as f64 / 1e6;
     let mut lines = vec![format!(
@@ -110,5 +113,5 @@ fn told(captured: &Captured, out: &Path) -> String {
         mb(captured.trace_bytes)
     )];
     lines.extend(captured.corrections.told().iter().map(|(count, what)| format!("{out}: {count} {what}")));
-    lines.join("\n")
+    Cause::new(lines.join("\n"))
 }

@@ -2,9 +2,7 @@
 use std::path::Path;
 
 use keepup_measure::histogram::LatencySummary;
-use keepup_workload::replay::trace::{
-    Converted, Corrections, DeviceInfo, Mix, Origin, TraceClock, TraceHeader, TraceInfo,
-};
+use keepup_trace::{Converted, Corrections, DeviceInfo, Mix, Origin, TraceClock, TraceHeader, TraceInfo};
 
 /// Devices that get a line of their own.
 const DEVICES_SHOWN: usize = 20;

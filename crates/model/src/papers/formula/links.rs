@@ -1,4 +1,4 @@
-//! Reckoning with buses, PCI Express, Ethernet and Fibre Channel. MB = 10^6 bytes.
+//! Formulas for buses, PCI Express, Ethernet and Fibre Channel. MB = 10^6 bytes.
 use super::{Worked, worked};
 use crate::formulas::{bus, link};
 use crate::papers::PaperUnit;

@@ -1,4 +1,4 @@
-//! Reckoning with registers, disks and processors.
+//! Formulas for registers, disks and CPUs.
 use super::{Worked, worked};
 use crate::formulas::{register, store};
 use crate::papers::PaperUnit;

@@ -1,37 +1,105 @@
 //! How large the page cache is: how fast the first file is read back behind every total that was tried.
 
-use keepup_results::{CacheFinding, DiskFinding, DiskSummary};
+use keepup_results::{CacheFinding, CacheStep, DiskFinding, DiskSummary};
 
-use crate::chart::pair;
-use crate::chart::{Axis, Chart, Mark, Series, Symbol, colour, plot, rate_scale, short};
-use crate::format::{bytes, percent, shorten};
-use crate::kinds::common::charts;
-use crate::page::{Block, Cell, Table, right};
-
-use super::NAME_CHARACTERS_MAX;
+use super::places;
+use crate::chart::{Axis, Chart, Mark, Series, Symbol, colour, pair, plot, rate_scale};
+use crate::format::{bytes, fixed, or_not_measured, plural, rate};
+use crate::kinds::common::item;
+use crate::page::{Block, Cell, Item, Table, right};
 
 pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
-    let mut drawn = Vec::new();
+    let mut blocks = Vec::new();
     for run in &summary.runs {
         let Some(DiskFinding::Cache(found)) = &run.finding else { continue };
-        let place = shorten(&run.place(), NAME_CHARACTERS_MAX);
-        sentences.insert(0, told(&place, found));
-        drawn.extend(chart(&format!("{place}, run {}", run.repeat), found));
+        let name = format!("{}, run {}", run.place(), run.repeat);
+        let mut items = vec![Item::Table(steps(found)), Item::Text(references(found))];
+        items.extend(chart(&name, found).map(item));
+        blocks.push(Block::new(
+            format!("{name}: the first file, read back behind all that was written"),
+            items,
+        ));
     }
-    charts("The first file, read back behind so much that was written", drawn).into_iter().collect()
+    let found = places(summary).into_iter().flat_map(|place| conclusion(summary, &place));
+    sentences.splice(0..0, found.collect::<Vec<_>>());
+    blocks
 }
 
-fn told(place: &str, found: &CacheFinding) -> String {
-    match (&found.unanswered, found.evicted_bytes) {
-        (None, Some(evicted)) => {
-            format!("{place}: the page cache keeps {} to {}.", bytes(found.cached_bytes), bytes(evicted))
-        }
-        (why, _) => format!(
-            "{place}: the size of the page cache is not known{}; it keeps {} or more.",
-            why.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
-            bytes(found.cached_bytes)
-        ),
+/// Between which totals the cache of a volume ends, over all runs, and what follows for other tests.
+fn conclusion(summary: &DiskSummary, place: &str) -> Vec<String> {
+    let runs = summary.runs.iter().filter(|run| run.place() == place);
+    let findings: Vec<&CacheFinding> = runs
+        .filter_map(|run| match &run.finding {
+            Some(DiskFinding::Cache(found)) => Some(found),
+            _ => None,
+        })
+        .collect();
+    let mut sentences = Vec::new();
+    let ends: Vec<(u64, u64)> =
+        findings.iter().filter_map(|found| Some((found.cached_bytes, found.evicted_bytes?))).collect();
+    let lowest = ends.iter().map(|(cached, _)| *cached).min();
+    let highest = ends.iter().map(|(_, evicted)| *evicted).max();
+    if let Some((lowest, highest)) = lowest.zip(highest) {
+        sentences.push(format!(
+            "{place}: the page cache keeps {} to {} ({}).",
+            bytes(lowest),
+            bytes(highest),
+            plural(ends.len() as u64, "run")
+        ));
+        sentences.push(format!(
+            "Files of at least {} defeat this cache when they are read from the front; most random reads in \
+             a file of that size still hit it.",
+            bytes(highest)
+        ));
     }
+    sentences.extend(findings.iter().filter_map(|found| {
+        let why = found.unanswered.as_ref()?;
+        let kept = bytes(found.cached_bytes);
+        Some(format!("{place}: the size of the page cache is not known: {why}. It keeps {kept} or more."))
+    }));
+    sentences.extend(findings.first().and_then(|found| found.before).map(|before| {
+        format!(
+            "Before the test the kernel had {} of {} of memory available, {} in the page cache.",
+            bytes(before.available_bytes),
+            bytes(before.total_bytes),
+            bytes(before.cached_bytes)
+        )
+    }));
+    sentences
+}
+
+/// How fast a file is read that lies in memory, and one that does not.
+fn references(found: &CacheFinding) -> String {
+    let told = |value: Option<f64>| or_not_measured(value, rate);
+    format!(
+        "A file in memory is read at {}, one on the volume at {}. GB = 10^9 bytes.",
+        told(found.cached_bytes_per_second),
+        told(found.cold_bytes_per_second)
+    )
+}
+
+/// Every total that was tried.
+fn steps(found: &CacheFinding) -> Table {
+    let row = |step: &CacheStep| -> Vec<Cell> {
+        let rate = (step.seconds > 0.0).then(|| found.file_bytes as f64 / step.seconds / 1e6);
+        vec![
+            step.files.to_string().into(),
+            fixed(Some(step.total_bytes as f64 / 1e9), 2).into(),
+            fixed(rate, 0).into(),
+            fixed(Some(step.cached_share * 100.0), 0).into(),
+            fixed(step.resident_share.map(|share| share * 100.0), 0).into(),
+            fixed(step.memory.map(|memory| memory.cached_bytes as f64 / 1e9), 2).into(),
+        ]
+    };
+    let columns = vec![
+        right("files"),
+        right("written, GB"),
+        right("first file, MB/s"),
+        right("from memory, %"),
+        right("resident by the kernel, %"),
+        right("page cache, GB"),
+    ];
+    Table { columns, rows: found.steps.iter().map(row).collect() }
 }
 
 fn chart(title: &str, found: &CacheFinding) -> Option<Chart> {
@@ -53,26 +121,11 @@ fn chart(title: &str, found: &CacheFinding) -> Option<Chart> {
     }
     let series =
         [first, Series::new("from the volume", colour(1), Mark::Dots(Symbol::Triangle), dots(false))];
-    let columns = vec![
-        right("files"),
-        right("written, GB"),
-        right(format!("first file, {}", unit.unit)),
-        right("from memory"),
-        right("by the kernel"),
-    ];
-    let row = |step: &keepup_results::CacheStep| -> Vec<Cell> {
-        vec![
-            step.files.to_string().into(),
-            short(step.total_bytes as f64 / 1e9).into(),
-            short(unit.of(rate(step.seconds))).into(),
-            percent(step.cached_share * 100.0).into(),
-            step.resident_share.map_or_else(String::new, |share| percent(share * 100.0)).into(),
-        ]
-    };
     (!found.steps.is_empty()).then(|| Chart {
         title: format!("{title}: how fast the first file is read back, {}", unit.unit),
+        is_told: true,
         note: "The lines are how fast a file is read that lies in memory, and one that does not.".into(),
-        table: Table { columns, rows: found.steps.iter().map(row).collect() },
+        table: steps(found),
         ..plot(
             &Axis::linear("written since, the first file included, GB").with_zero(),
             &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),

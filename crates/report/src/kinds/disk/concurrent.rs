@@ -1,21 +1,62 @@
 //! 1 to N files at once: what was moved, and the first file's rate times their number.
 
-use keepup_results::{DiskPart, DiskPhase, DiskSummary};
+use keepup_results::{DiskPhase, DiskSummary};
 
+use super::phases::{Column, table};
 use super::{NAME_CHARACTERS_MAX, middle, places};
 use crate::chart::{Axis, Chart, Series, figure, plot, rate_scale, short};
 use crate::format::shorten;
-use crate::kinds::common::charts;
-use crate::page::{Block, Cell, Table, right};
+use crate::kinds::common::item;
+use crate::page::{Block, Cell, Item, Table, right};
 
 pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
-    let drawn: Vec<Chart> = places(summary).into_iter().filter_map(|place| drawn(summary, &place)).collect();
-    charts("Rate against the number of files at once", drawn).into_iter().collect()
+    let mut blocks = Vec::new();
+    for place in places(summary) {
+        for verb in ["write", "read"] {
+            let rows = rows(summary, &place, verb);
+            if !rows.rows.is_empty() {
+                blocks.push(Block::new(format!("{place}: {verb}, MB/s"), vec![Item::Table(rows)]));
+            }
+        }
+        if let (Some(last), Some(chart)) = (blocks.last_mut(), drawn(summary, &place)) {
+            last.items.push(item(Chart { is_told: true, ..chart }));
+        }
+    }
+    if let Some(last) = blocks.last_mut() {
+        last.items.push(Item::Text(NOTE.to_owned()));
+    }
+    blocks
 }
 
-/// The rate of the first file times the number of files, as the event logger's authors told it.
-fn normalised(phase: &DiskPhase) -> Option<f64> {
-    phase.parts.first().and_then(DiskPart::bytes_per_second).map(|rate| rate * phase.parts.len() as f64)
+/// What is to be known of the columns.
+const NOTE: &str = "Medians. Normalised: rate of the first file times their number, as the event logger's \
+                    test tells it. All: what was moved until the first file was through (durable, if \
+                    written).";
+
+/// A row for each number of files.
+fn rows(summary: &DiskSummary, place: &str, verb: &str) -> Table {
+    let moved = |phase: &DiskPhase| {
+        let bytes: u64 = phase.parts.iter().map(|part| part.bytes).sum();
+        let seconds = phase.parts.first().map(|first| first.seconds).filter(|seconds| *seconds > 0.0)?;
+        Some(bytes as f64 / seconds / 1e6)
+    };
+    let one = |phase: &DiskPhase, best: fn(f64, f64) -> f64| {
+        let rates = phase.parts.iter().map(|part| part.bytes_per_second().unwrap_or(0.0));
+        rates.reduce(best).map(|rate| rate / 1e6)
+    };
+    let columns: [Column<'_>; 6] = [
+        ("normalised", &|phase| phase.normalised_bytes_per_second().map(|rate| rate / 1e6), 1),
+        ("all", &moved, 1),
+        ("slowest", &|phase| one(phase, f64::min), 1),
+        ("fastest", &|phase| one(phase, f64::max), 1),
+        ("p99, ms", &|phase| phase.latency.map(|latency| latency.p99_ns as f64 / 1e6), 2),
+        ("CPU, s/GB", &DiskPhase::cpu_seconds_per_gb, 3),
+    ];
+    let label = |phase: &str| {
+        let files = phase.strip_prefix(verb)?.trim_start().strip_suffix(" at once")?;
+        Some(files.to_owned())
+    };
+    table(summary, place, "files at once", label, &columns)
 }
 
 fn drawn(summary: &DiskSummary, place: &str) -> Option<Chart> {
@@ -35,7 +76,10 @@ fn drawn(summary: &DiskSummary, place: &str) -> Option<Chart> {
     let most_files = points.iter().map(|point| point.1).max()?;
     let numbers: Vec<u64> = (1..=most_files).filter(|n| points.iter().any(|point| point.1 == *n)).collect();
     type Of = fn(&DiskPhase) -> Option<f64>;
-    let ways: [(&str, Of); 2] = [("moved", DiskPhase::bytes_per_second), ("first file times N", normalised)];
+    let ways: [(&str, Of); 2] = [
+        ("moved", DiskPhase::bytes_per_second),
+        ("first file times N", DiskPhase::normalised_bytes_per_second),
+    ];
     let mut lines: Vec<(String, Vec<Option<f64>>)> = Vec::new();
     for verb in &verbs {
         for (way, of) in ways {

@@ -2,6 +2,7 @@
 
 use keepup_results::{DiskFinding, DiskPhase, DiskSummary};
 
+use super::phases::{Column, cpu_percent, machine_percent, megabytes, of_places, table};
 use super::{NAME_CHARACTERS_MAX, middle, places};
 use crate::chart::{Axis, Chart, Series, figure, plot, rate_scale, short};
 use crate::format::{percent, shorten};
@@ -10,11 +11,39 @@ use crate::page::{Block, Cell, Table, left, right};
 
 pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
     sentences.extend(finding(summary));
-    let drawn = places(summary).into_iter().flat_map(|place| drawn(summary, &place)).collect::<Vec<_>>();
-    let mut block: Vec<Block> =
-        charts("Rate and CPU against the number of volumes", drawn).into_iter().collect();
-    block.iter_mut().for_each(|block| block.is_beside = true);
-    block
+    let drawn = places(summary).into_iter().flat_map(|place| drawn(summary, &place));
+    let drawn: Vec<Chart> = drawn.map(|chart| Chart { is_told: true, ..chart }).collect();
+    let mut blocks = of_places(summary, "step by step", NOTE, |place| rows(summary, place));
+    let charts = charts("Rate and CPU against the number of volumes", drawn);
+    blocks.extend(charts.map(|block| Block { is_beside: true, ..block }));
+    blocks
+}
+
+/// What is to be known of the columns.
+const NOTE: &str = "Medians. MB = 10^6 bytes. CPU of keepup with its kernel workers, and of the whole \
+                    machine, in per cent of one core. Evenness: slowest over fastest volume.";
+
+/// A row for each number of volumes.
+fn rows(summary: &DiskSummary, place: &str) -> Table {
+    let spread = |phase: &DiskPhase| {
+        let rates = phase.parts.iter().filter_map(|part| part.bytes_per_second());
+        let (least, most) = rates.fold((f64::MAX, 0.0f64), |(l, m), rate| (l.min(rate), m.max(rate)));
+        (most > 0.0).then(|| least / most)
+    };
+    let per_cpu = |phase: &DiskPhase| {
+        let operations = phase.operations.filter(|_| phase.cpu_seconds > 0.0)?;
+        Some(operations as f64 / phase.cpu_seconds)
+    };
+    let columns: [Column<'_>; 7] = [
+        ("MB/s", &megabytes, 1),
+        ("CPU %", &cpu_percent, 1),
+        ("machine %", &machine_percent, 1),
+        ("CPU, s/GB", &DiskPhase::cpu_seconds_per_gb, 3),
+        ("requests per CPU s", &per_cpu, 0),
+        ("p99, ms", &|phase| phase.latency.map(|latency| latency.p99_ns as f64 / 1e6), 2),
+        ("evenness", &spread, 2),
+    ];
+    table(summary, place, "at once", |phase| Some(phase.to_owned()), &columns)
 }
 
 fn finding(summary: &DiskSummary) -> Option<String> {

@@ -1,47 +1,57 @@
 //! Hours of writing: the rate through time with its changes of level, and what else went on.
 
-use keepup_results::{DiskFinding, DiskSummary, SteadyChange, SteadyFinding, SteadySample};
+use keepup_results::{DiskFinding, DiskSummary, SteadyChange, SteadyFinding, SteadyLap, SteadySample};
 
-use super::NAME_CHARACTERS_MAX;
-use crate::chart::{Axis, Chart, Panel, Scale, Series, Side, keys, panels, rate_scale, short, time_scale};
-use crate::format::{bytes, rate, seconds, shorten};
-use crate::kinds::common::charts;
+use super::phases::rates;
+use crate::chart::{Axis, Chart, Panel, Scale, Series, Side, keys, panels, rate_scale, time_scale};
+use crate::format::{bar, bytes, fixed, plural, rate, seconds};
+use crate::kinds::common::item;
 use crate::page::{Block, Cell, Item, Table, left, right};
+
+/// Rows of the curve, and the length of its bars.
+const ROWS_MAX: usize = 20;
+const BAR_CHARACTERS: usize = 24;
 
 pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
     let mut blocks = Vec::new();
+    let mut told = Vec::new();
     for run in &summary.runs {
         let Some(DiskFinding::Steady(found)) = &run.finding else { continue };
-        let place = shorten(&run.place(), NAME_CHARACTERS_MAX);
-        sentences.insert(0, told(&place, found));
-        blocks.extend(charts(&format!("{place}: rate through time"), chart(found)));
-        if !found.changes.is_empty() {
-            blocks.push(Block::new(format!("{place}: changes of level"), vec![Item::Table(changes(found))]));
-        }
+        let place = format!("{}, run {}", run.place(), run.repeat);
+        told.extend(found.laps.iter().map(|lap| format!("{place}: {}.", rest(lap, found.round_seconds))));
+        told.extend(found.cut_short.iter().map(|why| format!("{place}: cut short: {why}.")));
+        let mut items = vec![Item::Table(curve(found))];
+        items.extend(chart(found).map(item));
+        blocks.push(Block::new(format!("{place}: rate through time"), items));
+        blocks.push(Block::new(format!("{place}: changes of level"), changes(found)));
     }
+    sentences.splice(0..0, told);
+    blocks.extend(rates(summary));
     blocks
 }
 
-fn told(place: &str, found: &SteadyFinding) -> String {
-    let lap = |overwrites: bool| found.laps.iter().find(|lap| lap.overwrites == overwrites);
-    let steady =
-        [(false, "first write"), (true, "overwriting")].into_iter().filter_map(|(overwrites, name)| {
-            let lap = lap(overwrites)?;
-            Some(match (&lap.reached, &lap.last) {
-                (Some(reached), _) => format!(
-                    "{name} came to rest at {} after {}",
-                    rate(reached.bytes_per_second),
-                    seconds(reached.at_seconds)
-                ),
-                (None, Some(last)) => {
-                    format!("{name} did not come to rest, at the end {}", rate(last.bytes_per_second))
-                }
-                (None, None) => format!("{name} was too short to tell whether it comes to rest"),
-            })
-        });
-    let steady: Vec<String> = steady.collect();
-    let drops = found.changes.iter().filter(|change| change.is_drop()).count();
-    format!("{place}: {}; {drops} drops were seen.", steady.join("; "))
+/// Whether writing came to rest, for the first time or over older data.
+fn rest(lap: &SteadyLap, round_seconds: f64) -> String {
+    let what = if lap.overwrites { "overwriting" } else { "first write" };
+    let rounds = format!("{} rounds of {round_seconds} s", lap.rounds);
+    match (&lap.reached, &lap.last) {
+        (Some(reached), _) => format!(
+            "{what}: steady from {} and {} on, at {} ({rounds})",
+            seconds(reached.at_seconds),
+            bytes(reached.at_bytes),
+            rate(reached.bytes_per_second)
+        ),
+        (None, Some(last)) => format!(
+            "{what}: steady state not reached in {rounds}; the last five at {}: scatter {:.0} %, \
+             drift {:+.0} %",
+            rate(last.bytes_per_second),
+            last.range_share * 100.0,
+            last.drift_share * 100.0
+        ),
+        (None, None) => {
+            format!("{what}: steady state not known: at least five rounds are needed, {rounds} were made")
+        }
+    }
 }
 
 fn chart(found: &SteadyFinding) -> Option<Chart> {
@@ -79,8 +89,8 @@ fn chart(found: &SteadyFinding) -> Option<Chart> {
         note: "Vertical lines are changes of level; the grey stretch overwrote older data.".into(),
         keys,
         option,
-        table: table(found, unit),
-        is_told: false,
+        table: curve(found),
+        is_told: true,
         height,
     })
 }
@@ -98,40 +108,68 @@ fn marked(mut line: Series, found: &SteadyFinding, time: Scale) -> Series {
     }
 }
 
-/// At most 40 of the samples, evenly.
-fn table(found: &SteadyFinding, unit: Scale) -> Table {
-    let step = found.samples.len().div_ceil(40).max(1);
-    let row = |sample: &SteadySample| -> Vec<Cell> {
+/// The rate against time and bytes, in a few rows of equally many samples.
+fn curve(found: &SteadyFinding) -> Table {
+    let step = found.samples.len().div_ceil(ROWS_MAX).max(1);
+    let rows: Vec<(&SteadySample, f64, f64)> = found
+        .samples
+        .chunks(step)
+        .filter_map(|row| {
+            let (time, moved) = row.iter().fold((0.0, 0), |sum, s| (sum.0 + s.seconds, sum.1 + s.bytes));
+            let lowest = row.iter().map(|s| s.lowest_bytes_per_second).fold(f64::INFINITY, f64::min);
+            Some((row.last()?, moved as f64 / time.max(1e-9), lowest))
+        })
+        .collect();
+    let most = rows.iter().map(|row| row.1).fold(0.0, f64::max);
+    let row = |(last, rate, lowest): &(&SteadySample, f64, f64)| -> Vec<Cell> {
         vec![
-            seconds(sample.at_seconds).into(),
-            bytes(sample.at_bytes).into(),
-            short(unit.of(sample.bytes as f64 / sample.seconds.max(1e-9))).into(),
-            short(unit.of(sample.lowest_bytes_per_second)).into(),
-            if sample.overwrites { "overwriting".into() } else { "first write".into() },
+            fixed(Some(last.at_seconds), 0).into(),
+            fixed(Some(last.at_bytes as f64 / 1e9), 1).into(),
+            fixed(Some(rate / 1e6), 0).into(),
+            fixed(Some(lowest / 1e6), 0).into(),
+            bar(*rate, most, BAR_CHARACTERS).into(),
+            if last.overwrites { "overwriting".into() } else { "first write".into() },
         ]
     };
     let columns = vec![
-        right("until"),
-        right("written"),
-        right(format!("rate, {}", unit.unit)),
-        right(format!("slowest second, {}", unit.unit)),
+        right("until, s"),
+        right("written, GB"),
+        right("MB/s"),
+        right("slowest second, MB/s"),
+        left(""),
         left(""),
     ];
-    Table { columns, rows: found.samples.iter().step_by(step).map(row).collect() }
+    Table { columns, rows: rows.iter().map(row).collect() }
 }
 
-fn changes(found: &SteadyFinding) -> Table {
+/// Where the level changed, and what was seen then.
+fn changes(found: &SteadyFinding) -> Vec<Item> {
+    if found.changes.is_empty() {
+        return vec![Item::Text("No change of level.".to_owned())];
+    }
     let row = |change: &SteadyChange| -> Vec<Cell> {
         let causes: Vec<&str> = change.causes.iter().map(|cause| cause.seen.as_str()).collect();
         vec![
-            seconds(change.at_seconds).into(),
-            bytes(change.at_bytes).into(),
-            rate(change.before_bytes_per_second).into(),
-            rate(change.after_bytes_per_second).into(),
+            fixed(Some(change.at_seconds), 0).into(),
+            fixed(Some(change.at_bytes as f64 / 1e9), 1).into(),
+            fixed(Some(change.before_bytes_per_second / 1e6), 0).into(),
+            fixed(Some(change.after_bytes_per_second / 1e6), 0).into(),
+            if change.is_drop() { "drop".into() } else { "rise".into() },
             if causes.is_empty() { "no cause was seen".into() } else { causes.join("; ").into() },
         ]
     };
-    let columns =
-        vec![right("after"), right("written"), right("before"), right("since"), left("what was seen")];
-    Table { columns, rows: found.changes.iter().map(row).collect() }
+    let columns = vec![
+        right("at, s"),
+        right("written, GB"),
+        right("before, MB/s"),
+        right("since, MB/s"),
+        left("change"),
+        left("what was seen"),
+    ];
+    let mut items = vec![Item::Table(Table { columns, rows: found.changes.iter().map(row).collect() })];
+    if found.changes_left_out > 0 {
+        let all = found.changes.len() as u64 + found.changes_left_out;
+        items.push(Item::Text(format!("{} in all; the later ones are not listed.", plural(all, "change"))));
+    }
+    items
 }

@@ -1,39 +1,53 @@
 //! Transfer sizes against depths: a map and lines for each place, of writing and of reading.
 
+use std::collections::BTreeSet;
+
 use keepup_results::{DiskPhase, DiskSummary};
 
 use super::{NAME_CHARACTERS_MAX, middle, places};
 use crate::chart::{Axis, Chart, Heat, Scale, Series, figure, heat, plot, rate_scale, short, size_name};
-use crate::format::shorten;
-use crate::kinds::common::charts;
-use crate::page::{Block, Cell, Table, left, right};
+use crate::format::{fixed, shorten};
+use crate::kinds::common::item;
+use crate::page::{Block, Cell, Item, Table, left, right};
 
 pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
-    let mut points: Vec<(&str, u64, u64)> =
-        summary.kinds().into_iter().filter_map(|(_, phase)| point(phase)).collect();
+    let kinds = summary.kinds();
+    let mut points: Vec<(&str, u64, u64)> = kinds.iter().filter_map(|(_, phase)| point(phase)).collect();
     points.sort_unstable();
     points.dedup();
-    let rates = summary.kinds();
-    let rates = rates.iter().flat_map(|(place, phase)| summary.rates(place, phase));
+    let rates = kinds.iter().flat_map(|(place, phase)| summary.rates(place, phase));
     let unit = rate_scale(rates.fold(0.0, f64::max));
     let mut blocks = Vec::new();
-    for verb in ["write", "read"] {
-        let of_verb: Vec<(u64, u64)> =
-            points.iter().filter(|point| point.0 == verb).map(|point| (point.1, point.2)).collect();
-        let drawn = places(summary).into_iter().flat_map(|place| {
-            let surface = Surface::new(summary, &place, verb, &of_verb);
-            [surface.map(unit), surface.lines(unit)].into_iter().flatten()
-        });
-        let title = if verb == "write" {
-            "Writing: rate by transfer size and depth"
-        } else {
-            "Reading: rate by transfer size and depth"
-        };
-        let mut block: Vec<Block> = charts(title, drawn.collect::<Vec<_>>()).into_iter().collect();
-        block.iter_mut().for_each(|block| block.is_beside = true);
-        blocks.extend(block);
+    for place in places(summary) {
+        for verb in ["write", "read"] {
+            let of_verb: Vec<(u64, u64)> =
+                points.iter().filter(|point| point.0 == verb).map(|point| (point.1, point.2)).collect();
+            if !of_verb.is_empty() {
+                blocks.extend(of_surface(summary, &Surface::new(summary, &place, verb, &of_verb), unit));
+            }
+        }
+    }
+    let skipped = summary.runs.iter().flat_map(|run| &run.skipped);
+    let reasons: BTreeSet<&str> = skipped.map(|skipped| skipped.why.as_str()).collect();
+    let mut notes: Vec<String> = reasons.iter().map(|why| format!("-: {why}")).collect();
+    notes.push("MB = 10^6 bytes; CPU of keepup with its kernel workers; medians.".to_owned());
+    if let Some(last) = blocks.last_mut() {
+        last.items.push(Item::List(notes));
     }
     blocks
+}
+
+/// The rates of a surface with their drawings, then what they cost.
+fn of_surface(summary: &DiskSummary, surface: &Surface, unit: Scale) -> [Block; 2] {
+    let megabytes = |phase: &DiskPhase| phase.bytes_per_second().map(|rate| rate / 1e6);
+    let cpu = |phase: &DiskPhase| phase.cpu_seconds_per_gb().map(|seconds| seconds * 1e3);
+    let title =
+        |unit: &str| format!("{}: {}, {unit} by transfer size and depth", surface.place, surface.verb);
+    let mut items = vec![Item::Table(surface.table(summary, &megabytes, 0))];
+    items.extend([surface.map(unit), surface.lines(unit)].into_iter().flatten().map(item));
+    let rates = Block::new(title("MB/s"), items);
+    let costs = Block::new(title("CPU ms/GB"), vec![Item::Table(surface.table(summary, &cpu, 1))]);
+    [rates, costs]
 }
 
 /// Verb, size and depth from a phase's name, as in "write 4096 B depth 8".
@@ -41,6 +55,11 @@ fn point(phase: &str) -> Option<(&str, u64, u64)> {
     let (head, depth) = phase.split_once(" B depth ")?;
     let (verb, size) = head.split_once(' ')?;
     Some((verb, size.parse().ok()?, depth.parse().ok()?))
+}
+
+/// The name of such a phase.
+fn phase(verb: &str, size: u64, depth: u64) -> String {
+    format!("{verb} {size} B depth {depth}")
 }
 
 struct Surface {
@@ -62,18 +81,38 @@ impl Surface {
         let sizes = sorted(points.iter().map(|point| point.0).collect());
         let depths = sorted(points.iter().map(|point| point.1).collect());
         let value = |size: u64, depth: u64| {
-            middle(summary, place, &format!("{verb} {size} B depth {depth}"), DiskPhase::bytes_per_second)
+            middle(summary, place, &phase(verb, size, depth), DiskPhase::bytes_per_second)
         };
         let values =
             sizes.iter().map(|size| depths.iter().map(|depth| value(*size, *depth)).collect()).collect();
-        Self { place: shorten(place, NAME_CHARACTERS_MAX), verb, sizes, depths, values }
+        Self { place: place.to_owned(), verb, sizes, depths, values }
+    }
+
+    /// The place in few characters.
+    fn name(&self) -> String {
+        shorten(&self.place, NAME_CHARACTERS_MAX)
     }
 
     fn size_names(&self) -> Vec<String> {
         self.sizes.iter().map(|size| size_name(*size)).collect()
     }
 
-    fn table(&self, unit: Scale) -> Table {
+    /// Sizes down, depths across.
+    fn table(&self, summary: &DiskSummary, of: &dyn Fn(&DiskPhase) -> Option<f64>, digits: usize) -> Table {
+        let mut columns = vec![right("depth")];
+        columns.extend(self.depths.iter().map(|depth| right(depth.to_string())));
+        let row = |size: &u64| -> Vec<Cell> {
+            let value = |depth: &u64| {
+                let phase = phase(self.verb, *size, *depth);
+                Cell::from(fixed(middle(summary, &self.place, &phase, of), digits))
+            };
+            std::iter::once(Cell::from(size_name(*size))).chain(self.depths.iter().map(value)).collect()
+        };
+        Table { columns, rows: self.sizes.iter().map(row).collect() }
+    }
+
+    /// The rates as the drawings have them.
+    fn drawn(&self, unit: Scale) -> Table {
         let mut columns = vec![left("transfer")];
         columns.extend(self.depths.iter().map(|depth| right(format!("depth {depth}, {}", unit.unit))));
         let row = |(size, values): (&u64, &Vec<Option<f64>>)| -> Vec<Cell> {
@@ -98,8 +137,9 @@ impl Surface {
             unit: unit.unit,
         };
         (!map.fields.is_empty()).then(|| Chart {
-            title: format!("{}, {}: map of the rate, {}", self.place, self.verb, unit.unit),
-            table: self.table(unit),
+            title: format!("{}, {}: map of the rate, {}", self.name(), self.verb, unit.unit),
+            table: self.drawn(unit),
+            is_told: true,
             ..heat(&map)
         })
     }
@@ -115,7 +155,8 @@ impl Surface {
             })
             .collect();
         (self.sizes.len() > 1).then(|| Chart {
-            title: format!("{}, {}: rate against transfer size, {}", self.place, self.verb, unit.unit),
+            title: format!("{}, {}: rate against transfer size, {}", self.name(), self.verb, unit.unit),
+            is_told: true,
             note: "A line for each depth; the numbers are those of the map.".into(),
             ..plot(
                 &Axis::category("transfer size", self.size_names()),

@@ -1,8 +1,9 @@
 //! Paced writers against readers: maps of what was written, how long a write took, and what a reader still
 //! got.
 
-use keepup_results::{DiskPart, DiskPhase, DiskSummary};
+use keepup_results::{DiskPart, DiskPhase, DiskSummary, LatencyFigures};
 
+use super::phases::{Column, of_places, table};
 use super::{NAME_CHARACTERS_MAX, middle, places};
 use crate::chart::{Chart, Heat, Scale, heat, rate_scale, short, time_scale};
 use crate::format::{rate, shorten};
@@ -35,13 +36,42 @@ pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<
             let alone = alone.and_then(|setting| middle(summary, &place, setting.phase, |p| moved(p, false)));
             sentences.extend(alone.map(|alone| format!("Without any writer {reader} got {}.", rate(alone))));
             let title = format!("{}: {reader}", shorten(&place, NAME_CHARACTERS_MAX));
-            let maps = maps(summary, &place, &of);
-            let mut block: Vec<Block> = charts(&title, maps).into_iter().collect();
-            block.iter_mut().for_each(|block| block.is_beside = true);
-            blocks.extend(block);
+            let maps = maps(summary, &place, &of).into_iter().map(|map| Chart { is_told: true, ..map });
+            let block = charts(&title, maps.collect::<Vec<_>>());
+            blocks.extend(block.map(|block| Block { is_beside: true, ..block }));
         }
     }
-    blocks
+    let mut all = of_places(summary, "writers against readers", NOTE, |place| rows(summary, place));
+    all.extend(blocks);
+    all
+}
+
+/// What is to be known of the columns.
+const NOTE: &str = "Medians. MB = 10^6 bytes. Latencies count from when an event was due to its end, and are \
+                    those of the slowest writer and of the slowest reader.";
+
+/// A row for each combination.
+fn rows(summary: &DiskSummary, place: &str) -> Table {
+    let rate = |phase: &DiskPhase, writes: bool| moved(phase, writes).map(|rate| rate / 1e6);
+    let asked = |phase: &DiskPhase| {
+        let targets: Option<Vec<f64>> =
+            of_side(phase, true).map(|part| part.target_bytes_per_second).collect();
+        targets.filter(|targets| !targets.is_empty()).map(|targets| targets.iter().sum::<f64>() / 1e6)
+    };
+    let latency = |phase: &DiskPhase, writes: bool, of: fn(&LatencyFigures) -> u64| {
+        let times = of_side(phase, writes).filter_map(|part| part.latency.as_ref());
+        times.map(of).max().map(|ns| ns as f64 / 1e6)
+    };
+    let columns: [Column<'_>; 7] = [
+        ("written, MB/s", &|phase| rate(phase, true), 1),
+        ("asked, MB/s", &asked, 1),
+        ("write p50, ms", &|phase| latency(phase, true, |times| times.p50_ns), 2),
+        ("write p99, ms", &|phase| latency(phase, true, |times| times.p99_ns), 2),
+        ("read, MB/s", &|phase| rate(phase, false), 1),
+        ("read p50, ms", &|phase| latency(phase, false, |times| times.p50_ns), 2),
+        ("read p99, ms", &|phase| latency(phase, false, |times| times.p99_ns), 2),
+    ];
+    table(summary, place, "writers, readers", |phase| Some(phase.to_owned()), &columns)
 }
 
 /// Number, pace and readers from a name as in "2 writers every 5ms, 1 reader flat out".

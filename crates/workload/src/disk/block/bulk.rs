@@ -1,30 +1,30 @@
-//! The large file from its front to its end: written, rewritten, read; one chunk at a time.
+//! Sequential passes over the large file: write, rewrite and read, chunk by chunk.
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use keepup_measure::histogram::Latency;
-use keepup_results::DiskPhase;
+use keepup_results::{DiskPhase, LatencyFigures};
 use keepup_sys::file::{Durability, open_file, read_exact_at, sync_data, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
-use super::super::Found;
+use super::super::DiskMeasured;
 use super::super::mode::Pattern;
-use super::super::phase::{PhaseClock, told};
+use super::super::phase::PhaseClock;
 use super::BlockTest;
 use crate::ceiling::system;
 use crate::data::{SEED, fill_random};
 use crate::{Context, WorkloadError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PassKind {
     Write,
-    /// Read, changed, written back.
+    /// Read, modify, write back.
     Rewrite,
     Read,
 }
 
-impl Kind {
+impl PassKind {
     fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
@@ -34,18 +34,18 @@ impl Kind {
     }
 }
 
-/// All three phases; false when it was to stop before their end.
+/// Runs all three phases; false if interrupted.
 pub(super) fn run(
     test: &BlockTest,
     path: &Path,
-    found: &mut Found,
+    found: &mut DiskMeasured,
     context: &Context,
 ) -> Result<bool, WorkloadError> {
     let mut pool = Pool::new(test.chunk_bytes)?;
     let Some(mut data) = pool.take(test.chunk_bytes) else { return Ok(false) };
     fill_random(&mut data, SEED);
     let mut stamp = 0;
-    for kind in [Kind::Write, Kind::Rewrite, Kind::Read] {
+    for kind in [PassKind::Write, PassKind::Rewrite, PassKind::Read] {
         match pass(test, kind, path, &mut data, &mut stamp, context)? {
             Some(phase) => found.phases.push(phase),
             None => return Ok(false),
@@ -54,10 +54,10 @@ pub(super) fn run(
     Ok(true)
 }
 
-/// One phase, with its flush; nothing when it was to stop before its end.
+/// Runs one phase including its flush; none if interrupted.
 fn pass(
     test: &BlockTest,
-    kind: Kind,
+    kind: PassKind,
     path: &Path,
     data: &mut Block,
     stamp: &mut u64,
@@ -74,10 +74,10 @@ fn pass(
             return Ok(None);
         }
         let chunk = &mut data[..test.chunk_bytes];
-        if kind != Kind::Write {
+        if kind != PassKind::Write {
             read_exact_at(&file, chunk, at).map_err(system(&action))?;
         }
-        if kind != Kind::Read {
+        if kind != PassKind::Read {
             Pattern::default().stamp(chunk, stamp);
             write_all_at(&file, chunk, at).map_err(system(&action))?;
         }
@@ -85,11 +85,11 @@ fn pass(
         latency.record_ns(now_ns.saturating_sub(last_ns));
         last_ns = now_ns;
     }
-    if kind != Kind::Read {
+    if kind != PassKind::Read {
         sync_data(&file, path)?;
     }
     let mut phase = begun.end(clock, test.phase(kind.name()), 1, test.size_bytes);
     phase.operations = Some(test.size_bytes / test.chunk_bytes as u64);
-    phase.latency = Some(told(&latency));
+    phase.latency = Some(LatencyFigures::from(&latency));
     Ok(Some(phase))
 }

@@ -1,26 +1,26 @@
-//! Very many empty files: created, looked at, deleted; in the order of their numbers, and in a random one.
+//! Creation, stat and deletion of many empty files, in sequential and in random order.
 //!
-//! Sequential: created by number, looked at and deleted in the order in which the directory lists them.
-//! Random: names begin with random letters, so that the directory sees no order; then each is looked at once
-//! and deleted once, in an order drawn for that. What creates or deletes ends with a flush of the directory.
+//! Sequential: files are created by number, then accessed and deleted in directory order. Random:
+//! names start with random letters, so that the directory order is unrelated; each file is accessed
+//! and deleted once in a random order. Creation and deletion end with an fsync of the directory.
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use fastrand::Rng;
 use keepup_measure::histogram::Latency;
-use keepup_results::DiskPhase;
+use keepup_results::{DiskPhase, LatencyFigures};
 use keepup_sys::file::sync_directory;
 
-use super::super::Found;
-use super::super::phase::{PhaseClock, told};
+use super::super::DiskMeasured;
+use super::super::phase::PhaseClock;
 use super::BlockTest;
 use crate::ceiling::system;
 use crate::data::SEED;
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 
-/// Letters beside the number in a name, at most.
+/// Maximum number of letters besides the number in a name.
 const LETTERS_MAX: usize = 12;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Order {
         if self == Self::Sequential { "sequential" } else { "random" }
     }
 
-    /// The name of file `number`.
+    /// Name of file `number`.
     fn file(self, number: u32, random: &mut Rng) -> String {
         let letters: String = (0..random.usize(0..=LETTERS_MAX)).map(|_| random.alphanumeric()).collect();
         match self {
@@ -44,15 +44,15 @@ impl Order {
     }
 }
 
-/// What is done to each file.
+/// Operation on each file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Deed {
+enum FileOperation {
     Create,
     Stat,
     Delete,
 }
 
-impl Deed {
+impl FileOperation {
     fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -71,11 +71,11 @@ impl Deed {
     }
 }
 
-/// All phases, as far as it is not to stop.
+/// Runs all phases unless interrupted.
 pub(super) fn run(
     test: &BlockTest,
     scratch: &Scratch,
-    found: &mut Found,
+    found: &mut DiskMeasured,
     context: &Context,
 ) -> Result<(), WorkloadError> {
     for order in [Order::Sequential, Order::Random] {
@@ -83,10 +83,10 @@ pub(super) fn run(
         let mut place = Scratch::create(scratch.path(), order.name())?;
         let mut paths: Vec<PathBuf> =
             (0..test.files).map(|number| place.file(&order.file(number, &mut random))).collect();
-        for deed in [Deed::Create, Deed::Stat, Deed::Delete] {
-            if deed != Deed::Create && order == Order::Random {
+        for deed in [FileOperation::Create, FileOperation::Stat, FileOperation::Delete] {
+            if deed != FileOperation::Create && order == Order::Random {
                 random.shuffle(&mut paths);
-            } else if deed == Deed::Stat {
+            } else if deed == FileOperation::Stat {
                 paths = as_listed(place.path(), &paths)?;
             }
             match phase(test, order, deed, &paths, place.path(), context)? {
@@ -98,7 +98,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The paths in the order in which their directory lists them.
+/// The paths in directory order.
 fn as_listed(directory: &Path, paths: &[PathBuf]) -> Result<Vec<PathBuf>, WorkloadError> {
     let ours: BTreeSet<&PathBuf> = paths.iter().collect();
     let action = format!("list {}", directory.display());
@@ -112,11 +112,11 @@ fn as_listed(directory: &Path, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Worklo
     Ok(listed)
 }
 
-/// One deed to every file; nothing when it was to stop before its end.
+/// Applies one operation to every file; none if interrupted.
 fn phase(
     test: &BlockTest,
     order: Order,
-    deed: Deed,
+    deed: FileOperation,
     paths: &[PathBuf],
     directory: &Path,
     context: &Context,
@@ -134,12 +134,12 @@ fn phase(
         latency.record_ns(now_ns.saturating_sub(last_ns));
         last_ns = now_ns;
     }
-    if deed != Deed::Stat {
+    if deed != FileOperation::Stat {
         sync_directory(directory)?;
     }
     let name = test.phase(&format!("{} {}", deed.name(), order.name()));
     let mut phase = begun.end(clock, name, paths.len() as u64, 0);
     phase.operations = Some(paths.len() as u64);
-    phase.latency = Some(told(&latency));
+    phase.latency = Some(LatencyFigures::from(&latency));
     Ok(Some(phase))
 }

@@ -1,4 +1,4 @@
-//! Random seeks in the large file by several at once: each reads a chunk somewhere, and changes one in ten.
+//! Random seeks in the large file by several threads: each reads a chunk and rewrites one in ten.
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,39 +6,40 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fastrand::Rng;
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
+use keepup_results::LatencyFigures;
 use keepup_sys::file::{Durability, open_file, read_exact_at, sync_data, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
-use super::super::Found;
+use super::super::DiskMeasured;
 use super::super::mode::Pattern;
-use super::super::phase::{PhaseClock, told};
+use super::super::phase::PhaseClock;
 use super::BlockTest;
 use crate::ceiling::system;
 use crate::data::SEED;
 use crate::{Context, WorkloadError};
 
-/// bonnie++'s seekers; here threads, there processes.
+/// Number of seekers as in bonnie++, here threads instead of processes.
 pub(super) const SEEKERS: usize = 5;
-/// One seek in so many writes back.
+/// One seek in this many writes the chunk back.
 pub(super) const UPDATE_EVERY: u64 = 10;
 
-/// What all seekers share.
+/// State shared by all seekers.
 struct Shared<'a> {
     test: &'a BlockTest,
     path: &'a Path,
     clock: &'a dyn Clock,
     stop: &'a AtomicBool,
-    /// Seeks begun.
+    /// Seeks started.
     begun: AtomicU64,
-    /// Whether one of them failed.
+    /// Whether a seeker failed.
     failed: AtomicBool,
 }
 
-/// The phase; false when it was to stop before its end. The file has been written from end to end.
+/// Runs the phase; false if interrupted. The file must have been written completely.
 pub(super) fn run(
     test: &BlockTest,
     path: &Path,
-    found: &mut Found,
+    found: &mut DiskMeasured,
     context: &Context,
 ) -> Result<bool, WorkloadError> {
     if test.seeks == 0 {
@@ -75,12 +76,12 @@ pub(super) fn run(
     sync_data(&file, path)?;
     let mut phase = begun.end(clock, test.phase("seek"), 1, test.seeks * test.chunk_bytes as u64);
     phase.operations = Some(test.seeks);
-    phase.latency = Some(told(&latency));
+    phase.latency = Some(LatencyFigures::from(&latency));
     found.phases.push(phase);
     Ok(true)
 }
 
-/// Seeks until all have been made.
+/// Seeks until the total is reached.
 fn seeker(shared: &Shared<'_>, mut block: Block, number: u64) -> Result<Latency, WorkloadError> {
     let outcome = seek_on(shared, &mut block, number);
     if outcome.is_err() {
@@ -96,7 +97,7 @@ fn seek_on(shared: &Shared<'_>, block: &mut Block, number: u64) -> Result<Latenc
     let chunks = test.size_bytes / test.chunk_bytes as u64;
     let mut random = Rng::with_seed(SEED ^ number);
     let mut latency = Latency::new();
-    // Stamps of this seeker, which no other phase has got to.
+    // Stamps of this seeker, unused by any other phase.
     let mut stamp = number << 48;
     while !shared.stop.load(Ordering::Acquire) && !shared.failed.load(Ordering::Acquire) {
         let seek = shared.begun.fetch_add(1, Ordering::Relaxed);

@@ -1,12 +1,12 @@
-//! Which total to try next: doubled until the first file is gone, then the gap is halved. Pure.
+//! Search for the cache size: double until the first file is evicted, then bisect. Pure.
 //!
-//! Doubling from one file never writes more than twice what is needed, however small the cache is (that of
-//! a container, say), and believes nothing that the kernel says of its memory.
+//! Doubling from one file writes at most twice as much as needed even for a small cache (for
+//! example of a container), and does not depend on memory sizes reported by the kernel.
 
-/// A gap of one file, or of this part of the size, is narrow enough.
+/// The search ends at a gap of one file, or of this fraction of the size.
 const RESOLUTION: u64 = 16;
 
-/// Where the search stands. All numbers are of files.
+/// State of the search, in numbers of files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search {
     cached: u64,
@@ -15,22 +15,22 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Up to `limit` files.
+    /// A search up to `limit` files.
     pub(super) fn new(limit: u64) -> Self {
         Self { cached: 0, evicted: None, limit }
     }
 
-    /// Most files after which the first was still there.
+    /// Largest number of files with which the first was still cached.
     pub(super) fn cached(&self) -> u64 {
         self.cached
     }
 
-    /// Fewest files after which it was not.
+    /// Smallest number of files with which the first was evicted.
     pub(super) fn evicted(&self) -> Option<u64> {
         self.evicted
     }
 
-    /// The next number to try; nothing when the answer is known, or lies beyond the limit.
+    /// Next number to try; none when the result is known or beyond the limit.
     pub(super) fn next(&self) -> Option<u64> {
         match self.evicted {
             None if self.cached >= self.limit => None,
@@ -42,16 +42,17 @@ impl Search {
         }
     }
 
-    /// What came of trying `files`.
-    pub(super) fn tell(&mut self, files: u64, is_cached: bool) {
+    /// Records the outcome for `files`.
+    pub(super) fn record(&mut self, files: u64, is_cached: bool) {
         match is_cached {
             true => self.cached = self.cached.max(files),
             false => self.evicted = Some(files),
         }
     }
 
-    /// Most files that a search up to `limit` writes in all: the doubled numbers are less than twice the last
-    /// one of them, then there is the limit, and a gap of half the limit is halved as long as it is wide.
+    /// Upper bound of the files written by a search up to `limit`: the doubled numbers sum to less
+    /// than twice the last one; then the limit itself; then the bisection of a gap of half the
+    /// limit.
     pub(super) fn files_written_max(limit: u64) -> u64 {
         let halvings = u64::from(RESOLUTION.ilog2());
         limit.saturating_mul(3 + halvings)

@@ -1,13 +1,13 @@
-//! The answer brackets the truth, narrowly, within the number of files that was announced.
+//! The result brackets the true size within the announced number of files.
 use super::*;
 
-/// Searches a cache that holds `size` files; the search as it ended, and files written.
+/// Searches a cache of `size` files; returns the final search and the files written.
 fn searched(size: u64, limit: u64) -> (Search, u64) {
     let (mut search, mut written) = (Search::new(limit), 0);
     while let Some(files) = search.next() {
         assert!((1..=limit).contains(&files), "{files} of {limit}");
         written += files;
-        search.tell(files, files <= size);
+        search.record(files, files <= size);
     }
     (search, written)
 }
@@ -33,7 +33,7 @@ fn a_small_cache_costs_little() {
 }
 
 #[test]
-fn a_size_beyond_the_limit_is_not_made_up() {
+fn a_size_beyond_the_limit_is_not_reported() {
     for limit in [1, 5, 64, 100] {
         let (search, written) = searched(limit, limit);
         assert_eq!((search.cached(), search.evicted()), (limit, None));

@@ -1,4 +1,4 @@
-//! Each cause is seen where it is, in the direction that fits, and not where it is not.
+//! Causes are reported only where conditions changed in the matching direction.
 use super::*;
 
 const GB: f64 = 1e9;
@@ -22,7 +22,7 @@ fn kinds(before: SteadyConditions, after: SteadyConditions, is_drop: bool) -> Ve
     sides.causes().into_iter().map(|cause| cause.kind).collect()
 }
 
-/// A machine at ease.
+/// A machine without any adverse condition.
 fn calm() -> SteadyConditions {
     SteadyConditions {
         drive_celsius: Some(45.0),
@@ -36,23 +36,23 @@ fn calm() -> SteadyConditions {
 }
 
 #[test]
-fn each_cause_is_told_of_a_drop_and_of_the_recovery_from_it() {
-    use SteadyCauseKind as Kind;
+fn each_cause_is_reported_for_a_drop_and_its_recovery() {
+    use SteadyCauseKind as Cause;
     let troubles = [
-        (Kind::DriveTemperature, SteadyConditions { drive_celsius: Some(79.5), ..calm() }, true),
-        (Kind::Throttling, SteadyConditions { frequency_share: Some(0.7), ..calm() }, true),
-        (Kind::Throttling, SteadyConditions { throttled: Some(108), ..calm() }, false),
-        (Kind::Steal, SteadyConditions { steal_cores: Some(0.3), ..calm() }, true),
-        (Kind::Neighbour, SteadyConditions { neighbour_bytes_per_second: Some(0.3 * GB), ..calm() }, true),
-        (Kind::NearlyFull, SteadyConditions { fill_percent: Some(93.0), ..calm() }, false),
+        (Cause::DriveTemperature, SteadyConditions { drive_celsius: Some(79.5), ..calm() }, true),
+        (Cause::Throttling, SteadyConditions { frequency_share: Some(0.7), ..calm() }, true),
+        (Cause::Throttling, SteadyConditions { throttled: Some(108), ..calm() }, false),
+        (Cause::Steal, SteadyConditions { steal_cores: Some(0.3), ..calm() }, true),
+        (Cause::Neighbour, SteadyConditions { neighbour_bytes_per_second: Some(0.3 * GB), ..calm() }, true),
+        (Cause::NearlyFull, SteadyConditions { fill_percent: Some(93.0), ..calm() }, false),
     ];
     for (kind, trouble, recovers) in troubles {
         assert_eq!(kinds(calm(), trouble, true), [kind], "{trouble:?}");
         let wanted = if recovers { vec![kind] } else { vec![] };
         assert_eq!(kinds(trouble, calm(), false), wanted, "{trouble:?}");
-        // What is there on both sides explains nothing, but heat and lack of room go on working.
-        let lasting = [Kind::DriveTemperature, Kind::NearlyFull].contains(&kind);
-        let wanted = if lasting { kind } else { Kind::WriteCache };
+        // A condition present on both sides explains nothing, except heat and lack of space.
+        let lasting = [Cause::DriveTemperature, Cause::NearlyFull].contains(&kind);
+        let wanted = if lasting { kind } else { Cause::WriteCache };
         assert_eq!(kinds(trouble, trouble, true), [wanted], "{trouble:?}");
     }
 }
@@ -74,7 +74,7 @@ fn a_drive_without_a_limit_is_hot_at_70() {
 }
 
 #[test]
-fn overwriting_is_told_where_it_begins() {
+fn overwriting_is_reported_when_it_starts() {
     let (first, over) = (samples(calm(), false), samples(calm(), true));
     let causes = |before: &[SteadySample], after: &[SteadySample]| {
         Sides { before, after, rate_before: GB, is_drop: true }.causes()

@@ -1,4 +1,4 @@
-//! What a run of hours leaves behind: samples, files, changes and rounds, in memory that does not grow.
+//! Log of a long run: samples, files, changes and rounds in constant memory.
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use keepup_results::{
 use super::causes::Sides;
 use super::thinned::Thinned;
 
-/// Samples and files that a result has, at most: a sample each second for an hour.
+/// Maximum number of samples and files in a result: one sample per second for an hour.
 const SAMPLES_MAX: usize = 3600;
-/// Changes that a result has, at most; later ones are told and counted.
+/// Maximum number of changes in a result; later ones are reported and counted.
 const CHANGES_MAX: usize = 1000;
-/// Seconds that are remembered one by one, to look back at what went on: more than a doubt of the detector
-/// lasts, and the level before it.
+/// Seconds of full-resolution history: longer than the detector's decision time plus the level
+/// before it.
 const RECENT: usize = 256;
-/// Seconds before a change that stand for the level before.
+/// Seconds before a change that represent the previous level.
 const BEFORE: usize = 30;
-/// A shorter sample, at the end of a lap, says nothing of the level. Seconds.
+/// Minimum length of a sample at the end of a pass, seconds.
 const SAMPLE_SECONDS_MIN: f64 = 0.5;
 
-/// The log.
+/// Log of a run.
 pub(super) struct Log {
     begin_ns: u64,
     last_ns: u64,
@@ -30,9 +30,9 @@ pub(super) struct Log {
     samples: Thinned<SteadySample>,
     files: Thinned<SteadyFile>,
     detector: ChangeDetector,
-    /// Samples that the detector has seen.
+    /// Number of samples seen by the detector.
     seen: u64,
-    /// The latest of them.
+    /// The most recent samples.
     recent: VecDeque<SteadySample>,
     changes: Vec<SteadyChange>,
     changes_left_out: u64,
@@ -41,12 +41,12 @@ pub(super) struct Log {
     laps: Vec<SteadyLap>,
 }
 
-/// Rounds of the lap that goes on.
+/// Rounds of the current pass.
 #[derive(Default)]
 struct Rounds {
-    /// Begin of the round: nanoseconds on the clock, and bytes written until then.
+    /// Start of the round: ns on the clock and bytes written.
     begin: Option<(u64, u64)>,
-    /// Rates of the last ones, bytes per second.
+    /// Rates of recent rounds, bytes per second.
     rates: VecDeque<f64>,
     count: u64,
     reached: Option<SteadyRounds>,
@@ -55,7 +55,7 @@ struct Rounds {
 }
 
 impl Log {
-    /// Begins now, at `begin_ns`, with rounds of this length.
+    /// A log that starts at `begin_ns`, with rounds of this length.
     pub(super) fn new(begin_ns: u64, round: Duration) -> Self {
         Self {
             begin_ns,
@@ -78,7 +78,8 @@ impl Log {
         now_ns.saturating_sub(self.begin_ns) as f64 / 1e9
     }
 
-    /// A sample: `bytes` had been written by `now_ns`. The change of level that it completes, if it does.
+    /// Adds a sample: `bytes` written by `now_ns`. Returns the change of level that it completes,
+    /// if any.
     pub(super) fn tick(
         &mut self,
         now_ns: u64,
@@ -114,7 +115,7 @@ impl Log {
         }
         self.seen += 1;
         let change = self.detector.push(rate)?;
-        let change = self.told(change);
+        let change = self.describe_change(change);
         match self.changes.len() {
             CHANGES_MAX => self.changes_left_out += 1,
             _ => self.changes.push(change.clone()),
@@ -122,8 +123,8 @@ impl Log {
         Some(change)
     }
 
-    /// What a change is in time and bytes, and what may have caused it.
-    fn told(&mut self, change: Change) -> SteadyChange {
+    /// Time, position and possible causes of a change.
+    fn describe_change(&mut self, change: Change) -> SteadyChange {
         let first = self.seen - self.recent.len() as u64;
         let samples = self.recent.make_contiguous();
         let (before, after) = samples.split_at(samples.len().min(change.at.saturating_sub(first) as usize));
@@ -148,7 +149,8 @@ impl Log {
     fn round(&mut self, now_ns: u64, bytes: u64) {
         let (begin_ns, begin_bytes) = *self.rounds.begin.get_or_insert((now_ns, bytes));
         let passed_ns = now_ns.saturating_sub(begin_ns);
-        // A round begins and ends with a sample; one that is a hair short would else last a second more.
+        // Rounds are aligned to samples; without tolerance a slightly short round would last one
+        // second longer.
         if passed_ns as f64 / 1e9 + SAMPLE_SECONDS_MIN < self.round.as_secs_f64() || passed_ns == 0 {
             return;
         }
@@ -161,30 +163,30 @@ impl Log {
             rounds.rates.pop_front();
         }
         let Some(window) = steady_window(rounds.rates.make_contiguous()) else { return };
-        let told = SteadyRounds {
+        let state = SteadyRounds {
             at_seconds,
             at_bytes: bytes,
             bytes_per_second: window.average,
             range_share: window.range_share,
             drift_share: window.drift_share,
         };
-        rounds.last = Some(told);
+        rounds.last = Some(state);
         if window.is_steady() {
-            rounds.reached.get_or_insert(told);
+            rounds.reached.get_or_insert(state);
         }
     }
 
-    /// A file was left behind.
+    /// Adds a completed file.
     pub(super) fn file(&mut self, file: SteadyFile) {
         self.files.push(file);
     }
 
-    /// The latest sample that was long enough to say something.
+    /// The latest sufficiently long sample.
     pub(super) fn latest(&self) -> Option<&SteadySample> {
         self.recent.back()
     }
 
-    /// The lap ends; rounds begin anew, with the next sample.
+    /// Ends the pass; rounds restart with the next sample.
     pub(super) fn end_lap(&mut self) {
         let rounds = std::mem::take(&mut self.rounds);
         self.rounds.begin = Some((self.last_ns, self.last_bytes));
@@ -192,7 +194,7 @@ impl Log {
         self.laps.push(SteadyLap { overwrites, rounds: count, reached, last });
     }
 
-    /// All of it; `cut_short` says why there is not more.
+    /// Complete finding; `cut_short` is the reason of an early end.
     pub(super) fn finding(&self, cut_short: Option<String>) -> SteadyFinding {
         SteadyFinding {
             samples: self.samples.items(),

@@ -1,28 +1,28 @@
-//! A made-up run: changes in time and bytes, rounds by SNIA's rule, laps apart, memory within its bound.
+//! Synthetic run: changes, steady-state rounds, separate passes, bounded memory.
 use super::*;
 
 const S: u64 = 1_000_000_000;
 
-/// A run whose rate in each second is `rate(second)`, in bytes per second; the log, and what it told.
+/// A run with `rate(second)` bytes per second; returns the log and the reported changes.
 fn run(seconds: u64, round: u64, rate: impl Fn(u64) -> u64) -> (Log, Vec<SteadyChange>) {
     let mut log = Log::new(7 * S, Duration::from_secs(round));
-    let (mut bytes, mut told) = (0, Vec::new());
+    let (mut bytes, mut changes) = (0, Vec::new());
     for second in 0..seconds {
         bytes += rate(second);
         let now_ns = 7 * S + (second + 1) * S;
-        told.extend(log.tick(now_ns, bytes, false, SteadyConditions::default()));
+        changes.extend(log.tick(now_ns, bytes, false, SteadyConditions::default()));
     }
     log.end_lap();
-    (log, told)
+    (log, changes)
 }
 
 #[test]
-fn a_cliff_and_the_way_back_are_told_in_time_and_bytes() {
+fn a_drop_and_its_recovery_have_time_and_position() {
     let rate = |second| if (100..200).contains(&second) { 1000 } else { 2000 };
-    let (log, told) = run(300, 10, rate);
+    let (log, changes) = run(300, 10, rate);
     let finding = log.finding(None);
-    assert_eq!(finding.changes, told);
-    let [down, up] = &told[..] else { panic!("{told:#?}") };
+    assert_eq!(finding.changes, changes);
+    let [down, up] = &changes[..] else { panic!("{changes:#?}") };
     assert!(down.is_drop() && !up.is_drop());
     assert_eq!((down.at_seconds, down.at_bytes), (100.0, 200_000));
     assert_eq!((up.at_seconds, up.at_bytes), (200.0, 300_000));
@@ -42,7 +42,8 @@ fn rounds_come_to_rest_where_the_rule_says() {
     let [lap] = log.finding(None).laps[..] else { panic!("one lap") };
     assert_eq!((lap.overwrites, lap.rounds), (false, 20));
     let reached = lap.reached.unwrap();
-    // The rule holds before the last round that falls has left the window, and not while all of it falls.
+    // The criterion is met before the last falling round leaves the window, but not while all
+    // rounds fall.
     assert!((70.0..=110.0).contains(&reached.at_seconds), "{reached:#?}");
     assert!(reached.range_share <= 0.2 && reached.drift_share.abs() <= 0.1);
     let last = lap.last.unwrap();
@@ -60,7 +61,7 @@ fn what_never_rests_and_what_is_too_short_say_so() {
 }
 
 #[test]
-fn laps_are_looked_at_apart() {
+fn passes_are_judged_separately() {
     let mut log = Log::new(0, Duration::from_secs(2));
     for second in 1..=40 {
         if second == 21 {
@@ -83,11 +84,11 @@ fn laps_are_looked_at_apart() {
 
 #[test]
 fn days_take_no_more_memory_than_an_hour() {
-    let (log, told) = run(100_000, 60, |second| if second / 50 % 2 == 0 { 1000 } else { 3000 });
+    let (log, changes) = run(100_000, 60, |second| if second / 50 % 2 == 0 { 1000 } else { 3000 });
     let finding = log.finding(None);
     assert!(finding.samples.len() <= SAMPLES_MAX + 1, "{}", finding.samples.len());
     assert_eq!(finding.samples.iter().map(|sample| sample.bytes).sum::<u64>(), 200_000_000);
     assert_eq!(finding.changes.len(), CHANGES_MAX);
-    assert_eq!(finding.changes_left_out, (told.len() - CHANGES_MAX) as u64);
-    assert!(told.len() > 1900, "every one is told: {}", told.len());
+    assert_eq!(finding.changes_left_out, (changes.len() - CHANGES_MAX) as u64);
+    assert!(changes.len() > 1900, "every one is reported: {}", changes.len());
 }

@@ -1,31 +1,31 @@
-//! A list that never grows beyond a bound: when it is full, neighbours are joined, and from then on twice as
-//! many come together before they are entered.
+//! Bounded list: when it is full, neighbouring items are merged, and later items are merged in
+//! groups of twice the size.
 use keepup_results::{SteadyFile, SteadySample};
 
-/// Two things that follow each other and may become one.
+/// Adjacent items that can be merged.
 pub(super) trait Join: Copy {
-    /// Both, `later` directly after `self`.
+    /// Merges with `later`, which directly follows `self`.
     fn join(self, later: Self) -> Self;
 }
 
-/// The list.
+/// Bounded list of merged items.
 #[derive(Clone, Debug)]
 pub(super) struct Thinned<T> {
     items: Vec<T>,
     items_max: usize,
-    /// How many of what came make one item.
+    /// Number of pushed items per list item.
     each: u64,
-    /// What waits for more to come, and how many it is joined from.
+    /// Pending partial item and the number of items in it.
     waiting: Option<(T, u64)>,
 }
 
 impl<T: Join> Thinned<T> {
-    /// An empty list of at most `items_max` items (rounded up to an even number).
+    /// An empty list of at most `items_max` items (rounded up to even).
     pub(super) fn new(items_max: usize) -> Self {
         Self { items: Vec::new(), items_max: items_max.next_multiple_of(2).max(2), each: 1, waiting: None }
     }
 
-    /// Adds what comes next.
+    /// Appends an item.
     pub(super) fn push(&mut self, item: T) {
         let (joined, count) = match self.waiting.take() {
             Some((before, count)) => (before.join(item), count + 1),
@@ -38,14 +38,14 @@ impl<T: Join> Thinned<T> {
         if self.items.len() == self.items_max {
             self.items = self.items.chunks_exact(2).map(|pair| pair[0].join(pair[1])).collect();
             self.each *= 2;
-            // What has come is half of an item now.
+            // Pushed items are now half of a list item.
             self.waiting = Some((joined, count));
             return;
         }
         self.items.push(joined);
     }
 
-    /// All of it, in order, with what waits.
+    /// All items in order, including the pending one.
     pub(super) fn items(&self) -> Vec<T> {
         self.items.iter().copied().chain(self.waiting.map(|(item, _)| item)).collect()
     }

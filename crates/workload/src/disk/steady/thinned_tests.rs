@@ -1,4 +1,4 @@
-//! Nothing is lost by joining, and the list stays within its bound.
+//! Merging loses nothing and respects the bound.
 use super::*;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,5 @@
-//! What else goes on while a disk is written to: heat, stolen processor time, others on the device, room.
+//! Conditions during a write test: temperature, stolen CPU time, foreign traffic on the device,
+//! free space.
 use std::path::{Path, PathBuf};
 
 use keepup_measure::cpu::CoreTimes;
@@ -7,11 +8,11 @@ use keepup_measure::heat::Heat;
 use keepup_measure::space::Space;
 use keepup_results::SteadyConditions;
 
-/// The watch over one volume.
+/// Monitor of one volume.
 pub(super) struct Watch<'a> {
     root: &'a Path,
     volume: PathBuf,
-    /// The device under the volume, where there is one.
+    /// Block device of the volume, if any.
     device: Option<Device>,
     before: Option<Reading>,
 }
@@ -25,12 +26,13 @@ struct Reading {
 }
 
 impl<'a> Watch<'a> {
-    /// Over the volume that holds `volume`. `root` is `/` in earnest.
+    /// Monitors the device of `volume`. `root` is `/` outside tests.
     pub(super) fn new(root: &'a Path, volume: &Path) -> Self {
         Self { root, volume: volume.into(), device: Device::under(root, volume).ok(), before: None }
     }
 
-    /// What goes on now, and since the reading before; `own_bytes` were written by this test until now.
+    /// Conditions now and since the previous reading; `own_bytes` is the total written by this
+    /// test.
     pub(super) fn read(&mut self, now_ns: u64, own_bytes: u64) -> SteadyConditions {
         let disks = self.device.as_ref().map(|device| device.disks.as_slice()).unwrap_or_default();
         let heat = Heat::read(self.root, disks);
@@ -56,7 +58,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Processor time given to others, in cores.
+/// CPU time taken by other guests, in cores.
 fn steal_cores(before: &Reading, now: &Reading) -> Option<f64> {
     let passed_ns = now.ns.saturating_sub(before.ns) as f64;
     let pairs = before.cores.as_ref()?.iter().zip(now.cores.as_ref()?);
@@ -64,8 +66,8 @@ fn steal_cores(before: &Reading, now: &Reading) -> Option<f64> {
     (passed_ns > 0.0).then(|| stolen_ns as f64 / passed_ns)
 }
 
-/// What the device did less what this test wrote, in bytes per second. A request may count before it is seen
-/// to have ended here, so a few requests' worth either way is nobody's.
+/// Device traffic minus this test's writes, bytes per second. Requests may be counted by the device
+/// before they complete here, so a tolerance of a few requests applies.
 fn neighbours(before: &Reading, now: &Reading) -> Option<f64> {
     let passed_ns = now.ns.saturating_sub(before.ns);
     let usage = now.counters?.since(&before.counters?, passed_ns);

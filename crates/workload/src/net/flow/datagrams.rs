@@ -1,30 +1,30 @@
-//! Numbered datagrams: sent on a schedule that does not wait for a slow sender, counted one by one.
+//! Numbered datagrams: sent on an open-loop schedule and counted individually.
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use keepup_sys::datagram::{
     BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, DatagramReceiver, Received, RingReceiver, set_join,
-    set_segment_bytes, set_tell_of_drops,
+    set_report_drops, set_segment_bytes,
 };
 use keepup_sys::socket::drops;
 use rustix::net::sockopt;
 
-use super::{Flow, Surroundings, Trouble, filling, trouble};
+use super::{CallFailure, Flow, FlowContext, classify_failure, incompressible_bytes};
 use crate::net::sequence::Sequence;
 use crate::net::spec::{NetSpec, ReceiveBy, Role, SendBy};
 use crate::net::wire::{Datagrams, FLOW_MAGIC, FlowReport, Sent};
 
-/// What every datagram begins with: magic, flow, number, due time.
+/// Header of every datagram: magic, flow, sequence number, due time.
 pub(crate) const HEADER_BYTES: usize = 24;
 const MAGIC: u32 = u32::from_le_bytes(*b"KUdg");
-/// A sender that has fallen behind by more than this gives up what was due before: a detector would have.
+/// Backlog after which a sender drops overdue datagrams, as a detector would.
 const CATCH_UP: Duration = Duration::from_millis(20);
-/// A sender that waits does so for at least this long.
+/// Minimum wait of a sender.
 const PAUSE_MIN: Duration = Duration::from_micros(100);
-/// Joined messages taken with one call.
+/// Coalesced messages received per call.
 const JOINED: usize = 16;
-/// How long nothing may come after the sender's end until the flow is taken as complete.
+/// Silence after the sender's end after which the flow is complete.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// Writes the header of a datagram.
@@ -35,7 +35,7 @@ pub(super) fn stamp(datagram: &mut [u8], flow: u32, number: u64, due_ns: u64) {
     datagram[16..HEADER_BYTES].copy_from_slice(&due_ns.to_le_bytes());
 }
 
-/// Flow, number and due time of a datagram; none if it is not one of keepup's.
+/// Flow, sequence number and due time of a datagram; none for foreign datagrams.
 pub(super) fn read_stamp(datagram: &[u8]) -> Option<(u32, u64, u64)> {
     let (magic, rest) = datagram.split_first_chunk::<4>()?;
     let (flow, rest) = rest.split_first_chunk::<4>()?;
@@ -45,20 +45,20 @@ pub(super) fn read_stamp(datagram: &[u8]) -> Option<(u32, u64, u64)> {
     is_ours.then(|| (u32::from_le_bytes(*flow), u64::from_le_bytes(*number), u64::from_le_bytes(*due_ns)))
 }
 
-/// Sets what the test wants of the socket.
+/// Applies the test's socket options.
 pub(super) fn prepare(socket: &UdpSocket, flow: &Flow, spec: &NetSpec) -> std::io::Result<()> {
     let is_ipv6 = socket.local_addr()?.is_ipv6();
     if flow.role == Role::Probe {
         return Ok(());
     }
     if flow.sends() {
-        // Where it cannot be had, drops count in the kernel's own counters still.
-        drop(set_tell_of_drops(socket.as_fd(), is_ipv6));
+        // Without this option drops still appear in the kernel's own counters.
+        drop(set_report_drops(socket.as_fd(), is_ipv6));
         if spec.send_by == SendBy::Segments {
             set_segment_bytes(socket.as_fd(), spec.message_bytes)?;
         }
     } else {
-        // Whether it can be had is told before anything is sent.
+        // Unsupported options fail here, before anything is sent.
         receiver(spec)?;
         if spec.receive_by == ReceiveBy::Joined {
             set_join(socket.as_fd(), true)?;
@@ -67,7 +67,7 @@ pub(super) fn prepare(socket: &UdpSocket, flow: &Flow, spec: &NetSpec) -> std::i
     Ok(())
 }
 
-/// What takes the datagrams from the kernel.
+/// Creates the receive backend.
 fn receiver(spec: &NetSpec) -> std::io::Result<Box<dyn DatagramReceiver>> {
     let bytes = spec.message_bytes;
     Ok(match spec.receive_by {
@@ -83,16 +83,16 @@ fn no_ring(why: std::io::Error) -> std::io::Error {
     std::io::Error::new(why.kind(), format!("receive over io_uring: {why}; {needs} receiving does without"))
 }
 
-/// A flow's schedule: how many datagrams are due, and which of them are given up.
+/// Send schedule of a flow: how many datagrams are due and how many were dropped at the source.
 struct Schedule {
     per_second: Option<f64>,
     begin_ns: u64,
-    /// Sent, refused or given up.
+    /// Sent, refused or dropped.
     handled: u64,
 }
 
 impl Schedule {
-    /// Datagrams to send now, at most `most`; those that are too late are counted as handled.
+    /// Number of datagrams to send now, at most `most`; overdue ones are counted as handled.
     fn now(&mut self, now_ns: u64, most: u64) -> u64 {
         let Some(per_second) = self.per_second else { return most };
         let elapsed_s = now_ns.saturating_sub(self.begin_ns) as f64 / 1e9;
@@ -102,21 +102,22 @@ impl Schedule {
         due.saturating_sub(self.handled).min(most)
     }
 
-    /// How long until the next is due, or a little longer: waking for each of many costs more than they do.
+    /// Time until the next datagram is due, with a minimum: waking for each datagram costs more
+    /// than sending several.
     fn pause(&self, now_ns: u64) -> Duration {
         let due_ns = self.begin_ns + (self.handled as f64 / self.per_second.unwrap_or(1e9) * 1e9) as u64;
         Duration::from_nanos(due_ns.saturating_sub(now_ns)).clamp(PAUSE_MIN, super::PATIENCE)
     }
 }
 
-/// Sends until it is over.
-pub(super) fn send(socket: &UdpSocket, number: u32, around: &Surroundings) -> FlowReport {
-    let (spec, shared, clock) = (&around.spec, &around.shared, around.clock.as_ref());
+/// Sends until stopped.
+pub(super) fn send(socket: &UdpSocket, number: u32, flow_context: &FlowContext) -> FlowReport {
+    let (spec, shared, clock) = (&flow_context.spec, &flow_context.shared, flow_context.clock.as_ref());
     let bytes = spec.message_bytes;
     let per_train = spec.segments();
     let trains = if spec.send_by == SendBy::Plain { 1 } else { BATCH_MAX };
     let mut batch = Batch::new(trains, per_train * bytes);
-    let data = filling(per_train * bytes);
+    let data = incompressible_bytes(per_train * bytes);
     (0..trains).for_each(|train| batch.message_mut(train).copy_from_slice(&data));
     let mut lengths = [0; BATCH_MAX];
     let per_second = spec.rate.map(|rate| rate / bytes as f64);
@@ -145,15 +146,15 @@ pub(super) fn send(socket: &UdpSocket, number: u32, around: &Surroundings) -> Fl
                 schedule.handled += datagrams as u64;
                 shared.moved(datagrams * bytes, datagrams as u64);
             }
-            // A queue of this machine was full: what was due is lost before it was sent.
+            // The local send queue was full: the datagram is lost before it was sent.
             Err(why) if why.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {
                 let datagrams = (lengths[0] / bytes) as u64;
                 schedule.handled += datagrams;
                 refused += datagrams;
             }
-            Err(why) => match trouble(&why) {
-                Trouble::Waited | Trouble::Again => {}
-                Trouble::Broken(why) => {
+            Err(why) => match classify_failure(&why) {
+                CallFailure::Waited | CallFailure::Again => {}
+                CallFailure::Broken(why) => {
                     failure = Some(why);
                     break;
                 }
@@ -164,51 +165,51 @@ pub(super) fn send(socket: &UdpSocket, number: u32, around: &Surroundings) -> Fl
     FlowReport { sent: Some(Sent { number, due, sent, refused }), failure, ..FlowReport::default() }
 }
 
-/// One flow's account while it receives.
+/// Counters of a receiving flow.
 struct Account {
     flow: u32,
-    /// Size of each of its datagrams.
+    /// Expected datagram size.
     bytes: usize,
     sequence: Sequence,
-    told: Datagrams,
+    counts: Datagrams,
 }
 
 impl Account {
-    /// Enters what came with one message; its datagrams and bytes.
+    /// Counts one message; returns its datagrams and bytes.
     fn enter(&mut self, message: Received<'_>) -> (u64, usize) {
         if message.is_truncated {
-            self.told.truncated += 1;
+            self.counts.truncated += 1;
             return (0, 0);
         }
         let (mut count, mut bytes) = (0, 0);
-        self.told.foreign += u64::from(message.data.is_empty());
+        self.counts.foreign += u64::from(message.data.is_empty());
         for datagram in message.data.chunks(message.segment_bytes) {
             match read_stamp(datagram) {
                 Some((flow, number, _)) if flow == self.flow && datagram.len() == self.bytes => {
                     self.sequence.came(number);
                 }
-                // A knock at the port that came after the port was open.
+                // A port announcement that arrived after the port was open.
                 _ if datagram.starts_with(&FLOW_MAGIC) => continue,
                 _ => {
-                    self.told.foreign += 1;
+                    self.counts.foreign += 1;
                     continue;
                 }
             }
             count += 1;
             bytes += datagram.len();
         }
-        self.told.longest_train = self.told.longest_train.max(count);
+        self.counts.longest_train = self.counts.longest_train.max(count);
         (count, bytes)
     }
 }
 
-/// Receives until the sender has ended and nothing more comes.
-pub(super) fn receive(socket: &UdpSocket, number: u32, around: &Surroundings) -> FlowReport {
-    let (sequence, told) = (Sequence::new(), Datagrams::default());
-    let mut account = Account { flow: number, bytes: around.spec.message_bytes, sequence, told };
-    let failure = receiver(&around.spec)
+/// Receives until the sender has finished and the socket is empty.
+pub(super) fn receive(socket: &UdpSocket, number: u32, flow_context: &FlowContext) -> FlowReport {
+    let (sequence, counts) = (Sequence::new(), Datagrams::default());
+    let mut account = Account { flow: number, bytes: flow_context.spec.message_bytes, sequence, counts };
+    let failure = receiver(&flow_context.spec)
         .map_err(|why| why.to_string())
-        .and_then(|mut receiver| take(socket, receiver.as_mut(), &mut account, around))
+        .and_then(|mut receiver| take(socket, receiver.as_mut(), &mut account, flow_context))
         .err();
     let sequence = &account.sequence;
     let received = Datagrams {
@@ -216,9 +217,9 @@ pub(super) fn receive(socket: &UdpSocket, number: u32, around: &Surroundings) ->
         duplicates: sequence.duplicates,
         reordered: sequence.reordered,
         too_late: sequence.too_late,
-        // Since the socket was made: the sender may have begun before this thread did.
+        // Counted from socket creation: the sender may start before this thread.
         dropped: drops(socket.as_fd()).unwrap_or(0).into(),
-        ..account.told
+        ..account.counts
     };
     FlowReport {
         received: Some(received),
@@ -228,23 +229,23 @@ pub(super) fn receive(socket: &UdpSocket, number: u32, around: &Surroundings) ->
     }
 }
 
-/// Enters everything that comes into the account, until nothing more does.
+/// Receives and counts until the flow is complete.
 fn take(
     socket: &UdpSocket,
     receiver: &mut dyn DatagramReceiver,
     account: &mut Account,
-    around: &Surroundings,
+    flow_context: &FlowContext,
 ) -> Result<(), String> {
-    let (shared, clock) = (&around.shared, around.clock.as_ref());
+    let (shared, clock) = (&flow_context.shared, flow_context.clock.as_ref());
     let mut taken_ns = clock.now_ns();
     while !shared.is_abandoned() {
         match receiver.receive(socket.as_fd()) {
             Ok(messages) => {
                 let now_ns = clock.now_ns();
                 if messages == receiver.most() && account.sequence.unique > 0 {
-                    // More was waiting: the time since the last call is this end's own.
+                    // More data was queued: the time since the last call is this end's delay.
                     let pause_ns = now_ns.saturating_sub(taken_ns);
-                    account.told.longest_pause_ns = account.told.longest_pause_ns.max(pause_ns);
+                    account.counts.longest_pause_ns = account.counts.longest_pause_ns.max(pause_ns);
                 }
                 taken_ns = now_ns;
                 let (mut datagrams, mut moved) = (0, 0);
@@ -255,15 +256,15 @@ fn take(
                 }
                 shared.moved(moved, datagrams);
             }
-            Err(why) => match trouble(&why) {
-                Trouble::Waited => {
+            Err(why) => match classify_failure(&why) {
+                CallFailure::Waited => {
                     let quiet = Duration::from_nanos(clock.now_ns().saturating_sub(taken_ns));
-                    if shared.nothing_more.load(std::sync::atomic::Ordering::Relaxed) && quiet > QUIET {
+                    if shared.sender_finished.load(std::sync::atomic::Ordering::Relaxed) && quiet > QUIET {
                         break;
                     }
                 }
-                Trouble::Again => {}
-                Trouble::Broken(why) => return Err(why),
+                CallFailure::Again => {}
+                CallFailure::Broken(why) => return Err(why),
             },
         }
     }

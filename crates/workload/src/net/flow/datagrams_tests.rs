@@ -1,4 +1,4 @@
-//! A schedule that does not wait, and stamps that are read as they were written.
+//! Open-loop schedule, datagram headers and receive backends.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_due_is_sent_and_what_is_too_late_is_given_up() {
+fn due_datagrams_are_sent_and_overdue_ones_dropped() {
     let mut schedule = Schedule { per_second: Some(1000.0), begin_ns: 0, handled: 0 };
     let ms = 1_000_000;
     assert_eq!(schedule.now(0, 64), 1);
@@ -30,7 +30,7 @@ fn what_is_due_is_sent_and_what_is_too_late_is_given_up() {
     assert_eq!(schedule.now(ms / 2, 64), 0);
     assert_eq!(schedule.pause(ms / 2), Duration::from_micros(500));
     assert_eq!(schedule.now(5 * ms, 64), 5);
-    // A second later: the last 20 ms are caught up with, the rest has been lost at the source.
+    // A second later the last 20 ms are caught up and the rest is dropped at the source.
     assert_eq!(schedule.now(1000 * ms, 64), 20);
     assert_eq!(schedule.handled, 981);
     let mut free = Schedule { per_second: None, begin_ns: 0, handled: 0 };
@@ -38,10 +38,10 @@ fn what_is_due_is_sent_and_what_is_too_late_is_given_up() {
 }
 
 #[test]
-fn of_what_comes_only_this_flows_datagrams_count() {
+fn only_datagrams_of_the_flow_count() {
     let (ours, theirs) = (7, 8);
-    let (sequence, told) = (Sequence::new(), Datagrams::default());
-    let mut account = Account { flow: ours, bytes: 100, sequence, told };
+    let (sequence, counts) = (Sequence::new(), Datagrams::default());
+    let mut account = Account { flow: ours, bytes: 100, sequence, counts };
     let mut train = vec![0; 300];
     for (index, datagram) in train.chunks_mut(100).enumerate() {
         stamp(datagram, if index == 1 { theirs } else { ours }, index as u64, 0);
@@ -51,12 +51,15 @@ fn of_what_comes_only_this_flows_datagrams_count() {
     account.enter(Received { is_truncated: true, ..whole });
     account.enter(Received { data: b"x", segment_bytes: 1, is_truncated: false });
     account.enter(Received { data: &FLOW_MAGIC, segment_bytes: 8, is_truncated: false });
-    let told = account.told;
-    assert_eq!((told.foreign, told.truncated, told.longest_train, account.sequence.unique), (2, 1, 2, 2));
+    let counts = account.counts;
+    assert_eq!(
+        (counts.foreign, counts.truncated, counts.longest_train, account.sequence.unique),
+        (2, 1, 2, 2)
+    );
 }
 
 #[test]
-fn every_way_of_receiving_tells_apart_what_comes() {
+fn every_receive_backend_classifies_datagrams() {
     for receive_by in [ReceiveBy::Plain, ReceiveBy::Batch, ReceiveBy::Joined, ReceiveBy::Ring] {
         let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
         from.connect(to.local_addr().unwrap()).unwrap();
@@ -66,7 +69,7 @@ fn every_way_of_receiving_tells_apart_what_comes() {
         if receive_by == ReceiveBy::Joined {
             set_join(to.as_fd(), true).unwrap();
         }
-        // In order, with one that came before, one that came too early, and five that are not of this flow.
+        // In sequence, with one duplicate, one reordered, and five foreign datagrams.
         let sizes =
             [(3, 0, 100), (3, 2, 100), (3, 1, 100), (3, 1, 100), (4, 9, 100), (3, 5, 99), (3, 6, 150)];
         for (flow, number, bytes) in sizes {
@@ -76,14 +79,19 @@ fn every_way_of_receiving_tells_apart_what_comes() {
         }
         from.send(b"").unwrap();
         from.send(&[0xff; 3000]).unwrap();
-        let around = Surroundings { spec, clock: Arc::new(SystemClock), shared: Arc::default() };
-        around.shared.nothing_more.store(true, Ordering::Relaxed);
-        let report = receive(&to, 3, &around);
-        let told = report.received.unwrap();
+        let flow_context = FlowContext { spec, clock: Arc::new(SystemClock), shared: Arc::default() };
+        flow_context.shared.sender_finished.store(true, Ordering::Relaxed);
+        let report = receive(&to, 3, &flow_context);
+        let counts = report.received.unwrap();
         assert_eq!(report.failure, None, "{receive_by:?}");
-        assert_eq!((told.unique, told.duplicates, told.reordered), (3, 1, 1), "{receive_by:?}: {told:?}");
-        // What is too long is seen as such where there is no room for it, and as nobody's where there is.
-        assert_eq!(told.truncated + told.foreign, 5, "{receive_by:?}: {told:?}");
-        assert_eq!(around.shared.bytes.load(Ordering::Relaxed), 400, "{receive_by:?}");
+        assert_eq!(
+            (counts.unique, counts.duplicates, counts.reordered),
+            (3, 1, 1),
+            "{receive_by:?}: {counts:?}"
+        );
+        // Oversized datagrams count as truncated if the buffer is too small for them, else as
+        // foreign.
+        assert_eq!(counts.truncated + counts.foreign, 5, "{receive_by:?}: {counts:?}");
+        assert_eq!(flow_context.shared.bytes.load(Ordering::Relaxed), 400, "{receive_by:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Small messages there and back: the client asks on a schedule, whether or not answers have come, and the
-//! server answers. Latency counts from when a message was due.
+//! Latency probe: the client sends small messages on an open-loop schedule, the server echoes them.
+//! Latency counts from a message's due time.
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,16 +7,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_measure::histogram::Latency;
-use keepup_results::NetLatency;
+use keepup_results::{LatencyFigures, NetLatency};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::datagrams::{read_stamp, stamp};
-use super::{PATIENCE, Shared, Surroundings, Trouble, Wire, trouble};
+use super::{CallFailure, FlowContext, PATIENCE, Shared, Wire, classify_failure};
 use crate::net::spec::Probe;
 use crate::net::wire::FlowReport;
-use crate::spent::told;
 
-/// How long answers are waited for after the last message.
+/// Wait for outstanding answers after the last message.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 impl Wire {
@@ -44,24 +43,25 @@ impl AsFd for Wire {
     }
 }
 
-/// A message whole, however long that takes within reason: half of one would spoil all that follow.
+/// Writes a whole message, with a bounded number of retries: a partial message would corrupt the
+/// stream.
 fn write_all(mut stream: &TcpStream, mut data: &[u8]) -> std::io::Result<()> {
     let mut waits = 0;
     while !data.is_empty() {
         match stream.write(data) {
             Ok(sent) => data = &data[sent..],
-            Err(why) => match trouble(&why) {
-                Trouble::Again => {}
-                Trouble::Waited if waits < 100 => waits += 1,
-                Trouble::Waited => return Err(std::io::Error::other("the other end reads nothing")),
-                Trouble::Broken(_) => return Err(why),
+            Err(why) => match classify_failure(&why) {
+                CallFailure::Again => {}
+                CallFailure::Waited if waits < 100 => waits += 1,
+                CallFailure::Waited => return Err(std::io::Error::other("the other end reads nothing")),
+                CallFailure::Broken(_) => return Err(why),
             },
         }
     }
     Ok(())
 }
 
-/// A datagram; one of no bytes is told from the end of a stream.
+/// Receives a datagram; an empty datagram must not be taken for the end of a stream.
 fn receive_datagram(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<usize> {
     match socket.recv(buffer)? {
         0 => Err(std::io::ErrorKind::Interrupted.into()),
@@ -69,27 +69,27 @@ fn receive_datagram(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<us
     }
 }
 
-/// What the asking side knows.
-struct Asker<'a> {
+/// State of the probing side.
+struct ProbeClient<'a> {
     probe: Probe,
     shared: &'a Shared,
     latency: Latency,
     sent: u64,
     answered: u64,
-    /// Bytes of an answer that is not whole yet.
+    /// Bytes of an incomplete answer.
     partial: Vec<u8>,
 }
 
-impl Asker<'_> {
-    /// Whether a message that was due then lies in the window that counts.
+impl ProbeClient<'_> {
+    /// Whether the due time lies in the measurement window.
     fn counts(&self, due_ns: u64) -> bool {
         let begin_ns = self.shared.window_begin_ns.load(Ordering::Relaxed);
         let end_ns = self.shared.window_end_ns.load(Ordering::Relaxed);
         begin_ns > 0 && due_ns >= begin_ns && (end_ns == 0 || due_ns < end_ns)
     }
 
-    /// Enters the bytes that came.
-    fn came(&mut self, data: &[u8], now_ns: u64) {
+    /// Processes received bytes.
+    fn process(&mut self, data: &[u8], now_ns: u64) {
         self.partial.extend_from_slice(data);
         let bytes = self.probe.bytes;
         let whole = self.partial.len() / bytes * bytes;
@@ -104,19 +104,19 @@ impl Asker<'_> {
     }
 }
 
-/// Asks until it is over, then waits for the last answers.
-pub(super) fn ask(wire: &Wire, around: &Surroundings) -> FlowReport {
-    let Some(probe) = around.spec.probe else { return FlowReport::default() };
+/// Probes until stopped, then waits for outstanding answers.
+pub(super) fn ask(wire: &Wire, flow_context: &FlowContext) -> FlowReport {
+    let Some(probe) = flow_context.spec.probe else { return FlowReport::default() };
     let partial = Vec::with_capacity(2 * probe.bytes + READ_BYTES);
-    let (latency, shared) = (Latency::new(), around.shared.as_ref());
-    let mut asker = Asker { probe, shared, latency, sent: 0, answered: 0, partial };
-    let failure = converse(wire, around, &mut asker).err();
+    let (latency, shared) = (Latency::new(), flow_context.shared.as_ref());
+    let mut probe_client = ProbeClient { probe, shared, latency, sent: 0, answered: 0, partial };
+    let failure = converse(wire, flow_context, &mut probe_client).err();
     let latency = NetLatency {
         per_second: probe.per_second,
         bytes: probe.bytes as u64,
-        sent: asker.sent,
-        answered: asker.answered,
-        figures: (asker.answered > 0).then(|| told(&asker.latency)),
+        sent: probe_client.sent,
+        answered: probe_client.answered,
+        figures: (probe_client.answered > 0).then(|| LatencyFigures::from(&probe_client.latency)),
     };
     if let Wire::Stream(stream) = wire {
         drop(stream.shutdown(std::net::Shutdown::Write));
@@ -124,14 +124,19 @@ pub(super) fn ask(wire: &Wire, around: &Surroundings) -> FlowReport {
     FlowReport { latency: Some(latency), failure, ..FlowReport::default() }
 }
 
-/// Bytes taken with one call.
+/// Read buffer size.
 const READ_BYTES: usize = 64 << 10;
 
-fn converse(wire: &Wire, around: &Surroundings, asker: &mut Asker<'_>) -> Result<(), String> {
-    let (clock, shared) = (around.clock.as_ref(), around.shared.as_ref());
-    let period_ns = 1e9 / asker.probe.per_second;
+fn converse(
+    wire: &Wire,
+    flow_context: &FlowContext,
+    probe_client: &mut ProbeClient<'_>,
+) -> Result<(), String> {
+    let (clock, shared) = (flow_context.clock.as_ref(), flow_context.shared.as_ref());
+    let period_ns = 1e9 / probe_client.probe.per_second;
     let (begin_ns, mut number) = (clock.now_ns(), 0u64);
-    let (mut message, mut buffer) = (super::filling(asker.probe.bytes), vec![0; READ_BYTES]);
+    let (mut message, mut buffer) =
+        (super::incompressible_bytes(probe_client.probe.bytes), vec![0; READ_BYTES]);
     let mut over_ns = None;
     loop {
         let now_ns = clock.now_ns();
@@ -139,17 +144,19 @@ fn converse(wire: &Wire, around: &Surroundings, asker: &mut Asker<'_>) -> Result
             over_ns = Some(now_ns);
         }
         let waited = over_ns.map(|over_ns| Duration::from_nanos(now_ns.saturating_sub(over_ns)));
-        if shared.is_abandoned() || waited.is_some_and(|t| asker.answered >= asker.sent || t > LAST_ANSWERS) {
+        if shared.is_abandoned()
+            || waited.is_some_and(|t| probe_client.answered >= probe_client.sent || t > LAST_ANSWERS)
+        {
             return Ok(());
         }
         let due_ns = begin_ns + (number as f64 * period_ns) as u64;
         if over_ns.is_none() && now_ns >= due_ns {
             stamp(&mut message, 0, number, due_ns);
             number += 1;
-            asker.sent += u64::from(asker.counts(due_ns));
-            match wire.send(&message).as_ref().map_err(trouble) {
-                Ok(()) | Err(Trouble::Waited | Trouble::Again) => {}
-                Err(Trouble::Broken(why)) => return Err(why),
+            probe_client.sent += u64::from(probe_client.counts(due_ns));
+            match wire.send(&message).as_ref().map_err(classify_failure) {
+                Ok(()) | Err(CallFailure::Waited | CallFailure::Again) => {}
+                Err(CallFailure::Broken(why)) => return Err(why),
             }
             continue;
         }
@@ -160,25 +167,25 @@ fn converse(wire: &Wire, around: &Surroundings, asker: &mut Asker<'_>) -> Result
         if !is_readable(wire, patience) {
             continue;
         }
-        match wire.receive(&mut buffer).as_ref().map_err(trouble) {
+        match wire.receive(&mut buffer).as_ref().map_err(classify_failure) {
             Ok(0) => return Err("the other end has closed it".into()),
-            Ok(bytes) => asker.came(&buffer[..*bytes], clock.now_ns()),
-            Err(Trouble::Waited | Trouble::Again) => {}
-            Err(Trouble::Broken(why)) => return Err(why),
+            Ok(bytes) => probe_client.process(&buffer[..*bytes], clock.now_ns()),
+            Err(CallFailure::Waited | CallFailure::Again) => {}
+            Err(CallFailure::Broken(why)) => return Err(why),
         }
     }
 }
 
-/// Whether something is there to be read, now or before `patience` is over.
+/// Whether the socket is readable now or becomes so within `patience`.
 fn is_readable(wire: &Wire, patience: Duration) -> bool {
     let mut wanted = [PollFd::new(wire, PollFlags::IN)];
     let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
     poll(&mut wanted, Some(&limit)).is_ok_and(|ready| ready > 0)
 }
 
-/// Answers until the other end has ended.
-pub(super) fn answer(wire: &Wire, around: &Surroundings) -> FlowReport {
-    let shared = around.shared.as_ref();
+/// Echoes messages until the peer ends.
+pub(super) fn answer(wire: &Wire, flow_context: &FlowContext) -> FlowReport {
+    let shared = flow_context.shared.as_ref();
     let mut buffer = vec![0; READ_BYTES];
     let mut report = FlowReport::default();
     while !shared.is_abandoned() {
@@ -187,16 +194,16 @@ pub(super) fn answer(wire: &Wire, around: &Surroundings) -> FlowReport {
             Ok(bytes) => wire.send(&buffer[..bytes]),
             Err(why) => Err(why),
         };
-        match done.as_ref().map_err(trouble) {
-            Ok(()) | Err(Trouble::Again) => {}
-            Err(Trouble::Waited) => {
-                // Of datagrams nobody says that they end.
-                let is_over = shared.nothing_more.load(Ordering::Relaxed);
+        match done.as_ref().map_err(classify_failure) {
+            Ok(()) | Err(CallFailure::Again) => {}
+            Err(CallFailure::Waited) => {
+                // Datagrams have no end-of-stream.
+                let is_over = shared.sender_finished.load(Ordering::Relaxed);
                 if is_over && matches!(wire, Wire::Datagrams(_)) {
                     break;
                 }
             }
-            Err(Trouble::Broken(why)) => {
+            Err(CallFailure::Broken(why)) => {
                 report.failure = Some(why);
                 break;
             }

@@ -1,4 +1,4 @@
-//! Bytes over TCP.
+//! Byte stream over TCP.
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,29 +9,29 @@ use keepup_results::NetTransport;
 use keepup_sys::socket::{set_receive_low_water, tcp_info};
 use rustix::net::{RecvFlags, sockopt};
 
-use super::{Surroundings, Trouble, filling, trouble};
+use super::{CallFailure, FlowContext, classify_failure, incompressible_bytes};
 use crate::net::spec::NetSpec;
 use crate::net::wire::FlowReport;
 
-/// What a receiver asks for at a time: more leaves the processor's nearer caches and costs more.
+/// Receive size: larger reads leave the CPU's inner caches and cost more.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// A receiver is woken when so much is there, or when it has waited for [`super::PATIENCE`]: each time
-/// costs as much as copying some ten KiB.
+/// Low-water mark of a receiver, bounded in time by [`super::PATIENCE`]: one wake-up costs about as
+/// much as copying 10 KiB.
 const WAKE_BYTES: usize = 2 * RECEIVE_BYTES;
 
-/// Messages that are later than this are left out, ns.
+/// Backlog after which overdue messages are dropped, ns.
 const LATE_MOST_NS: u64 = 1_000_000_000;
 
-/// What messages are sent from.
-enum From {
+/// Source of the sent bytes.
+enum PayloadSource {
     Memory(Vec<u8>),
-    /// A file in memory, whose pages are sent as they are.
+    /// An in-memory file, sent without a copy.
     File(OwnedFd),
 }
 
-impl From {
+impl PayloadSource {
     fn new(spec: &NetSpec) -> std::io::Result<Self> {
-        let data = filling(spec.message_bytes);
+        let data = incompressible_bytes(spec.message_bytes);
         if !spec.zero_copy {
             return Ok(Self::Memory(data));
         }
@@ -41,7 +41,7 @@ impl From {
         Ok(Self::File(file.into()))
     }
 
-    /// Sends what is left of a message from `offset` on, or a part of that.
+    /// Sends the rest of a message from `offset` on, possibly only in part.
     fn send(&self, mut to: &TcpStream, offset: usize, bytes: usize) -> std::io::Result<usize> {
         match self {
             Self::Memory(data) => to.write(&data[offset..bytes]),
@@ -53,11 +53,11 @@ impl From {
     }
 }
 
-/// Sends messages until it is over, each when it is due.
-pub(super) fn send(stream: &TcpStream, around: &Surroundings) -> FlowReport {
+/// Sends messages until stopped, each at its due time.
+pub(super) fn send(stream: &TcpStream, flow_context: &FlowContext) -> FlowReport {
     let mut report = FlowReport::default();
-    match From::new(&around.spec) {
-        Ok(from) => report.failure = pump(stream, &from, around).err(),
+    match PayloadSource::new(&flow_context.spec) {
+        Ok(from) => report.failure = pump(stream, &from, flow_context).err(),
         Err(why) => report.failure = Some(why.to_string()),
     }
     report.transport = transport(stream);
@@ -65,27 +65,28 @@ pub(super) fn send(stream: &TcpStream, around: &Surroundings) -> FlowReport {
     report
 }
 
-fn pump(stream: &TcpStream, from: &From, around: &Surroundings) -> Result<(), String> {
-    let (bytes, shared) = (around.spec.message_bytes, &around.shared);
-    let mut due = Due::new(around.spec.rate.map(|rate| rate / bytes as f64), around.clock.as_ref());
+fn pump(stream: &TcpStream, from: &PayloadSource, flow_context: &FlowContext) -> Result<(), String> {
+    let (bytes, shared) = (flow_context.spec.message_bytes, &flow_context.shared);
+    let mut due =
+        Due::new(flow_context.spec.rate.map(|rate| rate / bytes as f64), flow_context.clock.as_ref());
     let mut offset = 0;
     while !shared.is_over() {
-        if offset == 0 && !due.is_now(around.clock.as_ref()) {
+        if offset == 0 && !due.is_now(flow_context.clock.as_ref()) {
             continue;
         }
-        match from.send(stream, offset, bytes).as_ref().map_err(trouble) {
+        match from.send(stream, offset, bytes).as_ref().map_err(classify_failure) {
             Ok(sent) => {
                 offset = (offset + sent) % bytes;
                 shared.moved(*sent, u64::from(offset == 0));
             }
-            Err(Trouble::Waited | Trouble::Again) => {}
-            Err(Trouble::Broken(why)) => return Err(why),
+            Err(CallFailure::Waited | CallFailure::Again) => {}
+            Err(CallFailure::Broken(why)) => return Err(why),
         }
     }
     Ok(())
 }
 
-/// Times at which messages are due, evenly spread from the first on.
+/// Evenly spaced due times of messages.
 struct Due {
     per_second: Option<f64>,
     begin_ns: u64,
@@ -97,11 +98,11 @@ impl Due {
         Self { per_second, begin_ns: clock.now_ns(), sent: 0 }
     }
 
-    /// Whether the next message is due, and counts it then; else waits a while for it.
+    /// Whether the next message is due (and counts it); waits briefly otherwise.
     fn is_now(&mut self, clock: &dyn Clock) -> bool {
         if let Some(per_second) = self.per_second {
             let due_ns = self.begin_ns + (self.sent as f64 / per_second * 1e9) as u64;
-            // What is later than that is left out: nobody is sent hours of it in a rush.
+            // Older messages are dropped: a long backlog is not sent in a burst.
             self.begin_ns += clock.now_ns().saturating_sub(due_ns).saturating_sub(LATE_MOST_NS);
             let early = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()));
             if !early.is_zero() {
@@ -115,23 +116,23 @@ impl Due {
 }
 
 /// Receives until the sender has ended.
-pub(super) fn receive(mut stream: &TcpStream, around: &Surroundings) -> FlowReport {
-    let shared = &around.shared;
+pub(super) fn receive(mut stream: &TcpStream, flow_context: &FlowContext) -> FlowReport {
+    let shared = &flow_context.shared;
     let mut buffer = vec![0; RECEIVE_BYTES];
     set_receive_low_water(stream.as_fd(), WAKE_BYTES);
     let mut report = FlowReport::default();
     while !shared.is_abandoned() {
-        let received = match around.spec.discard {
+        let received = match flow_context.spec.discard {
             true => rustix::net::recv(stream, &mut buffer, RecvFlags::TRUNC)
                 .map(|(_, bytes)| bytes)
                 .map_err(std::io::Error::from),
             false => stream.read(&mut buffer),
         };
-        match received.as_ref().map_err(trouble) {
+        match received.as_ref().map_err(classify_failure) {
             Ok(0) => break,
             Ok(bytes) => shared.moved(*bytes, 0),
-            Err(Trouble::Waited | Trouble::Again) => {}
-            Err(Trouble::Broken(why)) => {
+            Err(CallFailure::Waited | CallFailure::Again) => {}
+            Err(CallFailure::Broken(why)) => {
                 report.failure = Some(why);
                 break;
             }
@@ -141,7 +142,7 @@ pub(super) fn receive(mut stream: &TcpStream, around: &Surroundings) -> FlowRepo
     report
 }
 
-/// What the kernel knows of the connection now.
+/// Kernel statistics of the connection (`TCP_INFO`).
 pub(super) fn transport(stream: &TcpStream) -> Option<NetTransport> {
     let info = tcp_info(stream.as_fd()).ok()?;
     let is_ipv6 = stream.peer_addr().is_ok_and(|peer| peer.is_ipv6());

@@ -1,4 +1,4 @@
-//! Unit tests of how long to sleep.
+//! Sleep duration estimator.
 use super::*;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A closed loop: so many requests under way, in the trace's order, without its pauses.
+//! Closed loop: constant queue depth, in trace order, without pauses.
 use super::{Next, Pace};
 
 /// As fast as possible.
@@ -15,11 +15,11 @@ impl Afap {
 }
 
 impl Pace for Afap {
-    fn next(&mut self, now_ns: u64, under_way: usize) -> Next {
+    fn next(&mut self, now_ns: u64, in_flight: usize) -> Next {
         if self.at >= self.requests {
             return Next::Over;
         }
-        if under_way >= self.depth {
+        if in_flight >= self.depth {
             return Next::Ended;
         }
         self.at += 1;

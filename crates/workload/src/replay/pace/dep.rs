@@ -1,33 +1,35 @@
-//! A closed loop that keeps what was seen to depend on each other, and the time to think between.
+//! Closed loop that preserves observed dependencies and think times.
 //!
-//! A request may depend on all that had ended when it was made. Of these, those matter that no third one
-//! stands between: that ended no earlier than the latest of them was made. (Intervals in time are an interval
-//! order, and this is its transitive reduction; hfplayer, FAST 2017, reduces its graph for the same end.)
-//! Ordered by their ends, the ones that a request depends on lie next to each other; and those that depend on
-//! one lie next to each other in the trace. So two numbers for each request say it all.
+//! A request may depend on all requests that had completed when it was issued. Only the direct
+//! predecessors are kept: those that completed no earlier than the latest of them was issued. (Time
+//! intervals form an interval order, and this is its transitive reduction; hfplayer, FAST 2017,
+//! reduces its graph for the same purpose.) In order of completion, the predecessors of a request
+//! are contiguous, and so are the successors of a request in trace order. So two numbers per
+//! request describe the graph.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use keepup_trace::Record;
+
 use super::{Next, Pace, scaled};
 use crate::replay::script::Script;
-use crate::replay::trace::Record;
 
-/// Marks a request of which no end is known: nothing depends on it.
+/// Marks a request without a known completion: nothing depends on it.
 const NO_END: u32 = u32::MAX;
 
-/// Requests after those that they depend on.
+/// Issues requests after their predecessors.
 pub(super) struct Dep<'a> {
     records: &'a [Record],
     speed: f64,
-    /// Place of each request in the order of ends.
+    /// Rank of each request in order of completion.
     ranks: Vec<u32>,
-    /// Each request depends on the ends from the first of these up to, without, the second.
+    /// Half-open range of completion ranks that each request depends on.
     needs: Vec<(u32, u32)>,
-    /// Of how many of those it still waits.
+    /// Number of outstanding predecessors.
     left: Vec<u32>,
-    /// When it may be made, ns, as far as is known.
+    /// Earliest issue time known so far, ns.
     due: Vec<u64>,
-    /// Requests that wait for their time alone.
+    /// Requests that only wait for their time.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
     given: usize,
 }
@@ -47,7 +49,7 @@ impl<'a> Dep<'a> {
             given: 0,
             left,
         };
-        // `needs` ascends: those that wait for nothing come first.
+        // `needs` is ascending, so requests without predecessors come first.
         for (index, record) in records.iter().enumerate().take_while(|(index, _)| dep.left[*index] == 0) {
             dep.ready.push(Reverse((scaled(record.issue_ns, speed), index)));
         }
@@ -88,7 +90,7 @@ impl Pace for Dep<'_> {
     }
 }
 
-/// For each request its place in the order of ends, and which of them it depends on.
+/// Completion rank and predecessor range of each request.
 fn depend(records: &[Record]) -> (Vec<u32>, Vec<(u32, u32)>) {
     let mut ends: Vec<(u64, u32)> = Vec::with_capacity(records.len());
     for (index, record) in records.iter().enumerate() {
@@ -101,7 +103,7 @@ fn depend(records: &[Record]) -> (Vec<u32>, Vec<(u32, u32)>) {
     }
     let (mut from, mut until, mut latest) = (0, 0, 0);
     let needs = records.iter().enumerate().map(|(index, record)| {
-        // What took no time at all ended before itself, or before one that was made at the same moment.
+        // Requests of zero duration would precede themselves or others issued at the same time.
         while let Some((end_ns, earlier)) = ends.get(until).filter(|end| (end.1 as usize) < index) {
             if *end_ns > record.issue_ns {
                 break;
@@ -109,7 +111,7 @@ fn depend(records: &[Record]) -> (Vec<u32>, Vec<(u32, u32)>) {
             latest = latest.max(*earlier as usize);
             until += 1;
         }
-        // The latest of them stands behind all that had ended when it was made.
+        // The latest predecessor bounds the requests completed before it was issued.
         let is_behind =
             |(end_ns, earlier): (u64, u32)| end_ns <= records[latest].issue_ns && earlier as usize != latest;
         while from < until && is_behind(ends[from]) {

@@ -1,9 +1,9 @@
-//! Unit tests of what depends on what.
+//! Dependency reduction and dependency-preserving pace.
 use super::*;
 use crate::replay::testing::{Row, reads_at, script};
 
-/// All requests on which each depends, by the definition: those that ended before it was made, and no third
-/// one in between.
+/// Direct predecessors by definition: completed before the request was issued, with no third
+/// request in between.
 fn by_definition(records: &[Record]) -> Vec<Vec<usize>> {
     let before = |a: usize, b: usize| {
         let end_ns = records[a].completion_ns();
@@ -29,10 +29,10 @@ fn found(records: &[Record]) -> Vec<Vec<usize>> {
 
 #[test]
 fn what_lies_between_is_left_out() {
-    // One after the other; the third waits for the second alone.
+    // Sequential requests; the third depends on the second alone.
     let rows = [(0, 'R', 0, 4096, 10), (20, 'R', 0, 4096, 10), (40, 'R', 0, 4096, 10)];
     assert_eq!(found(&script(&rows).records), [vec![], vec![0], vec![1]]);
-    // Two at once, both waited for.
+    // Two concurrent requests, both are predecessors.
     let rows = [(0, 'R', 0, 4096, 10), (5, 'R', 0, 4096, 20), (40, 'R', 0, 4096, 10)];
     assert_eq!(found(&script(&rows).records), [vec![], vec![], vec![0, 1]]);
 }
@@ -57,7 +57,7 @@ fn any_trace_is_reduced_as_the_definition_says() {
 
 #[test]
 fn each_waits_for_those_before_and_then_thinks() {
-    // 0 and 1 at once; 2 five after the later of them; 3 does not wait for 2.
+    // 0 and 1 concurrent; 2 issued 5 us after the later of them; 3 does not depend on 2.
     let rows = [(0, 'R', 0, 4096, 10), (2, 'R', 0, 4096, 18), (25, 'R', 0, 4096, 100), (30, 'R', 0, 4096, 5)];
     let script = script(&rows);
     let mut dep = Dep::new(1.0, &script);
@@ -67,13 +67,14 @@ fn each_waits_for_those_before_and_then_thinks() {
     assert_eq!(dep.next(2000, 2), Next::Ended);
     dep.ended(1, 50_000);
     assert_eq!(dep.next(50_000, 1), Next::Ended);
-    // The first takes long here: then its own distance counts, 15 us to the third, 20 to the fourth.
+    // The first takes long here: its own think times apply, 15 us to the third, 20 us to the
+    // fourth.
     dep.ended(0, 100_000);
     assert_eq!(dep.next(100_000, 0), Next::At(115_000));
     assert_eq!(dep.next(115_000, 0), Next::Due(2, 115_000));
     assert_eq!(dep.next(200_000, 1), Next::Due(3, 120_000));
     assert_eq!(dep.next(200_000, 2), Next::Over);
-    // Twice as fast is half the time to think.
+    // Twice the speed halves the think time.
     let mut dep = Dep::new(2.0, &script);
     assert_eq!((dep.next(0, 0), dep.next(0, 1)), (Next::Due(0, 0), Next::At(1000)));
 }
@@ -91,19 +92,19 @@ fn whatever_the_target_does_all_are_made_once_and_never_before_what_they_need() 
     let script = script(&rows);
     let needs = by_definition(&script.records);
     let mut dep = Dep::new(1.0, &script);
-    let (mut now_ns, mut under_way) = (0, Vec::new());
+    let (mut now_ns, mut in_flight) = (0, Vec::new());
     let mut ended = vec![false; script.records.len()];
     let mut made = 0;
     loop {
-        match dep.next(now_ns, under_way.len()) {
+        match dep.next(now_ns, in_flight.len()) {
             Next::Due(index, due_ns) => {
                 assert!(due_ns <= now_ns && needs[index].iter().all(|need| ended[*need]), "{index}");
                 made += 1;
-                under_way.push(index);
+                in_flight.push(index);
             }
-            Next::At(due_ns) if under_way.is_empty() || random.bool() => now_ns = due_ns,
+            Next::At(due_ns) if in_flight.is_empty() || random.bool() => now_ns = due_ns,
             Next::At(_) | Next::Ended => {
-                let index = under_way.swap_remove(random.usize(..under_way.len()));
+                let index = in_flight.swap_remove(random.usize(..in_flight.len()));
                 now_ns += random.u64(..10_000);
                 ended[index] = true;
                 dep.ended(index, now_ns);

@@ -1,9 +1,10 @@
-//! An open loop: every request has a time of its own, which nothing moves.
+//! Open loop: fixed due times.
+use keepup_trace::Record;
+
 use super::{Mode, Next, Pace, scaled};
 use crate::replay::script::Script;
-use crate::replay::trace::Record;
 
-/// When request `index` is due, ns from the begin.
+/// Due time of request `index`, ns since the start.
 pub(super) fn due_ns(mode: Mode, script: &Script, index: usize) -> u64 {
     due(mode, &script.records, index)
 }

@@ -1,0 +1,89 @@
+# How .ci/run runs its checks: one after another or beside each other, each with its time; what was skipped is
+# counted. Sourced with `set -euo pipefail` and `scratch` set.
+
+results=()
+skips=()
+declare -A background_pid=()
+background_order=()
+
+# Runs a check's command; a process of its own, because `set -e` does not act inside a condition.
+step() { bash -euo pipefail -c '. .ci/checks/steps.sh; "$@"' check "$@"; }
+
+# Where the output of a check is kept.
+log_of() { printf '%s/logs/%s.txt' "$scratch" "${1//[^a-zA-Z0-9]/_}"; }
+
+# Counts one check: NAME EXIT_CODE SECONDS, and each line of its output that reports a skip.
+count() {
+    local state=ok line
+    [ "$2" -eq 0 ] || state=FAILED
+    results+=("$3 $state $1")
+    while IFS= read -r line; do
+        skips+=("$1: ${line#*SKIPPED: }")
+    done < <(grep -F 'SKIPPED: ' "$(log_of "$1")" || true)
+    printf '%s: %s (%d s)\n' "$state" "$1" "$3"
+}
+
+check() { # NAME COMMAND...: counts it, and goes on when it fails, so that one run shows every failure.
+    local name="$1" start=$SECONDS code=0
+    shift
+    printf '\n== %s\n' "$name"
+    step "$@" 2>&1 | tee "$(log_of "$name")" || code=$?
+    count "$name" "$code" "$((SECONDS - start))"
+}
+
+background() { # NAME COMMAND...: the same beside what follows, until `finish NAME`.
+    local name="$1" log
+    shift
+    log="$(log_of "$name")"
+    printf '\n== %s: started\n' "$name"
+    (
+        start=$SECONDS code=0
+        # What is in the foreground goes first.
+        nice -n 19 bash -euo pipefail -c '. .ci/checks/steps.sh; "$@"' check "$@" >"$log" 2>&1 || code=$?
+        printf '%d %d\n' "$code" "$((SECONDS - start))" >"$log.end"
+    ) &
+    background_pid["$name"]=$!
+    background_order+=("$name")
+}
+
+finish() { # NAME: waits for it, prints what it printed, counts it.
+    local name="$1" log code seconds
+    log="$(log_of "$name")"
+    wait "${background_pid[$name]}" || true
+    unset "background_pid[$name]"
+    printf '\n== %s\n' "$name"
+    cat "$log"
+    read -r code seconds <"$log.end" || { code=1 seconds=0; }
+    count "$name" "$code" "$seconds"
+}
+
+finish_all() { # Every check that is still in the background.
+    local name
+    for name in "${background_order[@]}"; do
+        [ -z "${background_pid[$name]:-}" ] || finish "$name"
+    done
+}
+
+skip() { # NAME WHY
+    skips+=("$1: $2")
+    printf '\n== %s\nSKIPPED: %s\n' "$1" "$2"
+}
+
+# The time of each check, slowest first, what was skipped, what failed. Fails when a check did.
+summary() {
+    local line failed=0
+    printf '\n== times, slowest first (checks in the background overlap others)\n'
+    printf '%s\n' "${results[@]}" | sort -rn | while read -r seconds state name; do
+        printf '%6d s  %-6s  %s\n' "$seconds" "$state" "$name"
+    done
+    printf '%6d s  in all\n' "$SECONDS"
+    printf '\n== the slowest end-to-end tests\n'
+    sort -rn "$scratch/logs/test-times" | sed 's/^\([0-9.]*\) /  \1 s  /; 20q' || true
+    printf '\nskipped: %d\n' "${#skips[@]}"
+    [ "${#skips[@]}" -eq 0 ] || printf '  %s\n' "${skips[@]}"
+    for line in "${results[@]}"; do
+        [[ "$line" != *' FAILED '* ]] || failed=$((failed + 1))
+    done
+    printf 'checks: %d passed, %d failed\n' "$((${#results[@]} - failed))" "$failed"
+    [ "$failed" -eq 0 ]
+}

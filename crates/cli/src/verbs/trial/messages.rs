@@ -1,0 +1,63 @@
+//! What a trial will do, and how each of its runs ended.
+use keepup_results::RecordRun;
+use keepup_stream::source::Rate;
+use keepup_workload::Footprint;
+
+use super::Plan;
+
+/// What will be done.
+pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
+    let source = &plan.spec.source;
+    let place = match &plan.volumes[..] {
+        [] => "to nowhere".to_owned(),
+        volumes => {
+            let names: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
+            format!("on {}", names.join(" + "))
+        }
+    };
+    let rate = match (source.rate, plan.asked_bytes_per_second) {
+        (Rate::EventsPerSecond(_), Some(rate)) => format!("{:.1} MB/s", rate / 1e6),
+        _ => "as fast as it goes".to_owned(),
+    };
+    let time = source.duration.map(|time| format!("{} s", time.as_secs_f64()));
+    let events = source.events.map(|events| format!("{events} events"));
+    let until: Vec<String> = time.into_iter().chain(events).collect();
+    let written: u64 = footprint.bytes_written.values().sum();
+    let cost = match plan.volumes.is_empty() {
+        true => "nothing is written".to_owned(),
+        false => {
+            let all = written as f64 / 1e9 * f64::from(repeats);
+            format!("at most {all:.1} GB written in all, removed afterwards")
+        }
+    };
+    format!(
+        "trial of {} {place}: {repeats} {}, {rate}, {}; {} of {} bytes over {}; {cost}",
+        plan.profile.name,
+        if repeats == 1 { "run" } else { "runs" },
+        until.join(" or "),
+        several(source.streams, "stream"),
+        source.size.max_bytes(),
+        several(source.connections, "connection")
+    )
+}
+
+fn several(number: u32, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A line on a run that has ended.
+pub(super) fn ended(run: &RecordRun, repeats: u32) -> String {
+    let mb = |rate: f64| rate / 1e6;
+    let durable = run.durable_bytes_per_second.map(|rate| format!(", durable {:.1} MB/s", mb(rate)));
+    let lost = match run.ledger.lost.events {
+        0 => String::new(),
+        lost => format!(", {lost} events LOST"),
+    };
+    format!(
+        "{}, run {} of {repeats}: received {:.1} MB/s{}{lost}",
+        run.place(),
+        run.repeat,
+        mb(run.achieved_bytes_per_second),
+        durable.unwrap_or_default()
+    )
+}

@@ -1,0 +1,95 @@
+//! What ran beside a test on purpose: what was asked of each load, and what it achieved over all runs.
+
+use keepup_measure::stats::median;
+use keepup_results::{LoadResult, LoadUnit};
+
+use super::common::first_line;
+use crate::format::{NOT_MEASURED, digits, or_not_measured, percent, rate, shorten};
+use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+
+/// Longest text of a load in the table.
+const NAME_CHARACTERS_MAX: usize = 60;
+/// Runs that are named in which a load did not reach its rate.
+const NAMED_MAX: usize = 8;
+
+/// Every load over all runs, those of each run behind those of the one before; none without any.
+pub(super) fn block(loads: &[LoadResult]) -> Option<Block> {
+    let mut specs: Vec<&str> = Vec::new();
+    for load in loads {
+        if !specs.contains(&load.spec.as_str()) {
+            specs.push(&load.spec);
+        }
+    }
+    let of = |spec: &str| loads.iter().filter(|load| load.spec == spec).collect::<Vec<_>>();
+    let rows = specs.iter().filter_map(|spec| row(&of(spec))).collect();
+    let columns = vec![
+        left("load"),
+        right("runs"),
+        right("asked"),
+        right("median achieved"),
+        right("lowest"),
+        right("its CPU, cores"),
+        left(""),
+    ];
+    let troubles: Vec<String> = specs.iter().flat_map(|spec| troubles(&of(spec))).collect();
+    let more = troubles.len().saturating_sub(NAMED_MAX);
+    let mut items = vec![Item::Table(Table { columns, rows })];
+    if !troubles.is_empty() {
+        let more = (more > 0).then(|| format!("and {more} more"));
+        items.push(Item::List(troubles.into_iter().take(NAMED_MAX).chain(more).collect()));
+    }
+    (!specs.is_empty()).then(|| Block::new("Background load", items))
+}
+
+fn amount(unit: LoadUnit, value: f64) -> String {
+    match unit {
+        LoadUnit::BytesPerSecond => rate(value),
+        LoadUnit::Cores => format!("{} cores", digits(value)),
+    }
+}
+
+/// One load over its runs.
+fn row(runs: &[&LoadResult]) -> Option<Vec<Cell>> {
+    let first = runs.first()?;
+    let of = |value: fn(&LoadResult) -> Option<f64>| -> Vec<f64> {
+        runs.iter().filter_map(|load| value(load)).collect()
+    };
+    let achieved = of(|load| load.achieved);
+    let lowest = achieved.iter().copied().reduce(f64::min);
+    let mark = match () {
+        () if runs.iter().any(|load| load.failure.is_some()) => Cell::toned("ended early", Tone::Bad),
+        () if runs.iter().any(|load| load.fell_short) => Cell::toned("fell short", Tone::Doubtful),
+        () => Cell::toned("holds", Tone::Good),
+    };
+    let told = |value: Option<f64>| or_not_measured(value, |value| amount(first.unit, value));
+    Some(vec![
+        shorten(&first.spec, NAME_CHARACTERS_MAX).into(),
+        runs.len().to_string().into(),
+        amount(first.unit, first.asked).into(),
+        told(median(&achieved)).into(),
+        told(lowest).into(),
+        median(&of(LoadResult::cores)).map_or_else(|| NOT_MEASURED.to_owned(), digits).into(),
+        mark,
+    ])
+}
+
+/// In which runs a load did not do what was asked, and why.
+fn troubles(runs: &[&LoadResult]) -> Vec<String> {
+    let told = |(number, load): (usize, &&LoadResult)| {
+        let run = if runs.len() > 1 { format!(" in run {number}") } else { String::new() };
+        match (&load.failure, load.share()) {
+            (Some(why), _) => Some(format!("load {} ended{run}: {}", load.spec, first_line(why))),
+            (None, Some(share)) if load.fell_short => Some(format!(
+                "load {} fell short{run}: {} of what was asked",
+                load.spec,
+                percent(100.0 * share)
+            )),
+            _ => None,
+        }
+    };
+    (1..).zip(runs).filter_map(told).collect()
+}
+
+#[cfg(test)]
+#[path = "loads_tests.rs"]
+mod tests;

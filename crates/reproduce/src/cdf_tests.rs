@@ -1,0 +1,76 @@
+//! The logger's campaign can be read back, and scales; its page without results says so.
+use std::path::{Path, PathBuf};
+
+use keepup_campaign::{PaperSettings, parse};
+use keepup_results::CampaignSummary;
+
+use super::findings::answers;
+use super::tables::{per_petabyte, setting};
+use super::*;
+use crate::{campaign_text, names};
+
+fn request(volumes: &[&str], scale: f64) -> PaperRequest {
+    PaperRequest {
+        volumes: volumes.iter().map(PathBuf::from).collect(),
+        scale,
+        repetitions: Some(1),
+        raid: None,
+        targets: Vec::new(),
+        with: Vec::new(),
+        traces: PathBuf::from("traces"),
+    }
+}
+
+fn labels(volumes: &[&str]) -> Vec<String> {
+    let text = campaign_text(&Cdf, &request(volumes, 0.1)).unwrap();
+    let campaign = parse(&text, "cdf-csl", &names()).unwrap();
+    campaign.axes[0].values.iter().map(|value| value.label.clone()).collect()
+}
+
+#[test]
+fn volumes_at_once_take_two_volumes() {
+    let (one, two) = (labels(&["/a"]), labels(&["/a", "/b"]));
+    assert!(one.contains(&"logger, /a".to_owned()) && !one.iter().any(|label| label.contains("at once, w")));
+    assert!(two.contains(&TWO_WRITE.to_owned()) && two.contains(&"logger, all volumes".to_owned()));
+    assert!(Cdf.campaign(&request(&[], 1.0)).is_err());
+}
+
+#[test]
+fn settings_are_read_from_the_names_of_phases() {
+    assert_eq!(setting("0 writers, 1 reader flat out"), Some((0, 0.0)));
+    assert_eq!(setting("4 writers pausing 20ms, 1 reader flat out"), Some((4, 20.0)));
+    assert_eq!(setting("reader"), None);
+}
+
+#[test]
+fn without_an_error_there_is_a_bound() {
+    let found = per_petabyte(2.0, 1e15);
+    assert_eq!((found.value, found.note), (Some(2.0), None));
+    let bound = per_petabyte(0.0, 1e15);
+    assert!((bound.value.unwrap() - 2.995_732).abs() < 1e-6 && bound.note.is_some());
+}
+
+#[test]
+fn a_page_without_results_claims_nothing() {
+    let table = PaperSettings { name: "cdf-csl".into(), scale: 0.1, with: Vec::new() };
+    let nothing = serde_json::json!({
+        "schema_version": 1, "tool_version": "0.1.0", "id": "0", "created": "", "command": "",
+        "kind": "campaign",
+        "workload": "campaign", "plan": null, "environment": {}, "failure": null,
+        "interrupted": false, "name": "cdf-csl", "title": "", "axes": [], "baseline": {},
+        "order": "alternating",
+        "repetitions": 1, "cells": [], "paper": null,
+        "totals": {"cells": 0, "skipped": 0, "planned": 0, "runs": 0, "failed": 0, "spared": 0, "left": 0,
+            "seconds": 0.0, "bytes_written": 0, "stopped": null},
+    });
+    let campaign: CampaignSummary = serde_json::from_value(nothing).unwrap();
+    let found = Reproduced::read(&table, &campaign, Path::new("nowhere"));
+    assert!(answers(&found, &Edition::of("cdf-csl")).iter().all(|answer| answer.here == "not measured"));
+    let published: Vec<String> =
+        answers(&found, &Edition::of("cdf-csl")).into_iter().map(|answer| answer.published).collect();
+    assert_eq!(published[0], "4, of 30 MB/s each.");
+    let page = Cdf.page(&found);
+    assert_eq!(page.answers[0].question, "How many such machines buffer 80 MB/s?");
+    assert!(page.findings.is_empty() && page.curves.is_empty(), "{page:#?}");
+    assert!(page.tables.iter().flat_map(|table| &table.rows).any(|row| !row.is_here));
+}

@@ -1,0 +1,240 @@
+//! What a reproduction measured, as its page asks for it.
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use keepup_results::{
+    CampaignCell, CampaignSummary, Event, Figure, Headed, PaperCell, PaperPage, PaperSeries, Quantity,
+    Stored, StoredResult,
+};
+use serde_json::Value;
+
+use crate::published::Edition;
+use keepup_campaign::PaperSettings;
+
+/// All results of a reproduction.
+#[derive(Debug)]
+pub struct Reproduced<'a> {
+    table: &'a PaperSettings,
+    campaign: &'a CampaignSummary,
+    cells: Vec<CellFound<'a>>,
+    with: Vec<StoredResult>,
+}
+
+/// One cell with the results of its runs.
+#[derive(Debug)]
+pub(crate) struct CellFound<'a> {
+    pub(crate) cell: &'a CampaignCell,
+    pub(crate) results: Vec<StoredResult>,
+}
+
+impl<'a> Reproduced<'a> {
+    /// Reads the results of all cells; what cannot be read is left out.
+    pub(crate) fn read(table: &'a PaperSettings, campaign: &'a CampaignSummary, directory: &Path) -> Self {
+        let open = |path: &str| StoredResult::open(&directory.join(path)).ok();
+        let of_cell = |cell: &'a CampaignCell| {
+            let paths = cell.runs.iter().filter_map(|run| run.directory.as_deref());
+            CellFound { cell, results: paths.filter_map(open).collect() }
+        };
+        Self {
+            table,
+            campaign,
+            cells: campaign.cells.iter().map(of_cell).collect(),
+            with: table.with.iter().filter_map(|path| StoredResult::open(path).ok()).collect(),
+        }
+    }
+
+    /// Part of the paper's amounts that was moved.
+    pub(crate) fn scale(&self) -> f64 {
+        self.table.scale
+    }
+
+    /// Labels of an axis, in their order.
+    pub(crate) fn labels(&self, axis: &str) -> &'a [String] {
+        let found = self.campaign.axes.iter().find(|known| known.name == axis);
+        found.map_or(&[], |axis| &axis.labels)
+    }
+
+    /// Cells that have these labels.
+    pub(crate) fn cells(&self, labels: &[(&str, &str)]) -> impl Iterator<Item = &CellFound<'a>> {
+        let has = |cell: &CampaignCell| {
+            labels.iter().all(|(axis, label)| cell.coordinates.get(*axis).is_some_and(|l| l == label))
+        };
+        self.cells.iter().filter(move |found| has(found.cell))
+    }
+
+    /// All values of a figure in the cells that have these labels.
+    pub(crate) fn values(&self, labels: &[(&str, &str)], what: &str, quantity: Quantity) -> Vec<f64> {
+        let figures = self.cells(labels).flat_map(|found| &found.cell.figures);
+        values_of(figures, what, quantity)
+    }
+
+    /// A figure as a cell of a table, in units of `unit`.
+    pub(crate) fn figure(
+        &self,
+        labels: &[(&str, &str)],
+        what: &str,
+        quantity: Quantity,
+        unit: f64,
+    ) -> PaperCell {
+        let values: Vec<f64> = self.values(labels, what, quantity).iter().map(|v| v / unit).collect();
+        match values.is_empty() {
+            false => PaperCell::measured(&values),
+            true => PaperCell::words(self.why_not(labels)),
+        }
+    }
+
+    /// Cells of a kind of test on the axis "test", whose labels are the kind, or the kind and a place as in
+    /// "sweep, /data/a"; each with its place, which is empty where there is none.
+    pub(crate) fn of_kind(&self, kind: &str) -> Vec<(&'a str, &CellFound<'a>)> {
+        let place = |label: &'a String| match label.strip_prefix(kind)? {
+            "" => Some((label, "")),
+            rest => Some((label, rest.strip_prefix(", ")?)),
+        };
+        let places = self.labels("test").iter().filter_map(place);
+        let of_place = |(label, place): (&'a String, &'a str)| {
+            self.cells(&[("test", label)]).map(|cell| (place, cell)).collect::<Vec<_>>()
+        };
+        places.flat_map(of_place).collect()
+    }
+
+    /// Why there is no figure.
+    fn why_not(&self, labels: &[(&str, &str)]) -> String {
+        let runs = self.cells(labels).flat_map(|found| &found.cell.runs);
+        let why = runs.filter_map(|run| run.why.as_deref()).next();
+        match why {
+            Some(why) => format!("not measured: {}", why.lines().next().unwrap_or_default()),
+            None => "not measured".to_owned(),
+        }
+    }
+
+    /// Processors of this machine.
+    pub(crate) fn cores(&self) -> Option<u64> {
+        self.campaign.environment.pointer("/cpu/logical_cores/value").and_then(Value::as_u64)
+    }
+
+    /// Results that were measured elsewhere.
+    pub(crate) fn with(&self) -> &[StoredResult] {
+        &self.with
+    }
+
+    /// A page with what is the same on all.
+    pub(crate) fn begun(&self, edition: &Edition) -> PaperPage {
+        let failed = self.campaign.totals.failed;
+        let mut limits = Vec::new();
+        if failed > 0 {
+            limits.push(format!(
+                "{failed} of {} runs failed; the table of cells says why",
+                self.campaign.totals.runs
+            ));
+        }
+        if self.campaign.totals.left > 0 {
+            limits.push(format!("{} runs were not made", self.campaign.totals.left));
+        }
+        PaperPage {
+            name: self.table.name.clone(),
+            title: edition.title(),
+            source: edition.source(),
+            claims: edition.claims(),
+            machine: machine(&self.campaign.environment),
+            scale: self.table.scale,
+            limits,
+            ..PaperPage::default()
+        }
+    }
+}
+
+impl CellFound<'_> {
+    /// Results that are tests of disks.
+    pub(crate) fn disks(&self) -> impl Iterator<Item = &keepup_results::DiskSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Disk(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are tests of the network.
+    pub(crate) fn nets(&self) -> impl Iterator<Item = &keepup_results::NetSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Net(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are trials of a recording.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &keepup_results::RecordSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Record(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are replays.
+    pub(crate) fn replays(&self) -> impl Iterator<Item = &keepup_results::ReplaySummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Replay(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+
+    /// Results that are tests for bit errors.
+    pub(crate) fn soaks(&self) -> impl Iterator<Item = &keepup_results::SoakSummary> {
+        self.results.iter().filter_map(|result| match &result.summary {
+            Stored::Soak(summary) => Some(&**summary),
+            _ => None,
+        })
+    }
+}
+
+impl CellFound<'_> {
+    /// How busy each core was while the first run went on: seconds since its begin, per cent.
+    pub(crate) fn cores_over_time(&self) -> Vec<PaperSeries> {
+        let events = self.results.first().and_then(StoredResult::directory).and_then(|d| d.events().ok());
+        let mut series: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for event in events.into_iter().flatten() {
+            let Ok(Event::Sample { t_ms, values, .. }) = event else { continue };
+            for (name, value) in values {
+                let core = name.strip_prefix("core_").and_then(|rest| rest.strip_suffix("_busy_percent"));
+                let Some(core) = core.and_then(|core| core.parse().ok()) else { continue };
+                series.entry(core).or_default().push((t_ms as f64 / 1e3, value));
+            }
+        }
+        let named = |(core, points)| PaperSeries { name: format!("core {core}"), is_here: true, points };
+        series.into_iter().map(named).collect()
+    }
+}
+
+/// All values of a figure among figures.
+pub(crate) fn values_of<'f>(
+    figures: impl Iterator<Item = &'f Figure>,
+    what: &str,
+    quantity: Quantity,
+) -> Vec<f64> {
+    let same = figures.filter(|figure| figure.what == what && figure.quantity == quantity);
+    same.flat_map(|figure| figure.values.iter().copied()).collect()
+}
+
+/// The machine in one line, from its environment record.
+fn machine(environment: &Value) -> String {
+    let read = |pointer: &str| environment.pointer(pointer).filter(|value| !value.is_null());
+    let text = |pointer: &str| read(pointer).and_then(Value::as_str).map(str::to_owned);
+    let number = |pointer: &str| read(pointer).and_then(Value::as_u64);
+    let parts = [
+        text("/cpu/model/value"),
+        number("/cpu/logical_cores/value").map(|cores| format!("{cores} cores")),
+        number("/memory/total_bytes/value").map(|bytes| format!("{:.1} GB memory", bytes as f64 / 1e9)),
+        text("/kernel/release/value").map(|release| format!("Linux {release}")),
+        read("/machine/virtualised/value")
+            .and_then(Value::as_bool)
+            .filter(|yes| *yes)
+            .map(|_| "virtual".into()),
+    ];
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    if known.is_empty() { "unknown".to_owned() } else { known.join(", ") }
+}
+
+/// What a result that was measured elsewhere is called.
+pub(crate) fn name_of(result: &StoredResult) -> String {
+    let head = result.summary.head();
+    let path = result.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    format!("{path} ({})", machine(head.environment))
+}

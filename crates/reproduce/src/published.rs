@@ -1,0 +1,143 @@
+//! A paper's published figures as parts of a page.
+use keepup_model::papers::{Paper, PaperUnit, Published, PublishedFigure, paper};
+use keepup_results::{PaperCell, PaperClaim, PaperRow};
+
+/// 2^20 bytes.
+pub(crate) const MIB: f64 = 1_048_576.0;
+
+/// A paper as it was published.
+pub(crate) struct Edition(Option<Paper>);
+
+impl Edition {
+    /// The built-in paper of that name.
+    pub(crate) fn of(name: &str) -> Self {
+        Self(paper(name).ok())
+    }
+
+    /// Its title.
+    pub(crate) fn title(&self) -> String {
+        self.0.as_ref().map_or_else(String::new, |paper| paper.title.clone())
+    }
+
+    /// Who published it, where and when.
+    pub(crate) fn source(&self) -> String {
+        let Some(paper) = &self.0 else { return String::new() };
+        let year = paper.year.map(|year| year.to_string());
+        let parts = [paper.authors.join(", "), paper.published.clone()].into_iter().chain(year);
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Its figures.
+    pub(crate) fn figures(&self) -> &[PublishedFigure] {
+        self.0.as_ref().map_or(&[], |paper| &paper.figures)
+    }
+
+    /// What it claims, with what follows from its own numbers.
+    pub(crate) fn claims(&self) -> Vec<PaperClaim> {
+        let claims = self.0.as_ref().map_or(&[][..], |paper| &paper.claims);
+        let told = claims.iter().map(|claim| PaperClaim {
+            says: claim.says.clone(),
+            stands: claim.place.clone(),
+            follows: claim.arithmetic(),
+            is_contradicted: claim.is_contradicted(),
+        });
+        told.collect()
+    }
+
+    /// One figure of an id, in `unit`; of that condition where one is given. Empty where there is none.
+    pub(crate) fn cell(&self, id: &str, system: &str, condition: Option<&str>, unit: PaperUnit) -> PaperCell {
+        let is_it = |figure: &&PublishedFigure| {
+            figure.id == id && figure.system == system && condition.is_none_or(|c| figure.condition == c)
+        };
+        self.figures().iter().find(is_it).map_or_else(PaperCell::default, |figure| cell(figure, unit))
+    }
+
+    /// The number of the first figure of an id whose system, condition and quantity contain these texts, in
+    /// `unit`.
+    pub(crate) fn number(
+        &self,
+        id: &str,
+        [system, condition, quantity]: [&str; 3],
+        unit: PaperUnit,
+    ) -> Option<f64> {
+        let is_it = |figure: &&PublishedFigure| {
+            figure.id == id
+                && figure.system.contains(system)
+                && figure.condition.contains(condition)
+                && figure.quantity.contains(quantity)
+        };
+        self.figures().iter().find(is_it).and_then(|figure| cell(figure, unit).value)
+    }
+
+    /// Such a number as text, "?" where there is none.
+    pub(crate) fn text(&self, id: &str, which: [&str; 3], unit: PaperUnit) -> String {
+        self.number(id, which, unit).map_or_else(|| "?".to_owned(), |number| number.to_string())
+    }
+
+    /// What follows from the numbers of a claim, in `unit`.
+    pub(crate) fn follows(&self, claim: &str, unit: PaperUnit) -> Option<f64> {
+        let claim = self.0.as_ref()?.claim(claim)?;
+        claim.unit.convert(claim.follows()?, unit)
+    }
+
+    /// One of several quantities of an id.
+    pub(crate) fn cell_of(
+        &self,
+        id: &str,
+        system: &str,
+        condition: &str,
+        quantity: &str,
+        unit: PaperUnit,
+    ) -> PaperCell {
+        let is_it = |figure: &&PublishedFigure| {
+            let place = (figure.id.as_str(), figure.system.as_str(), figure.condition.as_str());
+            place == (id, system, condition) && figure.quantity == quantity
+        };
+        self.figures().iter().find(is_it).map_or_else(PaperCell::default, |figure| cell(figure, unit))
+    }
+
+    /// The rows of a table: one for each system and condition, with a cell for each of `quantities`, in
+    /// `unit`.
+    pub(crate) fn rows(&self, place: &str, quantities: &[&str], unit: PaperUnit) -> Vec<PaperRow> {
+        let figures = || self.figures().iter().filter(|figure| figure.place == place);
+        let mut names: Vec<(&str, &str)> = Vec::new();
+        for figure in figures() {
+            let name = (figure.system.as_str(), figure.condition.as_str());
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let row = |(system, condition): &(&str, &str)| {
+            let of_row = || figures().filter(|f| f.system == *system && f.condition == *condition);
+            let of = |quantity: &&str| of_row().find(|figure| figure.quantity == *quantity);
+            let cells = quantities.iter().map(|q| of(q).map_or_else(PaperCell::default, |f| cell(f, unit)));
+            let notes: Vec<&str> = of_row().filter_map(|figure| figure.note.as_deref()).collect();
+            PaperRow {
+                name: (*system).to_owned(),
+                is_here: false,
+                cells: cells.collect(),
+                note: notes.first().map(|note| (*note).to_owned()),
+            }
+        };
+        names.iter().map(row).collect()
+    }
+}
+
+/// A published figure as a cell, in `unit`.
+pub(crate) fn cell(figure: &PublishedFigure, unit: PaperUnit) -> PaperCell {
+    let convert = |value: f64| figure.unit.convert(value, unit);
+    match figure.published() {
+        Some(Published::Value(value)) => PaperCell { value: convert(value), ..PaperCell::default() },
+        Some(Published::Range(low, high)) => PaperCell {
+            value: convert(f64::midpoint(low, high)),
+            lowest: convert(low),
+            highest: convert(high),
+            ..PaperCell::default()
+        },
+        Some(Published::AtLeast(value)) => {
+            PaperCell { value: convert(value), note: Some("at least".into()), ..PaperCell::default() }
+        }
+        Some(Published::Shape(words)) => PaperCell::words(words),
+        None => PaperCell::default(),
+    }
+}

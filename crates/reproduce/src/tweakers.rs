@@ -1,0 +1,380 @@
+//! Tweakers.net, RAID adapters under PCI buses: what a bus costs that disks share with other traffic.
+//!
+//! A transfer-size sweep as ATTO draws it, then traces of desktops and of servers as fast as they go, alone
+//! and beside a reader that takes 25 MB/s of the same way. The loss is what the index of the traces says.
+use keepup_measure::stats::median;
+use keepup_model::papers::PaperUnit;
+use keepup_results::{
+    PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable, Quantity,
+    ReplayPlace,
+};
+use toml::Table;
+
+use crate::error::ReproduceError;
+use crate::found::Reproduced;
+use crate::published::Edition;
+use crate::{PaperRequest, Reproduction, TraceWanted, file, labelled, scaled, volumes};
+
+const SWEEP: &str = "transfer sizes";
+const DESKTOP: &str = "desktop traces";
+const SERVER: &str = "server traces";
+/// Folders of the traces, by the test that replays them.
+const TRACES: [(&str, &str, &[&str]); 2] = [
+    (DESKTOP, "desktop", &["desktop-start", "office", "image-editing"]),
+    (SERVER, "server", &["web-server", "file-server", "mail-server", "database"]),
+];
+const SIZES: &str = "512 B,1 KiB,2 KiB,4 KiB,8 KiB,16 KiB,32 KiB,64 KiB,128 KiB,256 KiB,512 KiB,1 MiB";
+/// Length of each trace, seconds, and the least of it.
+const TRACE_SECONDS: (f64, f64) = (15.0, 1.0);
+const MB: f64 = 1e6;
+
+/// Name of the paper.
+const NAME: &str = "tweakers-pci";
+
+/// The paper.
+pub(crate) struct Tweakers;
+
+impl Reproduction for Tweakers {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn traces(&self, scale: f64) -> Vec<TraceWanted> {
+        let seconds = (TRACE_SECONDS.0 * scale).max(TRACE_SECONDS.1);
+        let of = |(_, folder, names): &(&str, &'static str, &'static [&'static str])| {
+            let folder = *folder;
+            let wanted = move |name: &&'static str| TraceWanted {
+                folder,
+                personality: name,
+                time: format!("{seconds} s"),
+            };
+            names.iter().map(wanted).collect::<Vec<_>>()
+        };
+        TRACES.iter().flat_map(of).collect()
+    }
+
+    fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
+        let volumes = volumes(request)?;
+        let beside = load(&Edition::of(NAME));
+        let mut tests = Vec::new();
+        for (n, volume) in volumes.iter().enumerate() {
+            let named = |kind: &str| format!("{kind}, {}", volume.as_str().unwrap_or_default());
+            let sweep = [
+                ("verb", "disk sweep".into()),
+                ("volume", volume.clone()),
+                ("sizes", SIZES.into()),
+                ("depths", "4".into()),
+                ("file", scaled(1 << 30, request.scale, 1 << 20)),
+                ("time", format!("{:.0} ms", (500.0 * request.scale).max(50.0)).into()),
+            ];
+            tests.push(labelled(&named(SWEEP), &sweep));
+            // The next volume, and the same one where there is no other.
+            let other = volumes[(n + 1) % volumes.len()].as_str().unwrap_or_default();
+            for (kind, folder, _) in TRACES {
+                let replay = [
+                    ("verb", "replay-set".into()),
+                    ("args", request.traces.join(folder).display().to_string().into()),
+                    ("volume", volume.clone()),
+                    ("baseline", volume.clone()),
+                    ("mode", "afap".into()),
+                    ("passes", 5.into()),
+                    ("load", format!("disk={beside}MB/s@{other},read").into()),
+                ];
+                tests.push(labelled(&named(kind), &replay));
+            }
+        }
+        Ok(file("Disks beside other traffic on their bus", 1, Table::new(), [("test", tests)]))
+    }
+
+    fn page(&self, found: &Reproduced<'_>) -> PaperPage {
+        let edition = Edition::of(self.name());
+        let mut page = found.begun(&edition);
+        let beside = load(&edition);
+        page.tables = vec![losses(found, &edition), traces(found)];
+        page.curves.extend(sizes(found, &edition));
+        page.findings = findings(found, &edition);
+        page.answers = answers(found, &edition);
+        let limits = [
+            format!(
+                "the bus was not changed: this machine has one, and its disks may not be on a bus at all; \
+                 the loss here is that by {beside} MB/s of reads beside the traces, not that of a slower bus"
+            ),
+            "the paper changed RAID level and workload together: desktop traces on RAID 0, server traces on \
+             RAID 5, so that neither alone explains the difference; here all traces ran on the same volumes"
+                .to_owned(),
+            "the paper's traces are not public: these are made up from documented distributions, and go as \
+             fast as they can with 32 requests under way"
+                .to_owned(),
+        ];
+        page.limits.extend(limits);
+        page
+    }
+}
+
+/// The published load beside the traces, MB/s.
+fn load(edition: &Edition) -> String {
+    edition.text("T4", ["", "", "load"], PaperUnit::MegabytesPerSecond)
+}
+
+/// How the traces of a kind went on a volume beside the load, over all runs.
+struct Beside<'f> {
+    volume: &'f str,
+    kind: &'static str,
+    places: Vec<&'f ReplayPlace>,
+}
+
+impl Beside<'_> {
+    /// Loss, per cent: the median of the runs, with the ends of the intervals.
+    fn loss(&self) -> PaperCell {
+        let of = |of: &dyn Fn(&ReplayPlace) -> Option<f64>| {
+            let values = self.places.iter().filter_map(|place| Some(100.0 * (1.0 - of(place)?)));
+            values.collect::<Vec<_>>()
+        };
+        let Some(value) = median(&of(&|place| place.index)) else { return PaperCell::words("not measured") };
+        PaperCell {
+            value: Some(value),
+            lowest: of(&|place| place.upper).into_iter().reduce(f64::min),
+            highest: of(&|place| place.lower).into_iter().reduce(f64::max),
+            runs: self.places.len() as u32,
+            note: None,
+        }
+    }
+
+    /// The loss, where the whole interval is one.
+    fn certain(&self) -> Option<f64> {
+        let loss = self.loss();
+        loss.value.filter(|_| loss.lowest.is_some_and(|lowest| lowest > 0.0))
+    }
+}
+
+fn beside<'f>(found: &'f Reproduced<'_>) -> Vec<Beside<'f>> {
+    let mut all = Vec::new();
+    for (kind, _, _) in TRACES {
+        for (volume, cell) in found.of_kind(kind) {
+            let indices = cell.replays().filter_map(|summary| summary.index.as_ref());
+            let places =
+                indices.flat_map(|index| index.places.iter().filter(|place| place.place != index.baseline));
+            all.push(Beside { volume, kind, places: places.collect() });
+        }
+    }
+    all
+}
+
+fn losses(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+    let published = edition.figures().iter().filter(|figure| figure.quantity == "loss");
+    let row = |figure: &keepup_model::papers::PublishedFigure| PaperRow {
+        name: format!("{}: {}", figure.system, figure.condition),
+        is_here: false,
+        cells: vec![crate::published::cell(figure, PaperUnit::Percent)],
+        note: figure.note.clone(),
+    };
+    let mut rows: Vec<PaperRow> = published.map(row).collect();
+    let load = load(edition);
+    rows.extend(beside(found).iter().map(|beside| PaperRow {
+        name: format!("{}: {}, beside {load} MB/s of reads", beside.volume, beside.kind),
+        is_here: true,
+        cells: vec![beside.loss()],
+        note: Some("with its 95 % interval over the passes; below 0 is a gain".into()),
+    }));
+    PaperTable {
+        title: "What is lost by a slower bus there, by other traffic here".into(),
+        stands: "conclusion".into(),
+        head: "system".into(),
+        columns: vec![PaperColumn::new("loss", "%")],
+        rows,
+    }
+}
+
+/// Traces of a kind with their ratios on each volume.
+fn ratios<'f>(beside: &[Beside<'f>]) -> Vec<(&'f str, &'static str, &'f str, Vec<f64>)> {
+    let mut all: Vec<(&str, &'static str, &str, Vec<f64>)> = Vec::new();
+    for set in beside {
+        for ratio in set.places.iter().flat_map(|place| &place.ratios) {
+            let Some(value) = ratio.ratio else { continue };
+            let known =
+                all.iter_mut().find(|(trace, _, volume, _)| *trace == ratio.trace && *volume == set.volume);
+            match known {
+                Some((_, _, _, values)) => values.push(value),
+                None => all.push((&ratio.trace, set.kind, set.volume, vec![value])),
+            }
+        }
+    }
+    all
+}
+
+fn name_of_trace(trace: &str) -> &str {
+    trace.strip_suffix(".trace").unwrap_or(trace)
+}
+
+fn traces(found: &Reproduced<'_>) -> PaperTable {
+    let beside = beside(found);
+    let ratios = ratios(&beside);
+    let mut volumes: Vec<&str> = Vec::new();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for (trace, kind, volume, _) in &ratios {
+        if !volumes.contains(volume) {
+            volumes.push(volume);
+        }
+        if !names.contains(&(trace, kind)) {
+            names.push((trace, kind));
+        }
+    }
+    let row = |(trace, kind): &(&str, &str)| {
+        let of = |volume: &&str| {
+            let known = ratios.iter().find(|(t, _, v, _)| t == trace && v == volume);
+            known.map_or_else(PaperCell::default, |(_, _, _, values)| PaperCell::measured(values))
+        };
+        PaperRow {
+            name: format!("{} ({kind})", name_of_trace(trace)),
+            is_here: true,
+            cells: volumes.iter().map(of).collect(),
+            note: None,
+        }
+    };
+    PaperTable {
+        title: "Relative index of each trace beside the load; alone is 1. The paper's own are lost".into(),
+        stands: "desktop and server performance".into(),
+        head: "trace".into(),
+        columns: volumes.iter().map(|volume| PaperColumn::new(*volume, "")).collect(),
+        rows: names.iter().map(row).collect(),
+    }
+}
+
+/// "write 512 B depth 4" as write and 512.
+fn transfer(name: &str) -> Option<(&str, f64)> {
+    let mut words = name.split(' ');
+    Some((words.next()?, words.next()?.parse().ok()?))
+}
+
+/// The sweep of each volume: its name with the direction, and bytes of a transfer by MB/s.
+fn swept(found: &Reproduced<'_>) -> Vec<PaperSeries> {
+    let mut all: Vec<PaperSeries> = Vec::new();
+    for (volume, cell) in found.of_kind(SWEEP) {
+        let rates = cell.cell.figures.iter().filter(|figure| figure.quantity == Quantity::BytesPerSecond);
+        for figure in rates {
+            let Some((verb, bytes)) = transfer(&figure.what) else { continue };
+            let Some(rate) = median(&figure.values) else { continue };
+            let name = format!("{verb}, {volume}");
+            let known = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
+                all.push(PaperSeries { name, is_here: true, points: Vec::new() });
+                all.len() - 1
+            });
+            all[known].points.push((bytes, rate / MB));
+        }
+    }
+    all
+}
+
+/// What the paper says that bus, adapter and disk do at most, MB/s.
+fn ceilings(edition: &Edition) -> Vec<(String, f64)> {
+    let is_ceiling = |quantity: &str, system: &str| match quantity {
+        "peak rate" => system.starts_with("PCI"),
+        "most it does" => true,
+        "rate" => system.starts_with("Maxtor"),
+        _ => false,
+    };
+    let figures = edition.figures().iter().filter(|figure| is_ceiling(&figure.quantity, &figure.system));
+    figures.filter_map(|figure| Some((figure.system.clone(), figure.in_base()? / MB))).collect()
+}
+
+fn sizes(found: &Reproduced<'_>, edition: &Edition) -> Option<PaperCurve> {
+    let mut series = swept(found);
+    let all = || series.iter().flat_map(|series| series.points.iter().map(|point| point.0));
+    let (least, most) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
+    let flat = ceilings(edition).into_iter().map(|(system, rate)| PaperSeries {
+        name: format!("{system}, at most {rate:.0} MB/s"),
+        is_here: false,
+        points: vec![(least, rate), (most, rate)],
+    });
+    series.extend(flat.collect::<Vec<_>>());
+    Some(PaperCurve {
+        title: "Rate by transfer size, 4 transfers under way".into(),
+        stands: "ATTO".into(),
+        x: PaperColumn::new("transfer", "B"),
+        y: PaperColumn::new("rate", "MB/s"),
+        is_log_x: true,
+        series,
+        note: Some("the paper's charts are lost; the flat lines are the ceilings that it tells".into()),
+    })
+}
+
+fn findings(found: &Reproduced<'_>, edition: &Edition) -> Vec<String> {
+    let mut told = Vec::new();
+    let (beside, load) = (beside(found), load(edition));
+    for set in &beside {
+        told.push(match (set.certain(), set.loss().value) {
+            (Some(loss), _) => {
+                format!("{}: beside {load} MB/s of reads the {} lose {loss:.0} %.", set.volume, set.kind)
+            }
+            (None, Some(_)) => format!(
+                "{}: what {load} MB/s of reads cost the {} cannot be told from the scatter of the passes.",
+                set.volume, set.kind
+            ),
+            (None, None) => format!("{}: the {} were not measured.", set.volume, set.kind),
+        });
+    }
+    let ratios = ratios(&beside);
+    let medians = || {
+        let told = ratios.iter();
+        told.filter_map(|(trace, _, volume, values)| Some((name_of_trace(trace), *volume, median(values)?)))
+    };
+    let worst = medians().min_by(|a, b| a.2.total_cmp(&b.2));
+    let best = medians().max_by(|a, b| a.2.total_cmp(&b.2));
+    if let (Some(worst), Some(best)) = (worst, best) {
+        told.push(format!(
+            "Of all traces {} on {} keeps least, {:.2} of its speed, and {} on {} most, {:.2}.",
+            worst.0, worst.1, worst.2, best.0, best.1, best.2
+        ));
+    }
+    let series = swept(found);
+    let points = series.iter().flat_map(|s| s.points.iter().map(move |point| (&s.name, point)));
+    let bus = ceilings(edition).into_iter().find(|(system, _)| system.starts_with("PCI"));
+    let peak = points.max_by(|a, b| a.1.1.total_cmp(&b.1.1));
+    if let (Some((name, (bytes, rate))), Some((_, bus))) = (peak, bus) {
+        told.push(format!(
+            "The highest rate of the sweep is {rate:.0} MB/s ({name}, transfers of {:.0} KiB): {:.1} times \
+             what PCI of 32 bit and 33 MHz carries at its peak.",
+            bytes / 1024.0,
+            rate / bus
+        ));
+    }
+    told
+}
+
+fn answers(found: &Reproduced<'_>, edition: &Edition) -> Vec<PaperAnswer> {
+    let (all, load) = (beside(found), load(edition));
+    let lost = |id| edition.text(id, ["RAID 0", "", "loss"], PaperUnit::Percent);
+    let bus = edition.text("T1", ["PCI bus", "", "peak rate"], PaperUnit::MegabytesPerSecond);
+    let answer = |kind: &str| {
+        let sets: Vec<&Beside<'_>> =
+            all.iter().filter(|set| set.kind == kind && set.loss().value.is_some()).collect();
+        let worst = sets.iter().filter_map(|set| Some((set.volume, set.certain()?)));
+        match worst.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            _ if sets.is_empty() => "not measured".to_owned(),
+            Some((volume, loss)) => {
+                format!("Up to {loss:.0} % by {load} MB/s of reads beside them, on {volume}.")
+            }
+            None => format!("Nothing beyond the scatter of the passes, by {load} MB/s of reads beside them."),
+        }
+    };
+    vec![
+        PaperAnswer {
+            question: "What does a desktop lose when disks have to share a bus?".into(),
+            published: format!(
+                "{} % on a bus of {bus} MB/s; towards {} % with other devices on it.",
+                lost("T3"),
+                lost("T4")
+            ),
+            here: answer(DESKTOP),
+        },
+        PaperAnswer {
+            question: "And a server?".into(),
+            published: "Less; the charts are lost.".into(),
+            here: answer(SERVER),
+        },
+    ]
+}
+
+#[cfg(test)]
+#[path = "tweakers_tests.rs"]
+mod tests;

@@ -1,0 +1,72 @@
+//! The traces of the bus article: what is replayed, and how its names are read.
+use std::path::{Path, PathBuf};
+
+use keepup_campaign::{PaperSettings, parse};
+use keepup_results::{Begun, CampaignSummary, TestSummary as _};
+
+use super::*;
+use crate::{campaign_text, names};
+
+#[test]
+fn each_volume_has_the_load_on_the_other() {
+    let request = PaperRequest {
+        volumes: vec![PathBuf::from("/a"), PathBuf::from("/b")],
+        scale: 0.1,
+        repetitions: None,
+        raid: None,
+        targets: Vec::new(),
+        with: Vec::new(),
+        traces: PathBuf::from("/traces"),
+    };
+    let text = campaign_text(&Tweakers, &request).unwrap();
+    let campaign = parse(&text, "tweakers-pci", &names()).unwrap();
+    assert_eq!(campaign.axes[0].values.len(), 6);
+    for value in campaign.axes[0].values.iter().filter(|value| value.settings["verb"] == ["replay-set"]) {
+        let (volume, load) = (&value.settings["volume"][0], &value.settings["load"][0]);
+        assert!(!load.contains(&format!("@{volume},")), "{value:?}");
+    }
+    assert!(Tweakers.campaign(&PaperRequest { volumes: Vec::new(), ..request }).is_err());
+}
+
+#[test]
+fn all_traces_are_wanted_once_and_none_is_too_short() {
+    let wanted = Tweakers.traces(0.01);
+    let mut names: Vec<&str> = wanted.iter().map(|wanted| wanted.personality).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!((names.len(), wanted.len()), (7, 7));
+    assert!(wanted.iter().all(|wanted| wanted.time == "1 s"));
+    assert!(Tweakers.traces(1.0).iter().all(|wanted| wanted.time == "15 s"));
+}
+
+#[test]
+fn transfers_are_read_from_the_names_of_phases() {
+    assert_eq!(transfer("write 65536 B depth 4"), Some(("write", 65_536.0)));
+    assert_eq!(transfer("write"), None);
+}
+
+#[test]
+fn the_ceilings_are_those_that_the_article_tells() {
+    let mut rates: Vec<f64> = ceilings(&Edition::of("tweakers-pci")).into_iter().map(|(_, r)| r).collect();
+    rates.sort_by(f64::total_cmp);
+    assert_eq!(rates, [75.0, 133.0, 136.0]);
+}
+
+#[test]
+fn the_load_and_the_losses_are_those_that_were_published() {
+    let edition = Edition::of(NAME);
+    assert_eq!(load(&edition), "25");
+    let table = PaperSettings { name: NAME.into(), scale: 1.0, with: Vec::new() };
+    let begun = Begun {
+        id: "0123abcd".into(),
+        tool_version: "0.1.0".into(),
+        created_unix_ns: 0,
+        command: "keepup reproduce tweakers-pci".into(),
+        workload: NAME.into(),
+        plan: serde_json::Value::Null,
+        environment: serde_json::Value::Null,
+    };
+    let campaign = CampaignSummary::begun(&begun);
+    let answers = answers(&Reproduced::read(&table, &campaign, Path::new("/nowhere")), &edition);
+    assert_eq!(answers[0].published, "32 % on a bus of 133 MB/s; towards 45 % with other devices on it.");
+}

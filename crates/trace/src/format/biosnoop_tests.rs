@@ -1,0 +1,46 @@
+//! biosnoop: times of issue from those of completion.
+use crate::trace::tests::{names, read, refused, short};
+use crate::{Operation, TraceClock};
+
+const HEAD: &str = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n";
+
+#[test]
+fn issue_is_completion_less_latency_and_lines_are_sorted_anew() {
+    let (records, trace) = read(format!(
+        "{HEAD}0.000004    supervise      1950   xvda1   W 13092560   4096      0.74\n\
+         0.000178    Web Content    1950   xvda1   R 13092432   4096      0.61\n\
+         1.500000                   1950   xvdb    W 8          0         0.10\n\
+         1.500000    x              1950   xvdb    W 16         512       0.10\n\
+         1.469000    jbd2/x-8       1950   xvdb    W 8          512     500.00\n"
+    ));
+    let expected = [
+        (0, Some(740_000), Operation::Write, 0, 13_092_560 * 512, 4096),
+        (304_000, Some(914_000), Operation::Read, 0, 13_092_432 * 512, 4096),
+        (969_736_000, Some(1_469_736_000), Operation::Write, 1, 4096, 512),
+        (1_500_636_000, Some(1_500_736_000), Operation::Write, 1, 8192, 512),
+    ];
+    assert_eq!(short(&records), expected);
+    assert_eq!((names(&trace), trace.header().clock), (vec!["xvda1", "xvdb"], TraceClock::Completion));
+    let corrections = trace.corrections();
+    assert_eq!((corrections.zero_sizes, corrections.reordered), (1, 1));
+}
+
+#[test]
+fn time_in_the_queue_comes_before_the_latency() {
+    let head = HEAD.replace("LAT(ms)", "QUE(ms) LAT(ms)");
+    let (records, _) =
+        read(format!("{head}0.010000 a 1 sda R 8 512 2.5 3.25\n0.020000 a 1 sda R 8 512 0 1\n"));
+    let times: Vec<_> = short(&records).iter().map(|record| (record.0, record.1)).collect();
+    assert_eq!(times, [(0, Some(5_750_000)), (14_750_000, Some(15_750_000))]);
+}
+
+#[test]
+fn other_columns_are_refused_by_name() {
+    let told =
+        refused("TIME(ms)     COMM           PID    LAT(ms)\n611        bash           4179      10\n");
+    assert!(told.contains("no column TIME(s)") && told.contains("bpftrace"), "{told}");
+    let told = refused(HEAD.replace("PID", "CGROUP"));
+    assert!(told.contains("column \"CGROUP\" is not known"), "{told}");
+    let told = refused(format!("{HEAD}0.5 a 1 sda R 8 512\n0.5 sda R 8 512 1\n"));
+    assert!(told.contains("line 2 of made"), "{told}");
+}

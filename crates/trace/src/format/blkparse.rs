@@ -1,0 +1,133 @@
+//! What blkparse prints by default: device, processor, sequence, time, process, action, RWBS, sector +
+//! sectors.
+//!
+//! Requests are the queue events (Q): all other actions follow from them. Completions (C) give their times of
+//! completion. Sectors have 512 bytes, times are seconds with nine digits. The summary behind the events is
+//! passed over. Other output than the default (`-f`) is refused. Lost: processes, merges, plugs and remaps.
+use super::in_bytes;
+use super::pending::{Pending, request};
+use crate::batch::Batch;
+use crate::error::Complaint;
+use crate::header::Unit;
+use crate::record::{Flags, Operation};
+use crate::text::{LineFormat, bad, number, time_ns, words};
+
+const SECONDS: usize = 9;
+/// Words of a line that are looked at; a message may have more.
+const WORDS: usize = 10;
+/// How the summary's lines begin.
+const SUMMARY: [&[u8]; 3] = [b"CPU", b"Total", b"Throughput"];
+/// The most sectors that one event can have: its bytes are counted in 32 bits.
+const SECTORS_MAX: u64 = u32::MAX as u64;
+
+/// Reads its lines.
+pub(super) struct Blkparse {
+    unit: Unit,
+    pending: Pending,
+    is_at_summary: bool,
+}
+
+impl Blkparse {
+    pub(super) fn new(unit: Unit) -> Self {
+        Self { unit, pending: Pending::default(), is_at_summary: false }
+    }
+}
+
+impl LineFormat for Blkparse {
+    fn line(&mut self, line: &[u8], place: u64, batch: &mut Batch) -> Result<(), Complaint> {
+        let (fields, count) = words::<WORDS>(line);
+        self.is_at_summary |= SUMMARY.iter().any(|begin| line.starts_with(begin));
+        if count == 0 || self.is_at_summary {
+            return Ok(());
+        }
+        let [device, processor, sequence, time, process, action, rwbs, sector, plus, sectors] = fields;
+        if count < 6 || number(processor, "processor").is_err() || number(sequence, "sequence").is_err() {
+            return Err(Complaint::new("it is not an event as blkparse prints it unless told otherwise")
+                .help("print it without -f and -F, as blkparse -i DEVICE"));
+        }
+        let time_ns = time_ns(time, SECONDS, "time")?;
+        number(process, "process")?;
+        let is_queued = action == b"Q";
+        if !is_queued && action != b"C" {
+            batch.corrections.other_events += 1;
+            return Ok(());
+        }
+        let Some((operation, flags)) = kind(rwbs) else {
+            batch.corrections.other_operations += u64::from(is_queued);
+            return Ok(());
+        };
+        let mut raw = request(time_ns, place, batch.device(device)?, operation);
+        raw.flags = flags;
+        // A flush of its own has no sectors.
+        if plus == b"+" {
+            raw.offset = in_bytes(number(sector, "sector")?, self.unit)?;
+            let length = number(sectors, "number of sectors")?.min(SECTORS_MAX);
+            raw.bytes = in_bytes(length, self.unit)?;
+        } else if operation != Operation::Flush {
+            // Bytes of a command that is none of the block layer's own, in parentheses.
+            batch.corrections.other_operations += u64::from(is_queued);
+            return Ok(());
+        }
+        if is_queued {
+            batch.corrections.negative_times += u64::from(time_ns < 0);
+            self.pending.issue(raw, batch);
+        } else {
+            self.pending.complete(raw, batch);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, batch: &mut Batch) -> Result<(), Complaint> {
+        self.pending.finish(batch);
+        Ok(())
+    }
+}
+
+/// What the letters of `RWBS` say (blkparse(1)); nothing for what is no access to storage.
+fn kind(rwbs: &[u8]) -> Option<(Operation, Flags)> {
+    // F before the operation is a flush before it, F behind it is FUA; a flush alone is `F` or `FN`.
+    let (before, rest) = match rwbs {
+        [b'F', b'F', ..] => (true, &rwbs[2..]),
+        [b'F', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let operation = match rest.first() {
+        Some(b'R') => Operation::Read,
+        Some(b'W') => Operation::Write,
+        Some(b'D') => Operation::Discard,
+        _ if before => return Some((Operation::Flush, Flags::NONE)),
+        _ => return None,
+    };
+    let mut flags = if before { Flags::PREFLUSH } else { Flags::NONE };
+    for letter in &rest[1..] {
+        flags = flags.with(match letter {
+            b'F' => Flags::FUA,
+            b'S' => Flags::SYNC,
+            b'M' => Flags::META,
+            b'A' => Flags::AHEAD,
+            _ => Flags::NONE,
+        });
+    }
+    Some((operation, flags))
+}
+
+/// Whether a line is an event, for telling the format.
+pub(super) fn is_event(line: &[u8]) -> bool {
+    let (fields, count) = words::<WORDS>(line);
+    let mut major = fields[0].split(|byte| *byte == b',').map(|part| number(part, "device").is_ok());
+    let point = fields[3].iter().rposition(|byte| *byte == b'.');
+    count >= 6
+        && fields[0].contains(&b',')
+        && major.all(|is| is)
+        && point.is_some_and(|at| fields[3].len() - at == SECONDS + 1)
+        && bad_action(fields[5]).is_none()
+}
+
+fn bad_action(action: &[u8]) -> Option<Complaint> {
+    let is_action = action.len() <= 2 && action.iter().all(u8::is_ascii_alphabetic);
+    (!is_action).then(|| bad(action, "action", "one or two letters"))
+}
+
+#[cfg(test)]
+#[path = "blkparse_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! blkparse's default output, with its summary.
+use crate::trace::tests::{names, read, read_with, refused, short};
+use crate::{Flags, Hints, Operation, Unit};
+
+const EVENTS: &str = "\
+  8,0    1        1     0.000000000   697  A   W 223490 + 8 <- (8,1) 223427
+  8,0    1        2     0.000001829   697  Q  WS 223490 + 8 [kjournald]
+  8,0    1        3     0.000004000   697  G  WS 223490 + 8 [kjournald]
+  8,0    1        4     0.000005000   697  Q   W 223498 + 8 [kjournald]
+  8,0    1        5     0.000006000   697  M   W 223498 + 8 [kjournald]
+  8,0    1        6     0.000007000   697  D   W 223490 + 16 [kjournald]
+  8,0    0        1     0.000107000     0  C   W 223490 + 16 [0]
+  8,16   1        7     0.000207000   697  Q FWFS 80 + 8 [x]
+  8,0    1        8     0.000307000   697  Q   R 0 + 8 [fio]
+  8,0    1        0     0.000308000     0  m   N cfq697 set_active
+  8,0    1        9     0.000407000   697  Q   D 8 + 32 [fstrim]
+  8,0    1       10     0.000507000   697  Q  FN [x]
+CPU0 (8,0):
+ Reads Queued:           1,        4KiB\t Writes Queued:          2,        8KiB
+Total (8,0):
+";
+
+#[test]
+fn queue_events_are_requests_and_completions_belong_to_what_was_merged() {
+    let (records, trace) = read(EVENTS);
+    let expected = [
+        (0, Some(105_171), Operation::Write, 0, 223_490 * 512, 4096),
+        (3_171, Some(105_171), Operation::Write, 0, 223_498 * 512, 4096),
+        (205_171, None, Operation::Write, 1, 80 * 512, 4096),
+        (305_171, None, Operation::Read, 0, 0, 4096),
+        (405_171, None, Operation::Discard, 0, 4096, 16_384),
+        (505_171, None, Operation::Flush, 0, 0, 0),
+    ];
+    assert_eq!(short(&records), expected);
+    assert_eq!(names(&trace), ["8,0", "8,16"]);
+    assert_eq!(records[0].flags, Flags::SYNC);
+    assert_eq!(records[2].flags, Flags::SYNC.with(Flags::FUA).with(Flags::PREFLUSH));
+    let corrections = trace.corrections();
+    assert_eq!((corrections.other_events, corrections.without_completion), (5, 4));
+}
+
+#[test]
+fn other_output_than_the_default_is_refused() {
+    let told = refused(format!("{}8,0 W 223490\n", EVENTS.lines().next().unwrap().to_owned() + "\n"));
+    assert!(told.contains("line 2 of made") && told.contains("without -f"), "{told}");
+    let told = refused("  8,0    1        2     0.000001829   697  Q  WS x + 8 [k]\n");
+    assert!(told.contains("line 1 of made") && told.contains("its sector is \"x\""), "{told}");
+}
+
+#[test]
+fn the_unit_can_be_said() {
+    let hints = Hints { unit: Some(Unit::Bytes), ..Hints::default() };
+    let (records, _) =
+        read_with("  8,0    1        2     0.000001829   697  Q  WS 4096 + 512 [k]\n", &hints).unwrap();
+    assert_eq!((records[0].offset, records[0].bytes), (4096, 512));
+}

@@ -1,0 +1,53 @@
+//! Block traces: requests to storage with their times. Read from many formats, described, converted, captured
+//! and synthesized.
+//!
+//! Every format goes the same way: a reader parses its file into batches, one stage sorts, checks and counts,
+//! and the result is a [`Record`] with times in ns from the first request and offsets in bytes.
+//!
+//! Invariants: memory does not grow with the file; every change and every omission is counted
+//! ([`Corrections`]); nothing is guessed, an ambiguous file is an error that names the flag. Absent: replay,
+//! which is in `keepup-workload`.
+//!
+//! | what | where |
+//! |---|---|
+//! | opening a trace, gzip, format detection | [`Trace`] in `trace.rs`, [`format_of`] |
+//! | one file per format: blktrace, blkparse, fio iolog, biosnoop, simulators, CSV | `format/` |
+//! | parsing of lines, numbers and times | `text.rs` |
+//! | joining a request with its completion | `format/pending.rs` |
+//! | sorting within a window, checks, corrections | `order.rs`; detection of a wrong unit in `units.rs` |
+//! | the native format | `native/reader.rs`, `native/writer.rs` |
+//! | `keepup trace info`: rates, sizes, footprint, locality | `info.rs`, `info/` |
+//! | conversion | `convert.rs` |
+//! | capture of keepup's own requests | `capture.rs`, from the tap of `keepup-sys` |
+//! | synthetic traces of servers and desktops | [`personality`] |
+//! | errors with file and line or byte | `error.rs` |
+mod batch;
+mod capture;
+mod convert;
+mod error;
+mod format;
+mod header;
+mod info;
+mod mix;
+mod native;
+mod order;
+pub mod personality;
+mod record;
+#[cfg(test)]
+mod speed_tests;
+mod text;
+mod trace;
+mod units;
+
+pub use self::capture::{Capture, Captured};
+pub use self::convert::{Converted, IologWriter, Target, convert, target_of};
+pub use self::error::{Place, TraceError};
+pub use self::format::{Format, Hints, TimeUnit, Waits};
+pub use self::header::{Corrections, Level, Origin, TraceClock, TraceDevice, TraceHeader, Unit};
+pub use self::info::{
+    DeviceInfo, INFO_VERSION, Jumps, Mix, OperationInfo, Outstanding, SizeClass, TraceInfo, describe,
+};
+pub use self::native::NativeWriter;
+pub use self::order::WINDOW;
+pub use self::record::{Flags, Operation, Record};
+pub use self::trace::{Trace, format_of};

@@ -1,0 +1,149 @@
+//! Whole traces from memory: every format, what all of them have in common, and bytes that are none.
+use std::io::Write;
+
+use keepup_error::Cause;
+use proptest::prelude::*;
+
+use super::*;
+use crate::*;
+
+/// Reads a trace to its end.
+pub(crate) fn read_with(text: impl Into<Vec<u8>>, hints: &Hints) -> Result<(Vec<Record>, Trace), TraceError> {
+    let mut trace = Trace::from_bytes("made", text.into(), hints, None)?;
+    let mut records = Vec::new();
+    while trace.fill(&mut records)? {}
+    Ok((records, trace))
+}
+
+pub(crate) fn read(text: impl Into<Vec<u8>>) -> (Vec<Record>, Trace) {
+    read_with(text, &Hints::default()).unwrap()
+}
+
+/// What an error says, with its hint.
+pub(crate) fn refused(text: impl Into<Vec<u8>>) -> String {
+    refused_with(text, &Hints::default())
+}
+
+pub(crate) fn refused_with(text: impl Into<Vec<u8>>, hints: &Hints) -> String {
+    match read_with(text, hints) {
+        Ok((records, trace)) => panic!("was read: {records:?} {:?}", trace.corrections()),
+        Err(e) => Cause::of(&e).to_text(),
+    }
+}
+
+pub(crate) fn forced(format: Format) -> Hints {
+    Hints { format: Some(format), ..Hints::default() }
+}
+
+pub(crate) fn names(trace: &Trace) -> Vec<&str> {
+    trace.devices().iter().map(|device| device.name.as_str()).collect()
+}
+
+/// A record in short: issue, completion, operation, device, offset, bytes.
+pub(super) type Short = (u64, Option<u64>, Operation, u16, u64, u32);
+
+pub(crate) fn short(records: &[Record]) -> Vec<Short> {
+    let one = |r: &Record| (r.issue_ns, r.completion_ns(), r.operation, r.device, r.offset, r.bytes);
+    records.iter().map(one).collect()
+}
+
+const SPC: &str = "0,8,4096,R,0.0\n1,16,512,w,0.5\n0,24,1024,R,0.25\n";
+
+#[test]
+fn requests_come_sorted_from_zero_and_the_change_is_counted() {
+    let (records, trace) = read(SPC);
+    let expected = [
+        (0, None, Operation::Read, 0, 4096, 4096),
+        (250_000_000, None, Operation::Read, 0, 12_288, 1024),
+        (500_000_000, None, Operation::Write, 1, 8192, 512),
+    ];
+    assert_eq!(short(&records), expected);
+    assert_eq!(*trace.corrections(), Corrections { reordered: 1, ..Corrections::default() });
+    assert_eq!(names(&trace), ["0", "1"]);
+    assert_eq!((trace.header().format, trace.header().unit), (Format::Spc, Unit::Sectors));
+}
+
+#[test]
+fn one_device_alone_is_number_0() {
+    let open = |name| Trace::from_bytes("made", SPC.into(), &Hints::default(), Some(name)).unwrap();
+    let (mut trace, mut records) = (open("1"), Vec::new());
+    while trace.fill(&mut records).unwrap() {}
+    assert_eq!(short(&records), [(0, None, Operation::Write, 0, 8192, 512)]);
+    assert_eq!((names(&trace), trace.corrections().other_devices), (vec!["1"], 2));
+    let told = Cause::of(&open("7").fill(&mut records).unwrap_err()).to_text();
+    assert!(told.contains("no device \"7\"") && told.contains("it has 0, 1"), "{told}");
+}
+
+#[test]
+fn a_packed_file_is_unpacked() {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(SPC.as_bytes()).unwrap();
+    let mut packed = packed.finish().unwrap();
+    assert_eq!(read(packed.clone()).0, read(SPC).0);
+    packed.truncate(packed.len() - 9);
+    assert!(refused(packed).contains("cannot read made"));
+}
+
+#[test]
+fn what_is_no_trace_is_asked_about() {
+    for text in ["", "hello\n", "1,2,3\n", "\0\0\0\0", "{}\n"] {
+        let told = refused(text);
+        assert!(told.contains("no format that is known") && told.contains("--format"), "{told}");
+    }
+}
+
+#[test]
+fn flags_that_have_no_meaning_are_refused() {
+    let hints = |waits, time_unit, unit| Hints { format: None, unit, time_unit, waits };
+    let waits = refused_with(SPC, &hints(Some(Waits::Gap), None, None));
+    assert!(waits.contains("--waits is for iolog2"), "{waits}");
+    let time = refused_with(SPC, &hints(None, Some(TimeUnit::Ms), None));
+    assert!(time.contains("--time-unit is for"), "{time}");
+}
+
+#[test]
+fn a_last_line_without_its_end_is_told() {
+    let (_, trace) = read("0,8,4096,R,0.0\n0,8,4096,R,0.5");
+    assert_eq!(trace.corrections().unfinished_lines, 1);
+    let told = refused("0,8,4096,R,0.0\n0,8,40");
+    assert!(told.contains("line 2 of made") && told.contains("ends within this line"), "{told}");
+}
+
+/// Begins of every format, so that arbitrary bytes get behind the detection.
+const BEGINS: [&str; 9] = [
+    "",
+    "fio version 2 iolog\n",
+    "fio version 3 iolog\n",
+    "  8,0    3        1     0.000000000   697  Q   W 8 + 8 [x]\n",
+    "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n",
+    "128166372003061629,hm,1,Read,0,4096,1000\n",
+    "0,8,4096,R,0.0\n",
+    "419,W,0,4096,1577808000000000\n",
+    "0.5 0 8 8 1\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 512 }))]
+
+    #[test]
+    fn arbitrary_bytes_are_read_or_refused(
+        format in 0usize..Format::ALL.len(),
+        begin in 0usize..BEGINS.len(),
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        text in "[0-9RWQCwadit,. +\\-\n]{0,400}",
+    ) {
+        for tail in [&bytes[..], text.as_bytes()] {
+            let whole = [BEGINS[begin].as_bytes(), tail].concat();
+            for hints in [Hints::default(), forced(Format::ALL[format])] {
+                if let Ok((records, trace)) = read_with(whole.clone(), &hints) {
+                    prop_assert!(records.is_sorted_by_key(|record| record.issue_ns));
+                    for record in &records {
+                        prop_assert!(usize::from(record.device) < trace.devices().len());
+                        prop_assert!(record.bytes > 0 || record.operation == Operation::Flush);
+                        prop_assert!(record.completion_ns().is_none_or(|ns| ns >= record.issue_ns));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! Disk tests and loads whose outcome depends on the machine's speed.
+mod loads;

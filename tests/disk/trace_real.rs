@@ -1,0 +1,167 @@
+//! Real traces that packages ship, read where they are installed: nothing of them is kept in the project.
+//! What keepup tells of them is what the test counts by itself.
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use keepup_testkit::root::skip;
+use serde_json::Value;
+
+use crate::common::{directory, json, keepup};
+
+/// A session with a file server, of Debian's package dbench: operations on files, without times.
+const SESSION: &str = "/usr/share/dbench/client.txt";
+/// Turns the log of the Python package darshan into rows of MSR Cambridge.
+const CONVERTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/checks/darshan_trace.py");
+
+/// Requests and bytes.
+type Count = (u64, u64);
+
+/// What was counted in a session: by operation, and by file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counted {
+    operations: BTreeMap<String, Count>,
+    files: BTreeMap<String, Count>,
+}
+
+fn add(counts: &mut BTreeMap<String, Count>, key: &str, bytes: u64) {
+    let count = counts.entry(key.to_owned()).or_default();
+    *count = (count.0 + 1, count.1 + bytes);
+}
+
+/// A session of dbench as fio's iolog of version 2, which has no times either. A file goes by the name that
+/// it was opened with.
+fn iolog_of(session: &str) -> (String, Counted) {
+    let (mut log, mut counted) = (String::from("fio version 2 iolog\n"), Counted::default());
+    let mut open = BTreeMap::new();
+    for line in session.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // What the server refused, which includes all that was not found, moved no data.
+        if words.last() != Some(&"NT_STATUS_OK") {
+            continue;
+        }
+        let (operation, handle, offset, bytes) = match words[..] {
+            ["NTCreateX", name, _, _, handle, _] => {
+                let name = name.trim_matches('"');
+                open.insert(handle, name);
+                writeln!(log, "{name} add\n{name} open").unwrap();
+                continue;
+            }
+            ["Close", handle, _] => {
+                writeln!(log, "{} close", open.remove(handle).unwrap()).unwrap();
+                continue;
+            }
+            // Handle, offset, what was asked for, what came.
+            ["ReadX", handle, offset, _, bytes, _] => ("read", handle, offset, bytes),
+            ["WriteX", handle, offset, _, bytes, _] => ("write", handle, offset, bytes),
+            ["Flush", handle, _] => ("sync", handle, "0", "0"),
+            _ => continue,
+        };
+        let name = open[handle];
+        writeln!(log, "{name} {operation} {offset} {bytes}").unwrap();
+        add(&mut counted.operations, operation.replace("sync", "flush").as_str(), bytes.parse().unwrap());
+        add(&mut counted.files, name, bytes.parse().unwrap());
+    }
+    (log, counted)
+}
+
+/// A real trace without times, in the native format: dbench's session with a file server, 169,254 requests
+/// to 196 files. Nothing, visibly, where it is not installed.
+pub(crate) fn dbench_trace(test: &str, here: &Path) -> Option<PathBuf> {
+    let Ok(text) = std::fs::read_to_string(SESSION) else {
+        skip(test, "needs the package dbench");
+        return None;
+    };
+    std::fs::write(here.join("session.iolog"), iolog_of(&text).0).unwrap();
+    Some(native(here, "session.iolog"))
+}
+
+/// A real trace with times of issue and completion, in the native format: darshan's log of a job of 1468 s,
+/// 7613 requests to 169 files. What its converter counted is in `job.json`. Nothing, visibly, where there is
+/// no Python with darshan.
+pub(crate) fn darshan_trace(test: &str, here: &Path) -> Option<PathBuf> {
+    let promised = std::env::var_os("CI_PYTHON");
+    let python = promised.clone().unwrap_or_else(|| "python3".into());
+    let has = Command::new(&python).args(["-c", "import darshan"]).output().is_ok_and(|o| o.status.success());
+    if !has {
+        assert!(promised.is_none(), "{} has no darshan", python.display());
+        skip(test, "needs Python with darshan");
+        return None;
+    }
+    let output = Command::new(&python).args([CONVERTER, "job.csv"]).current_dir(here).output().unwrap();
+    assert!(output.status.success(), "{output:#?}");
+    std::fs::write(here.join("job.json"), output.stdout).unwrap();
+    Some(native(here, "job.csv"))
+}
+
+/// Converts a trace to the native format, beside it.
+fn native(here: &Path, file: &str) -> PathBuf {
+    let converted = Path::new(file).with_extension("trace");
+    let run = keepup(here, &["trace", "convert", file, converted.to_str().unwrap()]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    here.join(converted)
+}
+
+fn info(here: &Path, file: &Path) -> Value {
+    let run = keepup(here, &["trace", "info", file.to_str().unwrap(), "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    json(&run)
+}
+
+/// Requests and bytes of each part of a list, by the name that is at `key`.
+fn counts(list: &Value, key: &str) -> BTreeMap<String, Count> {
+    let number = |part: &Value, key: &str| part[key].as_u64().unwrap();
+    let parts = list.as_array().unwrap().iter();
+    parts
+        .map(|part| (part[key].as_str().unwrap().into(), (number(part, "records"), number(part, "bytes"))))
+        .collect()
+}
+
+#[test]
+#[ignore = "system"]
+fn a_session_with_a_file_server_is_told_as_it_is() {
+    let place = directory();
+    let test = "a_session_with_a_file_server_is_told_as_it_is";
+    let Some(path) = dbench_trace(test, place.path()) else { return };
+    let (_, counted) = iolog_of(&std::fs::read_to_string(SESSION).unwrap());
+    assert!(counted.operations["read"].0 > 100_000 && counted.operations["flush"].1 == 0, "{counted:#?}");
+    let [log, native] = [Path::new("session.iolog"), &path].map(|file| info(place.path(), file));
+    for told in [&log, &native] {
+        assert_eq!(counts(&told["whole"]["operations"], "operation"), counted.operations);
+        assert_eq!(counts(&told["devices"], "name"), counted.files);
+        assert_eq!((&told["header"]["clock"], &told["header"]["level"]), (&"none".into(), &"file".into()));
+        assert_eq!(told["corrections"]["zero_sizes"], 0);
+    }
+    assert_eq!(log["whole"], native["whole"]);
+}
+
+#[test]
+#[ignore = "system"]
+fn a_job_with_times_is_told_as_it_is() {
+    let place = directory();
+    let Some(path) = darshan_trace("a_job_with_times_is_told_as_it_is", place.path()) else { return };
+    let counted: Value =
+        serde_json::from_slice(&std::fs::read(place.path().join("job.json")).unwrap()).unwrap();
+    // Of darshan 3.5.0's log.
+    assert_eq!((&counted["read"]["records"], &counted["write"]["records"]), (&6126.into(), &1497.into()));
+    let [rows, native] = [Path::new("job.csv"), &path].map(|file| info(place.path(), file));
+    // A read at the end of a file gives nothing, and is no request of a disk.
+    let empty = |kind: &str| counted[kind]["empty"].as_u64().unwrap();
+    let expected = ["read", "write"].map(|kind| {
+        let number = |key: &str| counted[kind][key].as_u64().unwrap();
+        (kind.to_owned(), (number("records") - empty(kind), number("bytes")))
+    });
+    assert_eq!(counts(&rows["whole"]["operations"], "operation"), BTreeMap::from(expected));
+    assert_eq!(rows["corrections"]["zero_sizes"], empty("read") + empty("write"));
+    assert_eq!(rows["corrections"]["reordered"], 0);
+    assert_eq!((rows["devices"].as_array().unwrap().len(), &counted["files"]), (169, &169.into()));
+    let detail = &rows["whole"]["detail"];
+    let seconds = (detail["last_ns"].as_u64().unwrap() - detail["first_ns"].as_u64().unwrap()) as f64 / 1e9;
+    assert!((seconds - counted["seconds"].as_f64().unwrap()).abs() < 1e-6, "{detail:#}");
+    // Its single process asks for one thing at a time, or nearly so.
+    assert!(detail["outstanding"]["peak"].as_u64().is_some_and(|peak| peak < 10), "{detail:#}");
+    for key in ["whole", "devices", "corrections"] {
+        assert_eq!(rows[key], native[key], "{key}");
+    }
+}

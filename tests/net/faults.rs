@@ -1,0 +1,237 @@
+//! What can go wrong between two ends: each ends in a clear message in a few seconds, with what was measured.
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use keepup_testkit::{Program, Run};
+use serde_json::Value;
+
+use crate::common::{directory, json, keepup, secret_file, start};
+use crate::net::{TOKEN, across, command, done, net, serve, wired};
+
+/// A fault is told within this time.
+const SOON: Duration = Duration::from_secs(5);
+/// Starting and ending a program takes some time too, and on a busy machine more; the run has 60 s.
+const SLACK: Duration = Duration::from_secs(20);
+
+/// It ended as what this environment cannot do, soon after `since`, with the first end's figures.
+fn told(run: &Run, since: Instant, words: &str) -> Value {
+    assert!(since.elapsed() < SOON + SLACK, "{:?}", since.elapsed());
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains(words), "{run:#?}");
+    let found = json(run);
+    assert!(found["failure"].as_str().unwrap().contains(words), "{found:#}");
+    found
+}
+
+#[test]
+#[ignore = "system"]
+fn a_server_that_dies_or_stands_still() {
+    for (signal, words, kind) in
+        [("KILL", "has gone", "tcp"), ("STOP", "nothing was heard", "tcp"), ("KILL", "has gone", "udp")]
+    {
+        let place = directory();
+        let (mut server, address) = serve(place.path(), "127.0.0.1:0");
+        let client =
+            start(place.path(), &command(kind, &[&address], &["--time", "60 s", "--rate", "5 MB/s"]));
+        server.line("127.0.0.1:");
+        std::thread::sleep(Duration::from_millis(1500));
+        server.signal(signal);
+        let since = Instant::now();
+        let run = client.wait();
+        server.signal("CONT");
+        let found = told(&run, since, words);
+        assert!(found["runs"][0]["flows"][0]["sent"]["bytes"].as_u64().unwrap() > 0, "{found:#}");
+        assert!(found["runs"][0]["flows"][0]["received"].is_null(), "{found:#}");
+        server.signal("TERM");
+        server.wait();
+    }
+}
+
+#[test]
+fn a_client_that_dies_leaves_the_server_to_others() {
+    let place = directory();
+    let (mut server, address) = serve(place.path(), "127.0.0.1:0");
+    let client = start(place.path(), &command("tcp", &[&address], &["--time", "60 s"]));
+    server.line("127.0.0.1:");
+    client.signal("KILL");
+    client.wait();
+    let port = client_line(&mut server);
+    assert!(port.contains("has gone"), "{port}");
+    done(&net(place.path(), "tcp", &[&address], &["--time", "300 ms"]));
+}
+
+/// The first thing that the server says of a client after its flows.
+fn client_line(server: &mut keepup_testkit::Program) -> String {
+    let first = server.line("127.0.0.1:");
+    let client = first.split(": ").next().unwrap().to_owned();
+    let start = format!("127.0.0.1:{client}: 127.0.0.1:{client}");
+    server.line(&start)
+}
+
+#[test]
+#[ignore = "system"]
+fn a_link_that_is_cut() {
+    let place = directory();
+    let Some((cable, _server)) = wired("a_link_that_is_cut", &place, "c") else { return };
+    let client = across(&place, &cable, "tcp", &["--time", "60 s"]);
+    std::thread::sleep(Duration::from_millis(1500));
+    cable.cut().unwrap();
+    let since = Instant::now();
+    told(&client.wait(), since, "nothing was heard");
+}
+
+#[test]
+fn the_user_stops_it_and_has_what_was_measured() {
+    let place = directory();
+    let (mut server, address) = serve(place.path(), "127.0.0.1:0");
+    let client = start(place.path(), &command("udp", &[&address], &["--time", "60 s", "--rate", "5 MB/s"]));
+    server.line("127.0.0.1:");
+    std::thread::sleep(Duration::from_millis(1500));
+    client.signal("INT");
+    let run = client.wait();
+    assert_eq!(run.code(), 130, "{run:#?}");
+    let found = json(&run);
+    let flow = &found["runs"][0]["flows"][0];
+    assert!(found["interrupted"] == true && flow["received"]["bytes"].as_u64().unwrap() > 0, "{found:#}");
+    assert!(found["runs"][0]["ledger"]["sent"].as_u64().unwrap() > 0, "{found:#}");
+}
+
+#[test]
+fn who_does_not_know_the_token_moves_nothing() {
+    let place = directory();
+    let (server, address) = serve(place.path(), "127.0.0.1:0");
+    secret_file(place.path(), "wrong", "not-the-token-of-tests");
+    let run = keepup(place.path(), &["net", "tcp", &address, "--token-file", "wrong", "--json"]);
+    assert!(run.code() == 4 && run.stderr.contains("the token is wrong"), "{run:#?}");
+    assert_eq!(json(&run)["runs"].as_array().unwrap().len(), 0);
+    let run = keepup(place.path(), &["net", "tcp", &address]);
+    assert!(run.code() == 2 && run.stderr.contains("hint: --token-file"), "{run:#?}");
+    server.signal("TERM");
+    let ended = server.wait();
+    assert!(ended.stderr.contains("does not know the token") && !ended.stderr.contains("flow"), "{ended:#?}");
+}
+
+/// Says one thing to a server; its answer.
+fn exchange(stream: &mut TcpStream, message: &Value) -> Value {
+    let text = message.to_string();
+    stream.write_all(&(text.len() as u32).to_le_bytes()).unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut answer = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut answer).unwrap();
+    serde_json::from_slice(&answer).unwrap()
+}
+
+#[test]
+fn no_version_replaces_the_token() {
+    let place = directory();
+    let (server, address) = serve(place.path(), "127.0.0.1:0");
+    let connect = || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(b"KU-NETc\n").unwrap();
+        stream
+    };
+    for version in [0, 1, 2, 3, 4, u32::MAX] {
+        let mut stream = connect();
+        let hello = serde_json::json!({"say": "hello", "version": version, "nonce": "0".repeat(32)});
+        assert_eq!(exchange(&mut stream, &hello)["say"], "challenge");
+        let answer = exchange(&mut stream, &serde_json::json!({"say": "proof", "proof": "0".repeat(64)}));
+        assert_eq!(answer["say"], "refused", "{version}: {answer}");
+        assert!(answer["why"].as_str().unwrap().contains("the token is wrong"), "{version}: {answer}");
+    }
+    // Version 2 sent the token itself.
+    let answer = exchange(&mut connect(), &serde_json::json!({"say": "hello", "version": 2, "token": TOKEN}));
+    assert!(answer["why"].as_str().unwrap().contains("this server has version 3"), "{answer}");
+    server.signal("TERM");
+    let ended = server.wait();
+    assert!(!ended.stderr.contains(TOKEN) && !ended.stdout.contains(TOKEN), "{ended:#?}");
+}
+
+#[test]
+fn the_token_comes_from_a_private_file_or_the_environment() {
+    let place = directory();
+    let here = place.path();
+    let (_server, address) = serve(here, "127.0.0.1:0");
+    std::fs::write(here.join("shared"), TOKEN).unwrap();
+    std::fs::set_permissions(here.join("shared"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    for command in [&["net", "tcp", &address][..], &["net", "serve", "--listen", "127.0.0.1:0"]] {
+        let run = keepup(here, &[command, &["--token-file", "shared"]].concat());
+        assert!(run.code() == 3 && run.stderr.contains("hint: chmod 600 shared"), "{run:#?}");
+    }
+    let environment = format!("exec env KEEPUP_NET_TOKEN={TOKEN} \"$@\"");
+    let test = [env!("CARGO_BIN_EXE_keepup"), "net", "tcp", &address, "--time", "300 ms", "--json"];
+    let run = Program::start("sh", &[&["-c", &environment, "sh"], &test[..]].concat(), here).wait();
+    done(&run);
+    assert!(!run.stdout.contains(TOKEN) && !run.stderr.contains(TOKEN), "{run:#?}");
+    let run = keepup(here, &["net", "tcp", &address, "--token", TOKEN]);
+    assert!(run.code() == 2 && run.stderr.contains("--token-file"), "{run:#?}");
+}
+
+#[test]
+#[ignore = "system"]
+fn a_crowd_of_silent_connections_keeps_nobody_out() {
+    let place = directory();
+    let (_server, address) = serve(place.path(), "127.0.0.1:0");
+    let mut crowd: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    for stream in crowd.iter_mut().step_by(3) {
+        // Those that are closed already refuse it.
+        drop(stream.write_all(b"KU-NETc\n\xff\xff\xff\xff"));
+    }
+    done(&net(place.path(), "tcp", &[&address], &["--time", "300 ms"]));
+    drop(crowd);
+}
+
+#[test]
+fn another_version_is_told() {
+    let place = directory();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let elsewhere = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        let challenge = br#"{"say":"challenge","version":99,"nonce":"x"}"#;
+        stream.write_all(&(challenge.len() as u32).to_le_bytes()).unwrap();
+        stream.write_all(challenge).unwrap();
+        drop(stream.read_to_end(&mut Vec::new()));
+    });
+    secret_file(place.path(), "token", TOKEN);
+    let run = net(place.path(), "tcp", &[&address], &[]);
+    assert!(run.code() == 4 && run.stderr.contains("version 99") && run.stderr.contains("hint"), "{run:#?}");
+    elsewhere.join().unwrap();
+}
+
+#[test]
+fn slips_in_the_command_are_told_with_what_helps() {
+    let place = directory();
+    let here = place.path();
+    let (_server, address) = serve(here, "127.0.0.1:0");
+    let listen = keepup(here, &["net", "serve", "--listen", &address]);
+    assert!(listen.code() == 4 && listen.stderr.contains("another program listens there"), "{listen:#?}");
+    for address in ["224.0.0.1", "255.255.255.255", "[ff02::1]"] {
+        let run = net(here, "udp", &[address], &[]);
+        assert!(run.code() == 2 && run.stderr.contains("hint: name one machine"), "{run:#?}");
+        let run = keepup(here, &["net", "serve", "--listen", address]);
+        assert!(run.code() == 2, "{run:#?}");
+    }
+    for (more, words) in [
+        (["--flows", "0"], "0 flows"),
+        (["--flows", "1000"], "from 1 to 256"),
+        (["--message", "1 GiB"], "1 to 16777216"),
+        (["--time", "0 s"], "no time"),
+        (["--congestion", "a-name-that-is-too-long"], "15 letters"),
+    ] {
+        let run = net(here, "tcp", &[&address], &more);
+        assert!(run.code() == 2 && run.stderr.contains(words), "{more:?}: {run:#?}");
+    }
+    let run = net(here, "tcp", &[&address], &["--congestion", "unknown"]);
+    assert!(run.code() == 4 && run.stderr.contains("cannot"), "{run:#?}");
+    let nobody = net(here, "tcp", &["127.0.0.1:1"], &[]);
+    assert!(nobody.code() == 4 && nobody.stderr.contains("hint: nobody listens there"), "{nobody:#?}");
+    let dry = net(here, "tcp", &["127.0.0.1:1"], &["--dry-run"]);
+    assert!(dry.code() == 0 && dry.stdout.contains("nothing is written"), "{dry:#?}");
+}

@@ -1,0 +1,3 @@
+//! Network tests whose outcome depends on the machine's speed.
+mod links;
+mod peers;

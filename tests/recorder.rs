@@ -1,0 +1,24 @@
+//! Recording a detector, qualifying a machine for it, and what goes wrong on the way.
+mod bad_clients;
+mod bad_recordings;
+mod clients;
+mod doctor;
+mod drains;
+mod fallbacks;
+mod faults;
+mod hosts;
+mod kills;
+mod measured;
+mod mistakes;
+mod profiles;
+mod qualify;
+mod raw_client;
+mod recording;
+mod reduce;
+mod retention;
+mod run_control;
+mod run_live;
+mod service;
+mod trial;
+mod verdicts;
+mod volumes;

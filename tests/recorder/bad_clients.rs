@@ -1,0 +1,165 @@
+//! Clients that break every rule, beside one that keeps them: nobody hurts the good one, and each is told
+//! and entered.
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use keepup_stream::wire::{FrameKind, Header, crc32};
+use serde_json::Value;
+
+use crate::common::{count, directory, json, keepup, recorder, start, until, verified};
+use crate::recorder::raw_client::{connect, event, hello};
+
+/// What the recorder says before it closes, as text.
+fn farewell(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // A reset after the answer is as good as an end.
+    drop(stream.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Sends `bytes` on a new connection; returns the answer.
+fn say(to: SocketAddr, bytes: &[u8]) -> String {
+    let mut stream = connect(to);
+    // The recorder may have had enough before everything was sent.
+    drop(stream.write_all(bytes));
+    farewell(&mut stream)
+}
+
+#[test]
+#[ignore = "system"]
+fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &["--max-connections", "600"]);
+    let to = record.address();
+    let good = start(
+        here,
+        &["source", "csl", "--to", &to.to_string(), "--rate", "8 MB/s", "--duration", "10s", "--json"],
+    );
+    let journal = here.join("disk/run/journal.jsonl");
+    until("it is there", || {
+        std::fs::read_to_string(&journal).is_ok_and(|text| text.contains(r#""t":"stream""#))
+    });
+
+    assert!(say(to, &[0x55; 200]).contains("keepup"), "garbage");
+    assert!(
+        say(to, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nand then some more to fill a header")
+            .to_lowercase()
+            .contains("http")
+    );
+    let mut other_version = Header::control(FrameKind::Hello, b"").encode();
+    other_version[5] = 9;
+    let crc = crc32(&other_version[..60]).to_le_bytes();
+    other_version[60..].copy_from_slice(&crc);
+    assert!(say(to, &other_version).contains("version"), "another version");
+    let absurd = Header { length: u64::MAX / 2, ..Header::control(FrameKind::Hello, b"") };
+    assert!(say(to, &absurd.encode()).contains("error"), "an absurd length of a message");
+    let huge = Header {
+        kind: FrameKind::Event,
+        stream: 100,
+        sequence: 0,
+        timestamp_ns: 0,
+        length: 1 << 40,
+        crc: 0,
+        a: 0,
+        b: 0,
+    };
+    assert!(say(to, &[hello(&[100]), huge.encode().to_vec()].concat()).contains("error"), "an absurd event");
+    assert!(say(to, &event(5, 0, b"x")).contains("hello"), "an event before hello");
+    let entry = |name: &str| format!(r#"{{"id":7,"name":"{name}","element":"u8","shape":[]}}"#);
+    let duplicate = format!(r#"{{"protocol":1,"client":"t","streams":[{},{}]}}"#, entry("a"), entry("b"));
+    let duplicate = duplicate.as_bytes();
+    let frame = [&Header::control(FrameKind::Hello, duplicate).encode()[..], duplicate].concat();
+    assert!(say(to, &frame).contains('7'), "duplicate ids");
+    assert!(say(to, &hello(&[0])).contains("another connection"), "a stream that somebody else feeds");
+    let backwards = [hello(&[101]), event(101, 5, b"five"), event(101, 4, b"four")].concat();
+    assert!(say(to, &backwards).contains("backwards"));
+    let mut wrong = event(102, 0, b"payload");
+    *wrong.last_mut().unwrap() ^= 1;
+    let mut damaged = connect(to);
+    damaged.write_all(&[hello(&[102]), wrong, event(102, 1, b"whole")].concat()).unwrap();
+
+    let mut half = connect(to);
+    half.write_all(&hello(&[103])).unwrap();
+    half.write_all(&event(103, 0, &[7; 300_000])[..150_000]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(half);
+
+    let crowd: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(to).ok()).collect();
+    assert!(crowd.len() > 400);
+    let mut deaf = connect(to);
+    deaf.write_all(&hello(&[104])).unwrap();
+    for sequence in 0..20_000 {
+        deaf.write_all(&event(104, sequence, &[1; 100])).unwrap();
+    }
+    drop(crowd);
+    drop(damaged);
+
+    let good = good.wait();
+    // Closing with acknowledgements unread would throw away what the kernel still holds.
+    drop(deaf);
+    assert_eq!(good.code(), 0, "{good:#?}");
+    std::thread::sleep(Duration::from_millis(500));
+    record.signal("TERM");
+    let record = record.wait();
+    let report = json(&record);
+    assert_eq!(count(&report["ledger"]["streams"]["0"]["durable"]), count(&json(&good)["sent"]));
+    assert_eq!(count(&report["ledger"]["streams"]["104"]["received"]).0, 20_000);
+    assert_eq!(count(&report["ledger"]["streams"]["103"]["received"]).0, 0, "half an event is not an event");
+    assert_eq!(report["missing_events"]["bad_checksum"], 1);
+    assert_eq!(report["received"], report["durable"]);
+    let incidents = listed(&report);
+    for what in ["keepup", "version", "backwards", "wrong checksum", "middle of event 0 of stream 103"] {
+        assert!(incidents.contains(what), "no {what:?} in {incidents}");
+    }
+    let verify = keepup(here, &["verify", "disk/run", "--json"]);
+    assert_eq!(json(&verify)["fault_count"], 0, "{verify:#?}");
+}
+
+fn listed(report: &Value) -> String {
+    let listed = report["incidents"]["listed"].as_array().unwrap();
+    listed.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    let to = record.address();
+    for turn in 0..3u64 {
+        let mut client = connect(to);
+        let events: Vec<u8> = (0..10).flat_map(|n| event(1, turn * 10 + n, &[n as u8; 1000])).collect();
+        client.write_all(&[hello(&[1]), events].concat()).unwrap();
+        std::thread::sleep(Duration::from_millis(1000));
+        // Gone without a word: what was received counts all the same.
+        drop(client);
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    record.signal("TERM");
+    let record = record.wait();
+    assert_eq!(count(&json(&record)["durable"]), (30, 30_000));
+    assert_eq!(record.code(), 0, "{record:#?}");
+    assert_eq!(verified(here, "disk/run"), (30, 30_000));
+}
+
+#[test]
+fn what_a_client_chose_commands_no_terminal_and_forges_no_line() {
+    // A message whose key and value would set the terminal's title, clear it, and say a line of keepup's own.
+    let hello =
+        r#"{"protocol":1,"\u001b]0;title\u0007\nerror: forged\u009b2J\u202e":1,"client":"t","streams":[]}"#;
+    let frame =
+        [&Header::control(FrameKind::Hello, hello.as_bytes()).encode()[..], hello.as_bytes()].concat();
+    let place = directory();
+    let mut record = recorder(place.path(), &["disk"], &["--stay"]);
+    let answer = say(record.address(), &frame);
+    assert!(answer.contains("forged") && !answer.contains("\\u001b"), "{answer}");
+    record.signal("TERM");
+    let run = record.wait();
+    assert!(run.stdout.contains("forged"), "the incident is told: {run:#?}");
+    for text in [&run.stderr, &run.stdout] {
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
+        assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{text:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Without the powers that make it fast, it records all the same, and says what is missing and how to get it.
+use keepup_testkit::powers::{with_locked_memory, without_huge_pages, without_io_uring};
+use keepup_testkit::root::skip;
+use keepup_testkit::{Program, Run};
+
+use crate::common::{Place, count, directory, directory_alone, json, keepup, recorder, verified};
+
+/// Sends something to a recorder: all of it must be recorded.
+fn recorded_whole(place: &Place, mut record: Program) -> Run {
+    let to = record.address().to_string();
+    let source = ["source", "csl", "--to", &to, "--events", "600", "--rate", "max", "--json"];
+    let source = keepup(place.path(), &source);
+    assert_eq!(source.code(), 0, "{source:#?}");
+    let record = record.wait();
+    assert_eq!(record.code(), 0, "{record:#?}");
+    let sent = count(&json(&source)["sent"]);
+    assert_eq!(sent.0, 600);
+    assert_eq!(count(&json(&record)["durable"]), sent);
+    assert_eq!(verified(place.path(), "disk/run"), sent);
+    record
+}
+
+/// Names what is missing, and a command that helps.
+fn says(record: &Run, word: &str) {
+    assert!(record.stderr.contains(word), "no {word:?}: {record:#?}");
+    assert!(record.stderr.lines().any(|line| line.starts_with("hint: ")), "{record:#?}");
+}
+
+#[test]
+#[ignore = "system"]
+fn io_uring_forbidden() {
+    let place = directory();
+    let recorded = without_io_uring(|| recorded_whole(&place, recorder(place.path(), &["disk"], &[])));
+    match recorded {
+        Ok(record) => {
+            says(&record, "io_uring");
+            assert_eq!(json(&record)["volumes"][0]["engine"], "pwrite");
+        }
+        Err(why) => skip("io_uring_forbidden", &why),
+    }
+}
+
+#[test]
+#[ignore = "system"]
+fn io_uring_forbidden_and_asked_for() {
+    let place = directory();
+    let refused = without_io_uring(|| recorder(place.path(), &["disk"], &["--engine", "ring"]).wait());
+    match refused {
+        Ok(record) => {
+            says(&record, "io_uring");
+            assert_eq!(record.code(), 4, "{record:#?}");
+        }
+        Err(why) => skip("io_uring_forbidden_and_asked_for", &why),
+    }
+}
+
+#[test]
+#[ignore = "system"]
+fn little_memory_may_be_locked() {
+    let place = directory();
+    let here = place.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let arguments = ["record", "--listen", "127.0.0.1:0", "--name", "run", "--volume", "disk", "--json"];
+    let arguments = [&arguments[..], &["--pool", "64 MiB", "--segment", "32 MiB"]].concat();
+    let record = with_locked_memory(64 << 10, env!("CARGO_BIN_EXE_keepup"), &arguments, here);
+    let record = recorded_whole(&place, record);
+    let report = json(&record);
+    let volume = &report["volumes"][0];
+    if volume["engine"] != "io_uring" {
+        return skip("little_memory_may_be_locked", "io_uring is not to be had here");
+    }
+    assert!(volume["buffers"].as_str().unwrap().contains("not registered"), "{record:#?}");
+    says(&record, "locked");
+}
+
+#[test]
+#[ignore = "system"]
+fn no_transparent_huge_pages() {
+    const TEST: &str = "no_transparent_huge_pages";
+    let place = directory_alone();
+    let record = match without_huge_pages(|| recorder(place.path(), &["disk"], &[])) {
+        Ok(record) => record,
+        Err(why) => return skip(TEST, &why),
+    };
+    let record = recorded_whole(&place, record);
+    let report = json(&record);
+    let buffers = report["volumes"][0]["buffers"].as_str().unwrap();
+    if buffers.starts_with("huge pages") {
+        return skip(TEST, "huge pages are reserved on this machine");
+    }
+    assert!(buffers.starts_with("plain pages"), "{record:#?}");
+    says(&record, "huge");
+}

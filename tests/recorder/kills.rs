@@ -1,0 +1,176 @@
+//! The recorder killed at random moments, again and again: what it had acknowledged is there after
+//! recovery, to the byte, and nothing is there that was not sent.
+use std::collections::BTreeMap;
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use keepup_recording::reader::{Recording, SegmentReader};
+use keepup_stream::client::Client;
+use keepup_stream::wire::{Compression, ElementType, FrameKind, Header, Hello, StreamInfo, crc32};
+
+use crate::common::{Place, directory, json, keepup, start};
+
+const STREAMS: u32 = 5;
+const VOLUMES: [&str; 3] = ["a", "b", "c"];
+/// Kills, unless `KEEPUP_KILLS` says otherwise.
+const KILLS: u64 = 12;
+const WORKERS: u64 = 4;
+
+/// What a source sent and was told, stream by stream: one past the last event begun, and acknowledged.
+type Told = Vec<(u64, u64)>;
+
+fn info(id: u32) -> StreamInfo {
+    // One stream of arrays, one that says it is compressed, and three of events of any size.
+    let (shape, compression) = match id {
+        0 => (vec![16, 32], None),
+        1 => (vec![64, 64], Some(Compression::BitshuffleLz4)),
+        _ => (vec![], None),
+    };
+    StreamInfo { id, name: format!("s{id}"), element: ElementType::U16, shape, compression }
+}
+
+/// What event `sequence` of a stream is.
+fn payload(stream: u32, sequence: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(sequence << 8 | u64::from(stream));
+    let length = match stream {
+        0 => 16 * 32 * 2,
+        1 => random.usize(200..4000),
+        2 => random.usize(0..200),
+        3 => random.usize(1000..60_000),
+        _ => random.usize(30_000..200_000),
+    };
+    let mut bytes = vec![0; length];
+    random.fill(&mut bytes);
+    bytes
+}
+
+/// Sends to the recorder until it is gone.
+fn send(to: SocketAddr, gone: &AtomicBool) -> Told {
+    let hello = Hello::new("kills", (0..STREAMS).map(info).collect());
+    // Nothing is promised to one that the recorder did not live to greet.
+    let Ok((mut client, _)) = Client::connect(to, &hello, Duration::from_secs(10)) else {
+        return vec![(0, 0); STREAMS as usize];
+    };
+    let mut begun = vec![0u64; STREAMS as usize];
+    let mut random = fastrand::Rng::with_seed(7);
+    loop {
+        let stream = random.u32(..STREAMS);
+        let sequence = begun[stream as usize];
+        let payload = payload(stream, sequence);
+        begun[stream as usize] += 1;
+        let head = Header {
+            kind: FrameKind::Event,
+            stream,
+            sequence,
+            timestamp_ns: sequence,
+            length: payload.len() as u64,
+            crc: crc32(&payload),
+            a: 0,
+            b: 0,
+        };
+        let head = head.encode();
+        let mut slices = [IoSlice::new(&head), IoSlice::new(&payload)];
+        let mut on_blocked = || match gone.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let sent = client.send(&mut &mut slices[..], &mut on_blocked);
+        if sent.is_err() || gone.load(Ordering::Relaxed) || client.poll_acks().is_err() {
+            // What arrived before the connection broke was said.
+            drop(client.poll_acks());
+            return begun.iter().zip(client.acks()).map(|(begun, ack)| (*begun, ack.durable_next)).collect();
+        }
+    }
+}
+
+/// Records, kills after `delay`, returns what the source was told.
+fn record_and_kill(here: &Path, delay: Duration) -> Told {
+    let mut arguments = vec!["record", "--listen", "127.0.0.1:0", "--name", "run", "--pool", "16 MiB"];
+    arguments.extend(["--block", "64 KiB", "--segment", "2 MiB"]);
+    for volume in VOLUMES {
+        std::fs::create_dir_all(here.join(volume)).unwrap();
+        arguments.extend(["--volume", volume]);
+    }
+    let mut record = start(here, &arguments);
+    let to = record.address();
+    let gone = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let source = scope.spawn(|| send(to, &gone));
+        std::thread::sleep(delay);
+        record.signal("KILL");
+        drop(record.wait());
+        gone.store(true, Ordering::Relaxed);
+        source.join().unwrap()
+    })
+}
+
+/// Every event of the recording, compared with what was sent; the sequence numbers found.
+fn read_back(here: &Path, told: &Told) -> BTreeMap<u32, Vec<u64>> {
+    let recording = Recording::open(&[here.join("a/run")]).unwrap();
+    assert!(recording.is_ended());
+    let mut found: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for volume in recording.volumes() {
+        for segment in volume.segments() {
+            let mut reader = SegmentReader::open(volume, segment, 1 << 20).unwrap();
+            while let Some(block) = reader.next_block(segment.readable_bytes()).unwrap() {
+                let stream = block.header.stream;
+                for event in block.events() {
+                    assert!(event.sequence < told[stream as usize].0, "nobody sent {}", event.sequence);
+                    assert_eq!(event.timestamp_ns, event.sequence);
+                    assert!(event.payload == payload(stream, event.sequence), "{stream}/{}", event.sequence);
+                    found.entry(stream).or_default().push(event.sequence);
+                }
+            }
+        }
+    }
+    found.values_mut().for_each(|sequences| sequences.sort_unstable());
+    found
+}
+
+fn kill_once(place: &Place, delay: Duration) -> u64 {
+    let here = place.path();
+    let told = record_and_kill(here, delay);
+    let recovered = keepup(here, &["recover", "a/run", "--json"]);
+    assert_eq!(recovered.code(), 0, "{recovered:#?}");
+    let report = json(&recovered);
+    let found = read_back(here, &told);
+    for (stream, &(_, acknowledged)) in (0..).zip(&told) {
+        let sequences = found.get(&stream).map(Vec::as_slice).unwrap_or_default();
+        let there = sequences.iter().take_while(|&&sequence| sequence < acknowledged).count() as u64;
+        assert_eq!(there, acknowledged, "stream {stream} after {delay:?}: {report:#}");
+        assert!(sequences.windows(2).all(|pair| pair[0] < pair[1]), "each event once");
+        let missing = report["streams"][stream.to_string()]["missing"]["cut_off"].as_u64().unwrap_or(0);
+        let end = sequences.last().map_or(0, |last| last + 1);
+        assert_eq!(sequences.len() as u64 + missing, end, "every hole is told");
+    }
+    let verify = json(&keepup(here, &["verify", "c/run", "--json"]));
+    assert_eq!(verify["fault_count"], 0, "{verify:#}");
+    let again = json(&keepup(here, &["recover", "b/run", "--json"]));
+    assert_eq!(again["changed"], false, "{again:#}");
+    VOLUMES.iter().for_each(|volume| std::fs::remove_dir_all(here.join(volume)).unwrap());
+    told.iter().map(|(_, acknowledged)| acknowledged).sum()
+}
+
+#[test]
+#[ignore = "system"]
+fn killed_at_any_moment_it_keeps_what_it_promised() {
+    let kills: u64 = std::env::var("KEEPUP_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
+    // Most of the time is waiting, so several recorders can be killed at a time.
+    let acknowledged: u64 = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|worker| scope.spawn(move || kill(worker, kills))).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    assert!(acknowledged > 100 * kills, "{acknowledged} events were acknowledged in {kills} runs");
+}
+
+/// A worker's share of the kills; what was acknowledged.
+fn kill(worker: u64, kills: u64) -> u64 {
+    let place = directory();
+    let mut random = fastrand::Rng::new();
+    let share = (worker..kills).step_by(WORKERS as usize);
+    share.map(|_| kill_once(&place, Duration::from_micros(random.u64(1_000..500_000)))).sum()
+}

@@ -1,0 +1,2 @@
+//! Qualifications whose outcome depends on the machine's speed.
+mod bottlenecks;

@@ -1,0 +1,182 @@
+//! Mistakes of a first hour: each ends with the documented exit code, and with a hint that helps.
+use std::path::Path;
+
+use keepup_testkit::Program;
+
+use crate::common::{directory, json, keepup, recorder, start, until, verified};
+
+/// Records 200 events to `disk/run`.
+fn recorded(here: &Path) {
+    let mut record = recorder(here, &["disk"], &[]);
+    let to = record.address().to_string();
+    let source = keepup(here, &["source", "csl-old", "--to", &to, "--events", "200", "--rate", "max"]);
+    assert_eq!(source.code(), 0, "{source:#?}");
+    let record = record.wait();
+    assert_eq!(record.code(), 0, "{record:#?}");
+}
+
+#[test]
+fn an_address_without_its_scheme_is_not_taken_for_a_directory() {
+    let directory = directory();
+    let here = directory.path();
+    recorded(here);
+    for to in ["127.0.0.1:1", "localhost:7612", "[::1]:7612", "http://127.0.0.1:7612"] {
+        let run = keepup(here, &["drain", "disk/run", "--to", to]);
+        assert_eq!(run.code(), 2, "{to}: {run:#?}");
+        let address = to.trim_start_matches("http://");
+        assert!(run.stderr.contains(&format!("hint: --to tcp://{address}")), "{to}: {run:#?}");
+        assert!(!run.stderr.contains("mkdir"), "{to}: {run:#?}");
+    }
+    let missing = keepup(here, &["drain", "disk/run", "--to", "tape"]);
+    assert_eq!(missing.code(), 2, "{missing:#?}");
+    assert!(missing.stderr.contains("hint: mkdir -p tape"), "{missing:#?}");
+    std::fs::create_dir(here.join("127.0.0.1:1")).unwrap();
+    let there = keepup(here, &["drain", "disk/run", "--to", "127.0.0.1:1"]);
+    assert_eq!(there.code(), 0, "a directory of that name is a directory: {there:#?}");
+}
+
+#[test]
+fn a_drain_to_nobody_is_the_environments_fault() {
+    let directory = directory();
+    let here = directory.path();
+    recorded(here);
+    let run = keepup(here, &["drain", "disk/run", "--to", "tcp://127.0.0.1:1"]);
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains("hint: "), "{run:#?}");
+}
+
+#[test]
+fn what_was_stopped_before_the_first_event_leaves_nothing() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let base = ["--listen", "127.0.0.1:0", "--pool", "64 MiB", "--segment", "32 MiB"];
+    let verbs: [&[&str]; 4] = [
+        &["record", "--volume", "disk"],
+        &["record", "--volume", "disk", "--stay", "--keep", "1 GB"],
+        &["record", "--volume", "disk", "--stop-after", "100 ms"],
+        &["sink", "--to", "disk"],
+    ];
+    for verb in verbs {
+        let mut program = start(here, &[verb, &base].concat());
+        program.address();
+        if !verb.contains(&"--stop-after") {
+            program.signal("INT");
+        }
+        let run = program.wait();
+        assert_eq!(run.code(), 0, "{verb:?}: {run:#?}");
+        assert!(run.stdout.contains("no event was received: removed disk/keepup-"), "{verb:?}: {run:#?}");
+        assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "{verb:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_was_there_stays_and_so_does_an_event() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir_all(here.join("disk/run")).unwrap();
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    record.address();
+    record.signal("INT");
+    let record = record.wait();
+    assert_eq!(json(&record)["removed"], true, "{record:#?}");
+    assert_eq!(std::fs::read_dir(here.join("disk/run")).unwrap().count(), 0);
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    let to = record.address().to_string();
+    let source = keepup(here, &["source", "csl-old", "--to", &to, "--events", "1"]);
+    assert_eq!(source.code(), 0, "{source:#?}");
+    record.signal("INT");
+    let record = record.wait();
+    assert_eq!((&json(&record)["removed"], record.code()), (&false.into(), 0), "{record:#?}");
+    assert_eq!(verified(here, "disk/run").0, 1);
+}
+
+/// A sink that takes 2 MB/s, and where it listens.
+fn slow_sink(here: &Path, name: &str) -> (Program, String) {
+    let sink = ["sink", "--listen", "127.0.0.1:0", "--to", "disk", "--name", name, "--rate", "2 MB/s"];
+    let mut sink = start(here, &[&sink[..], &["--segment", "32 MiB", "--pool", "64 MiB"]].concat());
+    let to = format!("tcp://{}", sink.address());
+    (sink, to)
+}
+
+/// Waits until the sink has something on its disk.
+fn until_it_has_something(here: &Path, name: &str) {
+    let journal = here.join("disk").join(name).join("journal.jsonl");
+    until("the sink has something", || {
+        std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"t\":\"watermark\""))
+    });
+}
+
+#[test]
+#[ignore = "system"]
+fn a_drain_that_is_interrupted_says_so() {
+    let directory = directory();
+    let here = directory.path();
+    recorded(here);
+    // One waits for its own pace, the other for the sink.
+    for (name, rate) in [("paced", "2 MB/s"), ("blocked", "1 GB/s")] {
+        let (sink, to) = slow_sink(here, name);
+        let drain = start(here, &["drain", "disk/run", "--to", &to, "--rate", rate]);
+        until_it_has_something(here, name);
+        drain.signal("INT");
+        let drain = drain.wait();
+        assert_eq!(drain.code(), 130, "{name}: {drain:#?}");
+        sink.wait();
+    }
+}
+
+#[test]
+#[ignore = "system"]
+fn a_sink_that_goes_away_is_the_environments_fault() {
+    let directory = directory();
+    let here = directory.path();
+    recorded(here);
+    for signal in ["KILL", "INT"] {
+        let (sink, to) = slow_sink(here, signal);
+        let drain = start(here, &["drain", "disk/run", "--to", &to, "--json"]);
+        until_it_has_something(here, signal);
+        sink.signal(signal);
+        sink.wait();
+        let drain = drain.wait();
+        assert_eq!(drain.code(), 4, "{signal}: {drain:#?}");
+        assert!(drain.stderr.contains("hint: "), "{signal}: {drain:#?}");
+    }
+}
+
+const TAKEN: &str = "taken: it exists already\nhint: another --out PATH; nothing is ever overwritten";
+
+#[test]
+fn an_export_onto_something_is_refused_for_safety() {
+    let directory = directory();
+    let here = directory.path();
+    recorded(here);
+    std::fs::write(here.join("taken"), "mine").unwrap();
+    for form in ["raw", "mcap", "zarr-reference", "nexus"] {
+        let run = keepup(here, &["export", "disk/run", "--to", form, "--out", "taken"]);
+        assert_eq!(run.code(), 3, "{form}: {run:#?}");
+        assert!(run.stderr.contains(TAKEN), "{form}: {run:#?}");
+    }
+    let cat = keepup(here, &["cat", "disk/run", "--stream", "0", "--out", "taken"]);
+    assert!(cat.code() == 3 && cat.stderr.contains(TAKEN), "{cat:#?}");
+    assert_eq!(std::fs::read_to_string(here.join("taken")).unwrap(), "mine");
+}
+
+#[test]
+fn a_mistyped_profile_is_answered_with_the_one_that_was_meant() {
+    let directory = directory();
+    let here = directory.path();
+    let verbs: [&[&str]; 6] = [
+        &["qualify", "clx"],
+        &["trial", "clx"],
+        &["source", "clx", "--to", "127.0.0.1:1"],
+        &["record", "--profile", "clx"],
+        &["profile", "show", "clx"],
+        &["doctor", "clx"],
+    ];
+    for verb in verbs {
+        let run = keepup(here, verb);
+        assert_eq!(run.code(), 2, "{verb:?}: {run:#?}");
+        assert!(run.stderr.contains("did you mean csl?"), "{verb:?}: {run:#?}");
+        assert!(run.stderr.contains("`keepup profile list` shows all of them"), "{verb:?}: {run:#?}");
+    }
+}

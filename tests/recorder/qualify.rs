@@ -1,0 +1,131 @@
+//! The main job, on whatever machine this is: relations, never speeds.
+use std::path::Path;
+use std::time::Duration;
+
+use crate::common::{count, directory, directory_alone, json, keepup, qualified, start};
+
+const FIELDS: [&str; 16] = [
+    "verdict",
+    "profile",
+    "required_bytes_per_second",
+    "knee_bytes_per_second",
+    "qualified_bytes_per_second",
+    "headroom",
+    "bottleneck",
+    "ceilings",
+    "ledger",
+    "cpu",
+    "trials",
+    "limits",
+    "result_directory",
+    "environment_hash",
+    "soak",
+    "storage",
+];
+
+#[test]
+#[ignore = "system"]
+fn a_quick_look_says_everything_it_promises_and_leaves_nothing() {
+    let directory = directory_alone();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "24 GB", "--json"];
+    let run = keepup(here, &arguments);
+    let result = qualified(&run);
+    for field in FIELDS {
+        assert!(result.get(field).is_some(), "no {field} in {result}");
+    }
+    let ledger = &result["ledger"];
+    let (sent, lost_at_source) = (count(&ledger["sent"]), count(&ledger["lost_at_source"]));
+    let (durable, lost) = (count(&ledger["durable"]), count(&ledger["lost"]));
+    assert_eq!(sent.0 + lost_at_source.0, durable.0 + lost.0);
+    if run.code() == 0 {
+        assert_eq!(lost.0, 0);
+        assert_eq!(count(&ledger["verified"]), durable, "the soak was read back");
+        let (qualified, required) =
+            (&result["qualified_bytes_per_second"], &result["required_bytes_per_second"]);
+        assert!(qualified.as_f64() >= required.as_f64());
+        assert!(result["knee_bytes_per_second"].as_f64() >= qualified.as_f64());
+    }
+    assert!(result["storage"]["bytes_written"].as_u64().unwrap() <= 24_000_000_000);
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "recordings are removed");
+    let kept = here.join(result["result_directory"].as_str().unwrap());
+    let summary: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(kept.join("result.json")).unwrap()).unwrap();
+    assert_eq!(summary, result);
+    let events = std::fs::read_to_string(kept.join("events.jsonl")).unwrap();
+    let trials = events.lines().filter(|line| line.contains("\"event\":\"trial\"")).count();
+    assert_eq!(trials, result["trials"].as_array().unwrap().len());
+}
+
+#[test]
+fn a_dry_run_touches_nothing() {
+    let directory = directory();
+    std::fs::create_dir(directory.path().join("disk")).unwrap();
+    let run = keepup(directory.path(), &["qualify", "csl", "--volume", "disk", "--dry-run"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert!(run.stdout.contains("GB"), "{run:#?}");
+    assert_eq!(std::fs::read_dir(directory.path().join("disk")).unwrap().count(), 0);
+    assert!(!directory.path().join("results").exists());
+}
+
+#[test]
+#[ignore = "system"]
+fn an_interruption_keeps_what_is_known() {
+    let directory = directory_alone();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "20 GB", "--json"];
+    let mut run = start(here, &arguments);
+    run.line("search for");
+    std::thread::sleep(Duration::from_secs(2));
+    run.signal("INT");
+    let run = run.wait();
+    assert_eq!(run.code(), 130, "{run:#?}");
+    let result = json(&run);
+    assert_eq!((&result["interrupted"], &result["verdict"]), (&true.into(), &"INCONCLUSIVE".into()));
+    assert!(!result["trials"].as_array().unwrap().is_empty());
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "recordings are removed");
+}
+
+#[test]
+#[ignore = "system"]
+fn too_little_to_write_is_said_before_the_search() {
+    let directory = directory();
+    std::fs::create_dir(directory.path().join("disk")).unwrap();
+    let arguments = ["qualify", "csl", "--volume", "disk", "--quick", "--soak", "10h"];
+    let run = keepup(directory.path(), &arguments);
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains("hint: ") && run.stderr.contains("soak"), "{run:#?}");
+    assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no half-made result");
+}
+
+/// Names in the directories of results and of the disk.
+fn left_in(here: &Path) -> [Vec<String>; 2] {
+    ["results", "disk"].map(|directory| {
+        let entries = std::fs::read_dir(here.join(directory)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    })
+}
+
+#[test]
+fn a_recorder_that_cannot_start_is_reported_before_anything_is_measured() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["--pool", "10TB"], 4, "hint: choose a smaller pool with --pool"),
+        (&["--pool", "1 MiB"], 2, "hint: a larger --pool or a smaller --block"),
+        (&["--cpus", "4000"], 4, "4000"),
+        (&["--depth", "0"], 2, "depth"),
+        (&["--drain-to", "tcp://127.0.0.1:1"], 4, "hint: start it with keepup sink"),
+    ];
+    for (flags, code, hint) in cases {
+        let base = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "1 GB"];
+        let run = keepup(here, &[&base[..], flags].concat());
+        assert_eq!(run.code(), code, "{flags:?}: {run:#?}");
+        assert!(run.stderr.contains(hint), "{flags:?}: {run:#?}");
+        assert!(!run.stderr.contains("ceilings of the components"), "nothing was measured: {run:#?}");
+        assert_eq!(left_in(here), [Vec::<String>::new(), Vec::new()], "{flags:?} leaves nothing");
+    }
+}

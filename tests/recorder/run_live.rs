@@ -1,0 +1,201 @@
+//! `keepup ctl` with `keepup record --controlled`: whole runs by commands alone.
+use std::path::Path;
+
+use keepup_testkit::program::Program;
+use keepup_testkit::root::{SmallDisk, allowed};
+use serde_json::{Value, json};
+
+use crate::common::{
+    count, directory, directory_alone, get, json as printed, keepup, recorder, secret_file, start, until,
+    verified,
+};
+
+const TOKEN: &str = "0123456789abcdef";
+
+/// A recorder that takes commands.
+struct Controlled {
+    url: String,
+    recorder: Program,
+}
+
+impl Controlled {
+    /// Records to `volume`; the token is in the file `token` of `here`.
+    fn start(here: &Path, volume: &Path) -> Self {
+        secret_file(here, "token", TOKEN);
+        let volume = volume.display().to_string();
+        let mut recorder = start(
+            here,
+            &[
+                "record",
+                "--controlled",
+                "--listen",
+                "127.0.0.1:0",
+                "--http",
+                "127.0.0.1:0",
+                "--token-file",
+                "token",
+                "--volume",
+                &volume,
+                "--pool",
+                "64 MiB",
+                "--segment",
+                "32 MiB",
+            ],
+        );
+        let url = recorder.line("live page: ").trim_end_matches('/').to_owned();
+        Self { url, recorder }
+    }
+}
+
+#[test]
+fn from_settings_to_a_sealed_recording_by_command_alone() {
+    let directory = directory();
+    let here = directory.path();
+    let volume = here.join("disk");
+    std::fs::create_dir(&volume).unwrap();
+    let controlled = Controlled::start(here, &volume);
+    let ctl = |flags: &[&str]| {
+        let base = ["ctl", "--to", &controlled.url, "--token-file", "token", "--json"];
+        keepup(here, &[&base[..], flags].concat())
+    };
+    let done = |flags: &[&str]| {
+        let run = ctl(flags);
+        assert_eq!(run.code(), 0, "{flags:?}: {run:#?}");
+        printed(&run)
+    };
+    done(&["configure", "--run", "30", "--meta", "sample=quartz", "--volume", &volume.display().to_string()]);
+    // Armed and given back: nothing is left of it.
+    assert_eq!(done(&["arm"])["state"], "armed");
+    assert_eq!(done(&["stop"])["state"], "configured");
+    assert_eq!(std::fs::read_dir(&volume).unwrap().count(), 0);
+    for number in [30, 31] {
+        let armed = done(&["arm"]);
+        let to = armed["listen"].as_str().unwrap();
+        // It connects before the start, and waits for it.
+        let source = start(here, &["source", "csl", "--to", to, "--events", "50", "--rate", "max", "--json"]);
+        assert_eq!(done(&["start"])["state"], "recording");
+        let sealed = done(&["wait", "sealed", "--timeout", "60 s"]);
+        let source = source.wait();
+        assert_eq!(source.code(), 0, "{source:#?}");
+        let (sent, last) = (count(&printed(&source)["sent"]), &sealed["last"]);
+        assert_eq!((&last["run"], &last["whole"]), (&json!(number), &json!(true)));
+        assert_eq!(count(&last["durable"]), sent);
+        let recording = format!("disk/{}", last["name"].as_str().unwrap());
+        assert_eq!(verified(here, &recording), sent);
+        let info: Value = printed(&keepup(here, &["info", &recording, "--json"]));
+        assert_eq!((&info["run"], &info["metadata"]["sample"]), (&json!(number), &json!("quartz")));
+    }
+    // A run that nobody sends to is ended by command.
+    done(&["arm"]);
+    done(&["start"]);
+    let stopped = done(&["stop", "--wait"]);
+    assert_eq!(
+        (&stopped["state"], &stopped["last"]["ended"]),
+        (&json!("sealed"), &json!("stopped on request"))
+    );
+    // A run under way is ended in order when the recorder is.
+    done(&["arm"]);
+    done(&["start"]);
+    controlled.recorder.signal("INT");
+    let ended = controlled.recorder.wait();
+    assert_eq!(ended.code(), 0, "{ended:#?}");
+    assert_eq!(ended.stdout.matches(" ended: ").count(), 4, "an account of each run: {ended:#?}");
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let directory = directory();
+    let here = directory.path();
+    let volume = here.join("disk");
+    std::fs::create_dir(&volume).unwrap();
+    secret_file(here, "wrong", "fedcba9876543210");
+    let controlled = Controlled::start(here, &volume);
+    let ctl = |token: &str, flags: &[&str]| {
+        keepup(here, &[&["ctl", "--to", &controlled.url, "--token-file", token], flags].concat())
+    };
+    let refused = [
+        ("wrong", &["configure"][..], "token"),
+        ("token", &["arm"], "the state is idle"),
+        ("token", &["configure", "--revision", "7"], "expected revision 7"),
+        ("token", &["configure", "--volume", "/etc"], "not one of this recorder's volumes"),
+        ("token", &["configure", "--name", "../up"], "cannot name a recording"),
+    ];
+    for (token, flags, why) in refused {
+        let run = ctl(token, flags);
+        assert_eq!(run.code(), 3, "{flags:?}: {run:#?}");
+        assert!(run.stderr.contains(why), "{flags:?}: {run:#?}");
+    }
+    let status = ctl("token", &["status", "--json"]);
+    assert_eq!((&printed(&status)["state"], &printed(&status)["revision"]), (&json!("idle"), &json!(0)));
+    // Loopback may look without a token.
+    let page = keepup(here, &["ctl", "--to", &controlled.url, "status"]);
+    assert!(page.code() == 0 && page.stdout.contains("possible now: configure"), "{page:#?}");
+}
+
+#[test]
+#[ignore = "system"]
+fn who_has_an_answer_finds_it_in_the_status() {
+    let directory = directory_alone();
+    let here = directory.path();
+    let volume = here.join("disk");
+    std::fs::create_dir(&volume).unwrap();
+    let controlled = Controlled::start(here, &volume);
+    let revision = |mut response: ureq::http::Response<ureq::Body>| {
+        let status: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+        status["revision"].as_u64().unwrap()
+    };
+    let ask = || {
+        // One connection that stays open: the question after the answer is there as early as it can be.
+        let agent = ureq::Agent::new_with_defaults();
+        for _ in 0..1000 {
+            let order = agent.post(format!("{}/api/v1/run/configure", controlled.url));
+            let order = order.header("Authorization", format!("Bearer {TOKEN}"));
+            let order = order.header("Content-Type", "application/json");
+            let answered = revision(order.send(r#"{"settings": {}}"#).unwrap());
+            let seen = revision(agent.get(format!("{}/api/v1/run", controlled.url)).call().unwrap());
+            assert!(seen >= answered, "revision {answered} was answered, then {seen} seen");
+        }
+    };
+    // So many that run control is interrupted between what it does.
+    std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(ask))));
+}
+
+#[test]
+#[ignore = "system"]
+fn a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides() {
+    let test = "a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides";
+    let directory = directory();
+    let here = directory.path();
+    secret_file(here, "token", TOKEN);
+    // A small disk is full within the hour; where none can be had, the rest is tested all the same.
+    let disk = allowed(test).then(|| SmallDisk::mount(&here.join("disk"), 512).unwrap());
+    let http = ["--http", "127.0.0.1:0", "--token-file", "token", "--stay"];
+    let mut record = recorder(here, &["disk"], &http);
+    let page = record.line("live page: http://").trim_end_matches('/').to_owned();
+    let to = record.address().to_string();
+    let source = ["source", "csl-old", "--to", &to, "--streams", "1", "--connections", "1"];
+    let first = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "6s"]].concat());
+    let look = |path: &str| -> Value {
+        // Before the first look at the figures there is nothing to see.
+        serde_json::from_str(&get(&page, path, "").1).unwrap()
+    };
+    let stream = || look("/api/v1/now")["streams"][0].clone();
+    until("the stream is fed", || stream()["connected"] == true);
+    assert_eq!(stream()["ended"], false);
+    if disk.is_some() {
+        until("the page warns of the disk", || look("/health").to_string().contains("is full in"));
+        // In the same words, up to the minutes that are left.
+        let told = record.line_that(|line| line.contains("is full in"), "that the disk fills");
+        assert!(
+            told.starts_with("warning: disk/run is full in ") && told.ends_with(" min at this rate"),
+            "{told}"
+        );
+    }
+    assert_eq!(first.wait().code(), 0);
+    until("the stream has ended", || stream()["ended"] == true && stream()["connected"] == false);
+    let again = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "60s"]].concat());
+    until("it is fed again", || stream()["ended"] == false && stream()["connected"] == true);
+    record.signal("INT");
+    record.wait();
+    again.wait();
+}

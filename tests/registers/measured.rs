@@ -1,0 +1,3 @@
+//! Registers: what depends on the machine's speed.
+mod icount;
+mod ways;

@@ -1,0 +1,7 @@
+//! Stored results: reports, comparisons, campaigns, the model, published papers, the catalog.
+mod campaign;
+mod compare;
+mod predict;
+mod report;
+mod reproduce;
+mod serve;

@@ -1,0 +1,170 @@
+//! `keepup compare`: results of the real program beside each other, from the same machine and made to differ.
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::{directory, json, keepup};
+
+/// A small disk test on volumes below `here`, kept below `out`; its result's directory.
+fn measured(here: &Path, volumes: &[&str], repeats: &str, depth: &str) -> PathBuf {
+    let mut arguments = vec!["disk", "sweep", "--sizes", "64 KiB", "--depths", depth, "--time", "50ms"];
+    arguments.extend(["--file", "8 MiB", "--repeats", repeats, "--out", "out"]);
+    for volume in volumes {
+        std::fs::create_dir_all(here.join(volume)).unwrap();
+        arguments.extend(["--volume", volume]);
+    }
+    let run = keepup(here, &arguments);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let line =
+        run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
+    here.join(line)
+}
+
+/// A copy of a result in which every phase took `factor` as long.
+fn slowed(result: &Path, name: &str, factor: f64) -> PathBuf {
+    let mut summary: Value =
+        serde_json::from_str(&std::fs::read_to_string(result.join("result.json")).unwrap()).unwrap();
+    for run in summary["runs"].as_array_mut().unwrap() {
+        for phase in run["phases"].as_array_mut().unwrap() {
+            phase["seconds"] = (phase["seconds"].as_f64().unwrap() * factor).into();
+        }
+    }
+    let path = result.parent().unwrap().join(name);
+    std::fs::write(&path, summary.to_string()).unwrap();
+    path
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn places_of_one_result_are_compared_as_they_took_turns() {
+    let place = directory();
+    let result = measured(place.path(), &["a", "b"], "5", "4");
+    let run = keepup(place.path(), &["compare", text(&result), "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    assert_eq!(found["systems"].as_array().unwrap().len(), 2);
+    assert_eq!(found["not_ranked"], Value::Null, "{found:#}");
+    let rates: Vec<&Value> = found["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["quantity"] == "bytes_per_second")
+        .collect();
+    assert_eq!(rates.len(), 2, "written and read");
+    for row in rates {
+        let beside = &row["cells"][1]["beside"];
+        assert_eq!(beside["is_paired"], true, "{row:#}");
+        assert!(beside["lower"].as_f64() <= beside["ratio"].as_f64(), "{row:#}");
+        assert!(beside["ratio"].as_f64() <= beside["upper"].as_f64(), "{row:#}");
+    }
+}
+
+#[test]
+fn what_became_slower_fails_and_what_did_not_passes() {
+    let place = directory();
+    let before = measured(place.path(), &["a"], "6", "4");
+    let slow = slowed(&before, "slow.json", 1000.0);
+    let limit = |other: &Path| {
+        let (first, second) = (format!("before={}", text(&before)), format!("after={}", text(other)));
+        keepup(place.path(), &["compare", &first, &second, "--fail-below", "0.95"])
+    };
+    let run = limit(&slow);
+    assert_eq!(run.code(), 1, "{run:#?}");
+    assert!(run.stdout.contains("LIMIT FAILED"), "{run:#?}");
+    let run = limit(&slowed(&before, "same.json", 1.0));
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert!(run.stdout.contains("Nothing is below 0.95"), "{run:#?}");
+}
+
+#[test]
+fn too_few_runs_leave_open_whether_it_became_slower() {
+    let place = directory();
+    let before = measured(place.path(), &["a"], "2", "4");
+    let slow = slowed(&before, "slow.json", 4.0);
+    let run = keepup(place.path(), &["compare", text(&before), text(&slow), "--fail-below", "0.95"]);
+    assert_eq!(run.code(), 5, "{run:#?}");
+}
+
+#[test]
+fn other_settings_are_told_first_and_not_ranked() {
+    let place = directory();
+    let (first, second) =
+        (measured(place.path(), &["a"], "1", "2"), measured(place.path(), &["b"], "1", "4"));
+    let run = keepup(place.path(), &["compare", text(&first), text(&second)]);
+    // No figure is of the same depth, so there is nothing to show beside what differs.
+    assert_eq!(run.code(), 2, "{run:#?}");
+    let slow = slowed(&second, "slow.json", 2.0);
+    let mut changed: Value = serde_json::from_str(&std::fs::read_to_string(&slow).unwrap()).unwrap();
+    changed["plan"]["file_bytes"] = 77.into();
+    changed["runs"][0]["volumes"][0] = "c".into();
+    std::fs::write(&slow, changed.to_string()).unwrap();
+    let run = keepup(place.path(), &["compare", text(&second), text(&slow)]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let told = run.stdout.find("77 instead of ").unwrap_or(usize::MAX);
+    let figures = run.stdout.find("Medians, and their ratio").unwrap_or(0);
+    assert!(told < figures, "what differs comes before the figures: {run:#?}");
+    let refusal = "Not ranked: the systems differ in file_bytes and in place";
+    assert!(run.stdout.replace("\n  ", " ").contains(refusal), "{run:#?}");
+    let run = keepup(
+        place.path(),
+        &["compare", text(&second), text(&slow), "--axis", "file_bytes", "--axis", "place"],
+    );
+    assert!(run.stdout.contains("One index") && !run.stdout.contains("Not ranked"), "{run:#?}");
+}
+
+#[test]
+fn published_systems_stand_beside_without_an_interval() {
+    let place = directory();
+    std::fs::create_dir_all(place.path().join("a")).unwrap();
+    let test = ["disk", "concurrent", "--files", "2", "--size", "4 MiB", "--volume", "a", "--out", "out"];
+    let run = keepup(place.path(), &test);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let line =
+        run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
+    let run = keepup(place.path(), &["compare", &line, "--published", "cdf-csl", "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    let systems = found["systems"].as_array().unwrap();
+    assert_eq!(systems.len(), 3, "XFS and ext3 of the paper");
+    assert!(systems[1]["published"].is_string() && systems[0]["published"].is_null(), "{found:#}");
+    let row = found["rows"].as_array().unwrap().iter().find(|row| row["what"] == "write 2 at once").unwrap();
+    assert_eq!(row["cells"][1]["median"], 63e6);
+    let beside = &row["cells"][1]["beside"];
+    assert!(beside["ratio"].is_number() && beside["lower"].is_null(), "{row:#}");
+    let run = keepup(place.path(), &["compare", &line, "--published", "esrf-2007"]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert!(run.stderr.contains("disk testdisk and disk block, and this is disk concurrent"), "{run:#?}");
+}
+
+#[test]
+fn what_is_no_result_or_another_test_is_refused() {
+    let place = directory();
+    let result = measured(place.path(), &["a"], "1", "2");
+    let run = keepup(
+        place.path(),
+        &["register", "read", "ram", "--depth", "1", "--trials", "5", "--time", "5ms", "--out", "out"],
+    );
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let register =
+        run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
+    let run = keepup(place.path(), &["compare", text(&result), &register]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert!(run.stderr.contains("`disk sweep`") && run.stderr.contains("`register-read`"), "{run:#?}");
+
+    std::fs::create_dir_all(place.path().join("foreign")).unwrap();
+    std::fs::write(place.path().join("newer.json"), r#"{"schema_version": 99, "kind": "disk"}"#).unwrap();
+    std::fs::write(place.path().join("cut.json"), r#"{"schema_version": 4, "ki"#).unwrap();
+    for (other, code, told) in [
+        ("foreign", 2, "keepup did not make it"),
+        ("newer.json", 2, "does not know its layout version 99"),
+        ("cut.json", 1, "EOF"),
+        ("missing", 2, "No such file"),
+    ] {
+        let run = keepup(place.path(), &["compare", text(&result), other]);
+        assert_eq!(run.code(), code, "{other}: {run:#?}");
+        assert!(run.stderr.contains(told), "{other}: {run:#?}");
+    }
+}

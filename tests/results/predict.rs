@@ -1,0 +1,173 @@
+//! Predictions by the real program: a paper's figure, machines of a user's own, a calibrated one, bad input.
+use serde_json::Value;
+
+use crate::common::{directory, json, keepup, stored};
+
+#[test]
+fn the_papers_figure_has_its_knees() {
+    let place = directory();
+    let sweep = ["predict", "romanis", "--on", "papers/romanis", "--sweep", "disks=1..8"];
+    let run =
+        keepup(place.path(), &[&sweep[..], &["--json", "--html", "page.html", "--out", "results"]].concat());
+    assert_eq!(run.code(), 1, "200 MB/s are too much for one loop: {run:#?}");
+    let found = json(&run);
+    let points = found["points"].as_array().unwrap();
+    let rates: Vec<f64> =
+        points.iter().map(|point| point["bytes_per_second"].as_f64().unwrap() / 1e6).collect();
+    for (disks, rate) in (1..=5).zip(&rates) {
+        assert!((rate - 18.0 * f64::from(disks)).abs() < 1e-6, "{rates:?}");
+    }
+    assert!(rates[5..].iter().all(|rate| (100.0..104.0).contains(rate)), "{rates:?}");
+    assert_eq!(points[4]["parts"][0]["name"], "disks");
+    assert_eq!(points[5]["parts"][0]["name"], "loop");
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.contains("Predicted rate over disks"), "the figure is drawn");
+    // A kept prediction is a result as any other.
+    let kept = std::fs::read_dir(place.path().join("results")).unwrap().next().unwrap().unwrap().path();
+    let again = keepup(place.path(), &["report", kept.to_str().unwrap()]);
+    assert_eq!(again.code(), 0, "{again:#?}");
+    let text = again.stdout.replace("\n  ", " ");
+    assert!(text.contains("The bottleneck passes from disks to loop between disks 5 and 6"), "{text}");
+}
+
+#[test]
+fn what_papers_published_stands_beside_the_model() {
+    let place = directory();
+    let run = keepup(place.path(), &["predict", "papers", "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let papers = &json(&run)["papers"];
+    assert!(papers["cells"].as_array().unwrap().len() > 80);
+    let loaded = |quantity: &str| {
+        let cells = papers["cells"].as_array().unwrap();
+        let is_it = |cell: &&Value| {
+            cell["id"] == "E2"
+                && cell["quantity"] == quantity
+                && cell["condition"] == "gigabit Ethernet incoming"
+        };
+        cells.iter().find(is_it).unwrap()["error"].as_f64().unwrap()
+    };
+    assert!(loaded("block write").abs() < 0.1 && loaded("block read").abs() < 0.1, "{papers:#}");
+    let one = keepup(place.path(), &["predict", "papers", "cern-vme"]);
+    assert!(one.stdout.contains("= 966 words, not"), "{one:#?}");
+    assert!(!one.stdout.contains("esrf-2007\n"), "{one:#?}");
+}
+
+const OWN: &str = "name = \"own\"\ntitle = \"two disks\"\nmain = \"record\"\n\
+    [resource.disks]\nformula = \"rate\"\ncount = 2\n\
+    set = { rate = { value = \"50 MB/s\", source = \"measured\", from = \"a test\" } }\n\
+    [path.record]\nabout = \"to disk\"\ndirection = \"write\"\n\
+    [[path.record.stage]]\non = \"disks\"\n";
+
+#[test]
+fn a_machine_of_ones_own_and_how_many_are_enough() {
+    let place = directory();
+    let here = place.path();
+    std::fs::write(here.join("own.toml"), OWN).unwrap();
+    // csl wants 80 MB/s with 1.3 times that.
+    let run = keepup(here, &["predict", "csl", "--on", "own.toml", "--stall", "2s", "--json"]);
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let point = &json(&run)["points"][0];
+    assert_eq!(point["bytes_per_second"], 1e8);
+    assert_eq!(point["enough"]["hosts"], 2);
+    assert_eq!(point["enough"]["more"][0]["needed"], 3);
+    assert_eq!(point["buffers"][0]["bytes"], 160e6);
+    let again = ["--stall", "2s", "--stall-every", "30s", "--buffer", "80 MB", "--with", "disks=4", "--json"];
+    let run = keepup(here, &[&["predict", "csl", "--on", "own.toml"], &again[..]].concat());
+    let buffer = &json(&run)["points"][0]["buffers"][0];
+    // 2 s of 80 MB/s each 32 s, of which half has room.
+    let lost = buffer["lost_share"].as_f64().unwrap();
+    assert!((lost - 80.0 / (32.0 * 80.0)).abs() < 0.003, "{buffer:#}");
+    assert!((buffer["repeated_bytes"].as_f64().unwrap() / 160e6 - 1.0).abs() < 0.02, "{buffer:#}");
+    let few = keepup(here, &["predict", "csl", "--on", "own.toml", "--outstanding", "1", "--json"]);
+    assert_eq!(json(&few)["points"][0]["bytes_per_second"], 5e7, "one disk at a time");
+    let more = keepup(here, &["predict", "csl", "--on", "own.toml", "--with", "disks=3"]);
+    assert_eq!(more.code(), 0, "{more:#?}");
+    assert!(more.stdout.starts_with("[ ENOUGH ]"), "{more:#?}");
+    let two = keepup(here, &["predict", "csl", "--on", "own.toml", "--hosts", "2", "--json"]);
+    assert_eq!(json(&two)["points"][0]["bytes_per_second"], 2e8);
+}
+
+#[test]
+fn what_nobody_serves_says_what_comes_nearest() {
+    let place = directory();
+    let profile = "name = \"huge\"\nextends = \"csl\"\n[source]\nrate = \"10 MHz\"\n";
+    std::fs::write(place.path().join("huge.toml"), profile).unwrap();
+    let run = keepup(place.path(), &["predict", "./huge.toml"]);
+    assert_eq!(run.code(), 1, "{run:#?}");
+    assert!(run.stdout.replace("\n  ", " ").contains("comes nearest"), "{run:#?}");
+}
+
+#[test]
+fn a_machine_is_calibrated_by_a_qualification_alone() {
+    let place = directory();
+    let here = place.path();
+    let calibrate = |sample: &str| {
+        let result = stored(here, sample, sample);
+        (keepup(here, &["predict", "calibrate", result.to_str().unwrap(), "--name", "mine"]), result)
+    };
+    let (run, result) = calibrate("qualify-v2.json");
+    assert_eq!(run.code(), 0, "{run:#?}");
+    std::fs::write(here.join("mine.toml"), &run.stdout).unwrap();
+    let run = keepup(here, &["predict", "csl", "--on", "mine.toml", "--json"]);
+    let found = json(&run);
+    assert_eq!(run.code(), 0, "{found:#}");
+    let measured: Value =
+        serde_json::from_slice(&std::fs::read(result.join("result.json")).unwrap()).unwrap();
+    let volumes = measured["ceilings"]["volumes"].as_array().unwrap().iter();
+    let slowest = volumes.map(|volume| volume["bytes_per_second"].as_f64().unwrap()).fold(f64::MAX, f64::min);
+    let count = measured["ceilings"]["volumes"].as_array().unwrap().len() as f64;
+    let parts = found["points"][0]["parts"].as_array().unwrap();
+    let limit = parts.iter().find(|part| part["name"] == "volumes").unwrap();
+    let ratio = limit["bytes_per_second"].as_f64().unwrap() / (slowest * count);
+    assert!((ratio - 1.0).abs() < 1e-9, "{ratio}: {found:#}");
+    // Something else measured no machine.
+    let (run, _) = calibrate("disk-v4.json");
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert!(run.stderr.contains("hint: a machine is calibrated by a qualification"), "{run:#?}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_told_with_what_helps() {
+    let place = directory();
+    let here = place.path();
+    let refused = |arguments: &[&str], wanted: &str| {
+        let run = keepup(here, &[&["predict"], arguments].concat());
+        assert_eq!(run.code(), 2, "{arguments:?}: {run:#?}");
+        assert!(run.stderr.contains(wanted) && run.stdout.is_empty(), "{arguments:?}: {run:#?}");
+    };
+    refused(&[], "no profile is named");
+    refused(&["csl", "--on", "today/camera-pd"], "today/camera-pc");
+    refused(&["csl", "--on", "today/camera-pc", "--with", "dsks=4"], "hint: it has disks");
+    refused(&["csl", "--on", "today/camera-pc", "--with", "net=pcie3x8=2"], "cannot set");
+    refused(&["csl", "--on", "today/camera-pc", "--path", "recrd"], "record");
+    refused(&["csl", "--on", "today/camera-pc", "--sweep", "disks=8..1"], "its end is before its start");
+    refused(&["parts", "pcie9x9"], "cannot find part");
+    refused(&["papers", "romans"], "romanis");
+    let bad = [
+        (
+            "upside",
+            OWN.replace("value = \"50 MB/s\",", "value = \"50 MB/s\", range = [\"60 MB/s\", \"40 MB/s\"],"),
+            "upside down",
+        ),
+        ("units", OWN.replace("50 MB/s", "50 us"), "rate"),
+        (
+            "circle",
+            OWN.replace("[[path.record.stage]]", "includes = [\"record\"]\n[[path.record.stage]]"),
+            "record",
+        ),
+        ("missing", OWN.replace("on = \"disks\"", "on = \"disk\""), "disk"),
+        ("no-part", OWN.replace("formula = \"rate\"\n", "part = \"nothing\"\n"), "nothing"),
+        ("no-toml", "what = [".to_owned(), "no-toml.toml"),
+    ];
+    for (name, text, wanted) in bad {
+        std::fs::write(here.join(format!("{name}.toml")), text).unwrap();
+        refused(&["csl", "--on", &format!("{name}.toml")], wanted);
+    }
+    let lists = keepup(here, &["predict", "machines"]);
+    assert!(lists.stdout.contains("papers/romanis") && lists.stdout.contains("today/laptop"), "{lists:#?}");
+    let one = keepup(here, &["predict", "machines", "papers/romanis"]);
+    std::fs::write(here.join("copy.toml"), &one.stdout).unwrap();
+    let copied = keepup(here, &["predict", "romanis", "--on", "copy.toml", "--json"]);
+    let built_in = keepup(here, &["predict", "romanis", "--on", "papers/romanis", "--json"]);
+    assert_eq!(json(&copied)["points"], json(&built_in)["points"]);
+}

@@ -1,0 +1,155 @@
+//! Reports of results: whatever the result, one file that loads nothing, and clear words where there is none.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{directory, keepup};
+
+const LARGEST: usize = 1_500_000;
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples")
+}
+
+/// A result directory made of a sample, with the events given.
+fn result(here: &Path, sample: &str, events: &str) -> PathBuf {
+    let directory = here.join("result");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join(".keepup-result"), "x\n").unwrap();
+    fs::copy(samples().join(sample), directory.join("result.json")).unwrap();
+    fs::write(directory.join("events.jsonl"), events).unwrap();
+    directory
+}
+
+/// So many samples of a trial, ten each second.
+fn log(samples: u64) -> String {
+    let line = |n: u64| {
+        let (bytes, t_ms) = (n * 8_000_000, n * 100);
+        format!(
+            "{{\"event\":\"sample\",\"t_unix_ns\":1,\"t_ms\":{t_ms},\"values\":{{\
+             \"received_bytes\":{bytes}.0,\"written_bytes\":{bytes}.0,\
+             \"stall_ms\":2.5,\"core_0_busy_percent\":31.5}}}}\n"
+        )
+    };
+    (0..samples).map(line).collect()
+}
+
+const END: &str = "{\"event\":\"finished\",\"t_unix_ns\":2,\"verdict\":\"FIT\"}\n";
+
+fn page(here: &Path, result: &Path) -> String {
+    let run = keepup(here, &["report", result.to_str().unwrap(), "--html", "page.html"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert!(run.stderr.contains("page.html") && run.stdout.is_empty(), "{run:#?}");
+    fs::read_to_string(here.join("page.html")).unwrap()
+}
+
+#[test]
+fn every_kind_of_result_has_a_page_in_every_form() {
+    let place = directory();
+    let here = place.path();
+    let mut seen = 0;
+    for entry in fs::read_dir(samples()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.to_str().unwrap();
+        let html = page(here, &path);
+        assert!(html.len() < LARGEST && html.ends_with("</html>"), "{name}: {}", html.len());
+        for (flag, begin) in [("--markdown", "# "), ("--badge", "<svg ")] {
+            let run = keepup(here, &["report", name, flag]);
+            assert_eq!(run.code(), 0, "{name}: {run:#?}");
+            assert!(run.stdout.starts_with(begin), "{name}: {run:#?}");
+        }
+        let run = keepup(here, &["report", name]);
+        let has_verdict = run.stdout.lines().any(|line| line.starts_with("[ "));
+        assert!(run.code() == 0 && has_verdict, "{name}: {run:#?}");
+        seen += 1;
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn a_directory_its_summary_and_every_form_say_the_same_verdict() {
+    let place = directory();
+    let here = place.path();
+    let directory = result(here, "qualify-v2.json", &(log(50) + END));
+    let html = page(here, &directory);
+    assert_eq!(html, page(here, &directory.join("result.json")), "the summary within a directory means it");
+    let summary: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(directory.join("result.json")).unwrap()).unwrap();
+    let verdict = summary["verdict"].as_str().unwrap();
+    assert!(html.contains(&format!(">{verdict}<")), "{verdict}");
+    assert!(html.contains("Through time: rates"), "the samples are drawn");
+    for flag in [&[][..], &["--full"], &["--markdown"], &["--badge"]] {
+        let run = keepup(here, &[&["report", directory.to_str().unwrap()][..], flag].concat());
+        assert!(run.stdout.contains(verdict), "{flag:?}: {run:#?}");
+    }
+    for limit in summary["limits"].as_array().unwrap() {
+        let start: String =
+            limit.as_str().unwrap().chars().take_while(|c| c.is_alphanumeric() || *c == ' ').collect();
+        assert!(html.contains(&start), "{start}");
+    }
+}
+
+#[test]
+fn a_log_that_is_missing_torn_or_damaged_is_told_and_used_up_to_there() {
+    let place = directory();
+    let here = place.path();
+    let directory = result(here, "qualify-v2.json", &log(50));
+    let events = directory.join("events.jsonl");
+    assert!(page(here, &directory).contains("the event log has no end"));
+    let torn = log(50);
+    fs::write(&events, &torn[..torn.len() - 9]).unwrap();
+    let html = page(here, &directory);
+    assert!(html.contains("the event log has no end") && html.contains("Through time: rates"));
+    fs::write(&events, log(50) + "{nonsense}\n" + &log(9)).unwrap();
+    let html = page(here, &directory);
+    assert!(html.contains("the event log is damaged") && html.contains("line 51"));
+    fs::remove_file(&events).unwrap();
+    let html = page(here, &directory);
+    assert!(html.contains("there is no event log") && !html.contains("Through time: rates"));
+}
+
+#[test]
+fn a_long_log_stays_a_small_page() {
+    let place = directory();
+    let here = place.path();
+    let short = page(here, &result(here, "qualify-v2.json", &(log(2000) + END))).len();
+    fs::write(here.join("result/events.jsonl"), log(100_000) + END).unwrap();
+    let long = page(here, &here.join("result")).len();
+    assert!(long < LARGEST && long < short + short / 2, "{short} and {long}");
+}
+
+#[test]
+fn what_is_no_result_is_a_slip_in_the_command() {
+    let place = directory();
+    let here = place.path();
+    fs::create_dir(here.join("foreign")).unwrap();
+    fs::write(here.join("foreign/result.json"), "{}").unwrap();
+    for (path, words) in [("foreign", "keepup did not make it"), ("nowhere", "open the result nowhere")] {
+        let run = keepup(here, &["report", path, "--html", "page.html"]);
+        assert_eq!(run.code(), 2, "{run:#?}");
+        assert!(run.stderr.contains(words), "{run:#?}");
+        assert!(!here.join("page.html").exists());
+    }
+    let both = keepup(here, &["report", "x", "--markdown", "--badge"]);
+    assert_eq!(both.code(), 2, "{both:#?}");
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let place = directory();
+    let here = place.path();
+    let directory = result(here, "qualify-v2.json", &(log(20) + END));
+    let summary = directory.join("result.json");
+    let text = fs::read_to_string(&summary).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value["profile"] = "</title><script>alert(1)</script>\u{1b}[2J".into();
+    value["limits"] = serde_json::json!(["<img src=x onerror=alert(1)>"]);
+    fs::write(&summary, value.to_string()).unwrap();
+    let html = page(here, &directory);
+    assert!(!html.contains("<script>alert") && !html.contains("<img"), "markup of a name is in the page");
+    for flag in [&[][..], &["--markdown"], &["--badge"]] {
+        let run = keepup(here, &[&["report", directory.to_str().unwrap()][..], flag].concat());
+        assert_eq!(run.code(), 0, "{run:#?}");
+        assert!(!run.stdout.contains('\u{1b}'), "{flag:?}: {run:#?}");
+        assert!(flag.is_empty() || !run.stdout.contains("<script"), "{flag:?}: {run:#?}");
+    }
+}
