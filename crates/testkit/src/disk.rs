@@ -15,7 +15,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid};
 
 /// Environment variable with the mount point of the child.
 const WHERE: &str = "KEEPUP_TEST_DISK";
@@ -85,7 +85,7 @@ impl FaultyDisk {
 
     /// Stops the server for `stall`.
     pub fn freeze(&self, stall: Duration) {
-        self.signal(Signal::STOP);
+        self.stop();
         std::thread::sleep(stall);
         self.signal(Signal::CONT);
     }
@@ -154,11 +154,25 @@ impl FaultyDisk {
         Ok(())
     }
 
+    /// Stops the server and waits until all its threads are stopped: until then one of them may
+    /// still complete a write.
+    fn stop(&self) {
+        self.signal(Signal::STOP);
+        let Some(id) = self.server_id() else { return };
+        // Ended servers are not reaped.
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while waitid(WaitId::Pid(id), options) == Err(rustix::io::Errno::INTR) {}
+    }
+
     fn signal(&self, signal: Signal) {
-        if let Some(id) = i32::try_from(self.server.id()).ok().and_then(Pid::from_raw) {
-            // The server is not reaped before the drop, so the id is valid.
+        if let Some(id) = self.server_id() {
             let _ = kill_process(id, signal);
         }
+    }
+
+    /// Valid until the drop, because the server is not reaped before.
+    fn server_id(&self) -> Option<Pid> {
+        i32::try_from(self.server.id()).ok().and_then(Pid::from_raw)
     }
 
     /// Stops the server; returns its stderr.

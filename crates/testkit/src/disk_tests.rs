@@ -35,7 +35,7 @@ fn files_are_kept_and_calls_wait_while_it_is_frozen() {
     let names: Vec<_> = std::fs::read_dir(&disk.path).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["d", "other"]);
     let stall = Duration::from_millis(400);
-    disk.signal(Signal::STOP);
+    disk.stop();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| std::fs::write(&file, [1]).unwrap());
         std::thread::sleep(stall);
@@ -63,7 +63,7 @@ fn it_breaks_when_told_and_goes_with_the_test() {
     let open = std::fs::File::open(path.join("file")).unwrap();
     let failed = catch_unwind(AssertUnwindSafe(|| {
         let disk = disk;
-        disk.signal(Signal::STOP);
+        disk.stop();
         panic!("as a test that fails while its disk is frozen");
     }));
     assert!(failed.is_err());
