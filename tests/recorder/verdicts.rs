@@ -148,20 +148,13 @@ fn a_shaped_link_is_fit_for_a_twentieth_of_its_rate() {
     }
 }
 
-/// The link lies between source and recorder, so the source on its own reaches little more than the path. If
-/// that leaves open what the machine can do, the verdict says so and names the source; else it is NOT FIT.
+/// Whatever the search finds in its time: the unthrottled source is held back by the link.
 #[test]
 #[ignore = "system"]
-fn a_shaped_link_is_never_fit_for_six_times_its_rate() {
-    let Some(run) = over_a_shaped_link("a_shaped_link_is_never_fit_for_six_times_its_rate", FAR_ABOVE) else {
-        return;
-    };
-    let found = json(&run);
-    let is_open = found["verdict_reasons"].to_string().contains("the source cannot generate more than");
-    let expected = if is_open { (4, "INCONCLUSIVE") } else { (1, "NOT FIT") };
-    assert_eq!((run.code(), &found["verdict"]), (expected.0, &expected.1.into()), "{run:#?}");
-    assert!(found["qualified_bytes_per_second"].as_f64().unwrap_or(0.0) < 1.2 * PATH, "{found:#}");
-    names(&found, "network");
+fn a_shaped_link_is_not_fit_for_six_times_its_rate() {
+    if let Some(run) = over_a_shaped_link("a_shaped_link_is_not_fit_for_six_times_its_rate", FAR_ABOVE) {
+        is_not_fit(&run, "network");
+    }
 }
 
 #[test]

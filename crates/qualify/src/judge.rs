@@ -83,14 +83,20 @@ fn generator_limited(rate: f64, duration_s: f64, grows: bool, measured: &TrialMe
         return false;
     }
     let source = &measured.source;
-    let blocked = source.blocked_ns as f64 / (source.elapsed_ns.max(1) as f64);
-    let held_back = blocked / f64::from(measured.source_threads.max(1)) > BLOCKED_SHARE;
     let buffer_s = measured.source_buffer_bytes as f64 / rate;
     let held_long = source.longest_blocked_ns as f64 / 1e9 >= OVERFLOW_SHARE * buffer_s;
     let sent_bytes = source.total(|s| s.sent).bytes as f64;
     let short = sent_bytes < SCHEDULE_SHARE * rate * duration_s;
     let fell_behind = source.total(|s| s.lost).events > 0 || (grows && waits_at_source(&measured.samples));
-    !held_back && (short || (fell_behind && !held_long))
+    !is_throttled(measured) && (short || (fell_behind && !held_long))
+}
+
+/// Whether the path throttled the source: its threads were blocked on their connections, so they
+/// could have sent more.
+pub fn is_throttled(measured: &TrialMeasured) -> bool {
+    let source = &measured.source;
+    let blocked = source.blocked_ns as f64 / (source.elapsed_ns.max(1) as f64);
+    blocked / f64::from(measured.source_threads.max(1)) > BLOCKED_SHARE
 }
 
 /// Whether most of the final backlog is in the source.

@@ -96,6 +96,12 @@ impl Findings {
         soaks.chain(failing.into_iter().map(|(_, e)| e.clone())).chain([self.saturated.evidence()]).collect()
     }
 
+    /// Rate of the saturated trial, if the path throttled the source; bytes/s.
+    fn path_rate(&self) -> Option<f64> {
+        let TrialRun { measured, outcome, .. } = &self.saturated;
+        crate::judge::is_throttled(measured).then_some(outcome.achieved_rate)
+    }
+
     /// The trial reported in ledger and CPU figures.
     pub(crate) fn shown(&self) -> &TrialRun {
         self.soak.as_ref().map_or(&self.saturated, |(_, tried)| tried)
@@ -117,6 +123,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         cpu_free_wanted: settings.profile.cpu_free.fraction(),
         // CPU time of the loads counts as used.
         cpu_share_at_required: cpu.seconds_per_gb.map(|s| (s * required / 1e9 + load_cores) / cores),
+        saturated: findings.path_rate(),
         outcome,
         fault: findings.fault.as_deref(),
         loads: &shown.loads,

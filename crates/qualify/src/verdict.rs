@@ -14,6 +14,9 @@ pub struct Basis<'a> {
     pub cpu_free_wanted: f64,
     /// Share of all CPUs used by recording at the required rate, if measured.
     pub cpu_share_at_required: Option<f64>,
+    /// Rate of the path while it throttled a source that sent as fast as it could, bytes per
+    /// second; none if it did not throttle the source.
+    pub saturated: Option<f64>,
     /// Outcome of the search.
     pub outcome: &'a Outcome,
     /// Failed volume or damage found by verification.
@@ -23,6 +26,10 @@ pub struct Basis<'a> {
     /// Name and error of a load that ended early.
     pub load_failure: Option<&'a str>,
 }
+
+/// The required rate exceeds the saturated one beyond doubt above this ratio: one short trial on a
+/// disturbed machine errs by less.
+const FAR_ABOVE: f64 = 1.5;
 
 /// Verdict with reasons.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +78,10 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     }
     if *end == End::Interrupted {
         return answer(Verdict::Inconclusive, vec!["the run was interrupted".into()]);
+    }
+    let is_proven = basis.outcome.qualified_rate.is_some_and(|rate| rate >= basis.required);
+    if let Some(rate) = basis.saturated.filter(|rate| !is_proven && FAR_ABOVE * rate < basis.required) {
+        return answer(Verdict::NotFit, vec![saturated(rate, basis.required)]);
     }
     let Some(qualified) = basis.outcome.qualified_rate else { return nothing_held(basis) };
     let headroom = qualified / basis.required;
@@ -124,6 +135,14 @@ fn generator_limit(outcome: &Outcome) -> Option<f64> {
         _ => None,
     };
     seen.chain(end).min_by(f64::total_cmp)
+}
+
+fn saturated(rate: f64, required: f64) -> String {
+    format!(
+        "the path carried {} from a source that sent as fast as it could; {} required",
+        mb(rate),
+        mb(required)
+    )
 }
 
 fn generator(rate: f64) -> String {

@@ -43,6 +43,7 @@ fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Jud
         headroom_wanted: 1.3,
         cpu_free_wanted: 0.2,
         cpu_share_at_required: Some(0.1),
+        saturated: None,
         outcome,
         fault: None,
         loads: &[],
@@ -95,6 +96,22 @@ fn a_slow_generator_proves_nothing_about_the_machine() {
     assert_eq!(verdict(&shy, |_| {}).verdict, Verdict::Inconclusive, "a higher rate held");
     let enough = verdict(&outcome(Some(200e6), End::GeneratorLimited { rate: 300e6 }), |_| {});
     assert_eq!((enough.verdict, enough.generator_limited), (Verdict::Fit, false));
+}
+
+#[test]
+fn a_path_that_saturates_far_below_the_requirement_is_not_fit() {
+    let cases = [
+        (Some(50e6), None, Verdict::NotFit),
+        (Some(50e6), Some(40e6), Verdict::NotFit),
+        (Some(60e6), None, Verdict::Inconclusive),
+        (None, None, Verdict::Inconclusive),
+        (Some(50e6), Some(200e6), Verdict::Fit),
+    ];
+    for (saturated, qualified, expected) in cases {
+        let found = outcome(qualified, End::TimeCap);
+        let judgement = verdict(&found, |basis| basis.saturated = saturated);
+        assert_eq!(judgement.verdict, expected, "{saturated:?} {qualified:?}: {judgement:?}");
+    }
 }
 
 #[test]

@@ -15,7 +15,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid,
+};
 
 /// Environment variable with the mount point of the child.
 const WHERE: &str = "KEEPUP_TEST_DISK";
@@ -161,7 +163,7 @@ impl FaultyDisk {
         let Some(id) = self.server_id() else { return };
         // Ended servers are not reaped.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while waitid(WaitId::Pid(id), options) == Err(rustix::io::Errno::INTR) {}
+        while matches!(waitid(WaitId::Pid(id), options), Err(rustix::io::Errno::INTR)) {}
     }
 
     fn signal(&self, signal: Signal) {
