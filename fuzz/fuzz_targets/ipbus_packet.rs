@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use keepup_registers::ipbus::Machine;
+use keepup_registers::ipbus::TargetState;
 use keepup_registers::ipbus::packet::{
     ByteOrder, PacketHeader, PacketKind, Reply, Request, Status, Words,
 };
@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(reply.data.count() <= data.len() / 4);
         }
     }
-    let mut machine = Machine::new(MTU_BYTES, 4, 1000, Some(500));
+    let mut machine = TargetState::new(MTU_BYTES, 4, 1000, Some(500));
     let mut reply = Vec::new();
     // The first byte says where a second datagram begins, which meets what the first has left behind.
     let cut = data.first().map_or(0, |first| usize::from(*first) * 4).min(data.len());
@@ -36,8 +36,8 @@ fuzz_target!(|data: &[u8]| {
         assert_ne!(is_answered, reply.is_empty());
         assert!(reply.len() <= MTU_BYTES - 28);
         if is_answered {
-            let (header, order) = PacketHeader::of(&reply).expect("a target speaks IPbus");
-            let asked = PacketHeader::of(datagram).expect("a target answers packets alone");
+            let (header, order) = PacketHeader::parse(&reply).expect("a target speaks IPbus");
+            let asked = PacketHeader::parse(datagram).expect("a target answers packets alone");
             // The status has a header of its own, whatever number it was asked for with.
             let id = if asked.0.kind == PacketKind::Status { 0 } else { asked.0.id };
             assert_eq!(header.id, id);

@@ -195,7 +195,7 @@ fn status_and(
     next_id: u16,
     answer: impl Fn(u16) -> Vec<Vec<u8>> + Send + 'static,
 ) -> impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static {
-    move |request| match PacketHeader::of(request) {
+    move |request| match PacketHeader::parse(request) {
         Ok((PacketHeader { kind: PacketKind::Status, .. }, _)) => {
             vec![Status { mtu_bytes: 1500, buffers: 4, next_id, ..Status::default() }.reply().to_vec()]
         }
@@ -241,7 +241,7 @@ fn a_target_that_is_started_anew_and_nobody_at_all() {
     let restarted = told(move |request| {
         // However often it is asked how it is, it was started anew with the first packet that it gets.
         let is_status =
-            matches!(PacketHeader::of(request), Ok((PacketHeader { kind: PacketKind::Status, .. }, _)));
+            matches!(PacketHeader::parse(request), Ok((PacketHeader { kind: PacketKind::Status, .. }, _)));
         moved.fetch_or(!is_status, Ordering::Relaxed);
         let next_id = if moved.load(Ordering::Relaxed) { 1 } else { 500 };
         status_and(next_id, |_| vec![])(request)

@@ -1,14 +1,14 @@
-//! What follows from the trials: what a transfer and a register cost, and which way pays from where on.
+//! Analysis of the trials: cost of a transfer and of a register, and break-even depths between methods.
 use keepup_measure::stats::{BreakEven, Cost, Timed, break_even, fit_cost, knee};
 use keepup_results::{
     RegisterBreakEven, RegisterCost, RegisterFit, RegisterKnee, RegisterMethod, RegisterRun, RegisterVerdict,
 };
 
-/// Resamples of the trials for an interval, and the seed that makes it repeatable.
+/// Bootstrap resamples for a confidence interval, and the seed that makes it reproducible.
 const RESAMPLES: u32 = 2000;
 const SEED: u64 = 1;
 
-/// Time or CPU of a way's trials.
+/// Elapsed or CPU times of a method's trials.
 fn timed(method: &RegisterMethod, is_cpu: bool) -> Vec<Timed> {
     let point = method.points.iter().map(|point| Timed {
         words: point.depth,
@@ -26,7 +26,7 @@ fn cost(fit: Cost, width_bits: u32) -> RegisterCost {
     }
 }
 
-/// What a transfer and a register cost by each way of a run.
+/// Cost of a transfer and of a register for each method of a run.
 pub fn fits(run: &RegisterRun) -> Vec<RegisterFit> {
     let one = |method: &RegisterMethod| {
         let (elapsed, cpu) = (timed(method, false), timed(method, true));
@@ -42,8 +42,8 @@ pub fn fits(run: &RegisterRun) -> Vec<RegisterFit> {
     run.methods.iter().map(one).collect()
 }
 
-/// From where on each way of a run takes less than each other: the simple one is that without a limit of its
-/// transfers, which cannot be had one register at a time; of two alike that with the dearer register.
+/// Break-even depth of each pair of methods. The simple method of a pair is the one without a transfer
+/// limit; if both or neither have one, it is the one with the greater cost per register.
 pub fn break_evens(run: &RegisterRun) -> Vec<RegisterBreakEven> {
     let each = |method: &RegisterMethod| {
         let longest = method.points.last()?;
