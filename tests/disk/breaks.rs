@@ -1,5 +1,5 @@
-//! A disk that breaks in the middle of a test costs the rest of it only: what was measured is kept, what was
-//! made is gone, and the file is named. Every disk test, each on a disk of its own; `steady` has its own.
+//! A disk that breaks during a test: results are kept, test files are removed, and the error names the file. All disk
+//! tests, each on a separate disk; `steady` has its own test.
 use std::path::Path;
 
 use keepup_testkit::disk::FaultyDisk;
@@ -7,7 +7,7 @@ use keepup_testkit::root::{allowed, skip};
 
 use crate::common::{FILE_SERVER, directory, has_event, json, start, until};
 
-/// Runs a test over and over until its disk breaks.
+/// Repeats a test until its disk breaks.
 fn breaks(here: &Path, test: &[&str]) -> Result<(), String> {
     let mut disk = FaultyDisk::mount(&here.join("disk"), FILE_SERVER)?;
     let run = start(
@@ -29,8 +29,8 @@ fn breaks(here: &Path, test: &[&str]) -> Result<(), String> {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_breaks_in_mid_test_costs_the_rest_only() {
-    let name = "a_disk_that_breaks_in_mid_test_costs_the_rest_only";
+fn a_broken_disk_keeps_the_finished_measurements() {
+    let name = "a_broken_disk_keeps_the_finished_measurements";
     if !allowed(name) {
         return;
     }

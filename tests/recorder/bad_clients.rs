@@ -28,7 +28,7 @@ fn say(to: SocketAddr, bytes: &[u8]) -> String {
 
 #[test]
 #[ignore = "system"]
-fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
+fn bad_clients_are_refused_without_effect_on_a_good_one() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--max-connections", "600"]);
@@ -123,7 +123,7 @@ fn listed(report: &Value) -> String {
 }
 
 #[test]
-fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
+fn a_minimal_client_that_reconnects_loses_nothing() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
@@ -145,7 +145,7 @@ fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
 }
 
 #[test]
-fn what_a_client_chose_commands_no_terminal_and_forges_no_line() {
+fn text_from_clients_is_escaped_in_messages() {
     // A message whose key and value would set the terminal's title, clear it, and say a line of keepup's own.
     let hello =
         r#"{"protocol":1,"\u001b]0;title\u0007\nerror: forged\u009b2J\u202e":1,"client":"t","streams":[]}"#;

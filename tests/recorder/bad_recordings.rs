@@ -154,7 +154,7 @@ fn cases(data_bytes: usize, line: usize) -> Vec<Case<'static>> {
 
 #[test]
 #[ignore = "system"]
-fn every_verb_names_the_file_and_the_place() {
+fn every_command_reports_file_and_position_of_damage() {
     let place = directory();
     let here = place.path();
     record(here);
@@ -185,7 +185,7 @@ fn every_verb_names_the_file_and_the_place() {
 }
 
 #[test]
-fn what_a_damaged_index_or_journal_does_not_tell_is_found_in_the_blocks() {
+fn blocks_are_found_without_index_and_journal() {
     let place = directory();
     let here = place.path();
     record(here);
@@ -205,7 +205,7 @@ fn what_a_damaged_index_or_journal_does_not_tell_is_found_in_the_blocks() {
 }
 
 #[test]
-fn a_run_that_goes_on_is_not_called_cut_off() {
+fn a_recording_in_progress_is_not_reported_as_truncated() {
     let place = directory();
     let here = place.path();
     let mut record = recorder(here, &["a"], &["--stay"]);

@@ -21,7 +21,7 @@ fn welcome(payload: &str) -> Welcome {
 }
 
 #[test]
-fn a_sequence_near_the_end_of_the_numbers_harms_nobody() {
+fn sequence_numbers_near_the_maximum_are_handled() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
@@ -51,7 +51,7 @@ fn a_sequence_near_the_end_of_the_numbers_harms_nobody() {
 }
 
 #[test]
-fn an_event_that_does_not_fit_its_shape_is_refused() {
+fn an_event_that_does_not_match_its_shape_is_refused() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let info =
@@ -65,7 +65,7 @@ fn an_event_that_does_not_fit_its_shape_is_refused() {
 }
 
 #[test]
-fn acknowledgements_go_on_behind_a_damaged_event_and_count_it() {
+fn acknowledgements_continue_after_a_damaged_event() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let mut client = connect(record.address());
@@ -91,7 +91,7 @@ fn acknowledgements_go_on_behind_a_damaged_event_and_count_it() {
 
 /// What became durable while nobody was connected is acknowledged to whoever comes back.
 #[test]
-fn a_client_that_comes_back_hears_what_became_durable_meanwhile() {
+fn a_reconnected_client_receives_acknowledgements_for_earlier_events() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let mut client = connect(record.address());
@@ -108,7 +108,7 @@ fn a_client_that_comes_back_hears_what_became_durable_meanwhile() {
 }
 
 #[test]
-fn the_recorder_closes_after_bye_though_the_client_does_not() {
+fn the_recorder_closes_the_connection_after_bye() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &[]);
     let mut client = connect(record.address());
@@ -122,7 +122,7 @@ fn the_recorder_closes_after_bye_though_the_client_does_not() {
 }
 
 #[test]
-fn final_counts_that_contradict_what_arrived_are_refused() {
+fn contradictory_final_counts_are_refused() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let good = EndStream { id: 1, events: 2, bytes: 2, lost_events: 0, lost_bytes: 0, next_sequence: 2 };
@@ -151,7 +151,7 @@ fn final_counts_that_contradict_what_arrived_are_refused() {
 /// A client that lost power says nothing more, and its connection stays open on the recorder's side.
 #[test]
 #[ignore = "system"]
-fn a_silent_connection_is_replaced_and_nothing_acknowledged_is_lost() {
+fn a_silent_connection_is_replaced_without_loss_of_acknowledged_events() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--peer-timeout", "1 s", "--stay"]);
@@ -221,7 +221,7 @@ fn end_of(streams: &[EndStream]) -> Vec<u8> {
 
 /// A client that can send again is not left with a hole where an event arrived damaged.
 #[test]
-fn a_damaged_event_of_a_client_that_can_resume_is_sent_again() {
+fn a_damaged_event_is_sent_again_by_a_resuming_client() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
@@ -247,7 +247,7 @@ fn a_damaged_event_of_a_client_that_can_resume_is_sent_again() {
 
 /// Two connections that end in the middle of large events hold no memory that a third one needs.
 #[test]
-fn memory_of_events_that_were_broken_off_is_free_again() {
+fn memory_of_incomplete_events_is_released() {
     const EVENT: usize = 40 << 20;
     let directory = directory();
     let more = ["--pool", "128 MiB", "--segment", "64 MiB", "--stay"];
@@ -269,7 +269,7 @@ fn memory_of_events_that_were_broken_off_is_free_again() {
 /// One that stops in the middle of an event, and keeps its connection, holds memory for a bounded time.
 #[test]
 #[ignore = "system"]
-fn a_client_that_stops_in_mid_event_is_closed() {
+fn a_client_that_stops_within_an_event_is_disconnected() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--peer-timeout", "1 s", "--stay"]);
     let mut stuck = connect(record.address());
@@ -284,8 +284,8 @@ fn a_client_that_stops_in_mid_event_is_closed() {
 /// The detector's computer loses power while its stream is idle, and comes back.
 #[test]
 #[ignore = "system"]
-fn a_detector_that_lost_power_is_served_again() {
-    let test = "a_detector_that_lost_power_is_served_again";
+fn a_detector_can_reconnect_after_a_power_loss() {
+    let test = "a_detector_can_reconnect_after_a_power_loss";
     if !allowed(test) {
         return;
     }
@@ -357,9 +357,9 @@ fn breaking_proxy(to: SocketAddr, limits: &'static [u64]) -> SocketAddr {
 /// The second client of `docs/wire-protocol.md`, as it stands there.
 #[test]
 #[ignore = "system"]
-fn the_printed_client_resumes_where_its_connection_broke() {
+fn the_documented_client_resumes_after_a_broken_connection() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
-        return skip("the_printed_client_resumes_where_its_connection_broke", "no python3");
+        return skip("the_documented_client_resumes_after_a_broken_connection", "no python3");
     }
     let page = include_str!("../../docs/wire-protocol.md");
     let resumes = page.split("```python\n").nth(2).unwrap().split_once("```").unwrap().0;
@@ -378,7 +378,7 @@ fn the_printed_client_resumes_where_its_connection_broke() {
 
 /// Damaged events that follow each other are one line of the journal, and a sender of many gaps waits for it.
 #[test]
-fn a_flood_of_damaged_events_fills_neither_memory_nor_journal() {
+fn a_flood_of_damaged_events_is_bounded() {
     const EVENTS: u64 = 200_000;
     let directory = directory();
     let here = directory.path();
@@ -412,7 +412,7 @@ fn a_flood_of_damaged_events_fills_neither_memory_nor_journal() {
 
 /// A large event that waits for memory is not passed by small ones for ever.
 #[test]
-fn a_large_event_gets_its_memory_beside_small_ones() {
+fn small_events_do_not_starve_a_large_one() {
     const LARGE: usize = 30 << 20;
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--segment", "64 MiB", "--stay"]);
@@ -450,7 +450,7 @@ fn a_large_event_gets_its_memory_beside_small_ones() {
 
 /// Without descriptors those who come wait in the kernel's queue, and are served when one is free again.
 #[test]
-fn without_descriptors_the_recorder_serves_those_it_has() {
+fn without_free_descriptors_the_recorder_serves_existing_clients() {
     let directory = directory();
     let here = directory.path();
     let limited = format!(

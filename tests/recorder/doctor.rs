@@ -72,7 +72,7 @@ fn consistent(run: &Run) -> Value {
 }
 
 #[test]
-fn it_says_what_it_found_and_changes_nothing() {
+fn doctor_reports_findings_and_changes_nothing() {
     let directory = directory();
     let before = settings();
     let run = keepup(directory.path(), &["doctor", "--volume", ".", "--json"]);
@@ -87,7 +87,7 @@ fn it_says_what_it_found_and_changes_nothing() {
 }
 
 #[test]
-fn the_same_in_words() {
+fn the_text_output_contains_the_same_findings() {
     let directory = directory();
     let arguments = ["doctor", "--volume", ".", "--json"];
     let result = consistent(&keepup(directory.path(), &arguments));
@@ -103,7 +103,7 @@ fn the_same_in_words() {
 }
 
 #[test]
-fn a_longer_stall_wants_a_larger_buffer() {
+fn a_longer_stall_requires_a_larger_buffer() {
     let directory = directory();
     let wanted = |stall: &str| {
         let arguments = ["doctor", "--peer", "127.0.0.1", "--stall", stall, "--json"];
@@ -117,7 +117,7 @@ fn a_longer_stall_wants_a_larger_buffer() {
 }
 
 #[test]
-fn a_slow_detector_over_the_loopback_gets_no_wall_of_warnings() {
+fn a_slow_detector_over_loopback_causes_few_warnings() {
     let directory = directory();
     let profile =
         "name = \"slow\"\nextends = \"csl\"\n[source]\nrate = \"10 Hz\"\n[run]\nduration = \"1 s\"\n";
@@ -130,7 +130,7 @@ fn a_slow_detector_over_the_loopback_gets_no_wall_of_warnings() {
 }
 
 #[test]
-fn what_is_not_there_is_a_slip_that_is_told() {
+fn missing_interfaces_and_volumes_are_usage_errors() {
     let directory = directory();
     for (arguments, said) in [
         (["--interface", "no-such0"], "no-such0"),
@@ -156,8 +156,8 @@ fn inside(namespace: &VethNamespace, directory: &Path, arguments: &[&str]) -> Ru
 
 #[test]
 #[ignore = "system"]
-fn a_lower_mtu_and_a_link_that_is_down_show() {
-    let test = "a_lower_mtu_and_a_link_that_is_down_show";
+fn a_lower_mtu_and_a_link_that_is_down_are_reported() {
+    let test = "a_lower_mtu_and_a_link_that_is_down_are_reported";
     if !allowed(test) {
         return;
     }
@@ -198,8 +198,8 @@ fn a_lower_mtu_and_a_link_that_is_down_show() {
 
 #[test]
 #[ignore = "system"]
-fn commands_that_it_prints_cure() {
-    let test = "commands_that_it_prints_cure";
+fn the_printed_commands_fix_the_findings() {
+    let test = "the_printed_commands_fix_the_findings";
     if !allowed(test) {
         return;
     }
@@ -221,7 +221,7 @@ fn commands_that_it_prints_cure() {
 }
 
 #[test]
-fn help_says_that_nothing_is_changed() {
+fn the_help_states_that_nothing_is_changed() {
     let help = Command::new(env!("CARGO_BIN_EXE_keepup")).args(["doctor", "--help"]).output().unwrap();
     assert!(String::from_utf8_lossy(&help.stdout).contains("nothing is changed"));
 }

@@ -11,7 +11,7 @@ use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
 use crate::common::{
-    FILE_SERVER, Place, count, directory, json, keepup, recorded, recorder, start, until, verified,
+    FILE_SERVER, TestDirectory, count, directory, json, keepup, recorded, recorder, start, until, verified,
 };
 
 /// What the source sends, in bytes per second.
@@ -28,14 +28,14 @@ struct Scene {
     // Last: the disks go when nobody uses them any more.
     disk: FaultyDisk,
     _other: FaultyDisk,
-    place: Place,
+    place: TestDirectory,
 }
 
 /// What all of them said in the end.
 struct Outcome {
     record: Run,
     drain: Run,
-    place: Place,
+    place: TestDirectory,
     _disks: [FaultyDisk; 2],
 }
 
@@ -150,21 +150,21 @@ fn outlives(test: &str, fault: fn(&mut FaultyDisk) -> std::io::Result<()>, cause
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_breaks_leaves_the_drain_going() {
+fn a_drain_continues_after_a_volume_breaks() {
     let causes = ["volume failed", "disk/run failed: "];
     outlives("a_volume_that_breaks", FaultyDisk::break_down, &causes);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_fills_up_leaves_the_drain_going() {
+fn a_drain_continues_after_a_volume_fills_up() {
     let causes = ["space exhausted", "disk/run failed: "];
     outlives("a_volume_that_fills_up", FaultyDisk::fill_up, &causes);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_can_neither_be_written_nor_read_leaves_the_drain_going() {
+fn a_drain_continues_without_an_unreadable_volume() {
     let both = |disk: &mut FaultyDisk| disk.break_down().and_then(|()| disk.fail_reads());
     let causes = ["volume failed", "Input/output error", "disk/run failed: "];
     outlives("a_volume_that_can_neither_be_written_nor_read", both, &causes);
@@ -172,7 +172,7 @@ fn a_volume_that_can_neither_be_written_nor_read_leaves_the_drain_going() {
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_rests_is_waited_for_and_nothing_is_missing() {
+fn a_drain_waits_for_a_stalled_volume_and_misses_nothing() {
     let test = "a_volume_that_rests_is_waited_for";
     let more = ["--slow-after", "500 ms"];
     let Some(mut scene) = Scene::begin(test, Duration::from_secs(20), &more) else { return };
@@ -221,7 +221,7 @@ fn pass_on(mut from: &TcpStream, mut to: &TcpStream, flip_at: Option<usize>) {
 
 #[test]
 #[ignore = "system"]
-fn what_is_damaged_on_the_way_is_sent_again_before_it_is_removed() {
+fn events_damaged_in_transit_are_sent_again_before_removal() {
     let place = directory();
     let here = place.path();
     let mut record = recorder(here, &["disk", "other"], &KEEP);
@@ -250,8 +250,8 @@ fn what_is_damaged_on_the_way_is_sent_again_before_it_is_removed() {
 /// What the other side took and lost is nowhere but here: from there on nothing is removed.
 #[test]
 #[ignore = "system"]
-fn what_the_other_side_lost_stays() {
-    let test = "what_the_other_side_lost_stays";
+fn events_lost_by_the_sink_are_not_removed() {
+    let test = "events_lost_by_the_sink_are_not_removed";
     if !allowed(test) {
         return;
     }

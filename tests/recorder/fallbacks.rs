@@ -3,10 +3,10 @@ use keepup_testkit::powers::{with_locked_memory, without_huge_pages, without_io_
 use keepup_testkit::root::skip;
 use keepup_testkit::{Program, Run};
 
-use crate::common::{Place, count, directory, directory_alone, json, keepup, recorder, verified};
+use crate::common::{TestDirectory, count, directory, exclusive_directory, json, keepup, recorder, verified};
 
 /// Sends something to a recorder: all of it must be recorded.
-fn recorded_whole(place: &Place, mut record: Program) -> Run {
+fn recorded_whole(place: &TestDirectory, mut record: Program) -> Run {
     let to = record.address().to_string();
     let source = ["source", "csl", "--to", &to, "--events", "600", "--rate", "max", "--json"];
     let source = keepup(place.path(), &source);
@@ -28,7 +28,7 @@ fn says(record: &Run, word: &str) {
 
 #[test]
 #[ignore = "system"]
-fn io_uring_forbidden() {
+fn a_recorder_works_without_io_uring() {
     let place = directory();
     let recorded = without_io_uring(|| recorded_whole(&place, recorder(place.path(), &["disk"], &[])));
     match recorded {
@@ -36,13 +36,13 @@ fn io_uring_forbidden() {
             says(&record, "io_uring");
             assert_eq!(json(&record)["volumes"][0]["engine"], "pwrite");
         }
-        Err(why) => skip("io_uring_forbidden", &why),
+        Err(why) => skip("a_recorder_works_without_io_uring", &why),
     }
 }
 
 #[test]
 #[ignore = "system"]
-fn io_uring_forbidden_and_asked_for() {
+fn a_missing_io_uring_is_an_error_if_requested() {
     let place = directory();
     let refused = without_io_uring(|| recorder(place.path(), &["disk"], &["--engine", "ring"]).wait());
     match refused {
@@ -50,13 +50,13 @@ fn io_uring_forbidden_and_asked_for() {
             says(&record, "io_uring");
             assert_eq!(record.code(), 4, "{record:#?}");
         }
-        Err(why) => skip("io_uring_forbidden_and_asked_for", &why),
+        Err(why) => skip("a_missing_io_uring_is_an_error_if_requested", &why),
     }
 }
 
 #[test]
 #[ignore = "system"]
-fn little_memory_may_be_locked() {
+fn a_recorder_works_with_little_locked_memory() {
     let place = directory();
     let here = place.path();
     std::fs::create_dir(here.join("disk")).unwrap();
@@ -67,7 +67,7 @@ fn little_memory_may_be_locked() {
     let report = json(&record);
     let volume = &report["volumes"][0];
     if volume["engine"] != "io_uring" {
-        return skip("little_memory_may_be_locked", "io_uring is not to be had here");
+        return skip("a_recorder_works_with_little_locked_memory", "io_uring is not to be had here");
     }
     assert!(volume["buffers"].as_str().unwrap().contains("not registered"), "{record:#?}");
     says(&record, "locked");
@@ -75,9 +75,9 @@ fn little_memory_may_be_locked() {
 
 #[test]
 #[ignore = "system"]
-fn no_transparent_huge_pages() {
-    const TEST: &str = "no_transparent_huge_pages";
-    let place = directory_alone();
+fn a_recorder_works_without_transparent_huge_pages() {
+    const TEST: &str = "a_recorder_works_without_transparent_huge_pages";
+    let place = exclusive_directory();
     let record = match without_huge_pages(|| recorder(place.path(), &["disk"], &[])) {
         Ok(record) => record,
         Err(why) => return skip(TEST, &why),

@@ -9,8 +9,8 @@ use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
 use crate::common::{
-    FILE_SERVER, Place, count, directory, directory_alone, events, json, keepup, mcap_messages, recorded,
-    recorder, segments, start, until, verified,
+    FILE_SERVER, TestDirectory, count, directory, events, exclusive_directory, json, keepup, mcap_messages,
+    recorded, recorder, segments, start, until, verified,
 };
 
 /// What the source sends, in bytes per second.
@@ -23,16 +23,16 @@ const SMALL_BUFFER: &str = "4 MiB";
 const CALM: Duration = Duration::from_secs(1);
 
 /// Another disk beside the faulty one, on `other`: in memory as well, so that only one of the two stalls.
-fn another(place: &Place) -> FaultyDisk {
+fn another(place: &TestDirectory) -> FaultyDisk {
     FaultyDisk::mount(&place.path().join("other"), FILE_SERVER).unwrap()
 }
 
 /// A faulty disk on `disk` below a place of its own, or a visible skip.
-fn faulty(test: &str) -> Option<(Place, FaultyDisk)> {
+fn faulty(test: &str) -> Option<(TestDirectory, FaultyDisk)> {
     if !allowed(test) {
         return None;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     match FaultyDisk::mount(&place.path().join("disk"), FILE_SERVER) {
         Ok(disk) => Some((place, disk)),
         Err(why) => {
@@ -86,28 +86,28 @@ fn bridges_a_frozen_volume(test: &str, stall: Duration) {
 
 #[test]
 #[ignore = "system"]
-fn a_volume_frozen_for_half_a_second() {
-    bridges_a_frozen_volume("a_volume_frozen_for_half_a_second", Duration::from_millis(500));
+fn the_pool_bridges_a_volume_frozen_for_half_a_second() {
+    bridges_a_frozen_volume("the_pool_bridges_a_volume_frozen_for_half_a_second", Duration::from_millis(500));
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_frozen_for_2_seconds() {
-    bridges_a_frozen_volume("a_volume_frozen_for_2_seconds", Duration::from_secs(2));
+fn the_pool_bridges_a_volume_frozen_for_2_seconds() {
+    bridges_a_frozen_volume("the_pool_bridges_a_volume_frozen_for_2_seconds", Duration::from_secs(2));
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_frozen_for_8_seconds() {
-    bridges_a_frozen_volume("a_volume_frozen_for_8_seconds", Duration::from_secs(8));
+fn the_pool_bridges_a_volume_frozen_for_8_seconds() {
+    bridges_a_frozen_volume("the_pool_bridges_a_volume_frozen_for_8_seconds", Duration::from_secs(8));
 }
 
 /// A place whose writes can be throttled for those who are entered, or a visible skip.
-fn throttled(test: &str) -> Option<(Place, ThrottledWrites)> {
+fn throttled(test: &str) -> Option<(TestDirectory, ThrottledWrites)> {
     if !allowed(test) {
         return None;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     let name = format!("keepup-test-{}", std::process::id());
     match ThrottledWrites::create(&name, place.path(), 0) {
         Ok(throttle) => Some((place, throttle)),
@@ -134,14 +134,17 @@ fn bridges_a_throttled_volume(test: &str, stall: Duration) {
 
 #[test]
 #[ignore = "system"]
-fn a_volume_throttled_for_half_a_second() {
-    bridges_a_throttled_volume("a_volume_throttled_for_half_a_second", Duration::from_millis(500));
+fn the_pool_bridges_a_volume_throttled_for_half_a_second() {
+    bridges_a_throttled_volume(
+        "the_pool_bridges_a_volume_throttled_for_half_a_second",
+        Duration::from_millis(500),
+    );
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_throttled_for_2_seconds() {
-    bridges_a_throttled_volume("a_volume_throttled_for_2_seconds", Duration::from_secs(2));
+fn the_pool_bridges_a_volume_throttled_for_2_seconds() {
+    bridges_a_throttled_volume("the_pool_bridges_a_volume_throttled_for_2_seconds", Duration::from_secs(2));
 }
 
 /// The pool has far less room than the stall needs: each event is either durable or lost at the source.
@@ -168,8 +171,10 @@ fn overflows(here: &Path, mut record: Program, stall: Duration, fault: impl FnOn
 
 #[test]
 #[ignore = "system"]
-fn a_frozen_volume_and_too_little_memory() {
-    let Some((place, disk)) = faulty("a_frozen_volume_and_too_little_memory") else { return };
+fn a_frozen_volume_and_a_small_pool_lose_events_at_the_source() {
+    let Some((place, disk)) = faulty("a_frozen_volume_and_a_small_pool_lose_events_at_the_source") else {
+        return;
+    };
     let stall = Duration::from_secs(2);
     let record = recorder(place.path(), &["disk"], &["--pool", "16 MiB"]);
     let (record, sent, lost) = overflows(place.path(), record, stall, || disk.freeze(stall));
@@ -182,8 +187,11 @@ fn a_frozen_volume_and_too_little_memory() {
 
 #[test]
 #[ignore = "system"]
-fn a_throttled_volume_and_too_little_memory() {
-    let Some((place, throttle)) = throttled("a_throttled_volume_and_too_little_memory") else { return };
+fn a_throttled_volume_and_a_small_pool_lose_events_at_the_source() {
+    let Some((place, throttle)) = throttled("a_throttled_volume_and_a_small_pool_lose_events_at_the_source")
+    else {
+        return;
+    };
     let here = place.path();
     let stall = Duration::from_secs(2);
     std::fs::create_dir(here.join("disk")).unwrap();
@@ -204,7 +212,7 @@ fn on_disk(recording: &Path) -> u64 {
 
 /// Records to `volumes`, of which the first breaks in mid-run in the way of `fault`.
 fn breaks(
-    place: &Place,
+    place: &TestDirectory,
     disk: &mut FaultyDisk,
     volumes: &[&str],
     more: &[&str],
@@ -237,8 +245,8 @@ fn lost_with_a_volume(report: &Value) -> u64 {
 
 #[test]
 #[ignore = "system"]
-fn the_only_volume_breaks() {
-    let Some((place, mut disk)) = faulty("the_only_volume_breaks") else { return };
+fn losses_on_the_only_volume_are_counted() {
+    let Some((place, mut disk)) = faulty("losses_on_the_only_volume_are_counted") else { return };
     let (source, record) = breaks(&place, &mut disk, &["disk"], &[], FaultyDisk::break_down);
     assert_eq!((source.code(), record.code()), (1, 1), "{source:#?} {record:#?}");
     let (account, report) = (json(&source), json(&record));
@@ -259,8 +267,8 @@ fn the_only_volume_breaks() {
 
 #[test]
 #[ignore = "system"]
-fn one_of_two_volumes_breaks() {
-    let Some((place, mut disk)) = faulty("one_of_two_volumes_breaks") else { return };
+fn the_other_volume_takes_over_after_one_breaks() {
+    let Some((place, mut disk)) = faulty("the_other_volume_takes_over_after_one_breaks") else { return };
     outlived_by_the_other(&place, &mut disk, FaultyDisk::break_down);
 }
 
@@ -268,8 +276,8 @@ fn one_of_two_volumes_breaks() {
 /// the same file succeeds.
 #[test]
 #[ignore = "system"]
-fn one_of_two_volumes_fails_to_flush() {
-    let Some((place, mut disk)) = faulty("one_of_two_volumes_fails_to_flush") else { return };
+fn the_other_volume_takes_over_after_a_failed_flush() {
+    let Some((place, mut disk)) = faulty("the_other_volume_takes_over_after_a_failed_flush") else { return };
     outlived_by_the_other(&place, &mut disk, FaultyDisk::fail_a_flush);
 }
 
@@ -277,8 +285,8 @@ fn one_of_two_volumes_fails_to_flush() {
 /// counted.
 #[test]
 #[ignore = "system"]
-fn a_volume_breaks_and_nothing_was_kept_until_it_was_flushed() {
-    let test = "a_volume_breaks_and_nothing_was_kept_until_it_was_flushed";
+fn unflushed_blocks_without_copies_are_counted_as_lost() {
+    let test = "unflushed_blocks_without_copies_are_counted_as_lost";
     let Some((place, mut disk)) = faulty(test) else { return };
     let _other = another(&place);
     let more = ["--unflushed", "0 B"];
@@ -290,7 +298,7 @@ fn a_volume_breaks_and_nothing_was_kept_until_it_was_flushed() {
 
 /// The first volume fails: what it did not make durable is written to the other, which takes the rest too.
 fn outlived_by_the_other(
-    place: &Place,
+    place: &TestDirectory,
     disk: &mut FaultyDisk,
     fault: fn(&mut FaultyDisk) -> std::io::Result<()>,
 ) {
@@ -359,21 +367,21 @@ fn stands_in(test: &str, placement: &str) {
 
 #[test]
 #[ignore = "system"]
-fn a_frozen_volume_is_left_out_for_a_while() {
-    stands_in("a_frozen_volume_is_left_out_for_a_while", "free");
+fn a_frozen_volume_is_out_of_rotation_temporarily() {
+    stands_in("a_frozen_volume_is_out_of_rotation_temporarily", "free");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_pinned_stream_leaves_a_frozen_volume_for_a_while() {
-    stands_in("a_pinned_stream_leaves_a_frozen_volume_for_a_while", "pinned");
+fn a_pinned_stream_leaves_a_frozen_volume_temporarily() {
+    stands_in("a_pinned_stream_leaves_a_frozen_volume_temporarily", "pinned");
 }
 
 /// Everything is durable, and then the volume goes: the end cannot be journalled, nor the segment sealed.
 #[test]
 #[ignore = "system"]
-fn a_volume_that_goes_at_the_end_is_no_success() {
-    let Some((place, mut disk)) = faulty("a_volume_that_goes_at_the_end_is_no_success") else { return };
+fn a_volume_that_fails_at_the_end_is_an_error() {
+    let Some((place, mut disk)) = faulty("a_volume_that_fails_at_the_end_is_an_error") else { return };
     let mut record = recorder(place.path(), &["disk"], &["--stay"]);
     let source = source(place.path(), &mut record, RATE, CALM, BUFFER).wait();
     assert_eq!(source.code(), 0, "{source:#?}");
@@ -389,8 +397,8 @@ fn a_volume_that_goes_at_the_end_is_no_success() {
 /// Where locks do not show it, a recording that is still being made could be cut off.
 #[test]
 #[ignore = "system"]
-fn a_recording_without_locks_is_recovered_only_on_demand() {
-    let test = "a_recording_without_locks_is_recovered_only_on_demand";
+fn a_recording_without_locks_is_recovered_only_if_forced() {
+    let test = "a_recording_without_locks_is_recovered_only_if_forced";
     if !allowed(test) {
         return;
     }

@@ -12,7 +12,7 @@ use keepup_recording::reader::{Recording, SegmentReader};
 use keepup_stream::client::Client;
 use keepup_stream::wire::{Compression, ElementType, FrameKind, Header, Hello, StreamInfo, crc32};
 
-use crate::common::{Place, directory, json, keepup, start};
+use crate::common::{TestDirectory, directory, json, keepup, start};
 
 const STREAMS: u32 = 5;
 const VOLUMES: [&str; 3] = ["a", "b", "c"];
@@ -131,7 +131,7 @@ fn read_back(here: &Path, told: &Told) -> BTreeMap<u32, Vec<u64>> {
     found
 }
 
-fn kill_once(place: &Place, delay: Duration) -> u64 {
+fn kill_once(place: &TestDirectory, delay: Duration) -> u64 {
     let here = place.path();
     let told = record_and_kill(here, delay);
     let recovered = keepup(here, &["recover", "a/run", "--json"]);
@@ -157,7 +157,7 @@ fn kill_once(place: &Place, delay: Duration) -> u64 {
 
 #[test]
 #[ignore = "system"]
-fn killed_at_any_moment_it_keeps_what_it_promised() {
+fn a_killed_recorder_keeps_acknowledged_events() {
     let kills: u64 = std::env::var("KEEPUP_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     // Most of the time is waiting, so several recorders can be killed at a time.
     let acknowledged: u64 = std::thread::scope(|scope| {

@@ -16,7 +16,7 @@ fn recorded(here: &Path) {
 }
 
 #[test]
-fn an_address_without_its_scheme_is_not_taken_for_a_directory() {
+fn an_address_without_a_scheme_is_not_used_as_a_directory() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -36,7 +36,7 @@ fn an_address_without_its_scheme_is_not_taken_for_a_directory() {
 }
 
 #[test]
-fn a_drain_to_nobody_is_the_environments_fault() {
+fn a_drain_to_a_closed_port_is_an_environment_error() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -46,7 +46,7 @@ fn a_drain_to_nobody_is_the_environments_fault() {
 }
 
 #[test]
-fn what_was_stopped_before_the_first_event_leaves_nothing() {
+fn a_recorder_stopped_before_the_first_event_leaves_nothing() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
@@ -71,7 +71,7 @@ fn what_was_stopped_before_the_first_event_leaves_nothing() {
 }
 
 #[test]
-fn a_directory_that_was_there_stays_and_so_does_an_event() {
+fn existing_directories_and_recorded_events_are_kept() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir_all(here.join("disk/run")).unwrap();
@@ -109,7 +109,7 @@ fn until_it_has_something(here: &Path, name: &str) {
 
 #[test]
 #[ignore = "system"]
-fn a_drain_that_is_interrupted_says_so() {
+fn an_interrupted_drain_is_reported() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -127,7 +127,7 @@ fn a_drain_that_is_interrupted_says_so() {
 
 #[test]
 #[ignore = "system"]
-fn a_sink_that_goes_away_is_the_environments_fault() {
+fn a_sink_that_disconnects_is_an_environment_error() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -146,7 +146,7 @@ fn a_sink_that_goes_away_is_the_environments_fault() {
 const TAKEN: &str = "taken: it exists already\nhint: another --out PATH; nothing is ever overwritten";
 
 #[test]
-fn an_export_onto_something_is_refused_for_safety() {
+fn an_export_over_an_existing_file_is_refused() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -162,7 +162,7 @@ fn an_export_onto_something_is_refused_for_safety() {
 }
 
 #[test]
-fn a_mistyped_profile_is_answered_with_the_one_that_was_meant() {
+fn a_mistyped_profile_gets_a_suggestion() {
     let directory = directory();
     let here = directory.path();
     let verbs: [&[&str]; 6] = [

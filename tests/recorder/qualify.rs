@@ -2,7 +2,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{count, directory, directory_alone, json, keepup, qualified, start};
+use crate::common::{count, directory, exclusive_directory, json, keepup, qualified, start};
 
 const FIELDS: [&str; 16] = [
     "verdict",
@@ -25,8 +25,8 @@ const FIELDS: [&str; 16] = [
 
 #[test]
 #[ignore = "system"]
-fn a_quick_look_says_everything_it_promises_and_leaves_nothing() {
-    let directory = directory_alone();
+fn a_quick_qualification_is_complete_and_leaves_no_files() {
+    let directory = exclusive_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "24 GB", "--json"];
@@ -59,7 +59,7 @@ fn a_quick_look_says_everything_it_promises_and_leaves_nothing() {
 }
 
 #[test]
-fn a_dry_run_touches_nothing() {
+fn a_dry_run_of_qualify_writes_nothing() {
     let directory = directory();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     let run = keepup(directory.path(), &["qualify", "csl", "--volume", "disk", "--dry-run"]);
@@ -71,8 +71,8 @@ fn a_dry_run_touches_nothing() {
 
 #[test]
 #[ignore = "system"]
-fn an_interruption_keeps_what_is_known() {
-    let directory = directory_alone();
+fn an_interrupted_qualification_keeps_its_result() {
+    let directory = exclusive_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "20 GB", "--json"];
@@ -90,7 +90,7 @@ fn an_interruption_keeps_what_is_known() {
 
 #[test]
 #[ignore = "system"]
-fn too_little_to_write_is_said_before_the_search() {
+fn a_write_limit_too_small_is_reported_before_the_search() {
     let directory = directory();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     let arguments = ["qualify", "csl", "--volume", "disk", "--quick", "--soak", "10h"];

@@ -71,7 +71,7 @@ fn three_ledgers_agree_to_the_event() {
 }
 
 #[test]
-fn many_streams_several_volumes_both_placements() {
+fn many_streams_on_several_volumes_with_both_placements() {
     for placement in ["free", "pinned"] {
         let directory = directory();
         let here = directory.path();
@@ -90,7 +90,7 @@ fn many_streams_several_volumes_both_placements() {
 }
 
 #[test]
-fn five_hundred_streams_of_small_events() {
+fn five_hundred_streams_of_small_events_are_recorded() {
     let directory = directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
@@ -106,7 +106,7 @@ fn five_hundred_streams_of_small_events() {
 
 #[test]
 #[ignore = "system"]
-fn a_copy_carries_what_the_original_was_given() {
+fn a_copy_keeps_the_metadata_of_the_original() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--run", "17", "--meta", "sample=quartz"]);
@@ -155,7 +155,7 @@ fn a_copy_carries_what_the_original_was_given() {
 }
 
 #[test]
-fn a_polite_end_loses_nothing_that_was_received() {
+fn an_orderly_stop_loses_no_received_event() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
@@ -173,7 +173,7 @@ fn a_polite_end_loses_nothing_that_was_received() {
 }
 
 #[test]
-fn a_kill_costs_nothing_that_was_acknowledged() {
+fn a_kill_loses_no_acknowledged_event() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
@@ -198,7 +198,7 @@ fn a_kill_costs_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_recording_cut_anywhere_is_read_up_to_the_cut() {
+fn a_truncated_recording_is_read_up_to_the_end() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
@@ -224,7 +224,7 @@ fn a_recording_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn the_printed_cpu_is_what_the_kernel_counted() {
+fn the_reported_cpu_time_is_that_of_the_kernel() {
     let place = directory();
     let mut recorder = recorder(place.path(), &["a"], &[]);
     let address = recorder.address().to_string();
@@ -242,7 +242,7 @@ fn the_printed_cpu_is_what_the_kernel_counted() {
 }
 
 #[test]
-fn without_disks_everything_is_counted_and_nothing_kept() {
+fn the_null_target_counts_everything_and_stores_nothing() {
     let directory = directory();
     let here = directory.path();
     let mut record = start(here, &["record", "--listen", "127.0.0.1:0", "--to-null", "--json"]);
@@ -254,7 +254,7 @@ fn without_disks_everything_is_counted_and_nothing_kept() {
 }
 
 #[test]
-fn what_overflows_at_the_source_is_counted_once_and_named() {
+fn events_lost_at_the_source_are_counted_once_with_their_cause() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();

@@ -1,7 +1,7 @@
 //! Reduction from the command line: what is written, what the account says, what is refused.
 use serde_json::Value;
 
-use crate::common::{count, directory, directory_alone, json, keepup, recorder, verified};
+use crate::common::{count, directory, exclusive_directory, json, keepup, recorder, verified};
 
 const SONAR: &str = r#"
 name = "sonar"
@@ -38,7 +38,7 @@ fn source(here: &std::path::Path, to: &str) -> Value {
 }
 
 #[test]
-fn a_profile_reduces_and_every_account_agrees() {
+fn a_reduced_recording_has_consistent_counts() {
     let directory = directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
@@ -67,7 +67,7 @@ fn a_profile_reduces_and_every_account_agrees() {
 }
 
 #[test]
-fn flags_stand_in_place_of_the_profile_and_what_cannot_be_is_refused() {
+fn flags_override_the_profile_and_invalid_reductions_are_refused() {
     let directory = directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
@@ -91,8 +91,8 @@ fn flags_stand_in_place_of_the_profile_and_what_cannot_be_is_refused() {
 
 #[test]
 #[ignore = "system"]
-fn a_trial_tells_both_sizes_and_the_cost_of_the_stage() {
-    let directory = directory_alone();
+fn a_trial_reports_both_sizes_and_the_cost_of_reduction() {
+    let directory = exclusive_directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
     std::fs::create_dir(here.join("disk")).unwrap();

@@ -28,7 +28,7 @@ fn removed(report: &Value) -> u64 {
 }
 
 #[test]
-fn a_disposable_recording_stays_below_its_limit_and_its_counts_hold() {
+fn a_ring_stays_below_its_limit_with_consistent_counts() {
     let place = directory();
     let here = place.path();
     let keep = ["--keep", "64 MiB", "--disposable", "--segment", "8 MiB", "--block", "256 KiB"];
@@ -66,7 +66,7 @@ fn a_disposable_recording_stays_below_its_limit_and_its_counts_hold() {
 
 #[test]
 #[ignore = "system"]
-fn nothing_goes_before_a_drain_has_it_and_then_it_does() {
+fn segments_are_removed_only_after_they_are_drained() {
     let place = directory();
     let here = place.path();
     let keep = ["--keep", "32 MiB", "--segment", "8 MiB", "--block", "256 KiB", "--stay"];
@@ -96,7 +96,7 @@ fn nothing_goes_before_a_drain_has_it_and_then_it_does() {
 }
 
 #[test]
-fn a_ring_that_was_cut_off_is_recovered_with_what_was_removed_on_the_account() {
+fn a_recovered_ring_counts_removed_segments() {
     let place = directory();
     let here = place.path();
     let keep = ["--keep", "64 MiB", "--disposable", "--segment", "8 MiB", "--block", "256 KiB"];
@@ -120,7 +120,7 @@ fn a_ring_that_was_cut_off_is_recovered_with_what_was_removed_on_the_account() {
 }
 
 #[test]
-fn a_limit_that_cannot_work_is_refused() {
+fn an_impossible_retention_limit_is_refused() {
     let place = directory();
     let here = place.path();
     std::fs::create_dir(here.join("a")).unwrap();

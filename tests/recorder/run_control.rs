@@ -30,7 +30,7 @@ fn info(here: &Path, name: &str) -> Value {
 }
 
 #[test]
-fn runs_are_counted_and_carry_what_they_were_given() {
+fn runs_are_numbered_and_keep_their_metadata() {
     let directory = directory();
     let here = directory.path();
     run(here, "first", &[], "10");
@@ -51,7 +51,7 @@ fn runs_are_counted_and_carry_what_they_were_given() {
 }
 
 #[test]
-fn a_limit_ends_a_recording_whole() {
+fn a_run_limit_seals_the_recording() {
     let directory = directory();
     let here = directory.path();
     for (name, limit, least) in [("events", "20 events", (20, 0)), ("bytes", "5 MB", (0, 5_000_000))] {
@@ -69,7 +69,7 @@ fn a_limit_ends_a_recording_whole() {
 }
 
 #[test]
-fn what_cannot_be_a_run_is_refused_before_anything_is_made() {
+fn invalid_run_settings_are_refused_before_anything_is_created() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
@@ -136,7 +136,7 @@ fn in_state(state: RunState) -> (u16, Value) {
 }
 
 #[test]
-fn commands_are_asked_for_as_the_interface_has_them() {
+fn ctl_sends_the_documented_requests() {
     let directory = directory();
     let here = directory.path();
     secret_file(here, "token", "0123456789abcdef\n");
@@ -178,7 +178,7 @@ fn commands_are_asked_for_as_the_interface_has_them() {
 }
 
 #[test]
-fn every_answer_has_its_exit_code() {
+fn every_response_has_its_exit_code() {
     let directory = directory();
     let here = directory.path();
     let problem = |status: u16| (status, json!({"error": "it cannot be", "hint": "try later"}));

@@ -6,7 +6,7 @@ use keepup_testkit::root::{SmallDisk, allowed};
 use serde_json::{Value, json};
 
 use crate::common::{
-    count, directory, directory_alone, get, json as printed, keepup, recorder, secret_file, start, until,
+    count, directory, exclusive_directory, get, json as printed, keepup, recorder, secret_file, start, until,
     verified,
 };
 
@@ -48,7 +48,7 @@ impl Controlled {
 }
 
 #[test]
-fn from_settings_to_a_sealed_recording_by_command_alone() {
+fn a_run_is_controlled_by_commands_alone() {
     let directory = directory();
     let here = directory.path();
     let volume = here.join("disk");
@@ -103,7 +103,7 @@ fn from_settings_to_a_sealed_recording_by_command_alone() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn a_refused_command_changes_nothing() {
     let directory = directory();
     let here = directory.path();
     let volume = here.join("disk");
@@ -134,8 +134,8 @@ fn what_is_refused_changes_nothing() {
 
 #[test]
 #[ignore = "system"]
-fn who_has_an_answer_finds_it_in_the_status() {
-    let directory = directory_alone();
+fn the_status_reflects_a_completed_command() {
+    let directory = exclusive_directory();
     let here = directory.path();
     let volume = here.join("disk");
     std::fs::create_dir(&volume).unwrap();
@@ -162,8 +162,8 @@ fn who_has_an_answer_finds_it_in_the_status() {
 
 #[test]
 #[ignore = "system"]
-fn a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides() {
-    let test = "a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides";
+fn ended_streams_and_filling_disks_are_reported_live() {
+    let test = "ended_streams_and_filling_disks_are_reported_live";
     let directory = directory();
     let here = directory.path();
     secret_file(here, "token", TOKEN);

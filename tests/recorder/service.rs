@@ -34,7 +34,7 @@ fn hear(manager: &UnixDatagram, wanted: &str) {
 
 #[test]
 #[ignore = "system"]
-fn a_service_manager_is_told_when_it_listens_that_it_lives_and_when_it_ends() {
+fn a_service_manager_is_notified_of_start_watchdog_and_end() {
     for more in [&["--stay"][..], &["--controlled", "--http", "127.0.0.1:0"]] {
         let place = directory();
         let (mut recorder, manager) = service(place.path(), more);

@@ -1,4 +1,4 @@
-//! Reports of results: whatever the result, one file that loads nothing, and clear words where there is none.
+//! Reports: one self-contained file for every result, and clear errors for anything else.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples")
 }
 
-/// A result directory made of a sample, with the events given.
+/// A result directory with a sample and these events.
 fn result(here: &Path, sample: &str, events: &str) -> PathBuf {
     let directory = here.join("result");
     fs::create_dir(&directory).unwrap();
@@ -20,7 +20,7 @@ fn result(here: &Path, sample: &str, events: &str) -> PathBuf {
     directory
 }
 
-/// So many samples of a trial, ten each second.
+/// An event log with samples of a trial, ten per second.
 fn log(samples: u64) -> String {
     let line = |n: u64| {
         let (bytes, t_ms) = (n * 8_000_000, n * 100);
@@ -43,7 +43,7 @@ fn page(here: &Path, result: &Path) -> String {
 }
 
 #[test]
-fn every_kind_of_result_has_a_page_in_every_form() {
+fn every_kind_of_result_has_a_report_in_every_format() {
     let place = directory();
     let here = place.path();
     let mut seen = 0;
@@ -66,7 +66,7 @@ fn every_kind_of_result_has_a_page_in_every_form() {
 }
 
 #[test]
-fn a_directory_its_summary_and_every_form_say_the_same_verdict() {
+fn every_report_of_a_result_has_the_same_verdict() {
     let place = directory();
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &(log(50) + END));
@@ -89,7 +89,7 @@ fn a_directory_its_summary_and_every_form_say_the_same_verdict() {
 }
 
 #[test]
-fn a_log_that_is_missing_torn_or_damaged_is_told_and_used_up_to_there() {
+fn a_missing_or_damaged_event_log_is_reported_and_used_up_to_the_damage() {
     let place = directory();
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &log(50));
@@ -108,7 +108,7 @@ fn a_log_that_is_missing_torn_or_damaged_is_told_and_used_up_to_there() {
 }
 
 #[test]
-fn a_long_log_stays_a_small_page() {
+fn the_report_of_a_long_log_stays_small() {
     let place = directory();
     let here = place.path();
     let short = page(here, &result(here, "qualify-v2.json", &(log(2000) + END))).len();
@@ -118,7 +118,7 @@ fn a_long_log_stays_a_small_page() {
 }
 
 #[test]
-fn what_is_no_result_is_a_slip_in_the_command() {
+fn a_report_of_something_else_is_a_usage_error() {
     let place = directory();
     let here = place.path();
     fs::create_dir(here.join("foreign")).unwrap();
@@ -134,7 +134,7 @@ fn what_is_no_result_is_a_slip_in_the_command() {
 }
 
 #[test]
-fn hostile_names_stay_text() {
+fn hostile_names_are_escaped() {
     let place = directory();
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &(log(20) + END));

@@ -18,7 +18,7 @@ mod socket;
 pub use client::{ClientCounters, ClientOptions, IpbusClient, WINDOW_MAX};
 pub use error::IpbusError;
 pub use simulator::{
-    Faults, IDENTITY, IDENTITY_ADDRESS, IpbusTarget, Machine, TargetCounters, TargetOptions,
+    Faults, IDENTITY, IDENTITY_ADDRESS, IpbusTarget, TargetCounters, TargetOptions, TargetState,
 };
 
 /// Default port of boards.

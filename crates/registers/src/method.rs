@@ -93,7 +93,7 @@ pub(super) fn open(
             what: format!("profile {}: {what}", profile.name),
             hint: "the profile belongs to another BAR or map, or to another device".into(),
         })?;
-        profile.identity.map_or(Ok(()), |identity| identity.confirm(target, method.as_mut()))?;
+        profile.identity.map_or(Ok(()), |identity| identity.check(target, method.as_mut()))?;
     }
     Ok(methods)
 }

@@ -71,7 +71,10 @@ fn a_selected_device_has_number_0() {
     assert_eq!(short(&records), [(0, None, Operation::Write, 0, 8192, 512)]);
     assert_eq!((names(&trace), trace.corrections().other_devices), (vec!["1"], 2));
     let message = Cause::of(&open("7").fill(&mut records).unwrap_err()).to_text();
-    assert!(message.contains("cannot select device \"7\"") && message.contains("choose one of 0, 1"), "{message}");
+    assert!(
+        message.contains("cannot select device \"7\"") && message.contains("choose one of 0, 1"),
+        "{message}"
+    );
 }
 
 #[test]

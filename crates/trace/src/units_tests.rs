@@ -42,7 +42,10 @@ fn sectors_instead_of_bytes_are_detected() {
     let message = refused(alibaba((0..20).map(|n| (n * 8, 4096))));
     assert!(message.contains("should be bytes but look like sectors"), "{message}");
     let message = refused(alibaba((0..100).map(|n| (scattered(n) | 1, 4096))));
-    assert!(message.contains("all lengths are multiples of 512 bytes, but 100 of 100 addresses"), "{message}");
+    assert!(
+        message.contains("all lengths are multiples of 512 bytes, but 100 of 100 addresses"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use keepup_testkit::Program;
 use keepup_testkit::root::skip;
 use keepup_testkit::rule::{TWO_OF_SEVEN, good_if};
 
-use crate::common::{Place, directory_alone, json, keepup};
+use crate::common::{TestDirectory, exclusive_directory, json, keepup};
 
 /// What is not drained cannot be drained too slowly when the machine stands still for a moment.
 const PROFILE: &str = "name = \"small\"\ntitle = \"small events\"\n[event]\nsize = \"64 KiB\"\n\
@@ -26,8 +26,8 @@ const QUALIFY: [&str; 10] = [
     "--json",
 ];
 
-fn prepared(profile: &str) -> Place {
-    let directory = directory_alone();
+fn prepared(profile: &str) -> TestDirectory {
+    let directory = exclusive_directory();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     std::fs::write(directory.path().join("small.toml"), profile).unwrap();
     directory
@@ -50,9 +50,11 @@ fn hogs(test: &str, here: &Path) -> Option<Vec<Program>> {
 /// Defect: the recorder's processors are not looked at, and something else is named.
 #[test]
 #[ignore = "measured"]
-fn a_recorder_without_a_processor() {
+fn a_recorder_without_processor_time_is_named_as_the_limit() {
     let directory = prepared(PROFILE);
-    let Some(hogs) = hogs("a_recorder_without_a_processor", directory.path()) else { return };
+    let Some(hogs) = hogs("a_recorder_without_processor_time_is_named_as_the_limit", directory.path()) else {
+        return;
+    };
     let pinned = ["--pool", "32 MiB", "--cpus", "0", "--source-cpus", "1"];
     TWO_OF_SEVEN.check("the processor is named", || {
         let found = json(&keepup(directory.path(), &[&QUALIFY[..], &pinned].concat()));
@@ -65,7 +67,7 @@ fn a_recorder_without_a_processor() {
 /// Defect: what the source did not offer is taken for a limit of the machine, which is NOT FIT.
 #[test]
 #[ignore = "measured"]
-fn a_source_that_is_too_slow_is_not_blamed_on_the_machine() {
+fn a_slow_source_is_not_attributed_to_the_machine() {
     let directory = prepared(&PROFILE.replace("100 /s", "60 kHz"));
     let Some(hogs) = hogs("a_source_that_is_too_slow", directory.path()) else { return };
     let pinned = ["--pool", "512 MiB", "--cpus", "1", "--source-cpus", "0"];

@@ -139,11 +139,17 @@ fn damage_is_reported_with_its_position() {
         refused(file)
     };
     let message = at(&|file| file.truncate(whole.len() - 1));
-    assert!(message.contains("byte 340 of made") && message.contains("ends after 47 bytes of an event"), "{message}");
+    assert!(
+        message.contains("byte 340 of made") && message.contains("ends after 47 bytes of an event"),
+        "{message}"
+    );
     let message = at(&|file| file.truncate(50));
     assert!(message.contains("byte 0 of made") && message.contains("is truncated"), "{message}");
     let message = at(&|file| file[52] = 0x08);
-    assert!(message.contains("byte 52 of made") && message.contains("version 8 is not supported, only 7"), "{message}");
+    assert!(
+        message.contains("byte 52 of made") && message.contains("version 8 is not supported, only 7"),
+        "{message}"
+    );
     let message = at(&|file| file[53] ^= 1);
     assert!(message.contains("byte 52 of made") && message.contains("is not the magic number"), "{message}");
     let message = at(&|file| file.extend(encode(&[queued(0, 0, 512)], true)));
