@@ -1,4 +1,5 @@
-//! `disk block` counts its data, refuses files that fit into the cache, and keeps its results if the disk is full.
+//! `disk block` counts its data, refuses files that fit into the cache, and keeps its results if the
+//! disk is full.
 
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;

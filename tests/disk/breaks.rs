@@ -1,5 +1,5 @@
-//! A disk that breaks during a test: results are kept, test files are removed, and the error names the file. All disk
-//! tests, each on a separate disk; `steady` has its own test.
+//! A disk that breaks during a test: results are kept, test files are removed, and the error names the
+//! file. All disk tests, each on a separate disk; `steady` has its own test.
 use std::path::Path;
 
 use keepup_testkit::disk::FaultyDisk;

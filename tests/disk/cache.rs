@@ -1,5 +1,5 @@
-//! `disk cache` finds a cache of known size, and reports if it found none. Reads from the disk are throttled to a
-//! hundredth of the speed of memory, so that noise has no influence.
+//! `disk cache` finds a cache of known size, and reports if it found none. Reads from the disk are
+//! throttled to a hundredth of the speed of memory, so that noise has no influence.
 use std::path::Path;
 
 use keepup_testkit::root::{SmallMemory, ThrottledReads, allowed, skip};

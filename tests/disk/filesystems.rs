@@ -1,5 +1,5 @@
-//! Disk tests and recordings on XFS, ext4, and btrfs over one, two and four devices: bytes are conserved, and the
-//! environment record names the file system.
+//! Disk tests and recordings on XFS, ext4, and btrfs over one, two and four devices: bytes are
+//! conserved, and the environment record names the file system.
 use keepup_testkit::filesystem::{FileSystemKind, LoopFileSystem};
 use keepup_testkit::root::{allowed, skip};
 use serde_json::Value;

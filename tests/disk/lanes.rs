@@ -1,5 +1,5 @@
-//! Disk tests with several readers and writers: parts add up, no writer runs ahead of its schedule, and a full disk
-//! keeps the results.
+//! Disk tests with several readers and writers: parts add up, no writer runs ahead of its schedule, and
+//! a full disk keeps the results.
 use std::path::Path;
 use std::time::Duration;
 
@@ -275,8 +275,8 @@ fn a_stalled_disk_delays_every_event_due_during_the_stall() {
     let found = json(&run);
     let part = &found["runs"][0]["phases"][0]["parts"][0];
     let (due, took) = (&part["latency"], &part["service"]);
-    // A hundred of four hundred events were due during the stall; the last hundredth of all waited nearly as long.
-    // Four were in flight.
+    // A hundred of four hundred events were due during the stall; the last hundredth of all waited
+    // nearly as long. Four were in flight.
     assert!(number(due, "max_ns") >= 900_000_000, "{part:#}");
     assert!(number(due, "p99_ns") >= 500_000_000, "{part:#}");
     assert!(due["mean_ns"].as_f64() > took["mean_ns"].as_f64(), "{part:#}");

@@ -39,8 +39,8 @@ fn replayed(here: &Path, arguments: &[&str]) -> Value {
     found
 }
 
-/// Whether every warm pass was inconclusive because this machine issued requests too late. That is possible only
-/// in a replay with the original times.
+/// Whether every warm pass was inconclusive because this machine issued requests too late. That is
+/// possible only in a replay with the original times.
 fn is_inconclusive(found: &Value) -> bool {
     let is_late = |pass: &Value| pass["fidelity"]["is_kept"] == false;
     let warm = || passes(found).iter().filter(|pass| pass["is_cold"] == false);

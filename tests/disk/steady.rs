@@ -42,10 +42,10 @@ fn phases_samples_and_files_agree() {
         })
         .collect();
     assert_eq!(phases, [("first write", Some(4), 128 * MIB), ("overwrite", Some(6), 192 * MIB)]);
-    let told = &run["finding"];
-    assert_eq!((sum(&told["samples"], "bytes"), sum(&told["files"], "bytes")), (320 * MIB, 320 * MIB));
-    assert_eq!(sum(&told["files"], "files"), 10);
-    assert_eq!(told["cut_short"], Value::Null);
+    let finding = &run["finding"];
+    assert_eq!((sum(&finding["samples"], "bytes"), sum(&finding["files"], "bytes")), (320 * MIB, 320 * MIB));
+    assert_eq!(sum(&finding["files"], "files"), 10);
+    assert_eq!(finding["cut_short"], Value::Null);
     let run = keepup(here, &[&["disk", "steady", "--out", "results"][..], &sizes].concat());
     let page = run.stdout.replace("\n  ", " ");
     for line in ["written, GB", "overwriting: steady", "first write"] {

@@ -30,8 +30,8 @@ fn add(counts: &mut BTreeMap<String, Count>, key: &str, bytes: u64) {
     *count = (count.0 + 1, count.1 + bytes);
 }
 
-/// Converts a session of dbench to fio's iolog, version 2, which has no times either. Files have the names that
-/// they were opened with.
+/// Converts a session of dbench to fio's iolog, version 2, which has no times either. Files have the
+/// names that they were opened with.
 fn iolog_of(session: &str) -> (String, Counted) {
     let (mut log, mut counted) = (String::from("fio version 2 iolog\n"), Counted::default());
     let mut open = BTreeMap::new();
@@ -77,8 +77,9 @@ pub(crate) fn dbench_trace(test: &str, here: &Path) -> Option<PathBuf> {
     Some(native(here, "session.iolog"))
 }
 
-/// A real trace with issue and completion times, in the native format: darshan's log of a job of 1468 s, 7613
-/// requests to 169 files. The converter's counts are in `job.json`. `None` with a message without Python's darshan.
+/// A real trace with issue and completion times, in the native format: darshan's log of a job of 1468 s,
+/// 7613 requests to 169 files. The converter's counts are in `job.json`. `None` with a message without
+/// Python's darshan.
 pub(crate) fn darshan_trace(test: &str, here: &Path) -> Option<PathBuf> {
     let promised = std::env::var_os("CI_PYTHON");
     let python = promised.clone().unwrap_or_else(|| "python3".into());
@@ -126,11 +127,14 @@ fn a_real_trace_without_times_is_analyzed_correctly() {
     let (_, counted) = iolog_of(&std::fs::read_to_string(SESSION).unwrap());
     assert!(counted.operations["read"].0 > 100_000 && counted.operations["flush"].1 == 0, "{counted:#?}");
     let [log, native] = [Path::new("session.iolog"), &path].map(|file| info(place.path(), file));
-    for told in [&log, &native] {
-        assert_eq!(counts(&told["whole"]["operations"], "operation"), counted.operations);
-        assert_eq!(counts(&told["devices"], "name"), counted.files);
-        assert_eq!((&told["header"]["clock"], &told["header"]["level"]), (&"none".into(), &"file".into()));
-        assert_eq!(told["corrections"]["zero_sizes"], 0);
+    for analysis in [&log, &native] {
+        assert_eq!(counts(&analysis["whole"]["operations"], "operation"), counted.operations);
+        assert_eq!(counts(&analysis["devices"], "name"), counted.files);
+        assert_eq!(
+            (&analysis["header"]["clock"], &analysis["header"]["level"]),
+            (&"none".into(), &"file".into())
+        );
+        assert_eq!(analysis["corrections"]["zero_sizes"], 0);
     }
     assert_eq!(log["whole"], native["whole"]);
 }

@@ -176,13 +176,13 @@ fn the_token_is_read_from_a_private_file_or_the_environment() {
 fn silent_connections_do_not_block_other_clients() {
     let place = directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
-    let mut crowd: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    for stream in crowd.iter_mut().step_by(3) {
+    let mut silent: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    for stream in silent.iter_mut().step_by(3) {
         // Connections that are closed already refuse it.
         drop(stream.write_all(b"KU-NETc\n\xff\xff\xff\xff"));
     }
     done(&net(place.path(), "tcp", &[&address], &["--time", "300 ms"]));
-    drop(crowd);
+    drop(silent);
 }
 
 #[test]
@@ -230,8 +230,8 @@ fn invalid_commands_are_refused_with_hints() {
     }
     let run = net(here, "tcp", &[&address], &["--congestion", "unknown"]);
     assert!(run.code() == 4 && run.stderr.contains("cannot"), "{run:#?}");
-    let nobody = net(here, "tcp", &["127.0.0.1:1"], &[]);
-    assert!(nobody.code() == 4 && nobody.stderr.contains("hint: nobody listens there"), "{nobody:#?}");
+    let refused = net(here, "tcp", &["127.0.0.1:1"], &[]);
+    assert!(refused.code() == 4 && refused.stderr.contains("hint: nobody listens there"), "{refused:#?}");
     let dry = net(here, "tcp", &["127.0.0.1:1"], &["--dry-run"]);
     assert!(dry.code() == 0 && dry.stdout.contains("nothing is written"), "{dry:#?}");
 }

@@ -1,11 +1,12 @@
-//! Without the powers that make it fast, it records all the same, and says what is missing and how to get it.
+//! Without optional kernel features the recorder still works, and reports what is missing and how to
+//! enable it.
 use keepup_testkit::powers::{with_locked_memory, without_huge_pages, without_io_uring};
 use keepup_testkit::root::skip;
 use keepup_testkit::{Program, Run};
 
 use crate::common::{TestDirectory, count, directory, exclusive_directory, json, keepup, recorder, verified};
 
-/// Sends something to a recorder: all of it must be recorded.
+/// Sends events to a recorder. All must be recorded.
 fn recorded_whole(place: &TestDirectory, mut record: Program) -> Run {
     let to = record.address().to_string();
     let source = ["source", "csl", "--to", &to, "--events", "600", "--rate", "max", "--json"];
@@ -20,8 +21,8 @@ fn recorded_whole(place: &TestDirectory, mut record: Program) -> Run {
     record
 }
 
-/// Names what is missing, and a command that helps.
-fn says(record: &Run, word: &str) {
+/// Checks that a message names the missing feature and a command to enable it.
+fn names_missing(record: &Run, word: &str) {
     assert!(record.stderr.contains(word), "no {word:?}: {record:#?}");
     assert!(record.stderr.lines().any(|line| line.starts_with("hint: ")), "{record:#?}");
 }
@@ -33,7 +34,7 @@ fn a_recorder_works_without_io_uring() {
     let recorded = without_io_uring(|| recorded_whole(&place, recorder(place.path(), &["disk"], &[])));
     match recorded {
         Ok(record) => {
-            says(&record, "io_uring");
+            names_missing(&record, "io_uring");
             assert_eq!(json(&record)["volumes"][0]["engine"], "pwrite");
         }
         Err(why) => skip("a_recorder_works_without_io_uring", &why),
@@ -47,7 +48,7 @@ fn a_missing_io_uring_is_an_error_if_requested() {
     let refused = without_io_uring(|| recorder(place.path(), &["disk"], &["--engine", "ring"]).wait());
     match refused {
         Ok(record) => {
-            says(&record, "io_uring");
+            names_missing(&record, "io_uring");
             assert_eq!(record.code(), 4, "{record:#?}");
         }
         Err(why) => skip("a_missing_io_uring_is_an_error_if_requested", &why),
@@ -70,7 +71,7 @@ fn a_recorder_works_with_little_locked_memory() {
         return skip("a_recorder_works_with_little_locked_memory", "io_uring is not to be had here");
     }
     assert!(volume["buffers"].as_str().unwrap().contains("not registered"), "{record:#?}");
-    says(&record, "locked");
+    names_missing(&record, "locked");
 }
 
 #[test]
@@ -89,5 +90,5 @@ fn a_recorder_works_without_transparent_huge_pages() {
         return skip(TEST, "huge pages are reserved on this machine");
     }
     assert!(buffers.starts_with("plain pages"), "{record:#?}");
-    says(&record, "huge");
+    names_missing(&record, "huge");
 }

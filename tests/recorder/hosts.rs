@@ -1,4 +1,4 @@
-//! Names of hosts are understood wherever an address is, and what cannot be resolved is told.
+//! Host names are accepted wherever an address is, and unresolvable names are reported.
 use std::net::ToSocketAddrs;
 
 use keepup_testkit::Program;
@@ -6,12 +6,12 @@ use keepup_testkit::Program;
 use crate::common::{directory, json, keepup, secret_file, start};
 use crate::net::{done, net};
 
-/// The address a program listens on, with `localhost` for its host.
+/// Address on which a program listens, with `localhost` as its host.
 fn by_name(program: &mut Program) -> String {
     format!("localhost:{}", program.address().port())
 }
 
-/// One short run of a source, which must lose nothing.
+/// Runs a source briefly. It must lose nothing.
 fn send(here: &std::path::Path, to: &str) {
     let sent = keepup(here, &["source", "csl", "--to", to, "--events", "200", "--rate", "max", "--json"]);
     assert_eq!(sent.code(), 0, "{sent:#?}");

@@ -1,4 +1,4 @@
-//! Mistakes of a first hour: each ends with the documented exit code, and with a hint that helps.
+//! Common mistakes of new users: documented exit codes and useful hints.
 use std::path::Path;
 
 use keepup_testkit::Program;
@@ -91,7 +91,7 @@ fn existing_directories_and_recorded_events_are_kept() {
     assert_eq!(verified(here, "disk/run").0, 1);
 }
 
-/// A sink that takes 2 MB/s, and where it listens.
+/// A sink that accepts 2 MB/s, and its address.
 fn slow_sink(here: &Path, name: &str) -> (Program, String) {
     let sink = ["sink", "--listen", "127.0.0.1:0", "--to", "disk", "--name", name, "--rate", "2 MB/s"];
     let mut sink = start(here, &[&sink[..], &["--segment", "32 MiB", "--pool", "64 MiB"]].concat());
@@ -99,8 +99,8 @@ fn slow_sink(here: &Path, name: &str) -> (Program, String) {
     (sink, to)
 }
 
-/// Waits until the sink has something on its disk.
-fn until_it_has_something(here: &Path, name: &str) {
+/// Waits until the sink has written data.
+fn wait_for_data(here: &Path, name: &str) {
     let journal = here.join("disk").join(name).join("journal.jsonl");
     until("the sink has something", || {
         std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"t\":\"watermark\""))
@@ -113,11 +113,11 @@ fn an_interrupted_drain_is_reported() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
-    // One waits for its own pace, the other for the sink.
+    // One waits for its own rate limit, the other for the sink.
     for (name, rate) in [("paced", "2 MB/s"), ("blocked", "1 GB/s")] {
         let (sink, to) = slow_sink(here, name);
         let drain = start(here, &["drain", "disk/run", "--to", &to, "--rate", rate]);
-        until_it_has_something(here, name);
+        wait_for_data(here, name);
         drain.signal("INT");
         let drain = drain.wait();
         assert_eq!(drain.code(), 130, "{name}: {drain:#?}");
@@ -134,7 +134,7 @@ fn a_sink_that_disconnects_is_an_environment_error() {
     for signal in ["KILL", "INT"] {
         let (sink, to) = slow_sink(here, signal);
         let drain = start(here, &["drain", "disk/run", "--to", &to, "--json"]);
-        until_it_has_something(here, signal);
+        wait_for_data(here, signal);
         sink.signal(signal);
         sink.wait();
         let drain = drain.wait();

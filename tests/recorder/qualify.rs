@@ -1,4 +1,4 @@
-//! The main job, on whatever machine this is: relations, never speeds.
+//! `keepup qualify` on any machine: relations, never speeds.
 use std::path::Path;
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ fn a_write_limit_too_small_is_reported_before_the_search() {
     assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no half-made result");
 }
 
-/// Names in the directories of results and of the disk.
+/// File names in the directories of results and of the disk.
 fn left_in(here: &Path) -> [Vec<String>; 2] {
     ["results", "disk"].map(|directory| {
         let entries = std::fs::read_dir(here.join(directory)).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Recording, draining, reading back: three programs, three ledgers, one truth.
+//! Recording, draining and reading back: the ledgers of all programs agree.
 
 use crate::common::{
     count, directory, events, json, keepup, mcap_messages, recorded, recorder, segments, start, until,
@@ -127,7 +127,7 @@ fn a_copy_keeps_the_metadata_of_the_original() {
     let to = format!("tcp://{}", sink.address());
     assert_eq!(keepup(here, &["drain", "disk/run", "--to", &to]).code(), 0);
     assert_eq!(sink.wait().code(), 0);
-    // A copy in a directory, and a copy of a copy.
+    // A copy in a directory, and a copy of that copy.
     assert_eq!(keepup(here, &["drain", "disk/run", "--to", "second"]).code(), 0);
     assert_eq!(keepup(here, &["drain", &only("tape"), "--to", "third"]).code(), 0);
     for volume in ["tape", "second", "third"] {
@@ -142,7 +142,7 @@ fn a_copy_keeps_the_metadata_of_the_original() {
         assert_ne!(copy["recording"], original["recording"]);
         assert_eq!(verified(here, &only(volume)).0, 20);
     }
-    // A recorder is no copy, whoever sends to it.
+    // A recording is not a copy, whoever sends to the recorder.
     let mut other = recorder(here, &["other"], &["--run", "3"]);
     let to = format!("tcp://{}", other.address());
     assert_eq!(keepup(here, &["drain", "disk/run", "--to", &to]).code(), 0);
@@ -179,7 +179,7 @@ fn a_kill_loses_no_acknowledged_event() {
     let mut record = recorder(here, &["disk"], &[]);
     let to = record.address().to_string();
     let source = start(here, &["source", "csl", "--to", &to, "--duration", "60s", "--json"]);
-    // 32 MiB each: with the third or its successor made ready, more than one was acknowledged.
+    // 32 MiB each: when the third segment or its successor exists, more than one was acknowledged.
     until("four segments are there", || segments(&here.join("disk/run")).len() > 3);
     record.signal("KILL");
     drop(record.wait());
@@ -190,7 +190,7 @@ fn a_kill_loses_no_acknowledged_event() {
     assert_eq!(verify.code(), 1, "it did not end cleanly");
     let report = json(&verify);
     assert_eq!(report["fault_count"], 0, "{verify:#?}");
-    // The journal's watermark may lag behind the last acknowledgement; the blocks themselves may not.
+    // The journal's watermark may lag behind the last acknowledgement; the blocks must not.
     let on_disk: u64 =
         segments(&here.join("disk/run")).iter().map(|s| mcap_messages(&std::fs::read(s).unwrap()).0).sum();
     assert!(on_disk >= acknowledged, "{on_disk} of {acknowledged} acknowledged events are on disk");
@@ -214,7 +214,8 @@ fn a_truncated_recording_is_read_up_to_the_end() {
         let cut = bytes.len() * step / 50;
         let (messages, payload) = mcap_messages(&bytes[..cut]);
         assert!(messages >= seen, "a longer piece never holds less");
-        // A block holds at most four of these events; all before the cut but the last block must be read.
+        // A block holds at most four of these events. All blocks before the truncation but the last must
+        // be read.
         assert!(
             payload + 4 * (262_144 + 8192) + 4096 + 8192 >= cut as u64,
             "{messages} messages up to byte {cut}"
@@ -233,7 +234,7 @@ fn the_reported_cpu_time_is_that_of_the_kernel() {
     let run = recorder.wait();
     let printed_s = json(&run)["cpu_seconds"].as_f64().unwrap();
     let counted_s = run.cpu_ns as f64 / 1e9;
-    // What it prints cannot have the time that giving back its memory takes.
+    // The printed time cannot include that of releasing its memory.
     let left_s = counted_s - printed_s;
     assert!(
         left_s >= 0.0 && left_s < 0.05 * counted_s + 0.05,

@@ -1,4 +1,4 @@
-//! Reduction from the command line: what is written, what the account says, what is refused.
+//! Reduction from the command line: output, counts, refusals.
 use serde_json::Value;
 
 use crate::common::{count, directory, exclusive_directory, json, keepup, recorder, verified};

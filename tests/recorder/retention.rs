@@ -1,4 +1,4 @@
-//! Recordings that are kept in part: a ring of segments that only loses what is elsewhere.
+//! Retention: a ring of segments that removes only drained or disposable data.
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::common::{count, directory, json, keepup, recorded, recorder, segments
 
 const MIB: u64 = 1 << 20;
 
-/// Sends for four seconds. What is due while the machine stands still finds room: no disk is tested here.
+/// Sends for four seconds, with a buffer for stalls of the machine: this is not a test of the disk.
 fn source(here: &Path, record: &mut Program, rate: &str) -> Program {
     let to = record.address().to_string();
     start(
@@ -18,7 +18,7 @@ fn source(here: &Path, record: &mut Program, rate: &str) -> Program {
     )
 }
 
-/// Bytes of the segments that are there; one may go while this looks.
+/// Total size of the segments. One may be removed meanwhile.
 fn bytes_of(recording: &Path) -> u64 {
     segments(recording).iter().filter_map(|path| std::fs::metadata(path).ok()).map(|of| of.len()).sum()
 }

@@ -1,4 +1,4 @@
-//! Runs: their numbers and limits with `record`, and commands given from outside.
+//! Run control: numbers and limits of runs with `record`, and external commands.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::common::{count, directory, events, json as printed, keepup, secret_file, start};
 
-/// Records one run below `disk`, with these flags, until its source has sent `events`; returns its account.
+/// Records one run below `disk` with these flags until its source has sent `events`. Returns the report.
 fn run(here: &Path, name: &str, flags: &[&str], events: &str) -> Value {
     std::fs::create_dir_all(here.join("disk")).unwrap();
     let base = ["record", "--listen", "127.0.0.1:0", "--volume", "disk", "--name", name, "--json"];
     let small = ["--pool", "64 MiB", "--segment", "32 MiB"];
     let mut record = start(here, &[&base[..], &small[..], flags].concat());
     let to = record.address().to_string();
-    // One that is ended by a limit leaves its source without a last word.
+    // A run that a limit ends closes the source's connection without a final message.
     keepup(here, &["source", "csl", "--to", &to, "--events", events, "--json"]);
     let record = record.wait();
     assert!(matches!(record.code(), 0 | 1), "{record:#?}");
@@ -90,7 +90,7 @@ fn invalid_run_settings_are_refused_before_anything_is_created() {
     assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0);
 }
 
-/// What a client asked.
+/// A received HTTP request.
 #[derive(Debug)]
 struct Request {
     line: String,
@@ -98,7 +98,7 @@ struct Request {
     body: String,
 }
 
-/// A server that has these answers, one for each connection; it returns what it was asked.
+/// A server with these responses, one per connection. Its thread returns the requests.
 fn server(answers: Vec<(u16, Value)>) -> (String, JoinHandle<Vec<Request>>) {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -207,7 +207,10 @@ fn every_response_has_its_exit_code() {
     assert!(late.code() == 5 && late.stderr.contains("not reached in time"), "{late:#?}");
     let lost = ctl(vec![in_state(RunState::Draining), in_state(RunState::Sealed)], &["stop", "--wait"]);
     assert_eq!(lost.code(), 1, "a run without an account of all it received: {lost:#?}");
-    let nobody = keepup(here, &["ctl", "--to", "http://127.0.0.1:1", "status"]);
-    assert!(nobody.code() == 4 && nobody.stderr.contains("cannot reach a recorder"), "{nobody:#?}");
+    let unreachable = keepup(here, &["ctl", "--to", "http://127.0.0.1:1", "status"]);
+    assert!(
+        unreachable.code() == 4 && unreachable.stderr.contains("cannot reach a recorder"),
+        "{unreachable:#?}"
+    );
     assert_eq!(keepup(here, &["ctl", "--to", "https://127.0.0.1:1", "status"]).code(), 2);
 }

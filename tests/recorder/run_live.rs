@@ -1,4 +1,4 @@
-//! `keepup ctl` with `keepup record --controlled`: whole runs by commands alone.
+//! `keepup ctl` with `keepup record --controlled`: complete runs by commands alone.
 use std::path::Path;
 
 use keepup_testkit::program::Program;
@@ -12,7 +12,7 @@ use crate::common::{
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// A recorder that takes commands.
+/// A recorder that accepts commands.
 struct Controlled {
     url: String,
     recorder: Program,
@@ -64,14 +64,14 @@ fn a_run_is_controlled_by_commands_alone() {
         printed(&run)
     };
     done(&["configure", "--run", "30", "--meta", "sample=quartz", "--volume", &volume.display().to_string()]);
-    // Armed and given back: nothing is left of it.
+    // Armed and disarmed: nothing remains.
     assert_eq!(done(&["arm"])["state"], "armed");
     assert_eq!(done(&["stop"])["state"], "configured");
     assert_eq!(std::fs::read_dir(&volume).unwrap().count(), 0);
     for number in [30, 31] {
         let armed = done(&["arm"]);
         let to = armed["listen"].as_str().unwrap();
-        // It connects before the start, and waits for it.
+        // It connects before the start and waits for it.
         let source = start(here, &["source", "csl", "--to", to, "--events", "50", "--rate", "max", "--json"]);
         assert_eq!(done(&["start"])["state"], "recording");
         let sealed = done(&["wait", "sealed", "--timeout", "60 s"]);
@@ -85,7 +85,7 @@ fn a_run_is_controlled_by_commands_alone() {
         let info: Value = printed(&keepup(here, &["info", &recording, "--json"]));
         assert_eq!((&info["run"], &info["metadata"]["sample"]), (&json!(number), &json!("quartz")));
     }
-    // A run that nobody sends to is ended by command.
+    // A run without a source is ended by a command.
     done(&["arm"]);
     done(&["start"]);
     let stopped = done(&["stop", "--wait"]);
@@ -93,7 +93,7 @@ fn a_run_is_controlled_by_commands_alone() {
         (&stopped["state"], &stopped["last"]["ended"]),
         (&json!("sealed"), &json!("stopped on request"))
     );
-    // A run under way is ended in order when the recorder is.
+    // A run in progress is sealed when the recorder ends.
     done(&["arm"]);
     done(&["start"]);
     controlled.recorder.signal("INT");
@@ -127,7 +127,7 @@ fn a_refused_command_changes_nothing() {
     }
     let status = ctl("token", &["status", "--json"]);
     assert_eq!((&printed(&status)["state"], &printed(&status)["revision"]), (&json!("idle"), &json!(0)));
-    // Loopback may look without a token.
+    // Clients on loopback may read without a token.
     let page = keepup(here, &["ctl", "--to", &controlled.url, "status"]);
     assert!(page.code() == 0 && page.stdout.contains("possible now: configure"), "{page:#?}");
 }
@@ -145,7 +145,7 @@ fn the_status_reflects_a_completed_command() {
         status["revision"].as_u64().unwrap()
     };
     let ask = || {
-        // One connection that stays open: the question after the answer is there as early as it can be.
+        // One persistent connection: the next request follows the response immediately.
         let agent = ureq::Agent::new_with_defaults();
         for _ in 0..1000 {
             let order = agent.post(format!("{}/api/v1/run/configure", controlled.url));
@@ -156,7 +156,7 @@ fn the_status_reflects_a_completed_command() {
             assert!(seen >= answered, "revision {answered} was answered, then {seen} seen");
         }
     };
-    // So many that run control is interrupted between what it does.
+    // Often enough to interrupt run control between its steps.
     std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(ask))));
 }
 
@@ -167,7 +167,7 @@ fn ended_streams_and_filling_disks_are_reported_live() {
     let directory = directory();
     let here = directory.path();
     secret_file(here, "token", TOKEN);
-    // A small disk is full within the hour; where none can be had, the rest is tested all the same.
+    // A small disk is predicted to be full within the hour. Without one, the rest is tested.
     let disk = allowed(test).then(|| SmallDisk::mount(&here.join("disk"), 512).unwrap());
     let http = ["--http", "127.0.0.1:0", "--token-file", "token", "--stay"];
     let mut record = recorder(here, &["disk"], &http);
@@ -176,7 +176,7 @@ fn ended_streams_and_filling_disks_are_reported_live() {
     let source = ["source", "csl-old", "--to", &to, "--streams", "1", "--connections", "1"];
     let first = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "6s"]].concat());
     let look = |path: &str| -> Value {
-        // Before the first look at the figures there is nothing to see.
+        // Before the first sample the status is empty.
         serde_json::from_str(&get(&page, path, "").1).unwrap()
     };
     let stream = || look("/api/v1/now")["streams"][0].clone();
@@ -184,11 +184,11 @@ fn ended_streams_and_filling_disks_are_reported_live() {
     assert_eq!(stream()["ended"], false);
     if disk.is_some() {
         until("the page warns of the disk", || look("/health").to_string().contains("is full in"));
-        // In the same words, up to the minutes that are left.
-        let told = record.line_that(|line| line.contains("is full in"), "that the disk fills");
+        // Same text, except for the remaining minutes.
+        let warning = record.line_that(|line| line.contains("is full in"), "that the disk fills");
         assert!(
-            told.starts_with("warning: disk/run is full in ") && told.ends_with(" min at this rate"),
-            "{told}"
+            warning.starts_with("warning: disk/run is full in ") && warning.ends_with(" min at this rate"),
+            "{warning}"
         );
     }
     assert_eq!(first.wait().code(), 0);

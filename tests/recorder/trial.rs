@@ -1,4 +1,4 @@
-//! `keepup trial`: what was sent is what was recorded, verified and read back; what was lost is told.
+//! `keepup trial`: sent events are recorded, verified and read back; losses are reported.
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn volumes(place: &TestDirectory, names: &[&str]) {
     names.iter().for_each(|name| std::fs::create_dir(place.path().join(name)).unwrap());
 }
 
-/// The result that was printed, which is as its types say.
+/// The printed result, parsed with its types.
 fn summary(run: &Run) -> RecordSummary {
     serde_json::from_value(json(run)).unwrap_or_else(|e| panic!("{e}: {run:#?}"))
 }
@@ -31,7 +31,7 @@ fn only(place: &TestDirectory, arguments: &[&str], code: i32) -> RecordRun {
     runs.remove(0)
 }
 
-/// Sent and lost at the source is durable and lost, and the causes add up.
+/// Checks a ledger: every event is durable or lost, and the causes add up.
 fn balanced(ledger: &LedgerSummary) {
     let due = ledger.sent.events + ledger.lost_at_source.events;
     assert_eq!(due, ledger.durable.events + ledger.lost.events, "{ledger:#?}");
@@ -152,7 +152,7 @@ fn pinned_streams_are_read_back_separately() {
 #[ignore = "system"]
 fn losses_are_reported_with_their_cause_and_exit_code_1() {
     let place = exclusive_directory();
-    // No loopback keeps up with this: the source's own buffer runs over.
+    // Too fast for loopback: the source's buffer overflows.
     let run = only(&place, &["csl", "--rate", "200 GB/s", "--time", "500 ms", "--to-null"], 1);
     balanced(&run.ledger);
     assert!(

@@ -1,5 +1,5 @@
-//! What `qualify` says of paths of a known rate. The rate that is required lies far below the path's, or far
-//! above: no noise of a machine moves one past the other, so each verdict is certain.
+//! Verdicts of `qualify` for paths of known rate. The required rate is far below or far above that of
+//! the path, so that noise cannot change the verdict.
 use std::path::Path;
 
 use keepup_testkit::cable::Cable;
@@ -15,13 +15,13 @@ const EVENT_BYTES: f64 = 65_536.0;
 const VOLUME: u64 = 10_000_000;
 /// Rate of the shaped link, in megabits per second.
 const LINK: u32 = 80;
-/// What both carry, in bytes per second.
+/// Rate of both, in bytes per second.
 const PATH: f64 = 10e6;
-/// Events per second: a twentieth of what a path carries, and six times as much.
+/// Events per second: a twentieth of a path's rate, and six times its rate.
 const FAR_BELOW: u32 = 8;
 const FAR_ABOVE: u32 = 916;
 
-/// A small profile. Its buffer and the pool bridge seconds in which the machine stands still.
+/// A small profile. Its buffer and the pool bridge stalls of several seconds.
 fn prepared(events_per_second: u32, more: &str) -> TestDirectory {
     let place = directory();
     std::fs::create_dir(place.path().join("disk")).unwrap();
@@ -59,8 +59,8 @@ fn rate(found: &Value, key: &str) -> f64 {
     found[key].as_f64().unwrap_or_else(|| panic!("no {key} in {found:#}"))
 }
 
-/// FIT: the rate is proven without loss, the stage that sets the path's rate is named, and nothing faster
-/// than the path is promised.
+/// FIT: the rate is proven without loss, the limiting stage is named, and the rate does not exceed that
+/// of the path.
 fn is_fit(run: &Run, stage: &str) {
     let found = json(run);
     assert_eq!((run.code(), &found["verdict"]), (0, &"FIT".into()), "{run:#?}");
@@ -73,7 +73,7 @@ fn is_fit(run: &Run, stage: &str) {
     names(&found, stage);
 }
 
-/// NOT FIT: nothing near the required rate is promised, and the stage that sets the path's rate is named.
+/// NOT FIT: the proven rate is far below the required one, and the limiting stage is named.
 fn is_not_fit(run: &Run, stage: &str) {
     let found = json(run);
     assert_eq!((run.code(), &found["verdict"]), (1, &"NOT FIT".into()), "{run:#?}");
@@ -148,8 +148,8 @@ fn a_shaped_link_is_fit_for_a_twentieth_of_its_rate() {
     }
 }
 
-/// The link lies between source and recorder, so the source on its own reaches little more than the path. If
-/// that leaves open what the machine can do, the verdict says so and names the source; else it is NOT FIT.
+/// The link is between source and recorder, so the source alone reaches little more than the path. If
+/// the machine's limit is therefore unknown, the verdict names the source; otherwise it is NOT FIT.
 #[test]
 #[ignore = "system"]
 fn a_shaped_link_is_never_fit_for_six_times_its_rate() {
@@ -175,7 +175,7 @@ fn a_drain_over_a_shaped_link_is_not_fit() {
         Ok(cable) => cable,
         Err(why) => return skip(test, &why),
     };
-    // A sixth of what is recorded.
+    // A sixth of the recorded rate.
     cable.shape(0, 8).unwrap();
     let place = prepared(100, "[drain]\nrate = \"50 MB/s\"\n");
     let listen = format!("{}:0", Cable::address(1));

@@ -1,4 +1,4 @@
-//! Volumes that do not do, and one that fills up while recording.
+//! Unusable volumes, and a volume that fills up while recording.
 use std::time::Duration;
 
 use keepup_testkit::root::{SmallDisk, allowed, skip};

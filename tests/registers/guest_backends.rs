@@ -246,7 +246,8 @@ fn vme(output: &GuestOutput) {
     assert_eq!(values(output, "vme_single"), expected);
     assert_eq!(values(output, "vme_block"), expected);
     let last = values(output, "vme_last");
-    // Around the largest transfer of one call, 32768 words, where the slave window ends and the bus returns ones.
+    // Around the largest transfer of one call, 32768 words, where the slave window ends and the bus
+    // returns ones.
     let ones = u64::from(u32::MAX);
     assert_eq!((last.len(), &last[0x7ffe..0x8001]), (0x10000, &[word(b"the "), word(b"last"), ones][..]));
     assert!(last[0x8000..].iter().all(|value| *value == ones) && last[..256] == expected);

@@ -92,8 +92,8 @@ fn every_cell_is_a_result_compared_with_its_baseline() {
             assert_eq!(list(figure, "values").len(), 2, "{figure:#}");
         }
     }
-    let told: Vec<_> = cells.iter().map(|cell| (&cell["baseline"], cell["confounded"] == true)).collect();
-    assert_eq!(told, [(&Value::Null, false), (&1.into(), false), (&1.into(), false), (&1.into(), true)]);
+    let found: Vec<_> = cells.iter().map(|cell| (&cell["baseline"], cell["confounded"] == true)).collect();
+    assert_eq!(found, [(&Value::Null, false), (&1.into(), false), (&1.into(), false), (&1.into(), true)]);
     assert_eq!(cells[3]["alone"], serde_json::json!([3, 2]));
     for cell in &cells[1..] {
         for ratio in list(cell, "ratios").iter().filter(|ratio| ratio["quantity"] != "cores_busy") {
@@ -130,11 +130,11 @@ fn a_dry_run_of_a_campaign_adds_up_and_writes_nothing() {
         for way in [&[][..], &["--access", "buffered"]] {
             let cell = ["disk", "sweep", "--sizes", "1 MiB", "--depths", "2", "--time", "100 ms"];
             let more = ["--file", "16 MiB", "--volume", volume, "--dry-run", "--json"];
-            let told = json(&keepup(here, &[&cell[..], &more, way].concat()));
-            bytes += 2 * told["bytes_written"].as_u64().unwrap();
-            seconds += 2.0 * told["seconds"].as_f64().unwrap();
-            assert_eq!(told["volume_bytes_written"][volume], told["bytes_written"]);
-            assert!(whole["space_bytes"][volume].as_u64() >= told["space_bytes"][volume].as_u64());
+            let found = json(&keepup(here, &[&cell[..], &more, way].concat()));
+            bytes += 2 * found["bytes_written"].as_u64().unwrap();
+            seconds += 2.0 * found["seconds"].as_f64().unwrap();
+            assert_eq!(found["volume_bytes_written"][volume], found["bytes_written"]);
+            assert!(whole["space_bytes"][volume].as_u64() >= found["space_bytes"][volume].as_u64());
         }
     }
     assert_eq!(whole["bytes_written"].as_u64(), Some(bytes));
@@ -166,17 +166,17 @@ fn every_dry_run_prints_one_json_object() {
     let forecasts = commands.map(|command| {
         let run = keepup(here, &[command, &["--dry-run", "--json"]].concat());
         assert_eq!(run.code(), 0, "{run:#?}");
-        let told = json(&run);
-        let volumes = told["volume_bytes_written"].as_object().unwrap();
+        let found = json(&run);
+        let volumes = found["volume_bytes_written"].as_object().unwrap();
         let sum: u64 = volumes.values().map(|bytes| bytes.as_u64().unwrap()).sum();
-        assert_eq!(told["bytes_written"].as_u64(), Some(sum), "{told:#}");
+        assert_eq!(found["bytes_written"].as_u64(), Some(sum), "{found:#}");
         // The text output contains the same.
         let text = keepup(here, &[command, &["--dry-run"]].concat());
-        assert_eq!(text.stdout.trim_end(), told["text"].as_str().unwrap());
-        told
+        assert_eq!(text.stdout.trim_end(), found["text"].as_str().unwrap());
+        found
     });
     let [disk, net, register, soak, qualify, load, cpu, trial] = forecasts;
-    let of = |told: &Value, volume: &str| told["volume_bytes_written"][volume].as_u64();
+    let of = |found: &Value, volume: &str| found["volume_bytes_written"][volume].as_u64();
     assert!(of(&disk, "a") > of(&disk, "b") && of(&disk, "b") > Some(16 << 20), "{disk:#}");
     assert_eq!((&net["bytes_written"], &register["bytes_written"]), (&0.into(), &0.into()));
     assert!(net["seconds"].as_f64() > Some(0.0) && register["seconds"].as_f64() > Some(0.0));

@@ -125,7 +125,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writer of fio's iolog, version 3, for fio 3.31 and later: one line per request, times in us from the first.
+/// Writer of fio's iolog, version 3, for fio 3.31 and later: one line per request, times in us from the
+/// first.
 pub struct IologWriter<W: Write> {
     out: W,
     names: Vec<String>,

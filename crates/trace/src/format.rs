@@ -1,7 +1,7 @@
 //! Formats: names, detection by content, and the meaning of their numbers.
 //!
-//! Invariant: a format is detected from the content or given by the user, never guessed. If several match, the
-//! error names them and the deciding flag.
+//! Invariant: a format is detected from the content or given by the user, never guessed. If several
+//! match, the error names them and the deciding flag.
 mod biosnoop;
 mod blkparse;
 mod blktrace;
@@ -256,8 +256,8 @@ fn is_msr(line: &[u8]) -> bool {
     count == 7 && is_type && [0, 2, 4, 5].into_iter().all(|column| whole(fields[column]).is_some())
 }
 
-/// Whether a line has five columns (SPC: or more), with an operation's letter in column `letter` and a time in
-/// the fifth.
+/// Whether a line has five columns (SPC: or more), with an operation's letter in column `letter` and a
+/// time in the fifth.
 fn is_five(line: &[u8], letter: usize, is_time: impl Fn(&[u8]) -> bool) -> bool {
     let (fields, count) = separated::<5>(line, b',');
     let is_letter = matches!(fields[letter], b"R" | b"r" | b"W" | b"w");

@@ -111,8 +111,8 @@ pub struct SizeClass {
 pub struct Outstanding {
     /// Peak.
     pub peak: u64,
-    /// Mean from the first issue to the last completion, by Little's law: the sum of all service times divided
-    /// by that time; null if that time is 0.
+    /// Mean from the first issue to the last completion, by Little's law: the sum of all service times
+    /// divided by that time; null if that time is 0.
     pub mean: Option<f64>,
     /// Whether the peak is a lower bound, because more requests were in flight than are tracked.
     pub is_peak_bound: bool,

@@ -44,7 +44,8 @@ struct Selection {
 }
 
 impl Sorter {
-    /// `unit_check` enables a check of the unit in the first window. `device` selects requests to that device.
+    /// `unit_check` enables a check of the unit in the first window. `device` selects requests to that
+    /// device.
     pub(super) fn new(reader: Box<dyn Reader>, unit_check: Option<UnitCheck>, device: Option<&str>) -> Self {
         let name = device.map(str::to_owned);
         Self {

@@ -1,5 +1,6 @@
-//! Speed and memory of reading: `cargo test --release -p keepup-trace speed -- --ignored --nocapture`, with
-//! `KEEPUP_TRACE_RECORDS` requests (default 10 million) in `KEEPUP_TRACE_DIR` (default a temporary directory).
+//! Speed and memory of reading: `cargo test --release -p keepup-trace speed -- --ignored --nocapture`,
+//! with `KEEPUP_TRACE_RECORDS` requests (default 10 million) in `KEEPUP_TRACE_DIR` (default a temporary
+//! directory).
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

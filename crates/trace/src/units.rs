@@ -1,8 +1,8 @@
 //! Check of the unit of addresses, sectors or bytes.
 //!
-//! The check covers the first requests of each device. Two signs of a wrong unit: requests are contiguous only
-//! in the other unit; or addresses are not block-aligned or lie beyond any disk. A suspicious unit is an error,
-//! never corrected.
+//! The check covers the first requests of each device. Two signs of a wrong unit: requests are
+//! contiguous only in the other unit; or addresses are not block-aligned or lie beyond any disk. A
+//! suspicious unit is an error, never corrected.
 use super::batch::RawRecord;
 use super::error::ParseError;
 use super::header::Unit;

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::common::{exclusive_directory, json};
 use crate::net::{across, done, net, number, serve, wired};
 
-/// Largest relative difference of the two. Defect: keepup's rate is off by a tenth, because it counts headers,
-/// omits part of the time, or drops part of the due data.
+/// Largest relative difference of the two. Defect: keepup's rate is off by a tenth, because it counts
+/// headers, omits part of the time, or drops part of the due data.
 const AGREEMENT: f64 = 0.04;
 const PORT: &str = "5213";
 

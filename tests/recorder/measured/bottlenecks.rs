@@ -1,5 +1,4 @@
-//! Bottlenecks that only processors make: how they share their time decides, so each is measured several
-//! times.
+//! CPU bottlenecks. They depend on scheduling, so each is measured several times.
 use std::path::Path;
 use std::process::Command;
 
@@ -9,7 +8,7 @@ use keepup_testkit::rule::{TWO_OF_SEVEN, good_if};
 
 use crate::common::{TestDirectory, exclusive_directory, json, keepup};
 
-/// What is not drained cannot be drained too slowly when the machine stands still for a moment.
+/// A profile without a drain, which could be too slow during a stall of the machine.
 const PROFILE: &str = "name = \"small\"\ntitle = \"small events\"\n[event]\nsize = \"64 KiB\"\n\
     [source]\nrate = \"100 /s\"\nbuffer = \"4 MiB\"\nstreams = 1\ntransport = \"tcp\"\n\
     [run]\nduration = \"8 h\"\n[record]\nsegment = \"64 MiB\"\n";
@@ -33,7 +32,7 @@ fn prepared(profile: &str) -> TestDirectory {
     directory
 }
 
-/// Keeps the first processor busy with as many endless loops.
+/// Keeps the first processor busy with endless loops.
 fn hogs(test: &str, here: &Path) -> Option<Vec<Program>> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         skip(test, "needs two processors");
@@ -47,7 +46,7 @@ fn hogs(test: &str, here: &Path) -> Option<Vec<Program>> {
     Some((0..12).map(|_| Program::start("taskset", &hog, here)).collect())
 }
 
-/// Defect: the recorder's processors are not looked at, and something else is named.
+/// Defect: the recorder's processors are not examined, and another component is named.
 #[test]
 #[ignore = "measured"]
 fn a_recorder_without_processor_time_is_named_as_the_limit() {
@@ -64,7 +63,7 @@ fn a_recorder_without_processor_time_is_named_as_the_limit() {
     drop(hogs);
 }
 
-/// Defect: what the source did not offer is taken for a limit of the machine, which is NOT FIT.
+/// Defect: a limit of the source is taken for one of the machine, which yields NOT FIT.
 #[test]
 #[ignore = "measured"]
 fn a_slow_source_is_not_attributed_to_the_machine() {
@@ -74,7 +73,7 @@ fn a_slow_source_is_not_attributed_to_the_machine() {
     TWO_OF_SEVEN.check("INCONCLUSIVE because of the source", || {
         let run = keepup(directory.path(), &[&QUALIFY[..], &pinned].concat());
         let result = json(&run);
-        // Where time ran out before a rate was soaked, the trials say why.
+        // If the time limit was reached before a soak, the trials contain the reason.
         let why = if run.code() == 4 { "verdict_reasons" } else { "trials" };
         let is_good = result["verdict"] == "INCONCLUSIVE"
             && [4, 5].contains(&run.code())

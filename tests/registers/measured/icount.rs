@@ -30,17 +30,17 @@ fn a_guest_that_counts_instructions_is_reproducible() {
         let found: serde_json::Value = serde_json::from_str(&output.part("figures").stdout).unwrap();
         serde_json::json!([found["run"], found["fits"], found["break_evens"]])
     };
-    let told = |output: &GuestOutput| {
+    let lines_of = |output: &GuestOutput| {
         assert_eq!(output.stdout.lines().count(), 4, "{output:#?}");
         // The first line contains the result's identifier.
         let page: Vec<&str> = output.part("page").stdout.lines().skip(1).collect();
         (output.stdout.clone(), figures(output), page.join("\n"))
     };
     // The emulator's devices use host time: if its thread was delayed, an interrupt arrives at another point.
-    let mut seen = vec![told(&once(&store))];
+    let mut seen = vec![lines_of(&once(&store))];
     assert!(seen[0].1[0]["methods"][0]["points"][0]["seconds"][0].as_f64().unwrap() > 0.0, "{seen:#?}");
     TWO_OF_SEVEN.check("the same as one before", || {
-        let now = told(&once(&store));
+        let now = lines_of(&once(&store));
         let is_known = seen.contains(&now);
         seen.push(now.clone());
         good_if(is_known, now)

@@ -156,8 +156,8 @@ impl IpbusClient {
         self.read(address, words, fifo, TRANSACTION_WORDS_MAX)
     }
 
-    /// Like [`IpbusClient::read_block`], but with one transaction per word. Packets are filled up, and several
-    /// are in flight.
+    /// Like [`IpbusClient::read_block`], but with one transaction per word. Packets are filled up, and
+    /// several are in flight.
     ///
     /// # Errors
     /// See [`IpbusError`]; `words` may then be filled in part.
@@ -165,7 +165,8 @@ impl IpbusClient {
         self.read(address, words, fifo, 1)
     }
 
-    /// Reads one word with one packet and waits for the reply, like a program that reads register by register.
+    /// Reads one word with one packet and waits for the reply, like a program that reads register by
+    /// register.
     ///
     /// # Errors
     /// See [`IpbusError`].

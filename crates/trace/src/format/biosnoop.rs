@@ -1,9 +1,10 @@
 //! Output of bcc's biosnoop: one line per completed request.
 //!
-//! The first line names the columns: TIME(s), COMM, PID, DISK, T, SECTOR, BYTES, QUE(ms) with `-Q`, LAT(ms), and
-//! PATTERN with `-P`. The issue time is TIME - LAT, also minus QUE if present, so lines are not in issue order.
-//! Sectors have 512 bytes. Lost: requests in flight at the end, flags, and operations that biosnoop counts as
-//! writes. The biosnoop of bpftrace has neither sector nor size and is refused.
+//! The first line names the columns: TIME(s), COMM, PID, DISK, T, SECTOR, BYTES, QUE(ms) with `-Q`,
+//! LAT(ms), and PATTERN with `-P`. The issue time is TIME - LAT, also minus QUE if present, so lines are
+//! not in issue order. Sectors have 512 bytes. Lost: requests in flight at the end, flags, and
+//! operations that biosnoop counts as writes. The biosnoop of bpftrace has neither sector nor size and
+//! is refused.
 use super::in_bytes;
 use crate::batch::{Batch, RawRecord};
 use crate::error::ParseError;

@@ -1,8 +1,8 @@
 //! Default output of blkparse: device, processor, sequence, time, process, action, RWBS, sector + sectors.
 //!
-//! Queue events (Q) are requests: all other actions follow from them. Completion events (C) give completion
-//! times. Sectors have 512 bytes, times are seconds with nine digits. The summary after the events is skipped.
-//! Custom output (`-f`) is refused. Lost: processes, merges, plugs and remaps.
+//! Queue events (Q) are requests: all other actions follow from them. Completion events (C) give
+//! completion times. Sectors have 512 bytes, times are seconds with nine digits. The summary after the
+//! events is skipped. Custom output (`-f`) is refused. Lost: processes, merges, plugs and remaps.
 use super::in_bytes;
 use super::pending::{Pending, request};
 use crate::batch::Batch;

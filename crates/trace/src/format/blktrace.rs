@@ -1,8 +1,9 @@
 //! blktrace's binary events: one file per processor, merged by time here, or the output of `blkparse -d`.
 //!
-//! Layout: `struct blk_io_trace` of linux/blktrace_api.h, 48 bytes in the byte order of the recording machine,
-//! then `pdu_len` bytes, which are skipped. Queue events are requests, completion events give completion times.
-//! Sectors have 512 bytes, times are in ns. Lost: processes, merges, plugs, remaps, messages.
+//! Layout: `struct blk_io_trace` of linux/blktrace_api.h, 48 bytes in the byte order of the recording
+//! machine, then `pdu_len` bytes, which are skipped. Queue events are requests, completion events give
+//! completion times. Sectors have 512 bytes, times are in ns. Lost: processes, merges, plugs, remaps,
+//! messages.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;

@@ -1,9 +1,9 @@
 //! Text traces of the simulators MQSim and DiskSim: time, device, address, size, type; addresses and sizes in
 //! sectors of 512 bytes.
 //!
-//! MQSim (README, "ASCII trace files"): integers; type 0 is a write, 1 a read; its configuration defines the
-//! unit of time, ns by default. DiskSim (manual 4.0, "ascii"): decimal ms; hexadecimal flags, of which bit 0 is
-//! a read. Both formats look the same, and 0 and 1 have the same meaning.
+//! MQSim (README, "ASCII trace files"): integers; type 0 is a write, 1 a read; its configuration defines
+//! the unit of time, ns by default. DiskSim (manual 4.0, "ascii"): decimal ms; hexadecimal flags, of
+//! which bit 0 is a read. Both formats look the same, and 0 and 1 have the same meaning.
 use super::{TimeUnit, in_bytes};
 use crate::batch::{Batch, NO_TIME, RawRecord, TimeBase};
 use crate::error::ParseError;

@@ -1,7 +1,7 @@
 //! Distinct bytes accessed: a bitmap of pages, in regions allocated on first access.
 //!
-//! Invariant: at most [`REGIONS_MAX`] regions, 34 MB. When another one is needed, the page size doubles, and a
-//! page counts if one of its halves did. The result is an upper bound, in pages of a known size.
+//! Invariant: at most [`REGIONS_MAX`] regions, 34 MB. When another one is needed, the page size doubles,
+//! and a page counts if one of its halves did. The result is an upper bound, in pages of a known size.
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 

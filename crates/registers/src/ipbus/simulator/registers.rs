@@ -23,8 +23,8 @@ impl Registers {
         Self { words: vec![0; words], bad, configuration }
     }
 
-    /// Executes a request and appends its reply. Returns whether it succeeded; after a failure, the rest of the
-    /// packet must not be executed.
+    /// Executes a request and appends its reply. Returns whether it succeeded; after a failure, the rest
+    /// of the packet must not be executed.
     pub(super) fn execute(
         &mut self,
         request: &Request<'_>,

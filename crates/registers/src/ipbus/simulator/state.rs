@@ -23,8 +23,8 @@ pub struct TargetState {
 }
 
 impl TargetState {
-    /// Creates a target with `words` words of memory that keeps `buffers` replies. `mtu_bytes` includes IP and
-    /// UDP headers. Accesses to the word at `bad` fail.
+    /// Creates a target with `words` words of memory that keeps `buffers` replies. `mtu_bytes` includes
+    /// IP and UDP headers. Accesses to the word at `bad` fail.
     pub fn new(mtu_bytes: usize, buffers: usize, words: usize, bad: Option<u32>) -> Self {
         Self {
             registers: Registers::new(words, bad, mtu_bytes as u32, buffers as u32),
@@ -42,8 +42,8 @@ impl TargetState {
         self.counters
     }
 
-    /// Appends the reply to a datagram from `peer` to `reply`, which must be empty. Returns whether there is a
-    /// reply: a target ignores malformed and unexpected packets.
+    /// Appends the reply to a datagram from `peer` to `reply`, which must be empty. Returns whether
+    /// there is a reply: a target ignores malformed and unexpected packets.
     pub fn answer(&mut self, peer: SocketAddr, datagram: &[u8], reply: &mut Vec<u8>) -> bool {
         let found = PacketHeader::parse(datagram).ok().filter(|_| datagram.len() <= self.payload_bytes());
         let Some((header, order)) = found else {
