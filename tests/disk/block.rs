@@ -99,5 +99,5 @@ fn a_full_disk_keeps_the_finished_phases() {
     let failure = found["failure"].as_str().unwrap();
     assert!(failure.contains("data") && failure.contains("No space left"), "{failure}");
     assert_eq!(phases(&found["runs"][0]).len(), 4, "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 1, "only the others' file is left");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 1, "only the other file remains");
 }

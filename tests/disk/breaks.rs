@@ -21,9 +21,9 @@ fn breaks(here: &Path, test: &[&str]) -> Result<(), String> {
     let found = json(&run);
     let failure = found["failure"].as_str().unwrap();
     assert!(failure.contains("disk/keepup-disk-") && failure.contains("Input/output error"), "{failure}");
-    assert!(run.stderr.contains(failure), "people are told as well: {run:#?}");
+    assert!(run.stderr.contains(failure), "missing in the text output: {run:#?}");
     assert!(!found["runs"][0]["phases"].as_array().unwrap().is_empty(), "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are removed");
     Ok(())
 }
 

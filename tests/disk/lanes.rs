@@ -50,7 +50,7 @@ fn concurrent_files_share_the_throughput() {
         for (phase, files) in phases.iter().zip([1, 2, 3, 1, 2, 3]) {
             adds_up(phase);
             assert_eq!((list(phase, "parts").len(), number(phase, "files")), (files, files as u64));
-            assert_eq!(number(&phase["parts"][0], "bytes"), 16 << 20, "the first is timed whole");
+            assert_eq!(number(&phase["parts"][0], "bytes"), 16 << 20, "the first file is timed as a whole");
         }
     }
     let people = keepup(here, &["disk", "concurrent", "--files", "2", "--size", "8 MiB", "--repeats", "2"]);
@@ -194,7 +194,7 @@ fn a_full_disk_ends_all_writers_and_keeps_the_results() {
     let found = json(&run);
     assert!(found["failure"].as_str().unwrap().contains("No space left on device"), "{found:#}");
     list(&found["runs"][0], "phases").iter().for_each(adds_up);
-    assert_eq!(entries(small.path()), 1, "only what somebody else wrote is left");
+    assert_eq!(entries(small.path()), 1, "only the other program's file remains");
 }
 
 #[test]
@@ -299,5 +299,5 @@ fn meaningless_measurements_are_refused() {
         let run = keepup(here, &[&["disk"][..], nothing].concat());
         assert!(run.code() == 2 && run.stdout.is_empty(), "{nothing:?}: {run:#?}");
     }
-    assert!(!here.join("keepup-data").exists(), "and nothing is touched");
+    assert!(!here.join("keepup-data").exists(), "nothing is written");
 }

@@ -94,7 +94,7 @@ fn a_disk_test_reports_its_background_loads() {
         assert!(people.stdout.contains(expected), "{expected}: {people:#?}");
     }
     let (kept, others) = (entries(&here.join("kept")), entries(here));
-    assert_eq!((kept, others), (1, 2), "the loads left nothing");
+    assert_eq!((kept, others), (1, 2), "the loads left no files");
 }
 
 #[test]
@@ -187,10 +187,7 @@ fn loads_end_with_a_killed_parent() {
     let run = run.wait();
     assert_eq!(run.code(), -1, "{run:#?}");
     assert!(eventually(|| children(here, None).is_empty()), "{:?}", children(here, None));
-    assert!(
-        eventually(|| entries(&here.join("a")) == 0),
-        "the file of the disk load is removed all the same"
-    );
+    assert!(eventually(|| entries(&here.join("a")) == 0), "the file of the disk load is removed");
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn synthetic_and_real_traces_are_compared_on_two_volumes() {
         "{b:#}"
     );
     for volume in ["a", "b"] {
-        assert_eq!(std::fs::read_dir(here.join(volume)).unwrap().count(), 0, "nothing stays");
+        assert_eq!(std::fs::read_dir(here.join(volume)).unwrap().count(), 0, "no files remain");
     }
     // The order of targets reverses from pass to pass.
     let order: Vec<&str> = passes(&found)[..6].iter().map(|pass| pass["place"].as_str().unwrap()).collect();
@@ -279,7 +279,7 @@ fn a_broken_disk_ends_the_replay_and_keeps_its_results() {
     let failure = found["failure"].as_str().unwrap();
     assert!(failure.contains("nput/output error") && run.stderr.contains("hint:"), "{run:#?}");
     assert!(!passes(&found).is_empty() && integer(&passes(&found)[0], "failed") == 0, "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are removed");
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn an_interrupted_replay_keeps_its_finished_passes() {
     let run = run.wait();
     assert_eq!(run.code(), 130, "{run:#?}");
     assert_eq!(json(&run)["interrupted"], true);
-    assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0, "nothing stays");
+    assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0, "no files remain");
 }
 
 /// A block device over a file.
@@ -342,7 +342,7 @@ fn a_raw_device_is_only_read() {
     consistent(&found);
     assert_eq!(integer(&found["traces"][0]["map"], "target_bytes"), 8 << 20);
     assert!(integer(&found["traces"][0], "writes_left_out") > 0);
-    assert!(std::fs::read(here.join("image")).unwrap() == content, "not a byte was changed");
+    assert!(std::fs::read(here.join("image")).unwrap() == content, "no byte was changed");
     let run = keepup(here, &["replay", "db.trace", "--raw", "image", "--reads-only"]);
     assert!(run.code() != 0 && run.stderr.contains("is not a block device"), "{run:#?}");
 }

@@ -128,13 +128,13 @@ fn a_killed_soak_resumes_where_it_stopped() {
         assert_eq!(number(&found, "/totals/read/bytes"), noted(&state));
         assert_eq!(number(&found, "/sittings"), 6);
     }
-    assert!(entries(&volume).is_empty(), "what the kills left is gone as well");
+    assert!(entries(&volume).is_empty(), "files left by the kills are removed");
     let mut bytes = std::fs::read(&state).unwrap();
     bytes[40] ^= 1;
     std::fs::write(&state, &bytes).unwrap();
     let run = keepup(here, &endless);
     assert!(run.code() == 1 && run.stderr.contains("cannot use line 1 of the state"), "{run:#?}");
-    assert_eq!(std::fs::read(&state).unwrap(), bytes, "a damaged state is left alone");
+    assert_eq!(std::fs::read(&state).unwrap(), bytes, "a damaged state is not changed");
 }
 
 /// The one mismatch of a soak that found it.
@@ -164,7 +164,7 @@ fn transfer_errors_and_medium_errors_are_distinguished() {
         // After a transfer error the test file need not be kept.
         assert_eq!(found["kept"].is_string(), what == "flip-write", "{found:#}");
     }
-    assert_eq!(entries(&here.join("disk")).len(), 1, "the damaged copy is there and nothing else");
+    assert_eq!(entries(&here.join("disk")).len(), 1, "only the damaged copy remains");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_broken_disk_ends_the_soak_and_keeps_its_results() {
         assert!(failure.contains(what) && failure.contains("Input/output error"), "{failure}");
         assert!(number(&found, "/totals/turns") > 0, "{found:#}");
         assert_eq!(number(&found, "/totals/read/bytes"), noted(&here.join("state")));
-        assert!(entries(&here.join("disk")).is_empty(), "its files are gone");
+        assert!(entries(&here.join("disk")).is_empty(), "its files are removed");
     }
 }
 
@@ -268,7 +268,7 @@ fn a_full_disk_ends_the_soak_cleanly() {
     assert!(found["failure"].as_str().unwrap().contains("No space left"), "{found:#}");
     assert!(number(&found, "/totals/turns") > 0 && number(&found, "/damage/mismatches") == 0, "{found:#}");
     let left = entries(disk.path());
-    assert!(left.iter().all(|name| name.starts_with("other-")), "its files are gone: {left:?}");
+    assert!(left.iter().all(|name| name.starts_with("other-")), "its files are removed: {left:?}");
 }
 
 #[test]
@@ -292,8 +292,11 @@ fn a_state_file_on_a_full_disk_can_be_resumed() {
     assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains("append to the state") && run.stderr.contains("No space left"), "{run:#?}");
     let (found, known) = (json(&run), noted(&state));
-    assert!(known > 0 && number(&found, "/totals/read/bytes") > known, "the result has the last turn too");
-    assert_eq!(std::fs::read(&state).unwrap().last(), Some(&b'\n'), "no torn line");
+    assert!(
+        known > 0 && number(&found, "/totals/read/bytes") > known,
+        "the result contains the last round too"
+    );
+    assert_eq!(std::fs::read(&state).unwrap().last(), Some(&b'\n'), "no truncated line");
     std::fs::remove_file(&filler).unwrap();
     let turns = known / 4096 + 5;
     let run = keepup(here, &[&soak[..], &[&turns.to_string()]].concat());

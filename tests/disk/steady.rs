@@ -59,7 +59,7 @@ fn phases_samples_and_files_agree() {
     let wrong = keepup(here, &["disk", "steady", "--block", "1000 B"]);
     assert_eq!(wrong.code(), 2, "{wrong:#?}");
     let dry = keepup(here, &["disk", "steady", "--bytes", "1 GB", "--span", "1 TiB", "--dry-run"]);
-    assert_eq!(dry.code(), 0, "only what will be written is needed: {dry:#?}");
+    assert_eq!(dry.code(), 0, "requires only the space that it will write: {dry:#?}");
     assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
 }
 
@@ -83,11 +83,11 @@ fn a_volume_is_filled_up_to_its_reserve() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let found = json(&run);
     let phases = &found["runs"][0]["phases"];
-    assert_eq!(phases.as_array().unwrap().len(), 1, "nothing is written over: {found:#}");
+    assert_eq!(phases.as_array().unwrap().len(), 1, "nothing is overwritten: {found:#}");
     // 256 MiB minus a reserve of 5 % and 64 MiB leaves five whole files.
     assert_eq!((phases[0]["bytes"].as_u64(), phases[0]["files"].as_u64()), (Some(160 * MIB), Some(5)));
     assert_eq!(found["plan"]["fill"], true);
-    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0, "its files are removed");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_slow_disk_is_reported_at_once_and_a_broken_one_keeps_its_results() {
     std::thread::sleep(Duration::from_secs(12));
     disk.slow_down(Duration::from_millis(40)).unwrap();
     let great = |line: &str| line.contains("the rate fell from") && slow(rate_after_change(line));
-    run.line_that(great, "a great fall");
+    run.line_that(great, "a large drop of the rate");
     disk.break_down().unwrap();
     let run = run.wait();
     assert_eq!(run.code(), 4, "{run:#?}");
@@ -126,5 +126,5 @@ fn a_slow_disk_is_reported_at_once_and_a_broken_one_keeps_its_results() {
     assert!(!slow(number(change, "before_bytes_per_second")), "{change:#}");
     assert!(number(change, "noticed_seconds") > 10.0, "{change:#}");
     assert_eq!(run["finding"]["laps"].as_array().unwrap().len(), 2, "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are removed");
 }

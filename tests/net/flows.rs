@@ -50,7 +50,7 @@ fn all_settings_are_measured_and_the_smallest_good_one_is_reported() {
     let runs = found["runs"].as_array().unwrap();
     let names: Vec<&str> = runs.iter().map(|run| run["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 8);
-    assert_eq!(names[..4], names[4..], "the repeats are made in turns");
+    assert_eq!(names[..4], names[4..], "repeats alternate");
     let text =
         keepup(place.path(), &[&["net", "tcp", "--token-file", "token", &address], &grid[..]].concat())
             .stdout

@@ -74,10 +74,7 @@ fn bad_clients_are_refused_without_effect_on_a_good_one() {
     let duplicate = duplicate.as_bytes();
     let frame = [&Header::control(FrameKind::Hello, duplicate).encode()[..], duplicate].concat();
     assert!(send_and_read(to, &frame).contains('7'), "duplicate ids");
-    assert!(
-        send_and_read(to, &hello(&[0])).contains("another connection"),
-        "a stream that somebody else feeds"
-    );
+    assert!(send_and_read(to, &hello(&[0])).contains("another connection"), "a stream of another client");
     let backwards = [hello(&[101]), event(101, 5, b"five"), event(101, 4, b"four")].concat();
     assert!(send_and_read(to, &backwards).contains("backwards"));
     let mut wrong = event(102, 0, b"payload");
@@ -162,7 +159,7 @@ fn text_from_clients_is_escaped_in_messages() {
     assert!(answer.contains("forged") && !answer.contains("\\u001b"), "{answer}");
     record.signal("TERM");
     let run = record.wait();
-    assert!(run.stdout.contains("forged"), "the incident is told: {run:#?}");
+    assert!(run.stdout.contains("forged"), "the incident is reported: {run:#?}");
     for text in [&run.stderr, &run.stdout] {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
         assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{text:?}");

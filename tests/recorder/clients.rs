@@ -143,8 +143,8 @@ fn contradictory_final_counts_are_refused() {
     }
     record.signal("TERM");
     let report = json(&record.wait());
-    assert_eq!(count(&report["durable"]), (6, 6), "what arrived is recorded: {report:#}");
-    assert_eq!(report["trouble"].as_array().unwrap().len(), 0, "and accounted for: {report:#}");
+    assert_eq!(count(&report["durable"]), (6, 6), "received events are recorded: {report:#}");
+    assert_eq!(report["trouble"].as_array().unwrap().len(), 0, "and counted: {report:#}");
 }
 
 /// A client that loses power sends nothing more, and its connection stays open on the recorder's side.

@@ -121,7 +121,7 @@ impl Outcome {
         let verify = keepup(here, &["verify", "tape/copy", "--json"]);
         assert_eq!(verify.code(), i32::from(missing > 0), "{verify:#?}");
         let verify = json(&verify);
-        assert_eq!(verify["fault_count"], 0, "whole and in order: {verify:#}");
+        assert_eq!(verify["fault_count"], 0, "intact and in order: {verify:#}");
         assert_eq!(recorded(&verify), count(&drained["sent"]));
         let received = count(&report["received"]).0;
         assert_eq!(recorded(&verify).0 + missing, received, "{report:#} {drained:#}");
@@ -244,7 +244,7 @@ fn events_damaged_in_transit_are_sent_again_before_removal() {
     sink.signal("INT");
     let sink = sink.wait();
     assert_eq!(verified(here, "tape/copy"), sent, "{sink:#?}");
-    assert!(removed(&here.join("other/run")) > 0, "what is there may go here");
+    assert!(removed(&here.join("other/run")) > 0, "drained segments may be removed");
 }
 
 /// Events that the sink received and lost exist only here: nothing from there on is removed.
@@ -294,5 +294,5 @@ fn events_lost_by_the_sink_are_not_removed() {
         let end = removed_file(&here.join(part))["streams"]["0"]["end_sequence"].as_u64().unwrap();
         assert!(end <= first_lost, "{part} went up to {end}, {first_lost} is nowhere else");
     }
-    assert_eq!(keepup(here, &["verify", "other/run"]).code(), 0, "what was removed is no loss");
+    assert_eq!(keepup(here, &["verify", "other/run"]).code(), 0, "removed segments are no loss");
 }

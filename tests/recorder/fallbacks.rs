@@ -68,7 +68,7 @@ fn a_recorder_works_with_little_locked_memory() {
     let report = json(&record);
     let volume = &report["volumes"][0];
     if volume["engine"] != "io_uring" {
-        return skip("a_recorder_works_with_little_locked_memory", "io_uring is not to be had here");
+        return skip("a_recorder_works_with_little_locked_memory", "io_uring is not available");
     }
     assert!(volume["buffers"].as_str().unwrap().contains("not registered"), "{record:#?}");
     names_missing(&record, "locked");

@@ -75,7 +75,7 @@ fn record_through_stall(here: &Path, mut record: Program, stall: Duration, fault
     assert!(longest_write(&report) > stall / 2, "a stall of {stall:?}: {report:#}");
     let held = u64_of(&report["pool_bytes_used_max"]);
     let came = RATE * stall.as_millis() as u64 / 1000;
-    assert!(held > came / 2, "of {came} bytes that came meanwhile {held} were in the pool");
+    assert!(held > came / 2, "only {held} of {came} bytes received during the stall were in the pool");
 }
 
 fn pool_bridges_a_frozen_volume(test: &str, stall: Duration) {
@@ -192,7 +192,7 @@ fn a_frozen_volume_and_a_small_pool_lose_events_at_the_source() {
     let report = json(&record);
     assert_eq!((count(&report["received"]).0, count(&report["durable"]).0), (sent, sent));
     assert_eq!(report["missing_events"], serde_json::json!({ "source": lost }));
-    assert!(u64_of(&report["pool_wait_ns"]) > 0, "it was the memory that was short");
+    assert!(u64_of(&report["pool_wait_ns"]) > 0, "memory was the limit");
     assert!(longest_write(&report) > stall / 2, "a stall of {stall:?}: {report:#}");
 }
 
@@ -212,9 +212,9 @@ fn a_throttled_volume_and_a_small_pool_lose_events_at_the_source() {
     let (record, _, lost) =
         record_through_long_stall(here, record, stall, || throttle_to_minimum(&throttle, stall));
     let said = |line: &str| line.contains(&format!("{lost} events")) && line.contains("lost at source");
-    assert!(record.stdout.lines().any(said), "people are told as well: {record:#?}");
-    assert!(record.stdout.contains("--pool"), "and what helps: {record:#?}");
-    assert!(record.stderr.contains("memory are full"), "and while it lasts: {record:#?}");
+    assert!(record.stdout.lines().any(said), "missing in the text output: {record:#?}");
+    assert!(record.stdout.contains("--pool"), "and the hint: {record:#?}");
+    assert!(record.stderr.contains("memory are full"), "and during the stall: {record:#?}");
 }
 
 /// Events in the segments of a recording, including those after the journal's last watermark.
@@ -262,9 +262,9 @@ fn losses_on_the_only_volume_are_counted() {
     let (source, record) = breaks(&place, &mut disk, &["disk"], &[], FaultyDisk::break_down);
     assert_eq!((source.code(), record.code()), (1, 1), "{source:#?} {record:#?}");
     let (account, report) = (json(&source), json(&record));
-    assert!(account["durable"]["bytes"].is_null(), "nobody said how many: {account:#}");
+    assert!(account["durable"]["bytes"].is_null(), "the number is unknown: {account:#}");
     assert!(report["ended"].as_str().unwrap().contains("no volume"), "{report:#}");
-    assert!(source.stderr.contains("Input/output error"), "the source is told: {source:#?}");
+    assert!(source.stderr.contains("Input/output error"), "the source reports it: {source:#?}");
     lost_with_a_volume(&report);
     assert!(count(&report["received"]).0 <= count(&account["sent"]).0);
     let (acknowledged, durable) = (events(&account["durable"]), count(&report["durable"]).0);
@@ -303,7 +303,7 @@ fn unflushed_blocks_without_copies_are_counted_as_lost() {
     let more = ["--unflushed", "0 B"];
     let (source, record) = breaks(&place, &mut disk, &["disk", "other"], &more, FaultyDisk::fail_a_flush);
     let lost = lost_with_a_volume(&json(&record));
-    assert!(lost > 0, "the last half second is not known to be on the disk");
+    assert!(lost > 0, "the last half second is not durable");
     assert_eq!((source.code(), record.code()), (1, 1), "{source:#?} {record:#?}");
 }
 
@@ -320,7 +320,7 @@ fn other_volume_takes_over(
     assert!(!report["ended"].as_str().unwrap().contains("no volume"), "{report:#}");
     assert!(report["volumes"][1]["failure"].is_null(), "{report:#}");
     let (sent, durable) = (count(&account["sent"]), count(&report["durable"]));
-    assert_eq!(count(&account["lost_at_source"]).0, 0, "it went on");
+    assert_eq!(count(&account["lost_at_source"]).0, 0, "the recording continued");
     assert_eq!(count(&report["received"]), sent);
     assert_eq!(count(&account["durable"]), durable);
     // Half a second of data is far less than the reserved part of the pool.

@@ -119,7 +119,11 @@ fn read_back(here: &Path, progress: &Progress) -> BTreeMap<u32, Vec<u64>> {
             while let Some(block) = reader.next_block(segment.readable_bytes()).unwrap() {
                 let stream = block.header.stream;
                 for event in block.events() {
-                    assert!(event.sequence < progress[stream as usize].0, "nobody sent {}", event.sequence);
+                    assert!(
+                        event.sequence < progress[stream as usize].0,
+                        "{} was never sent",
+                        event.sequence
+                    );
                     assert_eq!(event.timestamp_ns, event.sequence);
                     assert!(event.payload == payload(stream, event.sequence), "{stream}/{}", event.sequence);
                     found.entry(stream).or_default().push(event.sequence);

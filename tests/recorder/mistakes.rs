@@ -32,7 +32,7 @@ fn an_address_without_a_scheme_is_not_used_as_a_directory() {
     assert!(missing.stderr.contains("hint: mkdir -p tape"), "{missing:#?}");
     std::fs::create_dir(here.join("127.0.0.1:1")).unwrap();
     let there = keepup(here, &["drain", "disk/run", "--to", "127.0.0.1:1"]);
-    assert_eq!(there.code(), 0, "a directory of that name is a directory: {there:#?}");
+    assert_eq!(there.code(), 0, "an existing directory of that name is used: {there:#?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_write_limit_too_small_is_reported_before_the_search() {
     let run = keepup(directory.path(), &arguments);
     assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains("hint: ") && run.stderr.contains("soak"), "{run:#?}");
-    assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no half-made result");
+    assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no incomplete result");
 }
 
 /// File names in the directories of results and of the disk.

@@ -168,7 +168,7 @@ fn an_orderly_stop_loses_no_received_event() {
     assert_eq!(report["received"], report["durable"], "{record:#?}");
     assert_eq!(verified(here, "disk/run"), count(&report["durable"]));
     let source = source.wait();
-    assert_eq!(source.code(), 1, "the source is told: {source:#?}");
+    assert_eq!(source.code(), 1, "the source reports it: {source:#?}");
     assert!(source.stderr.contains("stopped"), "{source:#?}");
 }
 
@@ -213,7 +213,7 @@ fn a_truncated_recording_is_read_up_to_the_end() {
     for step in 0..=50 {
         let cut = bytes.len() * step / 50;
         let (messages, payload) = mcap_messages(&bytes[..cut]);
-        assert!(messages >= seen, "a longer piece never holds less");
+        assert!(messages >= seen, "a longer part never contains fewer messages");
         // A block holds at most four of these events. All blocks before the truncation but the last must
         // be read.
         assert!(

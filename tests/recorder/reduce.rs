@@ -52,7 +52,7 @@ fn a_reduced_recording_has_consistent_counts() {
     assert_eq!(account["reducers_cpu"].as_array().unwrap().len(), 2);
     let stored = verified(here, "a/run");
     assert_eq!(count(&account["stored"]), stored);
-    assert_eq!(stored.0, sent.0 + 4000, "ten of twenty streams lie there twice");
+    assert_eq!(stored.0, sent.0 + 4000, "ten of twenty streams are stored twice");
     let of = |id: u32| &account["ledger"]["streams"][id.to_string()];
     let (received, decimated) = (count(&of(12)["received"]), count(&of(12)["reduced"]["durable"]));
     assert_eq!(decimated, (received.0, received.1 / 8));

@@ -40,7 +40,7 @@ fn a_ring_stays_below_its_limit_with_consistent_counts() {
     let left: u64 = ["a/run", "b/run"].iter().map(|part| bytes_of(&here.join(part))).sum();
     assert!(left <= 64 * MIB, "{left} bytes are there");
     let run = keepup(here, &["verify", "a/run", "--json"]);
-    assert_eq!(run.code(), 0, "what was removed is no loss: {run:#?}");
+    assert_eq!(run.code(), 0, "removed segments are no loss: {run:#?}");
     let report = json(&run);
     assert_eq!(recorded(&report).0 + removed(&report), sent.0, "{report:#}");
     assert!(removed(&report) > sent.0 / 4, "{report:#}");
@@ -50,7 +50,7 @@ fn a_ring_stays_below_its_limit_with_consistent_counts() {
     let last = (sent.0 - 1).to_string();
     let cat = keepup(here, &["cat", "a/run", "--stream", "0", "--from", &last, "--out", "last"]);
     assert_eq!(cat.code(), 0, "{cat:#?}");
-    assert!(std::fs::metadata(here.join("last")).unwrap().len() > 0, "what is left can be read");
+    assert!(std::fs::metadata(here.join("last")).unwrap().len() > 0, "the remaining segments are readable");
     let account = here.join("b/run/removed.jsonl");
     let mut bytes = std::fs::read(&account).unwrap();
     bytes[100] ^= 1;
@@ -61,7 +61,7 @@ fn a_ring_stays_below_its_limit_with_consistent_counts() {
         assert_eq!(run.code(), 1, "{run:#?}");
         assert!(run.stderr.contains("removed.jsonl"), "{run:#?}");
     }
-    assert_eq!(segments(&here.join("b/run")), before, "nothing goes because of a damaged account");
+    assert_eq!(segments(&here.join("b/run")), before, "a damaged progress file causes no removal");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn segments_are_removed_only_after_they_are_drained() {
     let keep = ["--keep", "32 MiB", "--segment", "8 MiB", "--block", "256 KiB", "--stay"];
     let mut record = recorder(here, &["a"], &keep);
     let sent = count(&json(&source(here, &mut record, "25 MB/s").wait())["sent"]);
-    assert!(bytes_of(&here.join("a/run")) > 2 * 32 * MIB, "nothing went");
+    assert!(bytes_of(&here.join("a/run")) > 2 * 32 * MIB, "nothing was removed");
     assert_eq!(json(&keepup(here, &["info", "a/run", "--json"]))["streams"]["0"]["events"], sent.0);
     let mut sink =
         start(here, &["record", "--listen", "127.0.0.1:0", "--name", "copy", "--volume", "a", "--stay"]);
@@ -81,11 +81,11 @@ fn segments_are_removed_only_after_they_are_drained() {
     assert_eq!(drain.code(), 0, "{drain:#?}");
     assert_eq!(count(&json(&drain)["durable"]), sent);
     let again = keepup(here, &["drain", "a/run", "--to", &to]);
-    assert_ne!(again.code(), 0, "what it has is not what this drain sent: {again:#?}");
+    assert_ne!(again.code(), 0, "the other sink has other data: {again:#?}");
     assert!(again.stderr.contains("already"), "{again:#?}");
     sink.signal("INT");
     assert_eq!(sink.wait().code(), 0);
-    assert_eq!(verified(here, "a/copy"), sent, "the other has all of it");
+    assert_eq!(verified(here, "a/copy"), sent, "the other sink has everything");
     until("the drained segments go", || bytes_of(&here.join("a/run")) <= 32 * MIB);
     record.signal("INT");
     assert_eq!(record.wait().code(), 0);
@@ -131,7 +131,7 @@ fn an_impossible_retention_limit_is_refused() {
         run.stderr
     };
     assert!(refused(&["--keep", "1 GiB"]).contains("hint: a smaller --segment"));
-    assert!(refused(&["--keep", "900000 TB"]).contains("free"), "there is no room for that");
+    assert!(refused(&["--keep", "900000 TB"]).contains("free"), "not enough free space");
     assert!(refused(&["--keep", "soon"]).contains("3 h"));
     assert!(refused(&["--disposable"]).contains("--keep"));
 }

@@ -47,7 +47,7 @@ fn runs_are_numbered_and_keep_their_metadata() {
     assert!(again.stderr.contains("run 20 is on the volumes already"), "{again:#?}");
     let nowhere = keepup(here, &["record", "--to-null", "--meta", "sample=quartz"]);
     assert_eq!(nowhere.code(), 2, "{nowhere:#?}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 3, "what is refused makes nothing");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 3, "a refused command creates nothing");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn every_response_has_its_exit_code() {
     let late = ctl(late, &["wait", "sealed", "--timeout", "1 us"]);
     assert!(late.code() == 5 && late.stderr.contains("not reached in time"), "{late:#?}");
     let lost = ctl(vec![in_state(RunState::Draining), in_state(RunState::Sealed)], &["stop", "--wait"]);
-    assert_eq!(lost.code(), 1, "a run without an account of all it received: {lost:#?}");
+    assert_eq!(lost.code(), 1, "a run with uncounted events: {lost:#?}");
     let unreachable = keepup(here, &["ctl", "--to", "http://127.0.0.1:1", "status"]);
     assert!(
         unreachable.code() == 4 && unreachable.stderr.contains("cannot reach a recorder"),

@@ -99,7 +99,7 @@ fn a_run_is_controlled_by_commands_alone() {
     controlled.recorder.signal("INT");
     let ended = controlled.recorder.wait();
     assert_eq!(ended.code(), 0, "{ended:#?}");
-    assert_eq!(ended.stdout.matches(" ended: ").count(), 4, "an account of each run: {ended:#?}");
+    assert_eq!(ended.stdout.matches(" ended: ").count(), 4, "a report of each run: {ended:#?}");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn the_status_reflects_a_completed_command() {
             let order = order.header("Content-Type", "application/json");
             let answered = revision(order.send(r#"{"settings": {}}"#).unwrap());
             let seen = revision(agent.get(format!("{}/api/v1/run", controlled.url)).call().unwrap());
-            assert!(seen >= answered, "revision {answered} was answered, then {seen} seen");
+            assert!(seen >= answered, "the response had revision {answered}, the status {seen}");
         }
     };
     // Often enough to interrupt run control between its steps.

@@ -79,7 +79,7 @@ fn a_small_trial_loses_nothing_and_keeps_its_result() {
     let of =
         |kind: &str| events.lines().filter(|line| line.contains(&format!("\"event\":\"{kind}\""))).count();
     assert_eq!((of("started"), of("record_run"), of("finished")), (1, 1, 1), "{events}");
-    assert!(of("sample") > 10, "the time line is kept");
+    assert!(of("sample") > 10, "the samples are stored");
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn every_trial_has_the_requested_number_of_events() {
     for run in &runs {
         assert_eq!((run.ledger.sent.events, run.ledger.sent.bytes), (777, 7_770_000), "{run:#?}");
         assert_eq!(run.ledger.verified, Some(run.ledger.sent), "{run:#?}");
-        assert_eq!((run.event_bytes, run.first), (10_000, None), "there were fewer than a thousand");
+        assert_eq!((run.event_bytes, run.first), (10_000, None), "fewer than a thousand events");
     }
-    assert!(runs[0].begin_seconds + runs[0].seconds <= runs[1].begin_seconds, "one after another");
+    assert!(runs[0].begin_seconds + runs[0].seconds <= runs[1].begin_seconds, "runs are sequential");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn refused(arguments: &[&str]) -> (i32, String) {
     std::fs::write(directory.path().join("disk/run/notes.txt"), "mine").unwrap();
     let run = keepup(directory.path(), &[&["record", "--listen", "127.0.0.1:0"], arguments].concat());
     let mine = std::fs::read_to_string(directory.path().join("disk/run/notes.txt")).unwrap();
-    assert_eq!(mine, "mine", "files of others are left alone");
+    assert_eq!(mine, "mine", "other files are not changed");
     (run.code(), run.stderr)
 }
 

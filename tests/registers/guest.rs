@@ -100,7 +100,7 @@ fn registers<'a>(part: &impl Fn(&str) -> &'a str) {
     };
     let (edu, slow, ports, memory) = (found("edu"), found("slow"), found("ports"), found("memory"));
     assert_eq!(edu["run"]["device"]["id"], "1234:11e8");
-    assert_eq!(edu["run"]["device"]["is_virtual"], true, "a guest's figures are labelled");
+    assert_eq!(edu["run"]["device"]["is_virtual"], true, "results of a guest are labelled");
     assert_eq!((names(&edu), names(&slow)), (vec!["mmap".to_owned()], vec!["pread".to_owned()]));
     assert_eq!(
         (names(&ports), names(&memory)),

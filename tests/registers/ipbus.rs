@@ -54,11 +54,11 @@ fn exchange(faults: &[&str], options: ClientOptions) -> (ClientCounters, impl Fn
         assert!(back == data, "wrong words with {faults:?}");
         back.fill(0);
         client.read_each(10, &mut back, false).unwrap();
-        assert!(back == data, "wrong words with {faults:?}, each by itself");
+        assert!(back == data, "wrong words in single reads with {faults:?}");
         for n in 0..10 {
             assert_eq!(client.read_single(10 + n).unwrap(), data[n as usize], "{faults:?}");
             let before = client.rmw_sum(5, 1).unwrap();
-            assert_eq!(before, (round - 1) * 10 + n, "done twice, or never, with {faults:?}");
+            assert_eq!(before, (round - 1) * 10 + n, "executed twice or never with {faults:?}");
         }
     }
     (client.counters(), ended(target))

@@ -237,7 +237,7 @@ fn a_killed_campaign_resumes_at_the_interrupted_cell() {
     assert!(before.intersection(&after).count() as u64 >= done, "{before:#?} {after:#?}");
     let cut = std::fs::read_dir(campaign.join("cells")).unwrap();
     let cut = cut.filter(|cell| cell.as_ref().unwrap().path().to_str().unwrap().ends_with("-cut")).count();
-    assert!(cut <= 1, "one run at most was under way");
+    assert!(cut <= 1, "at most one run was in progress");
     let log = std::fs::read_to_string(campaign.join("events.jsonl")).unwrap();
     assert_eq!(log.lines().filter(|line| line.contains("cell_run")).count(), 8);
 }
@@ -307,8 +307,8 @@ fn a_failed_cell_is_reported_and_the_others_run() {
     let again = keepup(here, &["campaign", "resume", made.to_str().unwrap(), "--json"]);
     assert_eq!((again.code(), runs_made()), (4, 4), "nothing is left: {again:#?}");
     let again = keepup(here, &["campaign", "resume", made.to_str().unwrap(), "--failed", "--json"]);
-    assert_eq!((again.code(), runs_made()), (4, 6), "what failed was run again: {again:#?}");
-    assert_eq!(json(&again)["totals"]["failed"], 2, "and fails again: {again:#?}");
+    assert_eq!((again.code(), runs_made()), (4, 6), "failed cells were run again: {again:#?}");
+    assert_eq!(json(&again)["totals"]["failed"], 2, "and failed again: {again:#?}");
     assert_eq!(runs(&json(&again)).len(), 4);
     std::fs::write(here.join("d.toml"), format!("{HALF}[stop]\nfailures = 1\n")).unwrap();
     let run = keepup(here, &["campaign", "run", "d.toml", "--out", "other"]);

@@ -103,9 +103,9 @@ fn different_settings_are_reported_and_not_ranked() {
     std::fs::write(&slow, changed.to_string()).unwrap();
     let run = keepup(place.path(), &["compare", text(&second), text(&slow)]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    let told = run.stdout.find("77 instead of ").unwrap_or(usize::MAX);
+    let first_difference = run.stdout.find("77 instead of ").unwrap_or(usize::MAX);
     let figures = run.stdout.find("Medians, and their ratio").unwrap_or(0);
-    assert!(told < figures, "what differs comes before the figures: {run:#?}");
+    assert!(first_difference < figures, "differences precede the values: {run:#?}");
     let refusal = "Not ranked: the systems differ in file_bytes and in place";
     assert!(run.stdout.replace("\n  ", " ").contains(refusal), "{run:#?}");
     let run = keepup(
@@ -157,7 +157,7 @@ fn an_invalid_result_or_another_test_is_refused() {
     std::fs::create_dir_all(place.path().join("foreign")).unwrap();
     std::fs::write(place.path().join("newer.json"), r#"{"schema_version": 99, "kind": "disk"}"#).unwrap();
     std::fs::write(place.path().join("cut.json"), r#"{"schema_version": 4, "ki"#).unwrap();
-    for (other, code, told) in [
+    for (other, code, words) in [
         ("foreign", 2, "keepup did not make it"),
         ("newer.json", 2, "does not know its layout version 99"),
         ("cut.json", 1, "EOF"),
@@ -165,6 +165,6 @@ fn an_invalid_result_or_another_test_is_refused() {
     ] {
         let run = keepup(place.path(), &["compare", text(&result), other]);
         assert_eq!(run.code(), code, "{other}: {run:#?}");
-        assert!(run.stderr.contains(told), "{other}: {run:#?}");
+        assert!(run.stderr.contains(words), "{other}: {run:#?}");
     }
 }

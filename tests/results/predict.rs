@@ -21,7 +21,7 @@ fn the_predicted_figure_of_the_paper_has_its_knees() {
     assert_eq!(points[4]["parts"][0]["name"], "disks");
     assert_eq!(points[5]["parts"][0]["name"], "loop");
     let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
-    assert!(page.contains("Predicted rate over disks"), "the figure is drawn");
+    assert!(page.contains("Predicted rate over disks"), "the chart is present");
     // A stored prediction is a result like any other.
     let kept = std::fs::read_dir(place.path().join("results")).unwrap().next().unwrap().unwrap().path();
     let again = keepup(place.path(), &["report", kept.to_str().unwrap()]);

@@ -71,12 +71,12 @@ fn every_report_of_a_result_has_the_same_verdict() {
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &(log(50) + END));
     let html = page(here, &directory);
-    assert_eq!(html, page(here, &directory.join("result.json")), "the summary within a directory means it");
+    assert_eq!(html, page(here, &directory.join("result.json")), "a result.json stands for its directory");
     let summary: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(directory.join("result.json")).unwrap()).unwrap();
     let verdict = summary["verdict"].as_str().unwrap();
     assert!(html.contains(&format!(">{verdict}<")), "{verdict}");
-    assert!(html.contains("Through time: rates"), "the samples are drawn");
+    assert!(html.contains("Through time: rates"), "the samples are plotted");
     for flag in [&[][..], &["--full"], &["--markdown"], &["--badge"]] {
         let run = keepup(here, &[&["report", directory.to_str().unwrap()][..], flag].concat());
         assert!(run.stdout.contains(verdict), "{flag:?}: {run:#?}");
@@ -145,7 +145,7 @@ fn hostile_names_are_escaped() {
     value["limits"] = serde_json::json!(["<img src=x onerror=alert(1)>"]);
     fs::write(&summary, value.to_string()).unwrap();
     let html = page(here, &directory);
-    assert!(!html.contains("<script>alert") && !html.contains("<img"), "markup of a name is in the page");
+    assert!(!html.contains("<script>alert") && !html.contains("<img"), "markup in a name is not escaped");
     for flag in [&[][..], &["--markdown"], &["--badge"]] {
         let run = keepup(here, &[&["report", directory.to_str().unwrap()][..], flag].concat());
         assert_eq!(run.code(), 0, "{run:#?}");

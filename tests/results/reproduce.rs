@@ -33,7 +33,7 @@ fn repeated(paper: &str, volumes: &[&str]) -> Value {
     let page = reproduce(place.path(), paper, volumes, &["--repeats", "1"]);
     for volume in volumes {
         let left = std::fs::read_dir(place.path().join(volume)).unwrap().count();
-        assert_eq!(left, 0, "nothing stays on the volumes");
+        assert_eq!(left, 0, "no files remain on the volumes");
     }
     page
 }
@@ -82,7 +82,7 @@ fn the_romanis_paper_is_reproduced_on_two_volumes() {
     for row in here_rows(1) {
         assert!(row["cells"][0]["value"].as_f64().unwrap() > 0.0, "{row}");
         assert_eq!(row["cells"][1]["value"], 0.0, "nothing is lost: {row}");
-        assert!(row["cells"][4]["value"].as_f64().unwrap() > 0.0, "it was read back: {row}");
+        assert!(row["cells"][4]["value"].as_f64().unwrap() > 0.0, "everything was read back: {row}");
     }
     // Both directories are on one disk, which must be reported.
     let limits = page["limits"].to_string();

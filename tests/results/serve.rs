@@ -113,8 +113,8 @@ fn a_served_recording_can_be_opened_remotely() {
     let place = here.join("data/a/run").canonicalize().unwrap();
     let info = keepup(here, &["info", place.to_str().unwrap()]);
     for which in [id, "run", "last"] {
-        let told = ctl(&["info", which]);
-        assert_eq!((told.code(), &told.stdout), (0, &info.stdout), "{told:#?}");
+        let remote = ctl(&["info", which]);
+        assert_eq!((remote.code(), &remote.stdout), (0, &info.stdout), "{remote:#?}");
     }
     let mut files = Vec::new();
     let base = ["--stream", "0", "--from", "5", "--count", "3", "--out"];
@@ -137,7 +137,7 @@ fn a_served_recording_can_be_opened_remotely() {
         assert_eq!(run.code(), code, "{words:?}: {run:#?}");
         assert!(code != 3 || run.stderr.contains("hint: "), "{words:?}: {run:#?}");
     }
-    assert_eq!(fs::read(here.join("far.raw")).unwrap(), files[1], "an existing file stays");
+    assert_eq!(fs::read(here.join("far.raw")).unwrap(), files[1], "an existing file is not overwritten");
 }
 
 #[test]
@@ -295,7 +295,10 @@ fn an_unresponsive_disk_blocks_only_its_own_results() {
         assert!(!waiting.is_finished(), "the list waits for the disk");
         assert_eq!(get(&page, &good, "").0, 200);
         assert_eq!(list(&page, "/api/v1/results")["entries"], results["entries"]);
-        assert!(!frozen.is_finished() && !waiting.is_finished(), "the other disk was not waited for");
+        assert!(
+            !frozen.is_finished() && !waiting.is_finished(),
+            "the request did not wait for the other disk"
+        );
         assert_eq!(waiting.join().unwrap()["entries"], results["entries"]);
     });
 }
