@@ -94,8 +94,8 @@ fn every_send_and_receive_method_counts_the_same() {
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
     for send in ["plain", "batch", "segments"] {
         for receive in ["plain", "batch", "joined", "ring"] {
-            let ways = ["--send", send, "--receive", receive, "--rate", "5 MB/s", "--time", "500 ms"];
-            let found = done(&net(place.path(), "udp", &[&address], &ways));
+            let flags = ["--send", send, "--receive", receive, "--rate", "5 MB/s", "--time", "500 ms"];
+            let found = done(&net(place.path(), "udp", &[&address], &flags));
             let run = &found["runs"][0];
             consistent(run);
             balanced(&run["ledger"]);
@@ -111,8 +111,8 @@ fn datagrams_lost_in_a_small_socket_buffer_are_attributed_to_it() {
     let place = directory();
     let Some((cable, _server)) = wired("a_small_socket_buffer", &place, "s") else { return };
     for (send, receive) in [("batch", "batch"), ("segments", "batch"), ("segments", "joined")] {
-        let ways = ["--send", send, "--receive", receive, "--receive-buffer", "8 KiB", "--time", "1 s"];
-        let found = done(&across(&place, &cable, "udp", &ways).wait());
+        let flags = ["--send", send, "--receive", receive, "--receive-buffer", "8 KiB", "--time", "1 s"];
+        let found = done(&across(&place, &cable, "udp", &flags).wait());
         let ledger = &found["runs"][0]["ledger"];
         balanced(ledger);
         assert!(number(ledger, "/lost") > 1000.0, "{ledger:#}");

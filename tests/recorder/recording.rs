@@ -142,7 +142,7 @@ fn a_copy_keeps_the_metadata_of_the_original() {
         assert_ne!(copy["recording"], original["recording"]);
         assert_eq!(verified(here, &only(volume)).0, 20);
     }
-    // A recording is not a copy, whoever sends to the recorder.
+    // A recording is not a copy, regardless of its source.
     let mut other = recorder(here, &["other"], &["--run", "3"]);
     let to = format!("tcp://{}", other.address());
     assert_eq!(keepup(here, &["drain", "disk/run", "--to", &to]).code(), 0);

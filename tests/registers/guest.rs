@@ -88,8 +88,8 @@ fn every_device_and_driver_of_the_guest_works() {
 /// Checks the results of keepup in the guest.
 fn registers<'a>(part: &impl Fn(&str) -> &'a str) {
     let found = |name: &str| -> serde_json::Value { serde_json::from_str(part(name)).unwrap() };
-    let median = |found: &serde_json::Value, way: usize, point: usize| {
-        let all = found["run"]["methods"][way]["points"][point]["seconds"].as_array().unwrap();
+    let median = |found: &serde_json::Value, method: usize, point: usize| {
+        let all = found["run"]["methods"][method]["points"][point]["seconds"].as_array().unwrap();
         let mut all: Vec<f64> = all.iter().map(|seconds| seconds.as_f64().unwrap()).collect();
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]

@@ -1,5 +1,5 @@
-//! The real keepup in a virtual machine, on each way to a register that needs a driver: VFIO with the card's
-//! own DMA, UIO, VME. One boot for all that goes well, one for what does not.
+//! keepup in a virtual machine with every access method that needs a driver: VFIO with the card's DMA,
+//! UIO, VME. One boot for all successful accesses, one for all errors.
 use std::path::Path;
 
 use keepup_testkit::guest::{Device, Drivers, Guest, GuestOutput, Machine, available};
@@ -31,8 +31,8 @@ part vfio keepup register read $card --bind vfio-pci --profile edu --method mmap
 bind $edu vfio-pci
 group=$(basename "$(readlink /sys/bus/pci/devices/$edu/iommu_group)")
 part group ls /dev/vfio/$group /sys/kernel/iommu_groups/$group/devices
-for way in mmap pread; do
-    part values_$way keepup register get $card --count 16 --method $way --json
+for method in mmap pread; do
+    part values_$method keepup register get $card --count 16 --method $method --json
 done
 part write keepup register compare $card --profile edu --method mmap --write 4=0x12345678 $few
 part written keepup register get $card --offset 4
@@ -73,8 +73,8 @@ n=0
 while [ $n -lt 64 ]; do n=$((n + 1)); printf 'register %06d ' $n; done >/tmp/data
 dd if=/tmp/data of=/dev/bus/vme/s0 bs=1024 count=1
 printf 'the last' | dd of=/dev/bus/vme/s0 bs=8 seek=16383 count=1
-for way in single block; do
-    part vme_$way keepup register get vme:/dev/bus/vme/m0 --count 256 --method $way --json
+for method in single block; do
+    part vme_$method keepup register get vme:/dev/bus/vme/m0 --count 256 --method $method --json
 done
 large=vme:/dev/bus/vme/m1,address=0x10000,size=0x40000,space=A32
 part vme_last keepup register get $large --count 0x10000 --method block --json
@@ -146,8 +146,8 @@ fn names(found: &Value) -> Vec<&str> {
 }
 
 /// Median time of a transfer, s.
-fn median(found: &Value, way: usize, point: usize) -> f64 {
-    let all = found["run"]["methods"][way]["points"][point]["seconds"].as_array().unwrap();
+fn median(found: &Value, method: usize, point: usize) -> f64 {
+    let all = found["run"]["methods"][method]["points"][point]["seconds"].as_array().unwrap();
     let mut all: Vec<f64> = all.iter().map(|seconds| seconds.as_f64().unwrap()).collect();
     all.sort_by(f64::total_cmp);
     all[all.len() / 2]
@@ -205,10 +205,10 @@ fn writes(output: &GuestOutput) {
 fn dma(output: &GuestOutput) {
     let found = parsed(output, "dma");
     assert_eq!(names(&found), ["mmap", "dma"]);
-    let way = &found["run"]["methods"][1];
-    assert_eq!(way["words_max"], 1023);
-    let points = way["points"].as_array().unwrap();
-    assert!(points.len() >= 4, "{way:#}");
+    let method = &found["run"]["methods"][1];
+    assert_eq!(method["words_max"], 1023);
+    let points = method["points"].as_array().unwrap();
+    assert!(points.len() >= 4, "{method:#}");
     // Set by the device's timer; an emulator may be late, never early.
     let set_up = found["fits"][1]["elapsed"]["set_up_seconds"].as_f64().unwrap();
     assert!(set_up > 0.09, "{found:#}");

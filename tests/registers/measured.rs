@@ -1,3 +1,3 @@
 //! Register tests whose outcome depends on the machine's speed.
 mod icount;
-mod ways;
+mod methods;

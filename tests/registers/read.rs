@@ -35,9 +35,9 @@ fn consistent(found: &Value) {
         let (first, last) = (median(&points[0]), median(&points[points.len() - 1]));
         assert!(depths.len() < 2 || last > first, "{method:#}");
     }
-    let ways = run["methods"].as_array().unwrap().len();
-    assert_eq!(found["fits"].as_array().unwrap().len(), ways);
-    assert_eq!(found["break_evens"].as_array().unwrap().len(), ways * (ways - 1) / 2);
+    let count = run["methods"].as_array().unwrap().len();
+    assert_eq!(found["fits"].as_array().unwrap().len(), count);
+    assert_eq!(found["break_evens"].as_array().unwrap().len(), count * (count - 1) / 2);
     assert_eq!((&found["failure"], &found["interrupted"]), (&Value::Null, &Value::Bool(false)));
 }
 
@@ -73,7 +73,7 @@ fn a_board_is_read_by_packets_and_by_blocks() {
     let target = format!("ipbus://{address}");
     let found = read(place.path(), "compare", &target, &["--time", "10 s"]);
     consistent(&found);
-    let at = |way: usize, point: usize| median(&found["run"]["methods"][way]["points"][point]);
+    let at = |method: usize, point: usize| median(&found["run"]["methods"][method]["points"][point]);
     let names: Vec<&Value> =
         found["run"]["methods"].as_array().unwrap().iter().map(|method| &method["name"]).collect();
     assert_eq!(names, ["single", "packed", "block"]);

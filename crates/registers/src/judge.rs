@@ -60,26 +60,27 @@ pub fn break_evens(run: &RegisterRun) -> Vec<RegisterBreakEven> {
                 (Some(_), None) => false,
                 _ => first >= second,
             };
-            let (simple, way) = if is_simple { (one, other) } else { (other, one) };
+            let (simple, method) = if is_simple { (one, other) } else { (other, one) };
             pairs.push(RegisterBreakEven {
                 simple: simple.name.clone(),
-                way: way.name.clone(),
-                elapsed: verdict(simple, way, false),
-                cpu: verdict(simple, way, true),
+                way: method.name.clone(),
+                elapsed: verdict(simple, method, false),
+                cpu: verdict(simple, method, true),
             });
         }
     }
     pairs
 }
 
-fn verdict(simple: &RegisterMethod, way: &RegisterMethod, is_cpu: bool) -> RegisterVerdict {
+fn verdict(simple: &RegisterMethod, method: &RegisterMethod, is_cpu: bool) -> RegisterVerdict {
     let ends = |method: &RegisterMethod| {
         method.points.first().zip(method.points.last()).map(|(first, last)| (first.depth, last.depth))
     };
-    let Some((one, other)) = ends(simple).zip(ends(way)) else { return RegisterVerdict::NotResolved };
+    let Some((one, other)) = ends(simple).zip(ends(method)) else { return RegisterVerdict::NotResolved };
     let tried = (one.0.max(other.0), one.1.min(other.1));
-    let (of_simple, of_way) = (timed(simple, is_cpu), timed(way, is_cpu));
-    let answer = break_even((&of_simple, simple.words_max), (&of_way, way.words_max), tried, RESAMPLES, SEED);
+    let (of_simple, of_method) = (timed(simple, is_cpu), timed(method, is_cpu));
+    let answer =
+        break_even((&of_simple, simple.words_max), (&of_method, method.words_max), tried, RESAMPLES, SEED);
     match answer {
         Some(BreakEven::Always) => RegisterVerdict::Always,
         Some(BreakEven::Never) => RegisterVerdict::Never,

@@ -3,7 +3,7 @@ use keepup_results::{RegisterDevice, RegisterPoint};
 
 use super::*;
 
-fn way(name: &str, set_up: f64, each: f64, cpu_share: f64) -> RegisterMethod {
+fn method(name: &str, set_up: f64, each: f64, cpu_share: f64) -> RegisterMethod {
     let mut random = fastrand::Rng::with_seed(name.len() as u64);
     let mut point = |depth: u64| {
         let mut trials = |scale: f64| {
@@ -43,7 +43,7 @@ fn run(methods: Vec<RegisterMethod>) -> RegisterRun {
 #[test]
 fn time_and_cpu_have_separate_break_evens() {
     // DMA that waits for an interrupt: expensive set-up, and almost no CPU time.
-    let run = run(vec![way("dma", 30e-6, 4e-9, 0.01), way("loads", 0.1e-6, 1e-6, 1.0)]);
+    let run = run(vec![method("dma", 30e-6, 4e-9, 0.01), method("loads", 0.1e-6, 1e-6, 1.0)]);
     let fits = fits(&run);
     let dma = fits[0].elapsed.unwrap();
     assert!((dma.set_up_seconds / 30e-6 - 1.0).abs() < 0.02, "{dma:?}");
@@ -60,7 +60,7 @@ fn time_and_cpu_have_separate_break_evens() {
 
 #[test]
 fn a_single_depth_has_no_fit() {
-    let mut run_of = way("loads", 0.1e-6, 1e-6, 1.0);
+    let mut run_of = method("loads", 0.1e-6, 1e-6, 1.0);
     run_of.points.truncate(1);
     let run = run(vec![run_of.clone(), RegisterMethod { name: "other".into(), ..run_of }]);
     assert!(fits(&run).iter().all(|fit| fit.elapsed.is_none() && fit.knee.is_none()));
@@ -70,13 +70,15 @@ fn a_single_depth_has_no_fit() {
 #[test]
 fn a_limited_transfer_with_expensive_set_up_never_pays_off() {
     // QEMU's edu: 100 ms for at most 1023 registers, or 98 us each, compared with loads of 0.1 us.
-    let cut = |way: RegisterMethod, words_max| RegisterMethod {
-        points: way.points.into_iter().take(3).collect(),
+    let cut = |method: RegisterMethod, words_max| RegisterMethod {
+        points: method.points.into_iter().take(3).collect(),
         words_max,
         ..way
     };
-    let run =
-        run(vec![cut(way("dma", 0.1, 0.0, 1.0), Some(1023)), cut(way("loads", 0.0, 0.1e-6, 1.0), None)]);
+    let run = run(vec![
+        cut(method("dma", 0.1, 0.0, 1.0), Some(1023)),
+        cut(method("loads", 0.0, 0.1e-6, 1.0), None),
+    ]);
     let pairs = break_evens(&run);
     assert_eq!((pairs.len(), pairs[0].simple.as_str(), pairs[0].way.as_str()), (1, "loads", "dma"));
     assert_eq!((pairs[0].elapsed, pairs[0].cpu), (RegisterVerdict::Never, RegisterVerdict::Never));

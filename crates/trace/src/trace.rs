@@ -113,7 +113,8 @@ pub fn detect_format(path: &Path) -> Result<Format, TraceError> {
     Format::detect(&head).map_err(|error| error.with_paths(&[path.to_owned()]))
 }
 
-/// Finds out the format of `sources` and opens them; a error is told with the paths that it counts in.
+/// Detects the format of `sources` and opens them. An error is returned with the paths that its file
+/// number refers to.
 fn open(
     paths: &[PathBuf],
     sources: Vec<Source>,

@@ -14,9 +14,9 @@ fn a_block_read_is_faster_than_packed_reads() {
     let target = format!("ipbus://{address}");
     FOUR_OF_FOURTEEN.check("seconds of packed reads and of a block", || {
         let found = read(place.path(), "compare", &target, &["--time", "10 s"]);
-        let points = |way: usize| found["run"]["methods"][way]["points"].as_array().unwrap();
+        let points = |method: usize| found["run"]["methods"][method]["points"].as_array().unwrap();
         let deepest = points(1).len().min(points(2).len()) - 1;
-        let [packed, block] = [1, 2].map(|way| median(&points(way)[deepest]));
+        let [packed, block] = [1, 2].map(|method| median(&points(method)[deepest]));
         good_if(block < packed, (packed, block))
     });
 }
