@@ -73,7 +73,7 @@ fn a_limited_transfer_with_expensive_set_up_never_pays_off() {
     let cut = |method: RegisterMethod, words_max| RegisterMethod {
         points: method.points.into_iter().take(3).collect(),
         words_max,
-        ..way
+        ..method
     };
     let run = run(vec![
         cut(method("dma", 0.1, 0.0, 1.0), Some(1023)),

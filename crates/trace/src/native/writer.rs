@@ -53,8 +53,8 @@ impl<W: Write> NativeWriter<W> {
     /// Adds a request.
     ///
     /// # Errors
-    /// A failed write, or an invalid request: earlier than the previous one, to an unknown device, or completed
-    /// before its issue.
+    /// A failed write, or an invalid request: earlier than the previous one, to an unknown device, or
+    /// completed before its issue.
     pub fn record(&mut self, record: &Record) -> io::Result<()> {
         let is_early = record.completion_ns().is_some_and(|ns| ns < record.issue_ns);
         if record.issue_ns < self.last_ns || usize::from(record.device) >= self.devices || is_early {

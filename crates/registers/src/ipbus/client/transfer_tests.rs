@@ -76,7 +76,8 @@ proptest! {
                 let moved = transfer.encode(0, next, &mut request);
                 prop_assert!(moved > 0 && request.len() <= packet_words * 4);
                 prop_assert!(state.answer(PEER, &request, &mut reply));
-                prop_assert_eq!(transfer.decode_reply(0, next, Words::after_header(&reply, order)), ReplyMatch::Complete);
+                let words = Words::after_header(&reply, order);
+                prop_assert_eq!(transfer.decode_reply(0, next, words), ReplyMatch::Complete);
                 next += moved;
             }
         }
@@ -89,6 +90,7 @@ proptest! {
     ) {
         let mut words = vec![0; 300];
         let mut transfer = reading(&mut words, each, 368);
-        prop_assert_ne!(transfer.decode_reply(1, 0, Words::after_header(&bytes, ByteOrder::Big)), ReplyMatch::Complete);
+        let reply = Words::after_header(&bytes, ByteOrder::Big);
+        prop_assert_ne!(transfer.decode_reply(1, 0, reply), ReplyMatch::Complete);
     }
 }
