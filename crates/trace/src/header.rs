@@ -52,7 +52,7 @@ impl Level {
             Self::File => "above the file system",
             Self::Block => "at the block layer's queue",
             Self::Device => "at the device",
-            Self::Unknown => "at an unknown layer",
+            Self::Unknown => "not known",
         }
     }
 }
