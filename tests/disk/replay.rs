@@ -214,7 +214,7 @@ fn a_disk_slower_than_the_trace_is_reported() {
     let slow = ["replay", "db.trace", "--target", "throttled=2MB/s", "--speed", "50", "--window", "..400ms"];
     let found = replayed(here, &slow);
     consistent(&found);
-    assert!(passes(&found).iter().all(|pass| pass["blocked"] == 0), "4096 requests find room: {found:#}");
+    assert!(passes(&found).iter().all(|pass| pass["blocked"] == 0), "4096 requests fit: {found:#}");
     // All requests are issued within 100 ms and take a hundred times as long.
     make(here, "database", "long.trace", "4 s");
     let run =

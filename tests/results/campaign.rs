@@ -218,10 +218,10 @@ fn a_killed_campaign_resumes_at_the_interrupted_cell() {
     assert!(done >= 3 && done + left == 8 && status["is_running"] == false, "{status:#}");
     let finished = |campaign: &Path| -> BTreeSet<PathBuf> {
         let cells = std::fs::read_dir(campaign.join("cells")).unwrap();
-        let rooms =
+        let directories =
             cells.map(|cell| cell.unwrap().path()).filter(|path| !path.to_str().unwrap().contains("-cut"));
-        rooms
-            .flat_map(|room| std::fs::read_dir(room).unwrap())
+        directories
+            .flat_map(|directory| std::fs::read_dir(directory).unwrap())
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.is_dir())
             .collect()
