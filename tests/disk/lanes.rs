@@ -53,9 +53,12 @@ fn concurrent_files_share_the_throughput() {
             assert_eq!(number(&phase["parts"][0], "bytes"), 16 << 20, "the first file is timed as a whole");
         }
     }
-    let people = keepup(here, &["disk", "concurrent", "--files", "2", "--size", "8 MiB", "--repeats", "2"]);
-    assert_eq!(people.code(), 0, "{people:#?}");
-    assert!(people.stdout.contains("normalised") && people.stdout.contains("read, MB/s"), "{people:#?}");
+    let text_run = keepup(here, &["disk", "concurrent", "--files", "2", "--size", "8 MiB", "--repeats", "2"]);
+    assert_eq!(text_run.code(), 0, "{text_run:#?}");
+    assert!(
+        text_run.stdout.contains("normalised") && text_run.stdout.contains("read, MB/s"),
+        "{text_run:#?}"
+    );
     assert_eq!(entries(&here.join("keepup-data")), 0);
 }
 
@@ -85,11 +88,11 @@ fn throttled_writers_never_run_ahead_of_their_schedule() {
             }
         }
     }
-    let people = keepup(here, &[&["disk", "throttle"][..], &times, &map].concat());
+    let text_run = keepup(here, &[&["disk", "throttle"][..], &times, &map].concat());
     // Eight combinations. Cells may wrap.
-    assert_eq!(people.stdout.matches("  2 writers").count(), 2 * 3, "{people:#?}");
+    assert_eq!(text_run.stdout.matches("  2 writers").count(), 2 * 3, "{text_run:#?}");
     for expected in ["1 reader", "asked,", "p99,"] {
-        assert!(people.stdout.contains(expected), "{expected}: {people:#?}");
+        assert!(text_run.stdout.contains(expected), "{expected}: {text_run:#?}");
     }
     assert_eq!(entries(&here.join("keepup-data")), 0);
 }

@@ -89,9 +89,9 @@ fn a_disk_test_reports_its_background_loads() {
     }
     assert!(found["command"].as_str().unwrap().contains("--load net=5MB/s"), "{found:#}");
     assert_eq!(entries(&here.join("other")), 0);
-    let people = keepup(here, &[&test[..], &loads].concat());
+    let text_run = keepup(here, &[&test[..], &loads].concat());
     for expected in ["Background load", "net=5 MB/s", "5.00 MB/s", "median", "lowest"] {
-        assert!(people.stdout.contains(expected), "{expected}: {people:#?}");
+        assert!(text_run.stdout.contains(expected), "{expected}: {text_run:#?}");
     }
     let (kept, others) = (entries(&here.join("kept")), entries(here));
     assert_eq!((kept, others), (1, 2), "the loads left no files");
@@ -132,8 +132,8 @@ fn a_load_below_its_rate_is_reported() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let load = &json(&run)["runs"][0]["loads"][0];
     assert!(load["fell_short"] == true && float(load, "achieved") > 0.0, "{load:#}");
-    let people = keepup(here, &test);
-    assert!(people.stdout.contains("load memory=10 TB/s fell short: "), "{people:#?}");
+    let text_run = keepup(here, &test);
+    assert!(text_run.stdout.contains("load memory=10 TB/s fell short: "), "{text_run:#?}");
 }
 
 #[test]
@@ -242,8 +242,8 @@ fn a_soak_reports_its_background_loads() {
     let run = keepup(here, &arguments);
     assert_eq!(run.code(), 0, "{run:#?}");
     list(&json(&run), "loads").iter().for_each(adds_up);
-    let people = keepup(here, &arguments[..arguments.len() - 1]);
-    assert!(people.stdout.contains("net=2 MB/s") && people.stdout.contains("median"), "{people:#?}");
+    let text_run = keepup(here, &arguments[..arguments.len() - 1]);
+    assert!(text_run.stdout.contains("net=2 MB/s") && text_run.stdout.contains("median"), "{text_run:#?}");
 }
 
 #[test]
