@@ -54,9 +54,9 @@ fn a_second_log_in_the_file_is_an_error() {
 #[test]
 fn invalid_lines_are_refused_with_number_and_reason() {
     for (line, why) in [
-        ("5 a read 0\n", "4 columns, and 3 or 5 belong"),
+        ("5 a read 0\n", "4 columns instead of 3 or 5"),
         ("5 my file read 0 512\n", "its action is \"file\""),
-        ("5 a read 0 512 7\n", "6 columns, and 3 or 5 belong"),
+        ("5 a read 0 512 7\n", "6 columns instead of 3 or 5"),
         ("5 a wait 100 0\n", "version 3 of the format has no wait"),
         ("x a read 0 512\n", "its time is \"x\""),
         ("5 a read -1 512\n", "its offset is \"-1\""),

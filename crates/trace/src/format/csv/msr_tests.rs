@@ -30,7 +30,7 @@ fn a_header_with_the_expected_names_is_accepted() {
 fn invalid_lines_are_refused_with_number_and_reason() {
     for (row, why) in [
         ("128166372016382155,hm,1,Trim,0,4096,57\n", "its Type is \"Trim\""),
-        ("128166372016382155,hm,1,Read,0,4096\n", "it has 6 columns, where 7 belong"),
+        ("128166372016382155,hm,1,Read,0,4096\n", "it has 6 columns instead of 7"),
         ("128166372016382155,hm,1,Read,0,4096,57,x\n", "it has 8 columns"),
         ("128166372016382155.5,hm,1,Read,0,4096,57\n", "its Timestamp is"),
         ("128166372016382155,hm,1,Read,0,4096,-1\n", "its ResponseTime is \"-1\""),
