@@ -1,4 +1,4 @@
-//! What every end-to-end test needs.
+//! Helpers of all end-to-end tests.
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,11 +11,11 @@ use keepup_testkit::disk::serve_if_asked;
 use keepup_testkit::{Program, Run, free_directory};
 use serde_json::Value;
 
-/// Tests that measure have the machine to themselves; the others share it.
+/// Held exclusively by tests that measure, and shared by all others.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// A directory of a test's own, on the disk that the build uses, and its share of the machine.
-pub(crate) struct Place {
+/// Temporary directory of a test, on the disk of the build, with the test's lock on the machine.
+pub(crate) struct TestDirectory {
     directory: tempfile::TempDir,
     since: Instant,
     _machine: Machine,
@@ -27,13 +27,13 @@ enum Machine {
     Alone(RwLockWriteGuard<'static, ()>),
 }
 
-/// Environment variable: a file that gets the time of each test, in seconds, and its name.
+/// Environment variable: file to which each test appends its duration in seconds and its name.
 const TIMES: &str = "KEEPUP_TEST_TIMES";
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let Some(file) = std::env::var_os(TIMES) else { return };
-        // The thread of a test has its name.
+        // The test harness names each thread after its test.
         let name = std::thread::current().name().unwrap_or("?").to_owned();
         let line = format!("{:.1} {name}\n", self.since.elapsed().as_secs_f64());
         let file = std::fs::File::options().append(true).create(true).open(file);
@@ -41,25 +41,25 @@ impl Drop for Place {
     }
 }
 
-impl Place {
+impl TestDirectory {
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 }
 
-/// A place for a test that does not measure.
-pub(crate) fn directory() -> Place {
+/// A directory for a test that does not measure.
+pub(crate) fn directory() -> TestDirectory {
     place(Machine::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// A place for a test that measures.
-pub(crate) fn directory_alone() -> Place {
+/// A directory for a test that measures: no other test runs meanwhile.
+pub(crate) fn exclusive_directory() -> TestDirectory {
     place(Machine::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
 }
 
-fn place(machine: Machine) -> Place {
+fn place(machine: Machine) -> TestDirectory {
     let directory = free_directory(env!("CARGO_TARGET_TMPDIR"));
-    Place { directory, since: Instant::now(), _machine: machine }
+    TestDirectory { directory, since: Instant::now(), _machine: machine }
 }
 
 /// Starts keepup.
@@ -67,7 +67,7 @@ pub(crate) fn start(directory: &Path, arguments: &[&str]) -> Program {
     Program::start(env!("CARGO_BIN_EXE_keepup"), arguments, directory)
 }
 
-/// Runs keepup to its end.
+/// Runs keepup and waits for its end.
 pub(crate) fn keepup(directory: &Path, arguments: &[&str]) -> Run {
     start(directory, arguments).wait()
 }
@@ -84,12 +84,12 @@ pub(crate) fn recorder(directory: &Path, volumes: &[&str], more: &[&str]) -> Pro
     start(directory, &arguments)
 }
 
-/// The JSON that a run printed.
+/// JSON output of a run.
 pub(crate) fn json(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {run:#?}"))
 }
 
-/// Puts a sample into a result directory of this name below `here/results`; the directory.
+/// Stores a sample as the result `name` below `here/results`. Returns its directory.
 pub(crate) fn stored(here: &Path, name: &str, sample: &str) -> PathBuf {
     let directory = here.join("results").join(name);
     std::fs::create_dir_all(&directory).unwrap();
@@ -100,7 +100,7 @@ pub(crate) fn stored(here: &Path, name: &str, sample: &str) -> PathBuf {
     directory
 }
 
-/// The only result that was kept below `results`.
+/// The only stored result below `results`.
 pub(crate) fn kept(results: &Path) -> Value {
     let mut directories = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
     let (first, second) = (directories.next().unwrap(), directories.next());
@@ -122,14 +122,14 @@ fn number(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
-/// Verifies a recording, which must be whole; returns events and bytes over all streams.
+/// Verifies a recording, which must be intact. Returns events and bytes of all streams.
 pub(crate) fn verified(directory: &Path, recording: &str) -> (u64, u64) {
     let run = keepup(directory, &["verify", recording, "--json"]);
     assert_eq!(run.code(), 0, "{run:#?}");
     recorded(&json(&run))
 }
 
-/// Events and bytes that a verify report counts.
+/// Events and bytes in a report of `verify`.
 pub(crate) fn recorded(report: &Value) -> (u64, u64) {
     let streams = report["streams"].as_object().unwrap();
     streams.values().fold((0, 0), |sum, stream| {
@@ -147,7 +147,7 @@ pub(crate) fn segments(recording: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Messages and payload bytes that the `mcap` crate reads before the end or the first damage.
+/// Messages and payload bytes that the `mcap` crate reads up to the end or the first damage.
 pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
     let options = mcap::read::Options::IgnoreEndMagic;
     let Ok(messages) = mcap::MessageStream::new_with_options(bytes, options.into()) else { return (0, 0) };
@@ -155,14 +155,14 @@ pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
     whole.fold((0, 0), |sum, message| (sum.0 + 1, sum.1 + message.data.len() as u64))
 }
 
-/// Writes a file that its owner alone can read.
+/// Writes a file that only its owner can read.
 pub(crate) fn secret_file(directory: &Path, name: &str, text: &str) {
     let path = directory.join(name);
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Waits until something is so, for as long as a test may take.
+/// Waits for a condition, up to the time limit of a test.
 pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !condition() {
@@ -171,15 +171,15 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Somebody else takes all the room there is on `disk`, and what is given back, until `program` has ended.
-pub(crate) fn crowd_out(disk: &Path, program: Program) -> Run {
+/// Fills `disk`, including space freed meanwhile, until `program` has ended.
+pub(crate) fn keep_disk_full(disk: &Path, program: Program) -> Run {
     let mut others = std::fs::File::create(disk.join("others")).unwrap();
     let has_ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let piece = vec![1; 256 << 10];
             while !has_ended.load(Ordering::Relaxed) {
-                // As soon as anything is given back it is taken.
+                // Take freed space at once.
                 if others.write_all(&piece).is_err() {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -191,23 +191,23 @@ pub(crate) fn crowd_out(disk: &Path, program: Program) -> Run {
     })
 }
 
-/// Name of the test that is the file server of faulty disks.
+/// Name of the test that acts as the file server of faulty disks.
 pub(crate) const FILE_SERVER: &str = "common::file_server";
 
-/// Started by other tests as a process of its own: the server of a faulty disk.
+/// Server of a faulty disk. Other tests start it as a separate process.
 #[test]
 #[ignore = "the file server of the other tests"]
 fn file_server() {
     serve_if_asked();
 }
 
-/// What a qualification found; its exit code is that of its verdict.
+/// Result of a qualification, whose exit code must match its verdict.
 pub(crate) fn qualified(run: &Run) -> Value {
     let found = json(run);
     let codes: &[i32] = match found["verdict"].as_str().unwrap_or_default() {
         "FIT" | "FIT WITH LIMITS" => &[0],
         "NOT FIT" => &[1],
-        // By the machine, or by a source that is too slow.
+        // Limited by the machine or by a slow source.
         "INCONCLUSIVE" => &[5, 4],
         other => panic!("no verdict {other:?}: {found:#}"),
     };
@@ -222,7 +222,7 @@ pub(crate) fn has_event(results: &Path, kind: &str) -> bool {
     logs.flatten().any(|log| log.contains(&format!("\"event\":\"{kind}\"")))
 }
 
-/// Status and body of an answer.
+/// Status and body of a response.
 pub(crate) fn get(page: &str, path: &str, lines: &str) -> (u16, String) {
     let address = page.split('/').next().unwrap();
     let mut socket = TcpStream::connect(address).unwrap();

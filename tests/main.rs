@@ -1,5 +1,5 @@
-//! End to end: the real program, real sockets, real files, and relations that must hold between what it says.
-//! Tests are grouped by what they look at; `docs/testing.md` says how to run a test, a group or a tier.
+//! End-to-end tests: the real program with real sockets and files, checked by relations within its output.
+//! `docs/testing.md` describes how to run a test, a group or a tier.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
 mod common;
 mod disk;

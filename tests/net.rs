@@ -6,7 +6,7 @@ use keepup_testkit::root::{allowed, skip};
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{Place, json, keepup, secret_file, start};
+use crate::common::{TestDirectory, json, keepup, secret_file, start};
 
 mod faults;
 mod flows;
@@ -15,7 +15,7 @@ mod measured;
 pub(crate) const TOKEN: &str = "a-token-for-tests";
 const KEEPUP: &str = env!("CARGO_BIN_EXE_keepup");
 
-/// A server on loopback, and where it listens.
+/// A server on loopback, and its address.
 pub(crate) fn serve(here: &Path, listen: &str) -> (Program, String) {
     secret_file(here, "token", TOKEN);
     let mut server = start(here, &["net", "serve", "--listen", listen, "--token-file", "token"]);
@@ -23,7 +23,7 @@ pub(crate) fn serve(here: &Path, listen: &str) -> (Program, String) {
     (server, address)
 }
 
-/// A test with a server, to its end.
+/// Runs a network test.
 pub(crate) fn net(here: &Path, kind: &str, servers: &[&str], more: &[&str]) -> Run {
     keepup(here, &command(kind, servers, more))
 }
@@ -33,8 +33,8 @@ pub(crate) fn command<'a>(kind: &'a str, servers: &[&'a str], more: &[&'a str]) 
     [&head[..], servers, more].concat()
 }
 
-/// Two namespaces with a server in the second, or a visible skip.
-pub(crate) fn wired(test: &str, place: &Place, name: &str) -> Option<(Cable, Program)> {
+/// Two namespaces with a server in the second one; `None` with a message if that is not possible.
+pub(crate) fn wired(test: &str, place: &TestDirectory, name: &str) -> Option<(Cable, Program)> {
     if !allowed(test) {
         return None;
     }
@@ -53,8 +53,8 @@ pub(crate) fn wired(test: &str, place: &Place, name: &str) -> Option<(Cable, Pro
     Some((cable, server))
 }
 
-/// A test from the first namespace to the second, to its end.
-pub(crate) fn across(place: &Place, cable: &Cable, kind: &str, more: &[&str]) -> Program {
+/// Starts a test from the first namespace to the second.
+pub(crate) fn across(place: &TestDirectory, cable: &Cable, kind: &str, more: &[&str]) -> Program {
     let all = [&cable.at(0)[1..], &[KEEPUP], &command(kind, &[Cable::address(1)], more)[..]].concat();
     Program::start("ip", &all, place.path())
 }
@@ -72,7 +72,7 @@ pub(crate) fn flows(run: &Value) -> &Vec<Value> {
     run["flows"].as_array().unwrap()
 }
 
-/// What holds of every run that came to its end: parts make up wholes, and nothing arrives that was not sent.
+/// Checks every complete run: parts add up, and nothing arrives that was not sent.
 pub(crate) fn consistent(run: &Value) {
     for flow in flows(run) {
         for side in ["sent", "received"] {
@@ -80,7 +80,7 @@ pub(crate) fn consistent(run: &Value) {
             assert_eq!(tenths.sum::<f64>(), number(flow, &format!("/{side}/bytes")), "{flow:#}");
         }
         let (sent, received) = (number(flow, "/sent/bytes"), number(flow, "/received/bytes"));
-        // The windows are not the same to the microsecond, and buffers lie between.
+        // The measurement windows differ by microseconds, and buffers lie between them.
         assert!(received > 0.0 && received < sent * 1.5 + 80e6, "{flow:#}");
     }
     for end in run["ends"].as_array().unwrap() {
@@ -89,7 +89,7 @@ pub(crate) fn consistent(run: &Value) {
     }
 }
 
-/// What holds of every ledger.
+/// Checks a ledger.
 pub(crate) fn balanced(ledger: &Value) {
     let of = |key: &str| ledger[key].as_u64().unwrap();
     assert_eq!(of("due"), of("sent") + of("unsent"), "{ledger:#}");

@@ -1,4 +1,4 @@
-//! Recording a detector, qualifying a machine for it, and what goes wrong on the way.
+//! Recording, qualification, and their failures.
 mod bad_clients;
 mod bad_recordings;
 mod clients;

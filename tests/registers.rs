@@ -1,4 +1,4 @@
-//! Registers: IPbus, the ways of access, and devices in a virtual machine.
+//! Registers: IPbus, access methods, and devices in a virtual machine.
 mod guest;
 mod guest_backends;
 mod ipbus;

@@ -1,11 +1,11 @@
-//! `cargo test` runs the fast tier only, and says which tests did not run.
+//! `cargo test` runs only the fast tier, and reports how many tests were skipped.
 use std::io::Write as _;
 use std::process::Command;
 
 use crate::common::FILE_SERVER;
 
 #[test]
-fn tests_of_the_other_tiers_are_counted() {
+fn skipped_tests_of_the_other_tiers_are_counted() {
     let program = std::env::current_exe().unwrap();
     let listed = Command::new(program).args(["--list", "--ignored", "--format", "terse"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -16,7 +16,7 @@ fn tests_of_the_other_tiers_are_counted() {
     if std::env::args().any(|argument| argument == "--include-ignored") {
         return;
     }
-    // Past the capture: output of a test that passes is not shown.
+    // Bypass the harness, which hides the output of passing tests.
     let line = format!(
         "NOT RUN: {} system tests (`cargo test-system`), {} measured tests (`cargo test-measured`)",
         system.len(),

@@ -1,17 +1,17 @@
-//! Arbitrary bytes as datagrams of IPbus: read in every way, and answered by a target.
+//! Arbitrary bytes as IPbus datagrams: decoded, and answered by a simulated target.
 #![no_main]
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use keepup_registers::ipbus::Machine;
+use keepup_registers::ipbus::TargetState;
 use keepup_registers::ipbus::packet::{
     ByteOrder, PacketHeader, PacketKind, Reply, Request, Status, Words,
 };
 use libfuzzer_sys::fuzz_target;
 
-/// MTU of the target, and what IP and UDP take of it, in bytes.
+/// MTU of the target, with 28 bytes of IP and UDP headers.
 const MTU_BYTES: usize = 28 + 400;
-/// Who asks.
+/// Address of the client.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 fuzz_target!(|data: &[u8]| {
@@ -26,22 +26,22 @@ fuzz_target!(|data: &[u8]| {
             assert!(reply.data.count() <= data.len() / 4);
         }
     }
-    let mut machine = Machine::new(MTU_BYTES, 4, 1000, Some(500));
+    let mut target = TargetState::new(MTU_BYTES, 4, 1000, Some(500));
     let mut reply = Vec::new();
-    // The first byte says where a second datagram begins, which meets what the first has left behind.
+    // The first byte selects the start of a second datagram, which meets the state left by the first.
     let cut = data.first().map_or(0, |first| usize::from(*first) * 4).min(data.len());
     for datagram in [data, &data[cut..]] {
         reply.clear();
-        let is_answered = machine.answer(PEER, datagram, &mut reply);
+        let is_answered = target.answer(PEER, datagram, &mut reply);
         assert_ne!(is_answered, reply.is_empty());
         assert!(reply.len() <= MTU_BYTES - 28);
         if is_answered {
-            let (header, order) = PacketHeader::of(&reply).expect("a target speaks IPbus");
-            let asked = PacketHeader::of(datagram).expect("a target answers packets alone");
-            // The status has a header of its own, whatever number it was asked for with.
-            let id = if asked.0.kind == PacketKind::Status { 0 } else { asked.0.id };
+            let (header, order) = PacketHeader::parse(&reply).expect("a target speaks IPbus");
+            let request = PacketHeader::parse(datagram).expect("a target answers only packets");
+            // A status reply always has packet number 0.
+            let id = if request.0.kind == PacketKind::Status { 0 } else { request.0.id };
             assert_eq!(header.id, id);
-            // All but the last are done; after one that was not nothing follows.
+            // All transactions but the last succeeded; nothing follows a failed one.
             let mut words = Words::after_header(&reply, order);
             while let Some(Ok(_)) = Reply::next(&mut words) {}
         }

@@ -1,10 +1,10 @@
-//! `disk block` counts what it moves, refuses to call the cache a disk, and keeps what it has when the disk
-//! is full.
+//! `disk block` counts its data, refuses files that fit into the cache, and keeps its results if the
+//! disk is full.
 
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{crowd_out, directory, has_event, json, keepup, start, until};
+use crate::common::{directory, has_event, json, keep_disk_full, keepup, start, until};
 
 const PHASES: [&str; 10] = [
     "write",
@@ -25,7 +25,7 @@ fn phases(run: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn every_phase_is_there_and_adds_up() {
+fn all_phases_are_present_and_add_up() {
     let place = directory();
     let here = place.path();
     for (more, suffix) in [("--direct", ""), ("--cached", ", cached")] {
@@ -42,13 +42,13 @@ fn every_phase_is_there_and_adds_up() {
                 let bytes = if phase["files"] == 1 { operations << 16 } else { 0 };
                 assert_eq!(phase["bytes"], bytes, "{phase:#}");
                 let seconds = phase["seconds"].as_f64().unwrap();
-                // Five seek at once, one does everything else.
+                // Five threads seek, one does everything else.
                 let at_once = if operations == 500 { 5.0 } else { 1.0 };
                 let spent = phase["latency"]["mean_ns"].as_f64().unwrap() * f64::from(operations) / 1e9;
                 assert!(spent <= seconds * at_once * 1.01, "{phase:#}");
             }
         }
-        // A file system may be slow to make files where many were deleted just before: none here.
+        // Creating files may be slow after many were deleted: none were here.
         let bulk = ["--size", "16 MiB", "--files", "0", "--repeats", "2", "--seeks", "100"];
         let run = keepup(here, &[&["disk", "block", more][..], &bulk].concat());
         for line in ["CPU %", "requests/s", "rewrite", "seek"] {
@@ -60,7 +60,7 @@ fn every_phase_is_there_and_adds_up() {
 }
 
 #[test]
-fn a_file_that_fits_into_memory_is_refused() {
+fn a_file_smaller_than_memory_is_refused() {
     let place = directory();
     let here = place.path();
     let run = keepup(here, &["disk", "block", "--size", "64 MiB"]);
@@ -70,15 +70,15 @@ fn a_file_that_fits_into_memory_is_refused() {
     assert_eq!(run.code(), 2, "{run:#?}");
     let run = keepup(here, &["disk", "block", "--quick", "--dry-run"]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    // 1 GiB written and rewritten, and 100 of 1000 seeks of 1 MiB.
+    // 1 GiB written and rewritten, plus 100 writes of 1 MiB in 1000 seeks.
     assert!(run.stdout.contains("at most 2.3 GB"), "{run:#?}");
     assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_fills_up_costs_the_rest_only() {
-    let test = "disk_block::a_disk_that_fills_up_costs_the_rest_only";
+fn a_full_disk_keeps_the_finished_phases() {
+    let test = "disk_block::a_full_disk_keeps_the_finished_phases";
     if !allowed(test) {
         return;
     }
@@ -93,11 +93,11 @@ fn a_disk_that_fills_up_costs_the_rest_only() {
         ["disk", "block", "--cached", "--repeats", "1000", "--volume", "disk", "--json", "--out", "out"];
     let run = start(here, &[&arguments[..], &sizes].concat());
     until("a run ends", || has_event(&here.join("out"), "disk_run"));
-    let run = crowd_out(disk.path(), run);
+    let run = keep_disk_full(disk.path(), run);
     assert_eq!(run.code(), 4, "{run:#?}");
     let found = json(&run);
     let failure = found["failure"].as_str().unwrap();
     assert!(failure.contains("data") && failure.contains("No space left"), "{failure}");
     assert_eq!(phases(&found["runs"][0]).len(), 4, "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 1, "only the others' file is left");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 1, "only the other file remains");
 }

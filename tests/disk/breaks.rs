@@ -1,5 +1,5 @@
-//! A disk that breaks in the middle of a test costs the rest of it only: what was measured is kept, what was
-//! made is gone, and the file is named. Every disk test, each on a disk of its own; `steady` has its own.
+//! A disk that breaks during a test: results are kept, test files are removed, and the error names the
+//! file. All disk tests, each on a separate disk; `steady` has its own test.
 use std::path::Path;
 
 use keepup_testkit::disk::FaultyDisk;
@@ -7,7 +7,7 @@ use keepup_testkit::root::{allowed, skip};
 
 use crate::common::{FILE_SERVER, directory, has_event, json, start, until};
 
-/// Runs a test over and over until its disk breaks.
+/// Repeats a test until its disk breaks.
 fn breaks(here: &Path, test: &[&str]) -> Result<(), String> {
     let mut disk = FaultyDisk::mount(&here.join("disk"), FILE_SERVER)?;
     let run = start(
@@ -21,16 +21,16 @@ fn breaks(here: &Path, test: &[&str]) -> Result<(), String> {
     let found = json(&run);
     let failure = found["failure"].as_str().unwrap();
     assert!(failure.contains("disk/keepup-disk-") && failure.contains("Input/output error"), "{failure}");
-    assert!(run.stderr.contains(failure), "people are told as well: {run:#?}");
+    assert!(run.stderr.contains(failure), "missing in the text output: {run:#?}");
     assert!(!found["runs"][0]["phases"].as_array().unwrap().is_empty(), "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are removed");
     Ok(())
 }
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_breaks_in_mid_test_costs_the_rest_only() {
-    let name = "a_disk_that_breaks_in_mid_test_costs_the_rest_only";
+fn a_broken_disk_keeps_the_finished_measurements() {
+    let name = "a_broken_disk_keeps_the_finished_measurements";
     if !allowed(name) {
         return;
     }

@@ -1,5 +1,5 @@
-//! `disk cache` finds a cache of known size, and says plainly when it found none. Reads from the disk are
-//! throttled: what comes from memory is a hundred times faster, so that no noise decides.
+//! `disk cache` finds a cache of known size, and reports if it found none. Reads from the disk are
+//! throttled to a hundredth of the speed of memory, so that noise has no influence.
 use std::path::Path;
 
 use keepup_testkit::root::{SmallMemory, ThrottledReads, allowed, skip};
@@ -9,21 +9,21 @@ use serde_json::Value;
 use crate::common::{directory, json, keepup, kept};
 
 const MIB: u64 = 1 << 20;
-/// Reads from the disk, in bytes per second.
+/// Rate of reads from the disk, in bytes per second.
 const COLD: u64 = 20_000_000;
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Runs `disk cache` in these control groups. A program is charged for its memory from when it enters.
+/// Runs `disk cache` in these control groups. A program is charged for its memory after it enters them.
 fn cache(here: &Path, groups: &[&Path], arguments: &str) -> Run {
     let enter: String = groups.iter().map(|entry| format!("echo $$ > {} && ", entry.display())).collect();
     let command = format!("{enter}exec {} disk cache {arguments}", env!("CARGO_BIN_EXE_keepup"));
     Program::start("sh", &["-c", &command], here).wait()
 }
 
-/// Throttled reads, or a visible skip.
+/// Throttled reads; `None` with a message if that is not possible.
 fn slow_reads(test: &str, here: &Path) -> Option<ThrottledReads> {
     if !allowed(test) {
         return None;
@@ -34,8 +34,8 @@ fn slow_reads(test: &str, here: &Path) -> Option<ThrottledReads> {
 
 #[test]
 #[ignore = "system"]
-fn a_cache_of_known_size_is_found() {
-    let test = "a_cache_of_known_size_is_found";
+fn a_cache_of_known_size_is_measured() {
+    let test = "a_cache_of_known_size_is_measured";
     let place = directory();
     let here = place.path();
     let Some(reads) = slow_reads(test, here) else { return };
@@ -50,7 +50,7 @@ fn a_cache_of_known_size_is_found() {
     assert_eq!(found["unanswered"], Value::Null, "{found:#}");
     let (cached, evicted) = (number(&found["cached_bytes"]), number(&found["evicted_bytes"]));
     assert!(cached < evicted && evicted - cached <= 16 * MIB, "{found:#}");
-    // The program itself takes a part of the memory.
+    // The program itself uses part of the memory.
     assert!(memory - 48 * MIB <= cached && evicted <= memory + 16 * MIB, "{found:#}");
     for step in found["steps"].as_array().unwrap() {
         let share = step["cached_share"].as_f64().unwrap();
@@ -62,7 +62,7 @@ fn a_cache_of_known_size_is_found() {
 
 #[test]
 #[ignore = "system"]
-fn a_limit_that_comes_first_is_said_plainly() {
+fn a_limit_below_the_cache_size_is_reported() {
     let place = directory();
     let here = place.path();
     let Some(reads) = slow_reads("a_limit_that_comes_first", here) else { return };
@@ -70,7 +70,7 @@ fn a_limit_that_comes_first_is_said_plainly() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let page = run.stdout.replace("\n  ", " ");
     assert!(page.contains("is not known: cache size not reached before the limit (--max)"), "{run:#?}");
-    assert!(page.contains("of memory available"), "what the kernel says stands beside it: {run:#?}");
+    assert!(page.contains("of memory available"), "the kernel's value is shown too: {run:#?}");
     let found = kept(&here.join("results"))["runs"][0]["finding"].clone();
     assert_eq!((number(&found["limit_bytes"]), number(&found["cached_bytes"])), (16 * MIB, 16 * MIB));
     assert_eq!((&found["evicted_bytes"], found["steps"].as_array().unwrap().len() > 1), (&Value::Null, true));

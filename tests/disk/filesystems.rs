@@ -1,5 +1,5 @@
-//! Disk tests and recordings on XFS, ext4, and btrfs over one device, two and four: whatever the file system
-//! does below, bytes are conserved, and the environment record says what it was.
+//! Disk tests and recordings on XFS, ext4, and btrfs over one, two and four devices: bytes are
+//! conserved, and the environment record names the file system.
 use keepup_testkit::filesystem::{FileSystemKind, LoopFileSystem};
 use keepup_testkit::root::{allowed, skip};
 use serde_json::Value;
@@ -12,8 +12,8 @@ fn bytes(phase: &Value) -> u64 {
 
 #[test]
 #[ignore = "system"]
-fn every_file_system_conserves_bytes_and_is_named() {
-    let test = "every_file_system_conserves_bytes_and_is_named";
+fn bytes_are_conserved_on_every_file_system() {
+    let test = "bytes_are_conserved_on_every_file_system";
     if !allowed(test) {
         return;
     }
@@ -56,7 +56,7 @@ fn every_file_system_conserves_bytes_and_is_named() {
             std::fs::read_dir(disk.path())
                 .unwrap()
                 .filter(|e| {
-                    // ext4 keeps a directory of its own.
+                    // ext4 has the directory lost+found.
                     e.as_ref().unwrap().file_name() != "lost+found"
                 })
                 .count(),

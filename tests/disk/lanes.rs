@@ -1,5 +1,5 @@
-//! Disk tests with several readers and writers: the parts add up, nobody runs ahead of his schedule, and a
-//! full disk costs the rest only.
+//! Disk tests with several readers and writers: parts add up, no writer runs ahead of its schedule, and
+//! a full disk keeps the results.
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{FILE_SERVER, crowd_out, directory, directory_alone, json, keepup, start, until};
+use crate::common::{
+    FILE_SERVER, directory, exclusive_directory, json, keep_disk_full, keepup, start, until,
+};
 
 fn entries(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()
@@ -21,7 +23,7 @@ fn number(of: &Value, key: &str) -> u64 {
     of[key].as_u64().unwrap()
 }
 
-/// The parts of a phase are the whole of it, and what was counted in tenths of a second is all there was.
+/// Checks that the parts of a phase and its counts per tenth of a second both add up to the whole.
 fn adds_up(phase: &Value) {
     let sum = |key: &str| list(phase, "parts").iter().map(|part| number(part, key)).sum::<u64>();
     assert_eq!(sum("bytes"), number(phase, "bytes"), "{phase:#}");
@@ -35,7 +37,7 @@ fn adds_up(phase: &Value) {
 }
 
 #[test]
-fn concurrent_files_share_what_the_disk_gives() {
+fn concurrent_files_share_the_throughput() {
     let place = directory();
     let here = place.path();
     for more in [&[][..], &["--shared"], &["--access", "buffered", "--engine", "plain", "--space", "new"]] {
@@ -48,12 +50,15 @@ fn concurrent_files_share_what_the_disk_gives() {
         for (phase, files) in phases.iter().zip([1, 2, 3, 1, 2, 3]) {
             adds_up(phase);
             assert_eq!((list(phase, "parts").len(), number(phase, "files")), (files, files as u64));
-            assert_eq!(number(&phase["parts"][0], "bytes"), 16 << 20, "the first is timed whole");
+            assert_eq!(number(&phase["parts"][0], "bytes"), 16 << 20, "the first file is timed as a whole");
         }
     }
-    let people = keepup(here, &["disk", "concurrent", "--files", "2", "--size", "8 MiB", "--repeats", "2"]);
-    assert_eq!(people.code(), 0, "{people:#?}");
-    assert!(people.stdout.contains("normalised") && people.stdout.contains("read, MB/s"), "{people:#?}");
+    let text_run = keepup(here, &["disk", "concurrent", "--files", "2", "--size", "8 MiB", "--repeats", "2"]);
+    assert_eq!(text_run.code(), 0, "{text_run:#?}");
+    assert!(
+        text_run.stdout.contains("normalised") && text_run.stdout.contains("read, MB/s"),
+        "{text_run:#?}"
+    );
     assert_eq!(entries(&here.join("keepup-data")), 0);
 }
 
@@ -70,31 +75,31 @@ fn throttled_writers_never_run_ahead_of_their_schedule() {
         assert_eq!(run.code(), 0, "{run:#?}");
         let found = json(&run);
         let phases = list(&found["runs"][0], "phases");
-        // Nobody with nobody is left out: 3 crowds of writers, 3 of readers.
+        // 3 numbers of writers by 3 of readers, without the combination of zero and zero.
         assert_eq!(phases.len(), 3 * 3 - 1);
         for phase in phases {
             adds_up(phase);
             let name = phase["name"].as_str().unwrap();
             for part in list(phase, "parts").iter().filter(|part| part["writes"] == true) {
                 let period_ms = if name.contains("5ms") { 5 } else { 20 };
-                // What was late when the window opened may end inside it.
+                // Requests that were late at the start of the window may end inside it.
                 assert!(number(part, "operations") <= 300 / period_ms + 1, "{name}: {part:#}");
                 assert_eq!(part["target_bytes_per_second"].is_null(), !more.is_empty(), "{part:#}");
             }
         }
     }
-    let people = keepup(here, &[&["disk", "throttle"][..], &times, &map].concat());
-    // Eight combinations, in words that may go on in the next line of their column.
-    assert_eq!(people.stdout.matches("  2 writers").count(), 2 * 3, "{people:#?}");
+    let text_run = keepup(here, &[&["disk", "throttle"][..], &times, &map].concat());
+    // Eight combinations. Cells may wrap.
+    assert_eq!(text_run.stdout.matches("  2 writers").count(), 2 * 3, "{text_run:#?}");
     for expected in ["1 reader", "asked,", "p99,"] {
-        assert!(people.stdout.contains(expected), "{expected}: {people:#?}");
+        assert!(text_run.stdout.contains(expected), "{expected}: {text_run:#?}");
     }
     assert_eq!(entries(&here.join("keepup-data")), 0);
 }
 
 #[test]
 #[ignore = "system"]
-fn scale_adds_one_volume_after_another_and_groups_are_compared() {
+fn scale_adds_volumes_one_by_one_and_compares_groups() {
     let place = directory();
     let here = place.path();
     for volume in ["a", "b", "c"] {
@@ -157,18 +162,18 @@ fn every_mode_moves_every_byte() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_fills_ends_all_writers_and_keeps_what_was_measured() {
-    let test = "a_disk_that_fills_ends_all_writers_and_keeps_what_was_measured";
+fn a_full_disk_ends_all_writers_and_keeps_the_results() {
+    let test = "a_full_disk_ends_all_writers_and_keeps_the_results";
     if !allowed(test) {
         return;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     let here = place.path();
     let small = match SmallDisk::mount(&here.join("small"), 200) {
         Ok(small) => small,
         Err(why) => return skip(test, &why),
     };
-    // Somebody else takes the room while growing files are written.
+    // Another program takes the free space while growing files are written.
     let arguments =
         ["disk", "throttle", "--volume", "small", "--access", "buffered", "--space", "new", "--json"];
     let times = [
@@ -187,17 +192,17 @@ fn a_disk_that_fills_ends_all_writers_and_keeps_what_was_measured() {
     ];
     let run = start(here, &[&arguments[..], &times, &["--repeats", "1000"]].concat());
     std::thread::sleep(Duration::from_secs(3));
-    let run = crowd_out(small.path(), run);
+    let run = keep_disk_full(small.path(), run);
     assert_eq!(run.code(), 4, "{run:#?}");
     let found = json(&run);
     assert!(found["failure"].as_str().unwrap().contains("No space left on device"), "{found:#}");
     list(&found["runs"][0], "phases").iter().for_each(adds_up);
-    assert_eq!(entries(small.path()), 1, "only what somebody else wrote is left");
+    assert_eq!(entries(small.path()), 1, "only the other program's file remains");
 }
 
 #[test]
 #[ignore = "system"]
-fn what_is_exported_is_a_job_file_that_fio_takes() {
+fn fio_accepts_an_exported_job_file() {
     let place = directory();
     let here = place.path();
     let tests = [
@@ -218,7 +223,7 @@ fn what_is_exported_is_a_job_file_that_fio_takes() {
         std::fs::write(&file, &export.stdout).unwrap();
         match std::process::Command::new("fio").arg("--parse-only").arg(&file).output() {
             Ok(fio) => assert!(fio.status.success(), "{test:?}: {fio:#?}\n{}", export.stdout),
-            Err(why) => skip("what_is_exported_is_a_job_file_that_fio_takes", &format!("fio: {why}")),
+            Err(why) => skip("fio_accepts_an_exported_job_file", &format!("fio: {why}")),
         }
     }
     let cache = keepup(here, &["disk", "export-fio", "cache"]);
@@ -226,7 +231,7 @@ fn what_is_exported_is_a_job_file_that_fio_takes() {
 }
 
 #[test]
-fn a_result_that_is_kept_says_what_was_printed() {
+fn the_stored_result_equals_the_printed_one() {
     let place = directory();
     let here = place.path();
     let small = ["disk", "concurrent", "--files", "1", "--size", "4 MiB", "--repeats", "2"];
@@ -240,7 +245,7 @@ fn a_result_that_is_kept_says_what_was_printed() {
     assert_eq!(summary, json(&run));
     let events: Vec<Value> =
         text("events.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // How busy the processors were stands between, as often as time allowed.
+    // CPU samples are interspersed.
     let events: Vec<&Value> = events.iter().filter(|event| event["event"] != "sample").collect();
     let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["started", "disk_run", "disk_run", "finished"]);
@@ -250,12 +255,12 @@ fn a_result_that_is_kept_says_what_was_printed() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_stands_still_delays_every_event_that_was_due_meanwhile() {
-    let test = "a_disk_that_stands_still_delays_every_event_that_was_due_meanwhile";
+fn a_stalled_disk_delays_every_event_due_during_the_stall() {
+    let test = "a_stalled_disk_delays_every_event_due_during_the_stall";
     if !allowed(test) {
         return;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     let here = place.path();
     let disk = match FaultyDisk::mount(&here.join("disk"), FILE_SERVER) {
         Ok(disk) => disk,
@@ -273,15 +278,15 @@ fn a_disk_that_stands_still_delays_every_event_that_was_due_meanwhile() {
     let found = json(&run);
     let part = &found["runs"][0]["phases"][0]["parts"][0];
     let (due, took) = (&part["latency"], &part["service"]);
-    // A hundred of four hundred events were due while it stood still, and the last hundredth of all waited
-    // nearly as long as that; those that were under way are four.
+    // A hundred of four hundred events were due during the stall; the last hundredth of all waited
+    // nearly as long. Four were in flight.
     assert!(number(due, "max_ns") >= 900_000_000, "{part:#}");
     assert!(number(due, "p99_ns") >= 500_000_000, "{part:#}");
     assert!(due["mean_ns"].as_f64() > took["mean_ns"].as_f64(), "{part:#}");
 }
 
 #[test]
-fn what_would_measure_nothing_is_refused() {
+fn meaningless_measurements_are_refused() {
     let place = directory();
     let here = place.path();
     for nothing in [
@@ -297,5 +302,5 @@ fn what_would_measure_nothing_is_refused() {
         let run = keepup(here, &[&["disk"][..], nothing].concat());
         assert!(run.code() == 2 && run.stdout.is_empty(), "{nothing:?}: {run:#?}");
     }
-    assert!(!here.join("keepup-data").exists(), "and nothing is touched");
+    assert!(!here.join("keepup-data").exists(), "nothing is written");
 }

@@ -1,4 +1,4 @@
-//! Loads beside what is measured: each shows what it did, none outlives its parent, and nothing is left.
+//! Background loads: each reports its work, none outlives its parent, and no files remain.
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{directory, directory_alone, json, keepup, qualified, start};
+use crate::common::{directory, exclusive_directory, json, keepup, qualified, start};
 
 fn list<'a>(of: &'a Value, key: &str) -> &'a Vec<Value> {
     of[key].as_array().unwrap_or_else(|| panic!("no {key} in {of:#}"))
@@ -25,7 +25,7 @@ fn entries(directory: &Path) -> usize {
     names(directory).len()
 }
 
-/// Processes that run a load in `here` as children of `parent`, or of whoever took them over.
+/// Processes that run a load in `here`, as children of `parent` or, without it, of any process.
 fn children(here: &Path, parent: Option<u32>) -> Vec<u32> {
     let here = here.canonicalize().unwrap();
     let mut found = Vec::new();
@@ -45,12 +45,12 @@ fn children(here: &Path, parent: Option<u32>) -> Vec<u32> {
     found
 }
 
-/// Waits until something is so; false after two minutes.
-fn soon(is_so: impl Fn() -> bool) -> bool {
+/// Waits for a condition; false after two minutes.
+fn eventually(is_so: impl Fn() -> bool) -> bool {
     (0..2400).any(|_| is_so() || (std::thread::sleep(Duration::from_millis(50)), false).1)
 }
 
-/// What a load must say in any case.
+/// Checks the report of a load.
 fn adds_up(load: &Value) {
     let (achieved, seconds) = (float(load, "achieved"), float(load, "seconds"));
     let steps = list(load, "series");
@@ -60,13 +60,13 @@ fn adds_up(load: &Value) {
     let left = achieved * seconds - sum;
     assert!(left >= -1.0 && left <= most * (rest + 0.1) + 1.0, "{left} in {rest} s: {load:#}");
     assert!(float(load, "cpu_seconds") > 0.0 && load["failure"].is_null(), "{load:#}");
-    // At most the second that it may have been behind when this time began, and a piece.
+    // At most the second that it was behind at the start of this time, and one piece.
     assert!(achieved * seconds <= 1.05 * float(load, "asked") * (seconds + 1.0), "{load:#}");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_disk_test_tells_what_ran_beside_it() {
+fn a_disk_test_reports_its_background_loads() {
     let place = directory();
     let here = place.path();
     std::fs::create_dir(here.join("other")).unwrap();
@@ -89,18 +89,18 @@ fn a_disk_test_tells_what_ran_beside_it() {
     }
     assert!(found["command"].as_str().unwrap().contains("--load net=5MB/s"), "{found:#}");
     assert_eq!(entries(&here.join("other")), 0);
-    let people = keepup(here, &[&test[..], &loads].concat());
+    let text_run = keepup(here, &[&test[..], &loads].concat());
     for expected in ["Background load", "net=5 MB/s", "5.00 MB/s", "median", "lowest"] {
-        assert!(people.stdout.contains(expected), "{expected}: {people:#?}");
+        assert!(text_run.stdout.contains(expected), "{expected}: {text_run:#?}");
     }
     let (kept, others) = (entries(&here.join("kept")), entries(here));
-    assert_eq!((kept, others), (1, 2), "the loads left nothing");
+    assert_eq!((kept, others), (1, 2), "the loads left no files");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_disk_load_runs_beside_a_sweep_and_its_cpu_is_not_billed() {
-    let place = directory_alone();
+fn the_cpu_time_of_a_disk_load_is_not_part_of_the_sweep() {
+    let place = exclusive_directory();
     let here = place.path();
     let sweep = ["disk", "sweep", "--sizes", "256 KiB", "--depths", "4", "--file", "64 MiB", "--time", "1 s"];
     let beside = ["--load", "cpu=0.5", "--load", "disk=10MB/s@.,size=64 MiB", "--json"];
@@ -112,7 +112,7 @@ fn a_disk_load_runs_beside_a_sweep_and_its_cpu_is_not_billed() {
     loads.iter().for_each(adds_up);
     assert!(float(&loads[0], "achieved") > 0.05, "{loads:#?}");
     assert_eq!((&loads[0]["unit"], &loads[1]["unit"]), (&"cores".into(), &"bytes_per_second".into()));
-    // The account of the program that measured has none of what its loads burnt.
+    // The CPU time of the measurement excludes that of its loads.
     let phases = list(one, "phases");
     let own: f64 = phases.iter().map(|phase| float(phase, "cpu_seconds")).sum();
     let machine: f64 = phases.iter().map(|phase| float(phase, "machine_cpu_seconds")).sum();
@@ -124,7 +124,7 @@ fn a_disk_load_runs_beside_a_sweep_and_its_cpu_is_not_billed() {
 
 #[test]
 #[ignore = "system"]
-fn a_load_that_cannot_reach_its_rate_says_so() {
+fn a_load_below_its_rate_is_reported() {
     let place = directory();
     let here = place.path();
     let test = ["disk", "testdisk", "--quick", "--load", "memory=10TB/s"];
@@ -132,13 +132,13 @@ fn a_load_that_cannot_reach_its_rate_says_so() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let load = &json(&run)["runs"][0]["loads"][0];
     assert!(load["fell_short"] == true && float(load, "achieved") > 0.0, "{load:#}");
-    let people = keepup(here, &test);
-    assert!(people.stdout.contains("load memory=10 TB/s fell short: "), "{people:#?}");
+    let text_run = keepup(here, &test);
+    assert!(text_run.stdout.contains("load memory=10 TB/s fell short: "), "{text_run:#?}");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_load_that_dies_ends_the_test_and_keeps_what_was_measured() {
+fn a_killed_load_ends_the_test_and_keeps_its_results() {
     let place = directory();
     let here = place.path();
     for signal in ["KILL", "TERM"] {
@@ -154,7 +154,7 @@ fn a_load_that_dies_ends_the_test_and_keeps_what_was_measured() {
         ];
         let run = start(here, &arguments);
         let second_run = || names(&here.join("keepup-data")).iter().any(|name| name.ends_with("-002"));
-        assert!(soon(second_run), "only one run of {}", run.id());
+        assert!(eventually(second_run), "only one run of {}", run.id());
         let id = children(here, Some(run.id()))[0];
         Command::new("kill").args(["-s", signal, &id.to_string()]).status().unwrap();
         let run = run.wait();
@@ -175,7 +175,7 @@ fn a_load_that_dies_ends_the_test_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn no_load_outlives_a_parent_that_was_killed() {
+fn loads_end_with_a_killed_parent() {
     let place = directory();
     let here = place.path();
     std::fs::create_dir(here.join("a")).unwrap();
@@ -186,19 +186,19 @@ fn no_load_outlives_a_parent_that_was_killed() {
     run.signal("KILL");
     let run = run.wait();
     assert_eq!(run.code(), -1, "{run:#?}");
-    assert!(soon(|| children(here, None).is_empty()), "{:?}", children(here, None));
-    assert!(soon(|| entries(&here.join("a")) == 0), "the file of the disk load is removed all the same");
+    assert!(eventually(|| children(here, None).is_empty()), "{:?}", children(here, None));
+    assert!(eventually(|| entries(&here.join("a")) == 0), "the file of the disk load is removed");
 }
 
 #[test]
-fn loads_alone_run_until_they_are_stopped() {
+fn standalone_loads_run_until_stopped() {
     let place = directory();
     let here = place.path();
     let timed = keepup(here, &["load", "net=2MB/s", "disk=2MB/s@.,size=16 MiB", "--time", "2s", "--json"]);
     assert_eq!(timed.code(), 0, "{timed:#?}");
     let lines: Vec<Value> = timed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let over: Vec<_> = lines.iter().map(|line| line["over"].as_str().unwrap()).collect();
-    // On a busy machine the last second may be over before it is looked at.
+    // On a busy machine the last second may pass before it is sampled.
     assert!(over.len() > 1 && over.len() < 4 && over.ends_with(&["whole"]), "{over:?}");
     assert!(over[..over.len() - 1].iter().all(|part| *part == "second"), "{over:?}");
     lines.iter().flat_map(|line| list(line, "loads")).for_each(adds_up);
@@ -211,7 +211,7 @@ fn loads_alone_run_until_they_are_stopped() {
 }
 
 #[test]
-fn what_loads_would_write_is_told_and_what_cannot_be_is_refused() {
+fn a_dry_run_reports_the_writes_of_loads_and_invalid_loads_are_refused() {
     let place = directory();
     let here = place.path();
     std::fs::create_dir(here.join("a")).unwrap();
@@ -235,21 +235,21 @@ fn what_loads_would_write_is_told_and_what_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_soak_tells_what_ran_beside_it() {
+fn a_soak_reports_its_background_loads() {
     let place = directory();
     let here = place.path();
     let arguments = ["soak", "--size", "1 MiB", "--time", "1 s", "--load", "net=2MB/s", "--json"];
     let run = keepup(here, &arguments);
     assert_eq!(run.code(), 0, "{run:#?}");
     list(&json(&run), "loads").iter().for_each(adds_up);
-    let people = keepup(here, &arguments[..arguments.len() - 1]);
-    assert!(people.stdout.contains("net=2 MB/s") && people.stdout.contains("median"), "{people:#?}");
+    let text_run = keepup(here, &arguments[..arguments.len() - 1]);
+    assert!(text_run.stdout.contains("net=2 MB/s") && text_run.stdout.contains("median"), "{text_run:#?}");
 }
 
 #[test]
 #[ignore = "system"]
-fn qualify_shows_load_and_verdict_together() {
-    let place = directory_alone();
+fn qualify_reports_load_and_verdict_together() {
+    let place = exclusive_directory();
     let here = place.path();
     let arguments = ["qualify", "csl-old", "--quick", "--max-write", "48 GB"];
     let loads = ["--load", "net=5MB/s", "--load", "memory=10TB/s", "--json"];
@@ -270,8 +270,8 @@ fn qualify_shows_load_and_verdict_together() {
 
 #[test]
 #[ignore = "system"]
-fn a_qualification_whose_load_dies_ends_without_a_verdict() {
-    let place = directory_alone();
+fn a_killed_load_ends_a_qualification_without_a_verdict() {
+    let place = exclusive_directory();
     let here = place.path();
     let arguments =
         ["qualify", "csl-old", "--quick", "--max-write", "48 GB", "--load", "net=1MB/s", "--json"];
@@ -296,7 +296,7 @@ pub(crate) fn traffic(here: &Path, address: &str, more: &[&str]) -> Program {
     Program::start("sh", &all, here)
 }
 
-/// What the only load did, in bytes per second, when it has ended.
+/// Rate of the only load, in bytes per second, after its end.
 pub(crate) fn achieved(load: Program) -> f64 {
     let found = load.wait();
     assert_eq!(found.code(), 0, "{found:#?}");
@@ -308,12 +308,12 @@ pub(crate) fn achieved(load: Program) -> f64 {
 
 #[test]
 #[ignore = "system"]
-fn traffic_from_another_end_is_a_load_too() {
-    let place = directory_alone();
+fn network_traffic_to_a_server_is_a_load() {
+    let place = exclusive_directory();
     let here = place.path();
     let (server, address) = crate::net::serve(here, "127.0.0.1:0");
     let run = |more: &[&str]| traffic(here, &address, more);
-    // How much of it there is decides the machine: see `measured::loads`.
+    // The amount depends on the machine: see `measured::loads`.
     assert!(achieved(run(&["--time", "1s", "--json"])) > 0.0);
     let left = run(&["--time", "60s"]);
     std::thread::sleep(Duration::from_secs(2));

@@ -1,5 +1,5 @@
-//! `keepup replay` and `replay-set`: what a trace asks is what files get, in every mode, on real volumes; and
-//! what cannot be is said.
+//! `keepup replay` and `replay-set`: files receive the requests of the trace, in every mode, on real volumes;
+//! impossible replays are refused.
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -10,19 +10,21 @@ use keepup_testkit::root::{SmallDisk, allowed, skip};
 use keepup_trace::{Hints, Operation, Record, Trace};
 use serde_json::Value;
 
-use crate::common::{FILE_SERVER, Place, directory, directory_alone, has_event, json, keepup, start, until};
+use crate::common::{
+    FILE_SERVER, TestDirectory, directory, exclusive_directory, has_event, json, keepup, start, until,
+};
 use crate::disk::trace_real::{darshan_trace, dbench_trace};
 
 const PERSONALITIES: [&str; 7] =
     ["web-server", "file-server", "mail-server", "database", "desktop-start", "office", "image-editing"];
 
-/// A made-up trace of `time`.
+/// Generates a synthetic trace of length `time`.
 fn make(here: &Path, personality: &str, out: &str, time: &str) {
     let run = keepup(here, &["trace", "make", personality, out, "--time", time, "--seed", "5"]);
     assert_eq!(run.code(), 0, "{run:#?}");
 }
 
-fn volumes(place: &Place) -> [&'static str; 2] {
+fn volumes(place: &TestDirectory) -> [&'static str; 2] {
     ["a", "b"].map(|volume| {
         std::fs::create_dir_all(place.path().join(volume)).unwrap();
         volume
@@ -37,8 +39,8 @@ fn replayed(here: &Path, arguments: &[&str]) -> Value {
     found
 }
 
-/// Whether this machine, not the target, was too late in every warm pass of a trace: only a replay that keeps
-/// the trace's own times can be.
+/// Whether every warm pass was inconclusive because this machine issued requests too late. That is
+/// possible only in a replay with the original times.
 fn is_inconclusive(found: &Value) -> bool {
     let is_late = |pass: &Value| pass["fidelity"]["is_kept"] == false;
     let warm = || passes(found).iter().filter(|pass| pass["is_cold"] == false);
@@ -56,7 +58,7 @@ fn integer(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value:#}"))
 }
 
-/// What holds of every result, whatever the machine did.
+/// Checks every result, independent of the machine.
 fn consistent(found: &Value) {
     for pass in passes(found) {
         let traces = found["traces"].as_array().unwrap();
@@ -87,7 +89,7 @@ fn consistent(found: &Value) {
 
 #[test]
 #[ignore = "system"]
-fn seven_made_up_traces_and_real_ones_are_compared_on_two_volumes() {
+fn synthetic_and_real_traces_are_compared_on_two_volumes() {
     let test = "seven_made_up_traces_and_real_ones";
     let place = directory();
     let here = place.path();
@@ -116,9 +118,9 @@ fn seven_made_up_traces_and_real_ones_are_compared_on_two_volumes() {
         "{b:#}"
     );
     for volume in ["a", "b"] {
-        assert_eq!(std::fs::read_dir(here.join(volume)).unwrap().count(), 0, "nothing stays");
+        assert_eq!(std::fs::read_dir(here.join(volume)).unwrap().count(), 0, "no files remain");
     }
-    // The order of places turns round from pass to pass.
+    // The order of targets reverses from pass to pass.
     let order: Vec<&str> = passes(&found)[..6].iter().map(|pass| pass["place"].as_str().unwrap()).collect();
     assert_eq!(order, ["a", "b", "b", "a", "a", "b"]);
 }
@@ -126,7 +128,7 @@ fn seven_made_up_traces_and_real_ones_are_compared_on_two_volumes() {
 #[test]
 #[ignore = "system"]
 fn a_set_is_compared_without_and_with_a_load() {
-    let place = directory_alone();
+    let place = exclusive_directory();
     let here = place.path();
     volumes(&place);
     std::fs::create_dir(here.join("traces")).unwrap();
@@ -162,8 +164,8 @@ fn read(trace: &Path) -> Vec<Record> {
 
 #[test]
 #[ignore = "system"]
-fn a_trace_that_is_captured_from_a_replay_is_the_same_trace() {
-    let place = directory_alone();
+fn a_trace_captured_from_a_replay_equals_the_original() {
+    let place = exclusive_directory();
     let here = place.path();
     volumes(&place);
     make(here, "mail-server", "mail.trace", "2 s");
@@ -174,7 +176,7 @@ fn a_trace_that_is_captured_from_a_replay_is_the_same_trace() {
         let more: &[&str] = if mode == "afap" { &["--depth", "1"] } else { &[] };
         let found = replayed(here, &[&verb[..], &["--mode", mode], more].concat());
         consistent(&found);
-        // Before the last pass come the filling, the other passes, and what makes them durable.
+        // The last pass follows the filling, the other passes, and their flushes.
         let captured = read(&here.join(&out));
         let last = &captured[captured.len() - original.len()..];
         let what = |records: &[Record]| -> Vec<(Operation, u64, u32)> {
@@ -182,16 +184,16 @@ fn a_trace_that_is_captured_from_a_replay_is_the_same_trace() {
         };
         let (mut asked, mut done) = (what(&original), what(last));
         if mode == "dep" {
-            // What does not depend on each other has no order.
+            // Independent requests have no order.
             asked.sort_unstable();
             done.sort_unstable();
         }
         assert_eq!(asked, done, "{mode}");
         if mode == "timed" {
             let late_ns = integer(&passes(&found)[2]["lateness"], "max_ns");
-            // To 0.1 % and 1 us, as histograms tell it; and the capture's own clock is read a moment later.
+            // To 0.1 % and 1 us, the resolution of histograms. The capture reads its clock a moment later.
             let allowed_ns = late_ns + late_ns / 500 + 200_000;
-            // The moment may be long on a busy machine, for one in a hundred.
+            // On a busy machine this moment may be long for one request in a hundred.
             let pairs = original.iter().zip(last);
             let mut begins: Vec<i128> =
                 pairs.clone().map(|(a, d)| i128::from(d.issue_ns) - i128::from(a.issue_ns)).collect();
@@ -205,15 +207,15 @@ fn a_trace_that_is_captured_from_a_replay_is_the_same_trace() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_is_slower_than_the_trace_is_said_to_be() {
-    let place = directory_alone();
+fn a_disk_slower_than_the_trace_is_reported() {
+    let place = exclusive_directory();
     let here = place.path();
     make(here, "database", "db.trace", "2 s");
     let slow = ["replay", "db.trace", "--target", "throttled=2MB/s", "--speed", "50", "--window", "..400ms"];
     let found = replayed(here, &slow);
     consistent(&found);
-    assert!(passes(&found).iter().all(|pass| pass["blocked"] == 0), "4096 requests find room: {found:#}");
-    // All of it is issued in 100 ms, and takes a hundred times as long.
+    assert!(passes(&found).iter().all(|pass| pass["blocked"] == 0), "4096 requests fit: {found:#}");
+    // All requests are issued within 100 ms and take a hundred times as long.
     make(here, "database", "long.trace", "4 s");
     let run =
         keepup(here, &["replay", "long.trace", "--target", "throttled=8MB/s", "--speed", "40", "--json"]);
@@ -227,8 +229,8 @@ fn a_disk_that_is_slower_than_the_trace_is_said_to_be() {
 
 #[test]
 #[ignore = "system"]
-fn what_is_written_is_read_back() {
-    let test = "what_is_written_is_read_back";
+fn written_data_is_read_back() {
+    let test = "written_data_is_read_back";
     if !allowed(test) {
         return;
     }
@@ -238,7 +240,7 @@ fn what_is_written_is_read_back() {
         Ok(disk) => disk,
         Err(why) => return skip(test, &why),
     };
-    // Each pass writes the block at 0 once; before them it is filled.
+    // The block at 0 is filled first, and written once by each pass.
     let rows = "128166372000000000,a,0,Write,0,4096,5\n128166372000000100,a,0,Write,8192,4096,5\n";
     std::fs::write(here.join("two.csv"), rows).unwrap();
     let replay = ["replay", "two.csv", "--volume", "disk", "--mode", "afap", "--check", "--json"];
@@ -255,7 +257,7 @@ fn what_is_written_is_read_back() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_breaks_ends_it_and_what_was_measured_stands() {
+fn a_broken_disk_ends_the_replay_and_keeps_its_results() {
     let test = "a_disk_that_breaks_ends_it";
     if !allowed(test) {
         return;
@@ -277,11 +279,11 @@ fn a_disk_that_breaks_ends_it_and_what_was_measured_stands() {
     let failure = found["failure"].as_str().unwrap();
     assert!(failure.contains("nput/output error") && run.stderr.contains("hint:"), "{run:#?}");
     assert!(!passes(&found).is_empty() && integer(&passes(&found)[0], "failed") == 0, "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are removed");
 }
 
 #[test]
-fn ctrl_c_keeps_the_passes_that_ended() {
+fn an_interrupted_replay_keeps_its_finished_passes() {
     let place = directory();
     let here = place.path();
     volumes(&place);
@@ -294,7 +296,7 @@ fn ctrl_c_keeps_the_passes_that_ended() {
     let run = run.wait();
     assert_eq!(run.code(), 130, "{run:#?}");
     assert_eq!(json(&run)["interrupted"], true);
-    assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0, "nothing stays");
+    assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0, "no files remain");
 }
 
 /// A block device over a file.
@@ -340,7 +342,7 @@ fn a_raw_device_is_only_read() {
     consistent(&found);
     assert_eq!(integer(&found["traces"][0]["map"], "target_bytes"), 8 << 20);
     assert!(integer(&found["traces"][0], "writes_left_out") > 0);
-    assert!(std::fs::read(here.join("image")).unwrap() == content, "not a byte was changed");
+    assert!(std::fs::read(here.join("image")).unwrap() == content, "no byte was changed");
     let run = keepup(here, &["replay", "db.trace", "--raw", "image", "--reads-only"]);
     assert!(run.code() != 0 && run.stderr.contains("is not a block device"), "{run:#?}");
 }
@@ -351,7 +353,7 @@ fn refused(run: &Run, code: i32, words: &str) {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_written() {
+fn impossible_replays_are_refused_before_the_first_write() {
     let place = directory();
     let here = place.path();
     volumes(&place);
@@ -388,8 +390,8 @@ fn what_cannot_be_is_said_before_anything_is_written() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_without_room_is_refused() {
-    let test = "a_disk_without_room_is_refused";
+fn a_disk_without_free_space_is_refused() {
+    let test = "a_disk_without_free_space_is_refused";
     if !allowed(test) {
         return;
     }

@@ -1,5 +1,4 @@
-//! The bit-error test: what it says adds up, also over kills; every fault of a disk is found and called what
-//! it is.
+//! Soak: counts add up, also across kills; every fault of a disk is detected and identified.
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{FILE_SERVER, Place, directory, json, keepup, start};
+use crate::common::{FILE_SERVER, TestDirectory, directory, json, keepup, start};
 
 const MIB: u64 = 1 << 20;
 
@@ -24,8 +23,8 @@ fn number(value: &Value, path: &str) -> u64 {
     value.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {path} in {value:#}"))
 }
 
-/// A faulty disk on `disk` below a place of its own, or a visible skip.
-fn faulty(test: &str) -> Option<(Place, FaultyDisk)> {
+/// A faulty disk on `disk` in a new directory; `None` with a message if that is not possible.
+fn faulty(test: &str) -> Option<(TestDirectory, FaultyDisk)> {
     if !allowed(test) {
         return None;
     }
@@ -40,7 +39,7 @@ fn faulty(test: &str) -> Option<(Place, FaultyDisk)> {
 }
 
 #[test]
-fn a_disk_without_faults_ends_with_a_bound() {
+fn a_disk_without_faults_has_an_error_bound() {
     let place = directory();
     let here = place.path();
     for volume in ["a", "b"] {
@@ -76,7 +75,7 @@ fn a_disk_without_faults_ends_with_a_bound() {
     assert!(run.stdout.replace("\n  ", " ").contains(found), "{run:#?}");
 }
 
-/// What the state file's lines say of bytes read back.
+/// Bytes read back according to the state file.
 fn noted(state: &Path) -> u64 {
     let text = std::fs::read_to_string(state).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
@@ -86,7 +85,7 @@ fn noted(state: &Path) -> u64 {
 
 #[test]
 #[ignore = "system"]
-fn a_killed_soak_goes_on_where_it_stopped() {
+fn a_killed_soak_resumes_where_it_stopped() {
     let place = directory();
     let here = place.path();
     let (state, volume) = (here.join("state"), here.join("keepup-data"));
@@ -95,7 +94,7 @@ fn a_killed_soak_goes_on_where_it_stopped() {
     let mut known = 0;
     for kill in 0..4u64 {
         let soak = start(here, &endless);
-        // Until something was done after the last kill.
+        // Until there is progress after the last kill.
         while noted(&state) <= known {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -108,7 +107,7 @@ fn a_killed_soak_goes_on_where_it_stopped() {
     let other =
         keepup(here, &[&["soak", "--size", "1 MiB", "--state", "state"][..], &["--copies", "9"]].concat());
     assert!(other.code() == 2 && other.stderr.contains("references is"), "{other:#?}");
-    // An interrupted one keeps what it has, too.
+    // An interrupted soak keeps its results too.
     let soak = start(here, &endless);
     while noted(&state) <= known {
         std::thread::sleep(Duration::from_millis(20));
@@ -120,7 +119,7 @@ fn a_killed_soak_goes_on_where_it_stopped() {
     assert_eq!((number(&found, "/sittings"), number(&found, "/totals/read/bytes")), (5, noted(&state)));
     let turns = number(&found, "/totals/turns");
     assert!(turns >= 5 && number(&found, "/totals/files") >= 2 * turns, "{found:#}");
-    // To its end: every turn counted once, and then there is nothing left to do.
+    // To the end: every round counted once, and then nothing is left to do.
     for _ in 0..2 {
         let run = keepup(here, &[&wanted[..], &[&(turns + 3).to_string()]].concat());
         assert_eq!(run.code(), 0, "{run:#?}");
@@ -129,13 +128,13 @@ fn a_killed_soak_goes_on_where_it_stopped() {
         assert_eq!(number(&found, "/totals/read/bytes"), noted(&state));
         assert_eq!(number(&found, "/sittings"), 6);
     }
-    assert!(entries(&volume).is_empty(), "what the kills left is gone as well");
+    assert!(entries(&volume).is_empty(), "files left by the kills are removed");
     let mut bytes = std::fs::read(&state).unwrap();
     bytes[40] ^= 1;
     std::fs::write(&state, &bytes).unwrap();
     let run = keepup(here, &endless);
     assert!(run.code() == 1 && run.stderr.contains("cannot use line 1 of the state"), "{run:#?}");
-    assert_eq!(std::fs::read(&state).unwrap(), bytes, "a damaged state is left alone");
+    assert_eq!(std::fs::read(&state).unwrap(), bytes, "a damaged state is not changed");
 }
 
 /// The one mismatch of a soak that found it.
@@ -148,7 +147,7 @@ fn mismatch(run: &Run) -> Value {
 
 #[test]
 #[ignore = "system"]
-fn a_bit_that_flips_on_the_way_is_told_from_one_on_the_medium() {
+fn transfer_errors_and_medium_errors_are_distinguished() {
     let Some((place, mut disk)) = faulty("a_bit_that_flips") else { return };
     let here = place.path();
     let soak = ["soak", "--volume", "disk", "--size", "1536 KiB", "--copies", "6", "--json"];
@@ -162,15 +161,15 @@ fn a_bit_that_flips_on_the_way_is_told_from_one_on_the_medium() {
             (&found["ranges"][0]["xor"], &found["ranges"][0]["kind"]),
             (&"01".into(), &"flipped".into())
         );
-        // What is only wrong on the way need not be kept.
+        // After a transfer error the test file need not be kept.
         assert_eq!(found["kept"].is_string(), what == "flip-write", "{found:#}");
     }
-    assert_eq!(entries(&here.join("disk")).len(), 1, "the damaged copy is there and nothing else");
+    assert_eq!(entries(&here.join("disk")).len(), 1, "only the damaged copy remains");
 }
 
 #[test]
 #[ignore = "system"]
-fn lost_and_misplaced_writes_are_called_so() {
+fn lost_and_misplaced_writes_are_identified() {
     let Some((place, mut disk)) = faulty("lost_and_misplaced_writes") else { return };
     let here = place.path();
     let soak = ["soak", "--mode", "stamp", "--volume", "disk", "--size", "3 MiB", "--copies", "4", "--json"];
@@ -185,7 +184,7 @@ fn lost_and_misplaced_writes_are_called_so() {
         lines.sort_by_key(|line| line.1);
         lines
     };
-    // The second generation is lost where it covers the offset: the first shows.
+    // The second generation is lost at this offset, so the first one is read.
     disk.do_wrong("stamped", 2 * MIB, 1, "lose").unwrap();
     let found = mismatch(&keepup(here, &soak));
     let lost = lines(&found);
@@ -194,7 +193,7 @@ fn lost_and_misplaced_writes_are_called_so() {
         "{found:#}"
     );
     assert!(lost[0].1 >= 2 * MIB && number(&found, "/turn") == 2, "{found:#}");
-    // It lies at the front of the file instead, which had been written before.
+    // It was written to the start of the file instead, over earlier data.
     disk.do_wrong("stamped", 2 * MIB, 1, "move 0").unwrap();
     let found = mismatch(&keepup(here, &soak));
     let moved = lines(&found);
@@ -206,7 +205,7 @@ fn lost_and_misplaced_writes_are_called_so() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_breaks_costs_the_rest_only() {
+fn a_broken_disk_ends_the_soak_and_keeps_its_results() {
     for what in ["cannot write to", "cannot read"] {
         let Some((place, mut disk)) = faulty("a_disk_that_breaks") else { return };
         let here = place.path();
@@ -227,14 +226,14 @@ fn a_disk_that_breaks_costs_the_rest_only() {
         assert!(failure.contains(what) && failure.contains("Input/output error"), "{failure}");
         assert!(number(&found, "/totals/turns") > 0, "{found:#}");
         assert_eq!(number(&found, "/totals/read/bytes"), noted(&here.join("state")));
-        assert!(entries(&here.join("disk")).is_empty(), "its files are gone");
+        assert!(entries(&here.join("disk")).is_empty(), "its files are removed");
     }
 }
 
 #[test]
 #[ignore = "system"]
-fn a_full_disk_ends_it_cleanly() {
-    let test = "a_full_disk_ends_it_cleanly";
+fn a_full_disk_ends_the_soak_cleanly() {
+    let test = "a_full_disk_ends_the_soak_cleanly";
     if !allowed(test) {
         return;
     }
@@ -252,7 +251,7 @@ fn a_full_disk_ends_it_cleanly() {
     }
     let is_over = AtomicBool::new(false);
     let run = std::thread::scope(|scope| {
-        // Somebody else takes all the room there is, also what the soak gives back.
+        // Another program takes all free space, including space that the soak frees.
         scope.spawn(|| {
             let mut files = 0;
             while !is_over.load(Ordering::Relaxed) {
@@ -269,12 +268,12 @@ fn a_full_disk_ends_it_cleanly() {
     assert!(found["failure"].as_str().unwrap().contains("No space left"), "{found:#}");
     assert!(number(&found, "/totals/turns") > 0 && number(&found, "/damage/mismatches") == 0, "{found:#}");
     let left = entries(disk.path());
-    assert!(left.iter().all(|name| name.starts_with("other-")), "its files are gone: {left:?}");
+    assert!(left.iter().all(|name| name.starts_with("other-")), "its files are removed: {left:?}");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_state_whose_disk_is_full_has_whole_lines_and_is_gone_on_with() {
+fn a_state_file_on_a_full_disk_can_be_resumed() {
     let test = "a_state_whose_disk_is_full";
     if !allowed(test) {
         return;
@@ -286,15 +285,18 @@ fn a_state_whose_disk_is_full_has_whole_lines_and_is_gone_on_with() {
         Err(why) => return skip(test, &why),
     };
     let (state, filler) = (disk.path().join("state"), disk.path().join("filler"));
-    // Room for some lines only.
+    // Space for a few lines.
     drop(std::fs::write(&filler, vec![1; (1 << 20) - 8192]));
     let soak = ["soak", "--size", "4 KiB", "--state", "small/state", "--json", "--copies"];
     let run = keepup(here, &[&soak[..], &["1000000"]].concat());
     assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains("append to the state") && run.stderr.contains("No space left"), "{run:#?}");
     let (found, known) = (json(&run), noted(&state));
-    assert!(known > 0 && number(&found, "/totals/read/bytes") > known, "the result has the last turn too");
-    assert_eq!(std::fs::read(&state).unwrap().last(), Some(&b'\n'), "no torn line");
+    assert!(
+        known > 0 && number(&found, "/totals/read/bytes") > known,
+        "the result contains the last round too"
+    );
+    assert_eq!(std::fs::read(&state).unwrap().last(), Some(&b'\n'), "no truncated line");
     std::fs::remove_file(&filler).unwrap();
     let turns = known / 4096 + 5;
     let run = keepup(here, &[&soak[..], &[&turns.to_string()]].concat());

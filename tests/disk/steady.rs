@@ -1,21 +1,21 @@
-//! `disk steady` adds up, tells a slower disk while it is slow, and keeps what it has when the disk breaks.
+//! `disk steady` adds up, reports a slow-down while it lasts, and keeps its results if the disk breaks.
 use std::time::Duration;
 
 use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{FILE_SERVER, directory, directory_alone, json, keepup, kept, start};
+use crate::common::{FILE_SERVER, directory, exclusive_directory, json, keepup, kept, start};
 
 const MIB: u64 = 1 << 20;
 
-/// Whether a rate can be that of two requests of 1 MiB every 40 ms: 52 MB/s at most. Bytes per second.
+/// Whether a rate, in bytes per second, is possible with two requests of 1 MiB every 40 ms: at most 52 MB/s.
 fn slow(rate: f64) -> bool {
     rate < 55e6
 }
 
-/// The rate after a change of level that people are told, in bytes per second; infinite without one.
-fn told_after(line: &str) -> f64 {
+/// The rate after a reported change of level, in bytes per second; infinite without one.
+fn rate_after_change(line: &str) -> f64 {
     let rate = line.split_once(" to ").and_then(|(_, rest)| rest.split_once(" MB/s"));
     rate.and_then(|(rate, _)| rate.parse::<f64>().ok()).unwrap_or(f64::INFINITY) * 1e6
 }
@@ -25,7 +25,7 @@ fn sum(items: &Value, key: &str) -> u64 {
 }
 
 #[test]
-fn phases_samples_and_files_say_the_same() {
+fn phases_samples_and_files_agree() {
     let place = directory();
     let here = place.path();
     let sizes = ["--bytes", "320 MiB", "--span", "128 MiB", "--file", "32 MiB", "--round", "1 s"];
@@ -42,16 +42,16 @@ fn phases_samples_and_files_say_the_same() {
         })
         .collect();
     assert_eq!(phases, [("first write", Some(4), 128 * MIB), ("overwrite", Some(6), 192 * MIB)]);
-    let told = &run["finding"];
-    assert_eq!((sum(&told["samples"], "bytes"), sum(&told["files"], "bytes")), (320 * MIB, 320 * MIB));
-    assert_eq!(sum(&told["files"], "files"), 10);
-    assert_eq!(told["cut_short"], Value::Null);
+    let finding = &run["finding"];
+    assert_eq!((sum(&finding["samples"], "bytes"), sum(&finding["files"], "bytes")), (320 * MIB, 320 * MIB));
+    assert_eq!(sum(&finding["files"], "files"), 10);
+    assert_eq!(finding["cut_short"], Value::Null);
     let run = keepup(here, &[&["disk", "steady", "--out", "results"][..], &sizes].concat());
     let page = run.stdout.replace("\n  ", " ");
     for line in ["written, GB", "overwriting: steady", "first write"] {
         assert!(page.contains(line), "{line}: {run:#?}");
     }
-    // A slow disk writes for as long as it takes to see a change of level: then each is a row, else none.
+    // A slow disk writes long enough for a change of level to be detected; each is one row.
     let changes = kept(&here.join("results"))["runs"][0]["finding"]["changes"].as_array().unwrap().len();
     let rows = ["  drop", "  rise"].map(|change| run.stdout.matches(change).count());
     assert_eq!(rows.iter().sum::<usize>(), changes, "{run:#?}");
@@ -59,14 +59,14 @@ fn phases_samples_and_files_say_the_same() {
     let wrong = keepup(here, &["disk", "steady", "--block", "1000 B"]);
     assert_eq!(wrong.code(), 2, "{wrong:#?}");
     let dry = keepup(here, &["disk", "steady", "--bytes", "1 GB", "--span", "1 TiB", "--dry-run"]);
-    assert_eq!(dry.code(), 0, "only what will be written is needed: {dry:#?}");
+    assert_eq!(dry.code(), 0, "requires only the space that it will write: {dry:#?}");
     assert_eq!(std::fs::read_dir(here.join("keepup-data")).unwrap().count(), 0);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_is_filled_but_for_its_reserve() {
-    let test = "a_volume_is_filled_but_for_its_reserve";
+fn a_volume_is_filled_up_to_its_reserve() {
+    let test = "a_volume_is_filled_up_to_its_reserve";
     if !allowed(test) {
         return;
     }
@@ -83,21 +83,21 @@ fn a_volume_is_filled_but_for_its_reserve() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let found = json(&run);
     let phases = &found["runs"][0]["phases"];
-    assert_eq!(phases.as_array().unwrap().len(), 1, "nothing is written over: {found:#}");
-    // 256 MiB less a reserve of 5 % and 64 MiB for others are five whole files.
+    assert_eq!(phases.as_array().unwrap().len(), 1, "nothing is overwritten: {found:#}");
+    // 256 MiB minus a reserve of 5 % and 64 MiB leaves five whole files.
     assert_eq!((phases[0]["bytes"].as_u64(), phases[0]["files"].as_u64()), (Some(160 * MIB), Some(5)));
     assert_eq!(found["plan"]["fill"], true);
-    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0, "its files are removed");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_slows_down_is_told_at_once_and_one_that_breaks_keeps_what_was_found() {
-    let test = "a_disk_that_slows_down_is_told_at_once_and_one_that_breaks_keeps_what_was_found";
+fn a_slow_disk_is_reported_at_once_and_a_broken_one_keeps_its_results() {
+    let test = "a_slow_disk_is_reported_at_once_and_a_broken_one_keeps_its_results";
     if !allowed(test) {
         return;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     let here = place.path();
     let mut disk = match FaultyDisk::mount(&here.join("disk"), FILE_SERVER) {
         Ok(disk) => disk,
@@ -105,11 +105,11 @@ fn a_disk_that_slows_down_is_told_at_once_and_one_that_breaks_keeps_what_was_fou
     };
     let sizes = ["--time", "100 s", "--span", "64 MiB", "--file", "16 MiB", "--depth", "2", "--round", "1 s"];
     let mut run = start(here, &[&["disk", "steady", "--volume", "disk", "--json"][..], &sizes].concat());
-    // A level is known from ten seconds on. How fast a disk in memory is changes by itself on a busy machine.
+    // A level is known after ten seconds. The speed of a disk in memory varies on a busy machine.
     std::thread::sleep(Duration::from_secs(12));
     disk.slow_down(Duration::from_millis(40)).unwrap();
-    let great = |line: &str| line.contains("the rate fell from") && slow(told_after(line));
-    run.line_that(great, "a great fall");
+    let great = |line: &str| line.contains("the rate fell from") && slow(rate_after_change(line));
+    run.line_that(great, "a large drop of the rate");
     disk.break_down().unwrap();
     let run = run.wait();
     assert_eq!(run.code(), 4, "{run:#?}");
@@ -126,5 +126,5 @@ fn a_disk_that_slows_down_is_told_at_once_and_one_that_breaks_keeps_what_was_fou
     assert!(!slow(number(change, "before_bytes_per_second")), "{change:#}");
     assert!(number(change, "noticed_seconds") > 10.0, "{change:#}");
     assert_eq!(run["finding"]["laps"].as_array().unwrap().len(), 2, "{found:#}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are gone");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "its files are removed");
 }

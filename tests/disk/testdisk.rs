@@ -1,4 +1,4 @@
-//! Disk tests: what they print adds up, and what they made is gone.
+//! Disk tests: output adds up, and test files are removed.
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn phases(run: &Value) -> &Vec<Value> {
 
 #[test]
 #[ignore = "system"]
-fn testdisk_counts_every_byte_on_every_volume_in_turns() {
+fn testdisk_counts_every_byte_on_alternating_volumes() {
     let place = directory();
     let here = place.path();
     for volume in ["a", "b"] {
@@ -48,7 +48,7 @@ fn testdisk_counts_every_byte_on_every_volume_in_turns() {
 }
 
 #[test]
-fn testdisk_prints_the_figures_of_the_listing() {
+fn testdisk_prints_the_figures_of_the_original_program() {
     let place = directory();
     let here = place.path();
     for more in [&[][..], &["--direct"]] {
@@ -61,7 +61,7 @@ fn testdisk_prints_the_figures_of_the_listing() {
         for line in lines {
             let figures: Vec<f64> = line.rsplit(' ').filter_map(|word| word.parse().ok()).take(3).collect();
             let [rate, seconds, mib] = figures[..] else { panic!("{line}") };
-            // The seconds are printed to a thousandth, the rate to a hundredth.
+            // Seconds have three decimals, rates two.
             assert!((mib / rate - seconds).abs() <= 0.0006 + mib / rate * (0.006 / rate), "{line}");
         }
         assert!(listing.contains("overwrite 8 x 8 MiB"), "{run:#?}");
@@ -70,19 +70,19 @@ fn testdisk_prints_the_figures_of_the_listing() {
 }
 
 #[test]
-fn a_dry_run_says_what_it_would_write_and_writes_nothing() {
+fn a_dry_run_of_testdisk_writes_nothing() {
     let place = directory();
     let here = place.path();
     let run = keepup(here, &["disk", "testdisk", "--dry-run", "--repeats", "3"]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    // Three times two rounds of 4096 + 4096 + 16 MiB.
+    // Three repeats of two rounds of 4096 + 4096 + 16 MiB.
     assert!(run.stdout.contains("3 runs, at most 51.6 GB written"), "{run:#?}");
     assert_eq!(entries(&here.join("keepup-data")), 0);
 }
 
 #[test]
 #[ignore = "system"]
-fn an_interrupted_test_keeps_what_it_has_and_removes_its_files() {
+fn an_interrupted_test_keeps_its_results_and_removes_its_files() {
     let place = directory();
     let here = place.path();
     let arguments = ["disk", "testdisk", "--quick", "--repeats", "1000", "--json"];
@@ -98,7 +98,7 @@ fn an_interrupted_test_keeps_what_it_has_and_removes_its_files() {
     assert_eq!(entries(&here.join("keepup-data")), 0);
 }
 
-/// Bytes that a process has given to `write`; those of one that was not waited for stay.
+/// Bytes that a process has passed to `write`. The counter remains until the process is waited for.
 fn written_by(process: u32) -> u64 {
     let account = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap();
     account.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap()
@@ -111,7 +111,7 @@ fn has_ended(process: u32) -> bool {
 
 #[test]
 #[ignore = "system"]
-fn an_interruption_ends_a_test_in_the_middle_of_a_large_file() {
+fn a_test_can_be_interrupted_within_a_large_file() {
     const FILE: u64 = 4 << 30;
     let place = directory();
     let here = place.path();
@@ -129,7 +129,7 @@ fn an_interruption_ends_a_test_in_the_middle_of_a_large_file() {
 
 #[test]
 #[ignore = "system"]
-fn sweep_measures_every_point_and_says_why_one_is_missing() {
+fn sweep_measures_every_point_or_gives_a_reason() {
     let place = directory();
     let here = place.path();
     let points =
@@ -150,7 +150,7 @@ fn sweep_measures_every_point_and_says_why_one_is_missing() {
             let size: u64 = phase["name"].as_str().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
             assert_eq!(number("bytes"), number("operations") * size, "{phase:#}");
             let (latency, seconds) = (&phase["latency"], phase["seconds"].as_f64().unwrap());
-            // A histogram tells three digits, and a point that is all one wait ends with it.
+            // A histogram has three digits. A point may consist of a single wait.
             assert!(latency["max_ns"].as_f64().unwrap() / 1e9 <= seconds * 1.001, "{phase:#}");
             assert!(seconds >= 0.1, "{phase:#}");
         }

@@ -1,5 +1,4 @@
-//! `keepup trace`: what is told of a trace holds, in every format; fio reads what is written for it, and the
-//! other way round.
+//! `keepup trace`: consistent analysis in every format, and exchange of traces with fio in both directions.
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +6,7 @@ use std::process::Command;
 use keepup_testkit::root::skip;
 use serde_json::Value;
 
-use crate::common::{Place, directory, json, keepup};
+use crate::common::{TestDirectory, directory, json, keepup};
 
 /// Rows of MSR Cambridge: two disks, reads and writes, two out of order.
 fn msr() -> String {
@@ -21,19 +20,19 @@ fn msr() -> String {
     text
 }
 
-fn info(place: &Place, file: &str, more: &[&str]) -> Value {
+fn info(place: &TestDirectory, file: &str, more: &[&str]) -> Value {
     let run = keepup(place.path(), &[&["trace", "info", file, "--json"], more].concat());
     assert_eq!(run.code(), 0, "{run:#?}");
     json(&run)
 }
 
-fn converted(place: &Place, arguments: &[&str]) -> Value {
+fn converted(place: &TestDirectory, arguments: &[&str]) -> Value {
     let run = keepup(place.path(), &[&["trace", "convert"], arguments, &["--json"]].concat());
     assert_eq!(run.code(), 0, "{run:#?}");
     json(&run)
 }
 
-/// What must hold within one description; returns requests and bytes.
+/// Checks an analysis. Returns requests and bytes.
 fn consistent(info: &Value) -> (u64, u64) {
     let sum = |list: &Value, key: &str| -> u64 {
         list.as_array().unwrap().iter().map(|part| part[key].as_u64().unwrap()).sum()
@@ -56,7 +55,7 @@ fn consistent(info: &Value) -> (u64, u64) {
 }
 
 #[test]
-fn a_trace_is_the_same_in_every_format_that_holds_it() {
+fn a_trace_is_the_same_in_every_format() {
     let place = directory();
     std::fs::write(place.path().join("srv.csv"), msr()).unwrap();
     let first = info(&place, "srv.csv", &[]);
@@ -73,11 +72,11 @@ fn a_trace_is_the_same_in_every_format_that_holds_it() {
         assert_eq!(log["whole"][key], first["whole"][key], "{key}");
     }
     assert_eq!(log["whole"]["detail"]["outstanding"], Value::Null);
-    // One disk alone, by its name.
+    // One disk, selected by name.
     let alone = info(&place, "srv.csv", &["--device", "srv.1"]);
     assert_eq!(alone["devices"][0]["records"], first["devices"][1]["records"]);
     assert_eq!(alone["corrections"]["other_devices"], first["devices"][0]["records"]);
-    // Two traces are told one after the other.
+    // Two traces are analyzed separately.
     let run = keepup(place.path(), &["trace", "info", "srv.csv", "srv.iolog"]);
     assert!(run.code() == 0 && run.stdout.matches("footprint:").count() == 2, "{run:#?}");
     assert!(run.stdout.contains("several devices: --device NAME"), "{run:#?}");
@@ -85,7 +84,7 @@ fn a_trace_is_the_same_in_every_format_that_holds_it() {
 }
 
 #[test]
-fn what_cannot_be_used_ends_with_its_code_and_its_place() {
+fn invalid_traces_are_refused_with_exit_code_and_position() {
     let place = directory();
     let write = |name: &str, bytes: &[u8]| std::fs::write(place.path().join(name), bytes).unwrap();
     write("srv.csv", msr().as_bytes());
@@ -100,15 +99,15 @@ fn what_cannot_be_used_ends_with_its_code_and_its_place() {
     let wrong: String = (0..20).map(|n| format!("0,{},4096,R,{n}.0\n", n * 4096)).collect();
     write("bytes.spc", wrong.as_bytes());
     for (arguments, code, words) in [
-        (&["info", "cut.trace"][..], 1, "cut off"),
-        (&["info", "flipped.trace"], 1, "its checksum is not that of its bytes"),
+        (&["info", "cut.trace"][..], 1, "the trace is truncated"),
+        (&["info", "flipped.trace"], 1, "checksum mismatch in a frame"),
         (&["info", "row.csv"], 1, "line 2 of row.csv"),
-        (&["info", "five.txt"], 2, "hint: --format mqsim or --format disksim decides"),
-        (&["info", "bytes.spc"], 2, "hint: --unit bytes or --unit sectors"),
+        (&["info", "five.txt"], 2, "hint: choose --format mqsim or --format disksim"),
+        (&["info", "bytes.spc"], 2, "hint: choose --unit bytes or --unit sectors"),
         (&["info", "nowhere.csv"], 2, "cannot open nowhere.csv"),
-        (&["info", "srv.csv", "--device", "7"], 2, "it has srv.0, srv.1"),
-        (&["info", "srv.csv", "--waits", "gap"], 2, "--waits is for iolog2"),
-        (&["convert", "srv.csv", "srv.trace"], 2, "nothing is overwritten"),
+        (&["info", "srv.csv", "--device", "7"], 2, "choose one of srv.0, srv.1"),
+        (&["info", "srv.csv", "--waits", "gap"], 2, "cannot use --waits with format msr"),
+        (&["convert", "srv.csv", "srv.trace"], 2, "cannot write srv.trace: the file exists"),
         (&["convert", "row.csv", "new.trace"], 1, "its Type is \"Trim\""),
     ] {
         let run = keepup(place.path(), &[&["trace"], arguments].concat());
@@ -120,7 +119,7 @@ fn what_cannot_be_used_ends_with_its_code_and_its_place() {
     assert_eq!(settled["whole"]["jumps"]["sequential"], 19);
 }
 
-/// Runs fio and gives the only job's part of its JSON; nothing, visibly, where there is none.
+/// Runs fio. Returns the JSON of its only job; `None` with a message if fio is not installed.
 fn fio(test: &str, here: &Path, arguments: &[&str]) -> Option<Value> {
     let mut program = Command::new("fio");
     program.args(["--name=job", "--output-format=json"]).args(arguments);
@@ -133,13 +132,13 @@ fn fio(test: &str, here: &Path, arguments: &[&str]) -> Option<Value> {
     Some(report["jobs"][0].clone())
 }
 
-/// Requests and bytes that fio says it read and wrote.
+/// Requests and bytes read and written according to fio.
 fn done(job: &Value) -> [(u64, u64); 2] {
     ["read", "write"]
         .map(|kind| (job[kind]["total_ios"].as_u64().unwrap(), job[kind]["io_bytes"].as_u64().unwrap()))
 }
 
-fn told(info: &Value) -> [(u64, u64); 2] {
+fn reads_and_writes(info: &Value) -> [(u64, u64); 2] {
     let parts = info["whole"]["operations"].as_array().unwrap();
     ["read", "write"].map(|kind| {
         let part = parts.iter().find(|part| part["operation"] == kind).unwrap();
@@ -149,22 +148,22 @@ fn told(info: &Value) -> [(u64, u64); 2] {
 
 #[test]
 #[ignore = "system"]
-fn fio_replays_what_was_converted_for_it() {
+fn fio_replays_a_converted_trace() {
     let place = directory();
     std::fs::write(place.path().join("srv.csv"), msr()).unwrap();
     converted(&place, &["srv.csv", "srv.iolog"]);
-    // The files that the log names, as long as the trace reaches.
+    // The files named in the log, as long as the trace requires.
     for disk in ["srv.0", "srv.1"] {
         std::fs::File::create(place.path().join(disk)).unwrap().set_len(500_000_000).unwrap();
     }
     let replay = ["--read_iolog=srv.iolog", "--ioengine=sync", "--replay_no_stall=1"];
-    let Some(job) = fio("fio_replays_what_was_converted_for_it", place.path(), &replay) else { return };
-    assert_eq!(done(&job), told(&info(&place, "srv.iolog", &[])), "{job:#}");
+    let Some(job) = fio("fio_replays_a_converted_trace", place.path(), &replay) else { return };
+    assert_eq!(done(&job), reads_and_writes(&info(&place, "srv.iolog", &[])), "{job:#}");
 }
 
 #[test]
 #[ignore = "system"]
-fn what_fio_logs_is_what_it_did() {
+fn a_log_written_by_fio_matches_its_report() {
     let place = directory();
     let log = [
         "--filename=data",
@@ -176,12 +175,12 @@ fn what_fio_logs_is_what_it_did() {
         "--rate_iops=2000",
         "--write_iolog=fio.log",
     ];
-    let Some(job) = fio("what_fio_logs_is_what_it_did", place.path(), &log) else { return };
+    let Some(job) = fio("a_log_written_by_fio_matches_its_report", place.path(), &log) else { return };
     let info = info(&place, "fio.log", &[]);
-    assert_eq!(done(&job), told(&info), "{info:#}");
+    assert_eq!(done(&job), reads_and_writes(&info), "{info:#}");
     let flushes = info["whole"]["operations"].as_array().unwrap().iter().find(|p| p["operation"] == "flush");
     assert_eq!(flushes.unwrap()["records"], job["sync"]["total_ios"], "{job:#}");
-    // The whole file was read or written, and nothing beside it.
+    // The whole file was read or written, and nothing else.
     assert_eq!(
         (&info["whole"]["footprint_bytes"], &info["whole"]["end_bytes"]),
         (&1048576.into(), &1048576.into())
@@ -189,7 +188,7 @@ fn what_fio_logs_is_what_it_did() {
 }
 
 #[test]
-fn a_made_up_server_says_so_and_can_be_made_again() {
+fn a_synthetic_trace_is_marked_and_reproducible() {
     let place = directory();
     for name in ["a.trace", "b.trace"] {
         let run =

@@ -1,5 +1,5 @@
-//! Real traces that packages ship, read where they are installed: nothing of them is kept in the project.
-//! What keepup tells of them is what the test counts by itself.
+//! Real traces from installed packages, none of them stored in the project. keepup's analysis must equal the
+//! test's own counts.
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use crate::common::{directory, json, keepup};
 
-/// A session with a file server, of Debian's package dbench: operations on files, without times.
+/// A session with a file server from Debian's package dbench: operations on files, without times.
 const SESSION: &str = "/usr/share/dbench/client.txt";
-/// Turns the log of the Python package darshan into rows of MSR Cambridge.
+/// Converts a log of the Python package darshan to rows of MSR Cambridge.
 const CONVERTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/checks/darshan_trace.py");
 
 /// Requests and bytes.
 type Count = (u64, u64);
 
-/// What was counted in a session: by operation, and by file.
+/// Counts of a session by operation and by file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
     operations: BTreeMap<String, Count>,
@@ -30,14 +30,14 @@ fn add(counts: &mut BTreeMap<String, Count>, key: &str, bytes: u64) {
     *count = (count.0 + 1, count.1 + bytes);
 }
 
-/// A session of dbench as fio's iolog of version 2, which has no times either. A file goes by the name that
-/// it was opened with.
+/// Converts a session of dbench to fio's iolog, version 2, which has no times either. Files have the
+/// names that they were opened with.
 fn iolog_of(session: &str) -> (String, Counted) {
     let (mut log, mut counted) = (String::from("fio version 2 iolog\n"), Counted::default());
     let mut open = BTreeMap::new();
     for line in session.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // What the server refused, which includes all that was not found, moved no data.
+        // Requests that the server refused, for example for missing files, moved no data.
         if words.last() != Some(&"NT_STATUS_OK") {
             continue;
         }
@@ -52,7 +52,7 @@ fn iolog_of(session: &str) -> (String, Counted) {
                 writeln!(log, "{} close", open.remove(handle).unwrap()).unwrap();
                 continue;
             }
-            // Handle, offset, what was asked for, what came.
+            // Handle, offset, requested bytes, received bytes.
             ["ReadX", handle, offset, _, bytes, _] => ("read", handle, offset, bytes),
             ["WriteX", handle, offset, _, bytes, _] => ("write", handle, offset, bytes),
             ["Flush", handle, _] => ("sync", handle, "0", "0"),
@@ -66,8 +66,8 @@ fn iolog_of(session: &str) -> (String, Counted) {
     (log, counted)
 }
 
-/// A real trace without times, in the native format: dbench's session with a file server, 169,254 requests
-/// to 196 files. Nothing, visibly, where it is not installed.
+/// A real trace without times, in the native format: dbench's session with a file server, 169,254 requests to
+/// 196 files. `None` with a message if it is not installed.
 pub(crate) fn dbench_trace(test: &str, here: &Path) -> Option<PathBuf> {
     let Ok(text) = std::fs::read_to_string(SESSION) else {
         skip(test, "needs the package dbench");
@@ -77,9 +77,9 @@ pub(crate) fn dbench_trace(test: &str, here: &Path) -> Option<PathBuf> {
     Some(native(here, "session.iolog"))
 }
 
-/// A real trace with times of issue and completion, in the native format: darshan's log of a job of 1468 s,
-/// 7613 requests to 169 files. What its converter counted is in `job.json`. Nothing, visibly, where there is
-/// no Python with darshan.
+/// A real trace with issue and completion times, in the native format: darshan's log of a job of 1468 s,
+/// 7613 requests to 169 files. The converter's counts are in `job.json`. `None` with a message without
+/// Python's darshan.
 pub(crate) fn darshan_trace(test: &str, here: &Path) -> Option<PathBuf> {
     let promised = std::env::var_os("CI_PYTHON");
     let python = promised.clone().unwrap_or_else(|| "python3".into());
@@ -95,7 +95,7 @@ pub(crate) fn darshan_trace(test: &str, here: &Path) -> Option<PathBuf> {
     Some(native(here, "job.csv"))
 }
 
-/// Converts a trace to the native format, beside it.
+/// Converts a trace to the native format, in the same directory.
 fn native(here: &Path, file: &str) -> PathBuf {
     let converted = Path::new(file).with_extension("trace");
     let run = keepup(here, &["trace", "convert", file, converted.to_str().unwrap()]);
@@ -109,7 +109,7 @@ fn info(here: &Path, file: &Path) -> Value {
     json(&run)
 }
 
-/// Requests and bytes of each part of a list, by the name that is at `key`.
+/// Requests and bytes of the entries of a list, by the name at `key`.
 fn counts(list: &Value, key: &str) -> BTreeMap<String, Count> {
     let number = |part: &Value, key: &str| part[key].as_u64().unwrap();
     let parts = list.as_array().unwrap().iter();
@@ -120,33 +120,38 @@ fn counts(list: &Value, key: &str) -> BTreeMap<String, Count> {
 
 #[test]
 #[ignore = "system"]
-fn a_session_with_a_file_server_is_told_as_it_is() {
+fn a_real_trace_without_times_is_analyzed_correctly() {
     let place = directory();
-    let test = "a_session_with_a_file_server_is_told_as_it_is";
+    let test = "a_real_trace_without_times_is_analyzed_correctly";
     let Some(path) = dbench_trace(test, place.path()) else { return };
     let (_, counted) = iolog_of(&std::fs::read_to_string(SESSION).unwrap());
     assert!(counted.operations["read"].0 > 100_000 && counted.operations["flush"].1 == 0, "{counted:#?}");
     let [log, native] = [Path::new("session.iolog"), &path].map(|file| info(place.path(), file));
-    for told in [&log, &native] {
-        assert_eq!(counts(&told["whole"]["operations"], "operation"), counted.operations);
-        assert_eq!(counts(&told["devices"], "name"), counted.files);
-        assert_eq!((&told["header"]["clock"], &told["header"]["level"]), (&"none".into(), &"file".into()));
-        assert_eq!(told["corrections"]["zero_sizes"], 0);
+    for analysis in [&log, &native] {
+        assert_eq!(counts(&analysis["whole"]["operations"], "operation"), counted.operations);
+        assert_eq!(counts(&analysis["devices"], "name"), counted.files);
+        assert_eq!(
+            (&analysis["header"]["clock"], &analysis["header"]["level"]),
+            (&"none".into(), &"file".into())
+        );
+        assert_eq!(analysis["corrections"]["zero_sizes"], 0);
     }
     assert_eq!(log["whole"], native["whole"]);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_job_with_times_is_told_as_it_is() {
+fn a_real_trace_with_times_is_analyzed_correctly() {
     let place = directory();
-    let Some(path) = darshan_trace("a_job_with_times_is_told_as_it_is", place.path()) else { return };
+    let Some(path) = darshan_trace("a_real_trace_with_times_is_analyzed_correctly", place.path()) else {
+        return;
+    };
     let counted: Value =
         serde_json::from_slice(&std::fs::read(place.path().join("job.json")).unwrap()).unwrap();
-    // Of darshan 3.5.0's log.
+    // In the log of darshan 3.5.0.
     assert_eq!((&counted["read"]["records"], &counted["write"]["records"]), (&6126.into(), &1497.into()));
     let [rows, native] = [Path::new("job.csv"), &path].map(|file| info(place.path(), file));
-    // A read at the end of a file gives nothing, and is no request of a disk.
+    // A read at the end of a file returns nothing, and is not a request to a disk.
     let empty = |kind: &str| counted[kind]["empty"].as_u64().unwrap();
     let expected = ["read", "write"].map(|kind| {
         let number = |key: &str| counted[kind][key].as_u64().unwrap();
@@ -159,7 +164,7 @@ fn a_job_with_times_is_told_as_it_is() {
     let detail = &rows["whole"]["detail"];
     let seconds = (detail["last_ns"].as_u64().unwrap() - detail["first_ns"].as_u64().unwrap()) as f64 / 1e9;
     assert!((seconds - counted["seconds"].as_f64().unwrap()).abs() < 1e-6, "{detail:#}");
-    // Its single process asks for one thing at a time, or nearly so.
+    // Its single process issues one request at a time, with few exceptions.
     assert!(detail["outstanding"]["peak"].as_u64().is_some_and(|peak| peak < 10), "{detail:#}");
     for key in ["whole", "devices", "corrections"] {
         assert_eq!(rows[key], native[key], "{key}");

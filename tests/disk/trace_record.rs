@@ -1,4 +1,4 @@
-//! `trace record`: what is in the trace is what the verb says that it did, no more and no less.
+//! `trace record`: the trace matches the report of the traced command exactly.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::common::{count, directory, json, keepup, segments, start};
 
 const MIB: u64 = 1 << 20;
 
-/// Names of the devices, and all requests.
+/// Device names and requests of a trace.
 fn read(trace: &Path) -> (Vec<String>, Vec<Record>) {
     let mut trace = Trace::open(&[trace.to_owned()], &Hints::default(), None).unwrap();
     let mut records = Vec::new();
@@ -33,7 +33,7 @@ fn sum(records: &[Record], operation: Operation) -> (u64, u64) {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_test_did_what_its_trace_says() {
+fn the_trace_of_a_disk_test_matches_its_result() {
     let place = directory();
     let here = place.path();
     let sizes = ["--bytes", "32 MiB", "--span", "16 MiB", "--file", "8 MiB", "--block", "64 KiB"];
@@ -42,14 +42,19 @@ fn a_disk_test_did_what_its_trace_says() {
         let verb = ["trace", "record", &out, "--", "disk", "steady", "--json", "--depth", "4"];
         let run = keepup(here, &[&verb[..], &sizes, &["--engine", engine]].concat());
         if run.code() == 4 && run.stderr.contains("io_uring") {
-            skip("a_disk_test_did_what_its_trace_says", "needs io_uring");
+            skip("the_trace_of_a_disk_test_matches_its_result", "needs io_uring");
             continue;
         }
         assert_eq!(run.code(), 0, "{run:#?}");
         let phases = json(&run)["runs"][0]["phases"].clone();
-        let told: u64 = phases.as_array().unwrap().iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();
+        let reported_bytes: u64 =
+            phases.as_array().unwrap().iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();
         let (names, records) = read(&here.join(&out));
-        assert_eq!((sum(&records, Operation::Write), told), ((512, 32 * MIB), 32 * MIB), "{run:#?}");
+        assert_eq!(
+            (sum(&records, Operation::Write), reported_bytes),
+            ((512, 32 * MIB), 32 * MIB),
+            "{run:#?}"
+        );
         assert_eq!(sum(&records, Operation::Read).0, 0);
         assert!(sum(&records, Operation::Flush).0 >= 4, "each file ends with a flush");
         assert!(records.iter().all(|record| record.completion_ns().is_some()));
@@ -68,27 +73,28 @@ fn a_disk_test_did_what_its_trace_says() {
 }
 
 #[test]
-fn calls_past_the_engines_are_in_the_trace_too() {
+fn direct_system_calls_are_traced_too() {
     let place = directory();
     let here = place.path();
     let run = keepup(here, &["trace", "record", "x.trace", "--", "disk", "testdisk", "--quick", "--json"]);
     assert_eq!(run.code(), 0, "{run:#?}");
     let phases = json(&run)["runs"][0]["phases"].clone();
-    let told: u64 = phases.as_array().unwrap().iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();
+    let reported_bytes: u64 =
+        phases.as_array().unwrap().iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();
     let (names, records) = read(&here.join("x.trace"));
-    assert_eq!((sum(&records, Operation::Write).1, names.len()), (told, 1 + 8 + 256));
+    assert_eq!((sum(&records, Operation::Write).1, names.len()), (reported_bytes, 1 + 8 + 256));
     let soak = ["soak", "--quick", "--copies", "3", "--size", "3 MB", "--json"];
     let run = keepup(here, &[&["trace", "record", "y.trace", "--"], &soak[..]].concat());
     assert_eq!(run.code(), 0, "{run:#?}");
     let (_, records) = read(&here.join("y.trace"));
-    // The reference is made once, then every copy is one reading of it, one writing, one reading back.
+    // The reference is written once; each copy reads it, writes, and reads back.
     assert_eq!(sum(&records, Operation::Write).1, (1 + 3) * 3_000_000);
     assert!(sum(&records, Operation::Read).1 >= 2 * 3 * 3_000_000, "{run:#?}");
     assert!(records.iter().all(|record| record.bytes > 0 || record.operation == Operation::Flush));
 }
 
 #[test]
-fn a_recording_writes_one_block_behind_the_other() {
+fn the_trace_of_a_recording_shows_sequential_blocks() {
     let place = directory();
     let here = place.path();
     let volumes = ["a", "b"];
@@ -121,7 +127,7 @@ fn a_recording_writes_one_block_behind_the_other() {
     assert_eq!(files.len(), ends.len(), "{names:?}");
     for (device, end) in &ends {
         let bytes = std::fs::metadata(&names[usize::from(*device)]).unwrap().len();
-        // Behind the last block lies what sealing adds.
+        // Sealing appends data after the last block.
         assert!(*end <= bytes && *end + MIB > bytes, "{} of {bytes} bytes, blocks to {end}", names[0]);
     }
     let (writes, written) = sum(&records, Operation::Write);
@@ -131,7 +137,7 @@ fn a_recording_writes_one_block_behind_the_other() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_is_there() {
+fn an_interrupted_capture_keeps_its_trace() {
     let place = directory();
     let here = place.path();
     let steady = ["disk", "steady", "--time", "1 h", "--span", "64 MiB", "--file", "2 MiB", "--json"];
@@ -153,7 +159,7 @@ fn ctrl_c_keeps_what_is_there() {
 }
 
 #[test]
-fn a_slip_leaves_no_trace_and_ends_with_its_code() {
+fn an_invalid_command_creates_no_trace() {
     let place = directory();
     let here = place.path();
     std::fs::write(here.join("mine.trace"), "mine").unwrap();
@@ -165,7 +171,7 @@ fn a_slip_leaves_no_trace_and_ends_with_its_code() {
         (&["x.trace", "--", "trace", "record", "y.trace", "--", "disk", "sweep"], 2, "a trace of trace"),
         (&["x.trace", "--", "disk", "swep"], 2, "unrecognized subcommand 'swep'"),
         (&["x.trace"], 2, "required"),
-        (&["mine.trace", "--", "disk", "steady"], 2, "nothing is overwritten"),
+        (&["mine.trace", "--", "disk", "steady"], 2, "cannot write mine.trace: the file exists"),
         (&["no/x.trace", "--", "disk", "steady"], 2, "cannot write no/x.trace"),
     ] {
         let run = keepup(here, &[&["trace", "record"], arguments].concat());
@@ -180,8 +186,8 @@ fn a_slip_leaves_no_trace_and_ends_with_its_code() {
 
 #[test]
 #[ignore = "system"]
-fn a_trace_that_finds_no_room_does_not_disturb_the_verb() {
-    let test = "a_trace_that_finds_no_room_does_not_disturb_the_verb";
+fn a_full_disk_for_the_trace_does_not_stop_the_command() {
+    let test = "a_full_disk_for_the_trace_does_not_stop_the_command";
     if !allowed(test) {
         return;
     }
@@ -191,14 +197,15 @@ fn a_trace_that_finds_no_room_does_not_disturb_the_verb() {
         Ok(disk) => disk,
         Err(why) => return skip(test, &why),
     };
-    // 65 536 requests of 32 bytes are twice as much.
+    // 65 536 requests of 32 bytes need twice the free space.
     let sizes = ["--bytes", "256 MiB", "--span", "64 MiB", "--file", "64 MiB", "--block", "4 KiB"];
     let verb = ["trace", "record", "small/x.trace", "--", "disk", "steady", "--json", "--access", "buffered"];
     let run = keepup(here, &[&verb[..], &sizes].concat());
     assert_eq!(run.code(), 4, "{run:#?}");
     let phases = json(&run)["runs"][0]["phases"].clone();
-    let told: u64 = phases.as_array().unwrap().iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();
-    assert_eq!(told, 256 * MIB);
+    let reported_bytes: u64 =
+        phases.as_array().unwrap().iter().map(|phase| phase["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(reported_bytes, 256 * MIB);
     assert!(run.stderr.contains("cannot write small/x.trace"), "{run:#?}");
     assert!(!disk.path().join("x.trace").exists());
 }

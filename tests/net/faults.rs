@@ -1,4 +1,4 @@
-//! What can go wrong between two ends: each ends in a clear message in a few seconds, with what was measured.
+//! Failures between client and server: each is reported within seconds, with the measurements so far.
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::common::{directory, json, keepup, secret_file, start};
 use crate::net::{TOKEN, across, command, done, net, serve, wired};
 
-/// A fault is told within this time.
+/// Time within which a fault must be reported.
 const SOON: Duration = Duration::from_secs(5);
-/// Starting and ending a program takes some time too, and on a busy machine more; the run has 60 s.
+/// Additional time for starting and ending programs on a busy machine; the run has 60 s.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// It ended as what this environment cannot do, soon after `since`, with the first end's figures.
-fn told(run: &Run, since: Instant, words: &str) -> Value {
+/// Checks that a run ended with an environment error soon after `since`. Returns its result.
+fn failed_result(run: &Run, since: Instant, words: &str) -> Value {
     assert!(since.elapsed() < SOON + SLACK, "{:?}", since.elapsed());
     assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains(words), "{run:#?}");
@@ -27,7 +27,7 @@ fn told(run: &Run, since: Instant, words: &str) -> Value {
 
 #[test]
 #[ignore = "system"]
-fn a_server_that_dies_or_stands_still() {
+fn a_killed_or_stopped_server_is_reported() {
     for (signal, words, kind) in
         [("KILL", "has gone", "tcp"), ("STOP", "nothing was heard", "tcp"), ("KILL", "has gone", "udp")]
     {
@@ -41,7 +41,7 @@ fn a_server_that_dies_or_stands_still() {
         let since = Instant::now();
         let run = client.wait();
         server.signal("CONT");
-        let found = told(&run, since, words);
+        let found = failed_result(&run, since, words);
         assert!(found["runs"][0]["flows"][0]["sent"]["bytes"].as_u64().unwrap() > 0, "{found:#}");
         assert!(found["runs"][0]["flows"][0]["received"].is_null(), "{found:#}");
         server.signal("TERM");
@@ -50,7 +50,7 @@ fn a_server_that_dies_or_stands_still() {
 }
 
 #[test]
-fn a_client_that_dies_leaves_the_server_to_others() {
+fn a_killed_client_frees_the_server() {
     let place = directory();
     let (mut server, address) = serve(place.path(), "127.0.0.1:0");
     let client = start(place.path(), &command("tcp", &[&address], &["--time", "60 s"]));
@@ -62,7 +62,7 @@ fn a_client_that_dies_leaves_the_server_to_others() {
     done(&net(place.path(), "tcp", &[&address], &["--time", "300 ms"]));
 }
 
-/// The first thing that the server says of a client after its flows.
+/// First message of the server about a client after its flows.
 fn client_line(server: &mut keepup_testkit::Program) -> String {
     let first = server.line("127.0.0.1:");
     let client = first.split(": ").next().unwrap().to_owned();
@@ -72,18 +72,18 @@ fn client_line(server: &mut keepup_testkit::Program) -> String {
 
 #[test]
 #[ignore = "system"]
-fn a_link_that_is_cut() {
+fn a_link_that_goes_down_is_reported() {
     let place = directory();
-    let Some((cable, _server)) = wired("a_link_that_is_cut", &place, "c") else { return };
+    let Some((cable, _server)) = wired("a_link_that_goes_down_is_reported", &place, "c") else { return };
     let client = across(&place, &cable, "tcp", &["--time", "60 s"]);
     std::thread::sleep(Duration::from_millis(1500));
     cable.cut().unwrap();
     let since = Instant::now();
-    told(&client.wait(), since, "nothing was heard");
+    failed_result(&client.wait(), since, "nothing was heard");
 }
 
 #[test]
-fn the_user_stops_it_and_has_what_was_measured() {
+fn an_interrupted_test_keeps_its_measurements() {
     let place = directory();
     let (mut server, address) = serve(place.path(), "127.0.0.1:0");
     let client = start(place.path(), &command("udp", &[&address], &["--time", "60 s", "--rate", "5 MB/s"]));
@@ -99,7 +99,7 @@ fn the_user_stops_it_and_has_what_was_measured() {
 }
 
 #[test]
-fn who_does_not_know_the_token_moves_nothing() {
+fn a_client_without_the_token_is_refused() {
     let place = directory();
     let (server, address) = serve(place.path(), "127.0.0.1:0");
     secret_file(place.path(), "wrong", "not-the-token-of-tests");
@@ -113,7 +113,7 @@ fn who_does_not_know_the_token_moves_nothing() {
     assert!(ended.stderr.contains("does not know the token") && !ended.stderr.contains("flow"), "{ended:#?}");
 }
 
-/// Says one thing to a server; its answer.
+/// Sends a message to a server and returns its reply.
 fn exchange(stream: &mut TcpStream, message: &Value) -> Value {
     let text = message.to_string();
     stream.write_all(&(text.len() as u32).to_le_bytes()).unwrap();
@@ -126,7 +126,7 @@ fn exchange(stream: &mut TcpStream, message: &Value) -> Value {
 }
 
 #[test]
-fn no_version_replaces_the_token() {
+fn another_protocol_version_does_not_bypass_the_token() {
     let place = directory();
     let (server, address) = serve(place.path(), "127.0.0.1:0");
     let connect = || {
@@ -143,7 +143,7 @@ fn no_version_replaces_the_token() {
         assert_eq!(answer["say"], "refused", "{version}: {answer}");
         assert!(answer["why"].as_str().unwrap().contains("the token is wrong"), "{version}: {answer}");
     }
-    // Version 2 sent the token itself.
+    // Version 2 sent the token in clear text.
     let answer = exchange(&mut connect(), &serde_json::json!({"say": "hello", "version": 2, "token": TOKEN}));
     assert!(answer["why"].as_str().unwrap().contains("this server has version 3"), "{answer}");
     server.signal("TERM");
@@ -152,7 +152,7 @@ fn no_version_replaces_the_token() {
 }
 
 #[test]
-fn the_token_comes_from_a_private_file_or_the_environment() {
+fn the_token_is_read_from_a_private_file_or_the_environment() {
     let place = directory();
     let here = place.path();
     let (_server, address) = serve(here, "127.0.0.1:0");
@@ -173,20 +173,20 @@ fn the_token_comes_from_a_private_file_or_the_environment() {
 
 #[test]
 #[ignore = "system"]
-fn a_crowd_of_silent_connections_keeps_nobody_out() {
+fn silent_connections_do_not_block_other_clients() {
     let place = directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
-    let mut crowd: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    for stream in crowd.iter_mut().step_by(3) {
-        // Those that are closed already refuse it.
+    let mut silent: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    for stream in silent.iter_mut().step_by(3) {
+        // Connections that are closed already refuse it.
         drop(stream.write_all(b"KU-NETc\n\xff\xff\xff\xff"));
     }
     done(&net(place.path(), "tcp", &[&address], &["--time", "300 ms"]));
-    drop(crowd);
+    drop(silent);
 }
 
 #[test]
-fn another_version_is_told() {
+fn another_protocol_version_is_reported() {
     let place = directory();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -206,7 +206,7 @@ fn another_version_is_told() {
 }
 
 #[test]
-fn slips_in_the_command_are_told_with_what_helps() {
+fn invalid_commands_are_refused_with_hints() {
     let place = directory();
     let here = place.path();
     let (_server, address) = serve(here, "127.0.0.1:0");
@@ -230,8 +230,8 @@ fn slips_in_the_command_are_told_with_what_helps() {
     }
     let run = net(here, "tcp", &[&address], &["--congestion", "unknown"]);
     assert!(run.code() == 4 && run.stderr.contains("cannot"), "{run:#?}");
-    let nobody = net(here, "tcp", &["127.0.0.1:1"], &[]);
-    assert!(nobody.code() == 4 && nobody.stderr.contains("hint: nobody listens there"), "{nobody:#?}");
+    let refused = net(here, "tcp", &["127.0.0.1:1"], &[]);
+    assert!(refused.code() == 4 && refused.stderr.contains("hint: nobody listens there"), "{refused:#?}");
     let dry = net(here, "tcp", &["127.0.0.1:1"], &["--dry-run"]);
     assert!(dry.code() == 0 && dry.stdout.contains("nothing is written"), "{dry:#?}");
 }

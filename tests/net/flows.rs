@@ -1,4 +1,4 @@
-//! What both ends count fits together, over loopback and between two namespaces.
+//! Counts of both ends agree, over loopback and between two namespaces.
 use keepup_testkit::Program;
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::net::{across, balanced, command, consistent, done, flows, net, number
 
 #[test]
 #[ignore = "system"]
-fn flows_of_both_directions_over_both_protocols() {
+fn flows_run_in_both_directions_over_both_protocols() {
     let place = directory();
     let here = place.path();
     for listen in ["127.0.0.1:0", "[::1]:0"] {
@@ -28,8 +28,8 @@ fn flows_of_both_directions_over_both_protocols() {
         let seconds = number(run, "/flows/0/sent/seconds");
         let (due, sent) = (number(run, "/ledger/due") * 1400.0, number(run, "/flows/0/sent/bytes"));
         assert!(run["loads"][0]["spec"] == "cpu=0.1" && number(run, "/loads/0/achieved") > 0.0, "{run:#}");
-        // The ledger has the warm-up of 200 ms too. What came late on a busy machine was given up: never more
-        // than is due, never all of it; `measured::links` has how much.
+        // The ledger includes the warm-up of 200 ms. A busy machine drops late datagrams: never more than are
+        // due, never all of them; `measured::links` checks the amount.
         assert!((1.2..1.6).contains(&(due / (8e6 * seconds))), "{run:#}");
         assert!(sent > 0.0 && sent < 1.1 * 8e6 * seconds, "{run:#}");
         assert_eq!(number(run, "/ledger/unexplained"), 0.0, "{run:#}");
@@ -41,7 +41,7 @@ fn flows_of_both_directions_over_both_protocols() {
 
 #[test]
 #[ignore = "system"]
-fn all_settings_are_measured_and_the_smallest_good_one_is_named() {
+fn all_settings_are_measured_and_the_smallest_good_one_is_reported() {
     let place = directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
     let grid = ["--time", "300 ms", "--message", "1 KiB,64 KiB", "--receive-buffer", "64 KiB,1 MiB"];
@@ -50,7 +50,7 @@ fn all_settings_are_measured_and_the_smallest_good_one_is_named() {
     let runs = found["runs"].as_array().unwrap();
     let names: Vec<&str> = runs.iter().map(|run| run["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 8);
-    assert_eq!(names[..4], names[4..], "the repeats are made in turns");
+    assert_eq!(names[..4], names[4..], "repeats alternate");
     let text =
         keepup(place.path(), &[&["net", "tcp", "--token-file", "token", &address], &grid[..]].concat())
             .stdout
@@ -66,7 +66,7 @@ fn all_settings_are_measured_and_the_smallest_good_one_is_named() {
 
 #[test]
 #[ignore = "system"]
-fn one_client_with_two_servers_and_two_clients_with_one() {
+fn one_client_uses_two_servers_and_two_clients_one_server() {
     let place = directory();
     let here = place.path();
     let (_first, one) = serve(here, "127.0.0.1:0");
@@ -89,17 +89,17 @@ fn one_client_with_two_servers_and_two_clients_with_one() {
 
 #[test]
 #[ignore = "system"]
-fn every_way_to_send_and_receive_counts_the_same() {
+fn every_send_and_receive_method_counts_the_same() {
     let place = directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
     for send in ["plain", "batch", "segments"] {
         for receive in ["plain", "batch", "joined", "ring"] {
-            let ways = ["--send", send, "--receive", receive, "--rate", "5 MB/s", "--time", "500 ms"];
-            let found = done(&net(place.path(), "udp", &[&address], &ways));
+            let flags = ["--send", send, "--receive", receive, "--rate", "5 MB/s", "--time", "500 ms"];
+            let found = done(&net(place.path(), "udp", &[&address], &flags));
             let run = &found["runs"][0];
             consistent(run);
             balanced(&run["ledger"]);
-            // A busy machine may lose some, and says where.
+            // A busy machine may lose some, and reports where.
             assert_eq!(run["ledger"]["unexplained"], 0, "{send} {receive}: {run:#}");
         }
     }
@@ -107,12 +107,12 @@ fn every_way_to_send_and_receive_counts_the_same() {
 
 #[test]
 #[ignore = "system"]
-fn a_small_socket_buffer_explains_every_lost_datagram() {
+fn datagrams_lost_in_a_small_socket_buffer_are_attributed_to_it() {
     let place = directory();
     let Some((cable, _server)) = wired("a_small_socket_buffer", &place, "s") else { return };
     for (send, receive) in [("batch", "batch"), ("segments", "batch"), ("segments", "joined")] {
-        let ways = ["--send", send, "--receive", receive, "--receive-buffer", "8 KiB", "--time", "1 s"];
-        let found = done(&across(&place, &cable, "udp", &ways).wait());
+        let flags = ["--send", send, "--receive", receive, "--receive-buffer", "8 KiB", "--time", "1 s"];
+        let found = done(&across(&place, &cable, "udp", &flags).wait());
         let ledger = &found["runs"][0]["ledger"];
         balanced(ledger);
         assert!(number(ledger, "/lost") > 1000.0, "{ledger:#}");
@@ -123,7 +123,7 @@ fn a_small_socket_buffer_explains_every_lost_datagram() {
 }
 
 #[test]
-fn a_server_of_its_own_needs_no_token_and_ends_with_the_test() {
+fn an_internal_server_needs_no_token_and_ends_with_the_test() {
     let place = directory();
     let quick = ["--time", "300 ms", "--ramp", "100 ms", "--json"];
     for kind in ["tcp", "udp", "latency"] {

@@ -1,5 +1,4 @@
-//! Clients that break every rule, beside one that keeps them: nobody hurts the good one, and each is told
-//! and entered.
+//! Misbehaving clients beside a good one: each is refused, logged, and has no effect on the good one.
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -10,25 +9,25 @@ use serde_json::Value;
 use crate::common::{count, directory, json, keepup, recorder, start, until, verified};
 use crate::recorder::raw_client::{connect, event, hello};
 
-/// What the recorder says before it closes, as text.
-fn farewell(stream: &mut TcpStream) -> String {
+/// Everything that the recorder sends before it closes the connection, as text.
+fn final_message(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    // A reset after the answer is as good as an end.
+    // A reset after the reply counts as its end.
     drop(stream.read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Sends `bytes` on a new connection; returns the answer.
-fn say(to: SocketAddr, bytes: &[u8]) -> String {
+/// Sends `bytes` on a new connection and returns the reply.
+fn send_and_read(to: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = connect(to);
-    // The recorder may have had enough before everything was sent.
+    // The recorder may close the connection before everything was sent.
     drop(stream.write_all(bytes));
-    farewell(&mut stream)
+    final_message(&mut stream)
 }
 
 #[test]
 #[ignore = "system"]
-fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
+fn bad_clients_are_refused_without_effect_on_a_good_one() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--max-connections", "600"]);
@@ -42,9 +41,9 @@ fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
         std::fs::read_to_string(&journal).is_ok_and(|text| text.contains(r#""t":"stream""#))
     });
 
-    assert!(say(to, &[0x55; 200]).contains("keepup"), "garbage");
+    assert!(send_and_read(to, &[0x55; 200]).contains("keepup"), "garbage");
     assert!(
-        say(to, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nand then some more to fill a header")
+        send_and_read(to, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nand then some more to fill a header")
             .to_lowercase()
             .contains("http")
     );
@@ -52,9 +51,9 @@ fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
     other_version[5] = 9;
     let crc = crc32(&other_version[..60]).to_le_bytes();
     other_version[60..].copy_from_slice(&crc);
-    assert!(say(to, &other_version).contains("version"), "another version");
+    assert!(send_and_read(to, &other_version).contains("version"), "another version");
     let absurd = Header { length: u64::MAX / 2, ..Header::control(FrameKind::Hello, b"") };
-    assert!(say(to, &absurd.encode()).contains("error"), "an absurd length of a message");
+    assert!(send_and_read(to, &absurd.encode()).contains("error"), "an absurd length of a message");
     let huge = Header {
         kind: FrameKind::Event,
         stream: 100,
@@ -65,16 +64,19 @@ fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
         a: 0,
         b: 0,
     };
-    assert!(say(to, &[hello(&[100]), huge.encode().to_vec()].concat()).contains("error"), "an absurd event");
-    assert!(say(to, &event(5, 0, b"x")).contains("hello"), "an event before hello");
+    assert!(
+        send_and_read(to, &[hello(&[100]), huge.encode().to_vec()].concat()).contains("error"),
+        "an absurd event"
+    );
+    assert!(send_and_read(to, &event(5, 0, b"x")).contains("hello"), "an event before hello");
     let entry = |name: &str| format!(r#"{{"id":7,"name":"{name}","element":"u8","shape":[]}}"#);
     let duplicate = format!(r#"{{"protocol":1,"client":"t","streams":[{},{}]}}"#, entry("a"), entry("b"));
     let duplicate = duplicate.as_bytes();
     let frame = [&Header::control(FrameKind::Hello, duplicate).encode()[..], duplicate].concat();
-    assert!(say(to, &frame).contains('7'), "duplicate ids");
-    assert!(say(to, &hello(&[0])).contains("another connection"), "a stream that somebody else feeds");
+    assert!(send_and_read(to, &frame).contains('7'), "duplicate ids");
+    assert!(send_and_read(to, &hello(&[0])).contains("another connection"), "a stream of another client");
     let backwards = [hello(&[101]), event(101, 5, b"five"), event(101, 4, b"four")].concat();
-    assert!(say(to, &backwards).contains("backwards"));
+    assert!(send_and_read(to, &backwards).contains("backwards"));
     let mut wrong = event(102, 0, b"payload");
     *wrong.last_mut().unwrap() ^= 1;
     let mut damaged = connect(to);
@@ -86,18 +88,18 @@ fn bad_clients_are_refused_and_the_good_one_is_not_hurt() {
     std::thread::sleep(Duration::from_millis(300));
     drop(half);
 
-    let crowd: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(to).ok()).collect();
-    assert!(crowd.len() > 400);
+    let connections: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(to).ok()).collect();
+    assert!(connections.len() > 400);
     let mut deaf = connect(to);
     deaf.write_all(&hello(&[104])).unwrap();
     for sequence in 0..20_000 {
         deaf.write_all(&event(104, sequence, &[1; 100])).unwrap();
     }
-    drop(crowd);
+    drop(connections);
     drop(damaged);
 
     let good = good.wait();
-    // Closing with acknowledgements unread would throw away what the kernel still holds.
+    // Closing with unread acknowledgements would discard data that the kernel still holds.
     drop(deaf);
     assert_eq!(good.code(), 0, "{good:#?}");
     std::thread::sleep(Duration::from_millis(500));
@@ -123,7 +125,7 @@ fn listed(report: &Value) -> String {
 }
 
 #[test]
-fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
+fn a_minimal_client_that_reconnects_loses_nothing() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
@@ -133,7 +135,7 @@ fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
         let events: Vec<u8> = (0..10).flat_map(|n| event(1, turn * 10 + n, &[n as u8; 1000])).collect();
         client.write_all(&[hello(&[1]), events].concat()).unwrap();
         std::thread::sleep(Duration::from_millis(1000));
-        // Gone without a word: what was received counts all the same.
+        // Disconnects without a bye: received events count nevertheless.
         drop(client);
         std::thread::sleep(Duration::from_millis(500));
     }
@@ -145,19 +147,19 @@ fn a_client_in_twenty_lines_that_comes_back_loses_nothing() {
 }
 
 #[test]
-fn what_a_client_chose_commands_no_terminal_and_forges_no_line() {
-    // A message whose key and value would set the terminal's title, clear it, and say a line of keepup's own.
+fn text_from_clients_is_escaped_in_messages() {
+    // A message whose key and value would set the terminal's title, clear it, and forge a line of keepup.
     let hello =
         r#"{"protocol":1,"\u001b]0;title\u0007\nerror: forged\u009b2J\u202e":1,"client":"t","streams":[]}"#;
     let frame =
         [&Header::control(FrameKind::Hello, hello.as_bytes()).encode()[..], hello.as_bytes()].concat();
     let place = directory();
     let mut record = recorder(place.path(), &["disk"], &["--stay"]);
-    let answer = say(record.address(), &frame);
+    let answer = send_and_read(record.address(), &frame);
     assert!(answer.contains("forged") && !answer.contains("\\u001b"), "{answer}");
     record.signal("TERM");
     let run = record.wait();
-    assert!(run.stdout.contains("forged"), "the incident is told: {run:#?}");
+    assert!(run.stdout.contains("forged"), "the incident is reported: {run:#?}");
     for text in [&run.stderr, &run.stdout] {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
         assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{text:?}");

@@ -1,5 +1,5 @@
-//! Recordings that were damaged, mixed or cut: the program ends with 1 and says which file, where, and what
-//! that means; it never panics, and never touches what lies outside.
+//! Damaged, mixed or truncated recordings: exit code 1, and an error with file, position and meaning. No
+//! panics, and no changes outside the recording.
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -48,7 +48,7 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn put_back(here: &Path, good: &BTreeMap<PathBuf, Vec<u8>>) {
+fn restore(here: &Path, good: &BTreeMap<PathBuf, Vec<u8>>) {
     for place in ["a", "b", "outside"] {
         let _ = fs::remove_dir_all(here.join(place));
         fs::create_dir(here.join(place)).unwrap();
@@ -66,7 +66,7 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Damage, the file to be named, the place in it to be named, and the verbs that must fail.
+/// Damage, expected file and position in the error, and the commands that must fail.
 type Case<'a> = (&'a str, Box<dyn Fn(&Path) + 'a>, &'a str, &'a str, &'a [&'a str]);
 
 fn cases(data_bytes: usize, line: usize) -> Vec<Case<'static>> {
@@ -154,7 +154,7 @@ fn cases(data_bytes: usize, line: usize) -> Vec<Case<'static>> {
 
 #[test]
 #[ignore = "system"]
-fn every_verb_names_the_file_and_the_place() {
+fn every_command_reports_file_and_position_of_damage() {
     let place = directory();
     let here = place.path();
     record(here);
@@ -162,11 +162,11 @@ fn every_verb_names_the_file_and_the_place() {
     let journal = std::str::from_utf8(&good[&here.join(JOURNAL)]).unwrap();
     let end = journal.split("\"data_bytes\":").nth(1).unwrap();
     let data_bytes = end[..end.find(',').unwrap()].parse().unwrap();
-    // Lines are of different lengths, but this is in the third.
+    // Lines differ in length, but this is in the third one.
     let line = journal.split_inclusive('\n').take(2).map(str::len).sum::<usize>() + 10;
-    for (what, damage, file, told, failing) in cases(data_bytes, line) {
+    for (what, damage, file, position, failing) in cases(data_bytes, line) {
         for verb in ALL {
-            put_back(here, &good);
+            restore(here, &good);
             damage(here);
             let outside = files(&here.join("outside"));
             let ran = run(here, verb);
@@ -175,8 +175,8 @@ fn every_verb_names_the_file_and_the_place() {
             assert!(!text.contains("panicked") && (0..=1).contains(&ran.code()), "{what}, {verb}: {ran:#?}");
             if expected == 1 {
                 assert_eq!(ran.code(), 1, "{what}, {verb}: {ran:#?}");
-                let names = text.lines().any(|said| said.contains(file) && said.contains(told));
-                assert!(names, "{what}, {verb}: {told:?} of {file} is not told: {ran:#?}");
+                let names = text.lines().any(|said| said.contains(file) && said.contains(position));
+                assert!(names, "{what}, {verb}: {position:?} of {file} is not reported: {ran:#?}");
             }
             let after = files(&here.join("outside"));
             assert!(outside.iter().all(|(path, bytes)| after.get(path) == Some(bytes)), "{what}, {verb}");
@@ -185,7 +185,7 @@ fn every_verb_names_the_file_and_the_place() {
 }
 
 #[test]
-fn what_a_damaged_index_or_journal_does_not_tell_is_found_in_the_blocks() {
+fn blocks_are_found_without_index_and_journal() {
     let place = directory();
     let here = place.path();
     record(here);
@@ -205,7 +205,7 @@ fn what_a_damaged_index_or_journal_does_not_tell_is_found_in_the_blocks() {
 }
 
 #[test]
-fn a_run_that_goes_on_is_not_called_cut_off() {
+fn a_recording_in_progress_is_not_reported_as_truncated() {
     let place = directory();
     let here = place.path();
     let mut record = recorder(here, &["a"], &["--stay"]);

@@ -1,5 +1,4 @@
-//! What the wire protocol promises to clients: acknowledgements, take-over, limits, and how a connection
-//! ends.
+//! Guarantees of the wire protocol: acknowledgements, take-over, limits, and the end of connections.
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ fn welcome(payload: &str) -> Welcome {
 }
 
 #[test]
-fn a_sequence_near_the_end_of_the_numbers_harms_nobody() {
+fn sequence_numbers_near_the_maximum_are_handled() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
@@ -35,7 +34,7 @@ fn a_sequence_near_the_end_of_the_numbers_harms_nobody() {
     let mut bad = connect(record.address());
     bad.write_all(&hello(&[2])).unwrap();
     answer(&mut bad, FrameKind::Welcome);
-    // What `End::to_frame` refuses to encode.
+    // `End::to_frame` refuses to encode this.
     let counts = r#""events":0,"bytes":0,"lost_events":0,"lost_bytes":0"#;
     let text = format!(r#"{{"streams":[{{"id":2,{counts},"next_sequence":{}}}]}}"#, u64::MAX);
     let header = Header::control(FrameKind::End, text.as_bytes()).encode();
@@ -51,7 +50,7 @@ fn a_sequence_near_the_end_of_the_numbers_harms_nobody() {
 }
 
 #[test]
-fn an_event_that_does_not_fit_its_shape_is_refused() {
+fn an_event_that_does_not_match_its_shape_is_refused() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let info =
@@ -65,7 +64,7 @@ fn an_event_that_does_not_fit_its_shape_is_refused() {
 }
 
 #[test]
-fn acknowledgements_go_on_behind_a_damaged_event_and_count_it() {
+fn acknowledgements_continue_after_a_damaged_event() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let mut client = connect(record.address());
@@ -74,7 +73,7 @@ fn acknowledgements_go_on_behind_a_damaged_event_and_count_it() {
     client.write_all(&[hello(&[1]), event(1, 0, b"a"), damaged, event(1, 2, b"c")].concat()).unwrap();
     let ack = acked(&mut client, 3);
     assert_eq!((ack.durable_next, ack.received_next, ack.lost_events), (3, 3, 1));
-    // Also when nothing comes behind it.
+    // Also without a later event.
     let mut damaged = event(1, 3, b"payload");
     *damaged.last_mut().unwrap() ^= 1;
     client.write_all(&damaged).unwrap();
@@ -89,9 +88,9 @@ fn acknowledgements_go_on_behind_a_damaged_event_and_count_it() {
     record.wait();
 }
 
-/// What became durable while nobody was connected is acknowledged to whoever comes back.
+/// Events that become durable while no client is connected are acknowledged after the reconnect.
 #[test]
-fn a_client_that_comes_back_hears_what_became_durable_meanwhile() {
+fn a_reconnected_client_receives_acknowledgements_for_earlier_events() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let mut client = connect(record.address());
@@ -108,21 +107,21 @@ fn a_client_that_comes_back_hears_what_became_durable_meanwhile() {
 }
 
 #[test]
-fn the_recorder_closes_after_bye_though_the_client_does_not() {
+fn the_recorder_closes_the_connection_after_bye() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &[]);
     let mut client = connect(record.address());
     client.write_all(&[hello(&[1]), event(1, 0, b"a"), end(1, 1, 1)].concat()).unwrap();
     answer(&mut client, FrameKind::Bye);
     assert!(frame(&mut client).is_none(), "nothing follows");
-    // Its end of the connection is still open.
+    // The client's side of the connection is still open.
     let record = record.wait();
     assert_eq!(record.code(), 0, "{record:#?}");
     drop(client);
 }
 
 #[test]
-fn final_counts_that_contradict_what_arrived_are_refused() {
+fn contradictory_final_counts_are_refused() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--stay"]);
     let good = EndStream { id: 1, events: 2, bytes: 2, lost_events: 0, lost_bytes: 0, next_sequence: 2 };
@@ -144,14 +143,14 @@ fn final_counts_that_contradict_what_arrived_are_refused() {
     }
     record.signal("TERM");
     let report = json(&record.wait());
-    assert_eq!(count(&report["durable"]), (6, 6), "what arrived is recorded: {report:#}");
-    assert_eq!(report["trouble"].as_array().unwrap().len(), 0, "and accounted for: {report:#}");
+    assert_eq!(count(&report["durable"]), (6, 6), "received events are recorded: {report:#}");
+    assert_eq!(report["trouble"].as_array().unwrap().len(), 0, "and counted: {report:#}");
 }
 
-/// A client that lost power says nothing more, and its connection stays open on the recorder's side.
+/// A client that loses power sends nothing more, and its connection stays open on the recorder's side.
 #[test]
 #[ignore = "system"]
-fn a_silent_connection_is_replaced_and_nothing_acknowledged_is_lost() {
+fn a_silent_connection_is_replaced_without_loss_of_acknowledged_events() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--peer-timeout", "1 s", "--stay"]);
@@ -159,7 +158,7 @@ fn a_silent_connection_is_replaced_and_nothing_acknowledged_is_lost() {
     silent.write_all(&[hello(&[1]), event(1, 0, b"a"), event(1, 1, b"b")].concat()).unwrap();
     acked(&mut silent, 2);
     let mut next = connect(record.address());
-    // Until the other has been silent for the whole time, it is refused.
+    // It is refused until the other client has been silent for the whole timeout.
     let begun = Instant::now();
     let stream = loop {
         next.write_all(&hello(&[1])).unwrap();
@@ -182,7 +181,7 @@ fn a_silent_connection_is_replaced_and_nothing_acknowledged_is_lost() {
     assert_eq!(verified(here, "disk/run"), (3, 3));
 }
 
-/// The same identity proves that it is the same client: no time limit.
+/// The same identity proves that it is the same client: no timeout applies.
 #[test]
 fn a_client_with_the_same_identity_takes_over_at_once() {
     let directory = directory();
@@ -219,9 +218,9 @@ fn end_of(streams: &[EndStream]) -> Vec<u8> {
     End { streams: streams.to_vec() }.to_frame().unwrap()
 }
 
-/// A client that can send again is not left with a hole where an event arrived damaged.
+/// A client that can resume sends a damaged event again, so that no gap remains.
 #[test]
-fn a_damaged_event_of_a_client_that_can_resume_is_sent_again() {
+fn a_damaged_event_is_sent_again_by_a_resuming_client() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
@@ -245,9 +244,9 @@ fn a_damaged_event_of_a_client_that_can_resume_is_sent_again() {
     assert_eq!(verified(here, "disk/run"), (3, 9));
 }
 
-/// Two connections that end in the middle of large events hold no memory that a third one needs.
+/// Two connections that end within large events hold no memory that a third one needs.
 #[test]
-fn memory_of_events_that_were_broken_off_is_free_again() {
+fn memory_of_incomplete_events_is_released() {
     const EVENT: usize = 40 << 20;
     let directory = directory();
     let more = ["--pool", "128 MiB", "--segment", "64 MiB", "--stay"];
@@ -266,10 +265,10 @@ fn memory_of_events_that_were_broken_off_is_free_again() {
     assert_eq!(count(&json(&record.wait())["durable"]), (1, EVENT as u64));
 }
 
-/// One that stops in the middle of an event, and keeps its connection, holds memory for a bounded time.
+/// A client that stops within an event but keeps its connection holds memory for a bounded time.
 #[test]
 #[ignore = "system"]
-fn a_client_that_stops_in_mid_event_is_closed() {
+fn a_client_that_stops_within_an_event_is_disconnected() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--peer-timeout", "1 s", "--stay"]);
     let mut stuck = connect(record.address());
@@ -281,11 +280,11 @@ fn a_client_that_stops_in_mid_event_is_closed() {
     assert!(report["incidents"]["listed"].to_string().contains("middle of event 0"), "{report:#}");
 }
 
-/// The detector's computer loses power while its stream is idle, and comes back.
+/// The detector's computer loses power while its stream is idle, and reconnects.
 #[test]
 #[ignore = "system"]
-fn a_detector_that_lost_power_is_served_again() {
-    let test = "a_detector_that_lost_power_is_served_again";
+fn a_detector_can_reconnect_after_a_power_loss() {
+    let test = "a_detector_can_reconnect_after_a_power_loss";
     if !allowed(test) {
         return;
     }
@@ -306,7 +305,7 @@ fn a_detector_that_lost_power_is_served_again() {
     let mut record = at(0, &record);
     let to = record.address().to_string();
     let send = ["source", "csl", "--to", &to, "--json", "--duration"];
-    // An event every 13 s: the connection is idle, with nothing that the recorder's kernel would send again.
+    // An event every 13 s: the connection is idle, and the recorder's kernel has nothing to retransmit.
     let lost = at(1, &[&send[..], &["1 h", "--rate", "20 kB/s"]].concat());
     let journal = here.join("disk/run/journal.jsonl");
     until("something is durable", || {
@@ -334,7 +333,7 @@ fn a_detector_that_lost_power_is_served_again() {
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
 }
 
-/// Passes connections on to `to`, and breaks each off after so many bytes of the client.
+/// Forwards connections to `to`, and closes each after a number of bytes from the client.
 fn breaking_proxy(to: SocketAddr, limits: &'static [u64]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -354,12 +353,12 @@ fn breaking_proxy(to: SocketAddr, limits: &'static [u64]) -> SocketAddr {
     address
 }
 
-/// The second client of `docs/wire-protocol.md`, as it stands there.
+/// Runs the second client of `docs/wire-protocol.md`.
 #[test]
 #[ignore = "system"]
-fn the_printed_client_resumes_where_its_connection_broke() {
+fn the_documented_client_resumes_after_a_broken_connection() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
-        return skip("the_printed_client_resumes_where_its_connection_broke", "no python3");
+        return skip("the_documented_client_resumes_after_a_broken_connection", "no python3");
     }
     let page = include_str!("../../docs/wire-protocol.md");
     let resumes = page.split("```python\n").nth(2).unwrap().split_once("```").unwrap().0;
@@ -376,9 +375,9 @@ fn the_printed_client_resumes_where_its_connection_broke() {
     assert_eq!(verified(here, "disk/run"), (1000, 64_000));
 }
 
-/// Damaged events that follow each other are one line of the journal, and a sender of many gaps waits for it.
+/// Consecutive damaged events take one line of the journal, and a sender of many gaps waits for the journal.
 #[test]
-fn a_flood_of_damaged_events_fills_neither_memory_nor_journal() {
+fn a_flood_of_damaged_events_is_bounded() {
     const EVENTS: u64 = 200_000;
     let directory = directory();
     let here = directory.path();
@@ -394,7 +393,7 @@ fn a_flood_of_damaged_events_fills_neither_memory_nor_journal() {
         let frames: Vec<u8> = (first..first + 1000).flat_map(bad).collect();
         client.write_all(&frames).unwrap();
     }
-    // Then one in two is whole: each damaged one is a gap of its own.
+    // Then every second one is intact: each damaged one is a separate gap.
     let mixed = |at: u64| if at.is_multiple_of(2) { event(1, at, b"x") } else { bad(at) };
     let frames: Vec<u8> = (EVENTS..EVENTS + 20_000).flat_map(mixed).collect();
     client.write_all(&frames).unwrap();
@@ -410,9 +409,9 @@ fn a_flood_of_damaged_events_fills_neither_memory_nor_journal() {
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
 }
 
-/// A large event that waits for memory is not passed by small ones for ever.
+/// Small events do not overtake a large event that waits for memory indefinitely.
 #[test]
-fn a_large_event_gets_its_memory_beside_small_ones() {
+fn small_events_do_not_starve_a_large_one() {
     const LARGE: usize = 30 << 20;
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--segment", "64 MiB", "--stay"]);
@@ -442,15 +441,15 @@ fn a_large_event_gets_its_memory_beside_small_ones() {
     acked(&mut large, 3);
     stop.store(true, Relaxed);
     let sent: u64 = small.into_iter().map(|thread| thread.join().unwrap()).sum();
-    // About 1,300 when the large one has its turn; 50,000 and more when it gets what the others leave.
+    // About 1,300 if the large event gets its turn; 50,000 and more if it only gets what the others leave.
     assert!((1..10_000).contains(&sent), "{sent} small events came first");
     record.signal("TERM");
     record.wait();
 }
 
-/// Without descriptors those who come wait in the kernel's queue, and are served when one is free again.
+/// Without free descriptors, new clients wait in the kernel's queue until one is free.
 #[test]
-fn without_descriptors_the_recorder_serves_those_it_has() {
+fn without_free_descriptors_the_recorder_serves_existing_clients() {
     let directory = directory();
     let here = directory.path();
     let limited = format!(
@@ -462,10 +461,10 @@ fn without_descriptors_the_recorder_serves_those_it_has() {
     let mut first = connect(to);
     first.write_all(&[hello(&[1]), event(1, 0, b"a")].concat()).unwrap();
     acked(&mut first, 1);
-    let crowd: Vec<TcpStream> = (0..60).map(|_| connect(to)).collect();
+    let waiting: Vec<TcpStream> = (0..60).map(|_| connect(to)).collect();
     first.write_all(&event(1, 1, b"b")).unwrap();
     acked(&mut first, 2);
-    drop(crowd);
+    drop(waiting);
     let mut last = connect(to);
     last.write_all(&[hello(&[2]), event(2, 0, b"c")].concat()).unwrap();
     acked(&mut last, 1);
@@ -473,6 +472,6 @@ fn without_descriptors_the_recorder_serves_those_it_has() {
     let report = json(&record.wait());
     assert_eq!(count(&report["durable"]), (3, 3));
     let incidents = report["incidents"].to_string();
-    // It did not spin: each attempt that fails would be told, were it not for the pause between them.
+    // It did not spin: without the pause between them, each failed attempt would be logged.
     assert_eq!(incidents.matches("cannot accept connections").count(), 1, "{incidents}");
 }

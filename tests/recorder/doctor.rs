@@ -1,4 +1,4 @@
-//! `keepup doctor`: what it says follows from what the kernel says, and nothing is changed by it.
+//! `keepup doctor`: findings follow from the kernel's settings, and nothing is changed.
 use std::path::Path;
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{directory, json, keepup};
 
-/// Settings that its commands would change; not those that other tests change meanwhile.
+/// Settings that its commands would change, except those that concurrent tests change.
 const SETTINGS: [&str; 20] = [
     "proc/sys/net/core/rmem_max",
     "proc/sys/net/core/rmem_default",
@@ -32,7 +32,7 @@ const SETTINGS: [&str; 20] = [
     "sys/class/net/eth0/mtu",
 ];
 
-/// What they are; nothing where there is no such setting.
+/// Current values; `None` for a missing setting.
 fn settings() -> Vec<Option<String>> {
     let read = |path| std::fs::read_to_string(Path::new("/").join(path)).ok();
     SETTINGS.into_iter().map(read).collect()
@@ -47,7 +47,7 @@ fn finding<'a>(result: &'a Value, setting: &str) -> &'a Value {
     found.next().unwrap_or_else(|| panic!("no {setting} in {result:#}"))
 }
 
-/// The figures of a result agree with each other and with the exit code.
+/// Checks that the numbers of a result agree with each other and with the exit code.
 fn consistent(run: &Run) -> Value {
     let result = json(run);
     let kinds = ["harmful", "worth_a_look", "not_judged", "fine"];
@@ -72,7 +72,7 @@ fn consistent(run: &Run) -> Value {
 }
 
 #[test]
-fn it_says_what_it_found_and_changes_nothing() {
+fn doctor_reports_findings_and_changes_nothing() {
     let directory = directory();
     let before = settings();
     let run = keepup(directory.path(), &["doctor", "--volume", ".", "--json"]);
@@ -87,7 +87,7 @@ fn it_says_what_it_found_and_changes_nothing() {
 }
 
 #[test]
-fn the_same_in_words() {
+fn the_text_output_contains_the_same_findings() {
     let directory = directory();
     let arguments = ["doctor", "--volume", ".", "--json"];
     let result = consistent(&keepup(directory.path(), &arguments));
@@ -97,13 +97,13 @@ fn the_same_in_words() {
     assert!(run.stdout.contains(&summary) && run.stdout.contains("nothing was changed"), "{run:#?}");
     for finding in findings(&result) {
         let Some(command) = finding["command"].as_str() else { continue };
-        // A command is one line that can be copied.
+        // Each command is one line that can be copied.
         assert!(run.stdout.lines().any(|line| line.ends_with(command)), "{command}: {run:#?}");
     }
 }
 
 #[test]
-fn a_longer_stall_wants_a_larger_buffer() {
+fn a_longer_stall_requires_a_larger_buffer() {
     let directory = directory();
     let wanted = |stall: &str| {
         let arguments = ["doctor", "--peer", "127.0.0.1", "--stall", stall, "--json"];
@@ -111,26 +111,26 @@ fn a_longer_stall_wants_a_larger_buffer() {
         let command = finding(&result, "net.core.rmem_max")["command"].as_str().map(str::to_owned);
         command.and_then(|command| command.split_once('=')?.1.parse::<u64>().ok())
     };
-    // Nobody lets a program ask for 10 GB.
+    // No default allows 10 GB of locked memory.
     let long = wanted("10 s").unwrap();
     assert!(long >= 10_000_000_000 && wanted("1 ms").is_none_or(|short| short < long), "{long}");
 }
 
 #[test]
-fn a_slow_detector_over_the_loopback_gets_no_wall_of_warnings() {
+fn a_slow_detector_over_loopback_causes_few_warnings() {
     let directory = directory();
     let profile =
         "name = \"slow\"\nextends = \"csl\"\n[source]\nrate = \"10 Hz\"\n[run]\nduration = \"1 s\"\n";
     std::fs::write(directory.path().join("slow.toml"), profile).unwrap();
     let run = keepup(directory.path(), &["doctor", "./slow.toml", "--peer", "::1", "--json"]);
     let result = consistent(&run);
-    let told = |kind: &str| result["counts"][kind].as_u64().unwrap();
-    assert!(told("harmful") == 0 && told("worth_a_look") <= 1, "{result:#}");
+    let number_of = |kind: &str| result["counts"][kind].as_u64().unwrap();
+    assert!(number_of("harmful") == 0 && number_of("worth_a_look") <= 1, "{result:#}");
     assert_eq!(result["interfaces"], serde_json::json!(["lo"]));
 }
 
 #[test]
-fn what_is_not_there_is_a_slip_that_is_told() {
+fn missing_interfaces_and_volumes_are_usage_errors() {
     let directory = directory();
     for (arguments, said) in [
         (["--interface", "no-such0"], "no-such0"),
@@ -156,8 +156,8 @@ fn inside(namespace: &VethNamespace, directory: &Path, arguments: &[&str]) -> Ru
 
 #[test]
 #[ignore = "system"]
-fn a_lower_mtu_and_a_link_that_is_down_show() {
-    let test = "a_lower_mtu_and_a_link_that_is_down_show";
+fn a_lower_mtu_and_a_link_that_is_down_are_reported() {
+    let test = "a_lower_mtu_and_a_link_that_is_down_are_reported";
     if !allowed(test) {
         return;
     }
@@ -182,7 +182,7 @@ fn a_lower_mtu_and_a_link_that_is_down_show() {
     assert_eq!((small["severity"].as_str(), small["value"].as_str()), (Some("harmful"), Some("1400")));
     assert_eq!(small["command"], "ip link set dev veth-a mtu 9000");
     assert_eq!(on_the_way, "1400");
-    // The route alone may take less than the interface.
+    // The MTU of the route may be lower than that of the interface.
     namespace.inside("ip", &["link", "set", "veth-a", "mtu", "9000"]).unwrap();
     namespace.inside("ip", &["route", "add", "10.213.0.2/32", "dev", "veth-a", "mtu", "1300"]).unwrap();
     let result = consistent(&inside(&namespace, directory.path(), &peer));
@@ -198,8 +198,8 @@ fn a_lower_mtu_and_a_link_that_is_down_show() {
 
 #[test]
 #[ignore = "system"]
-fn commands_that_it_prints_cure() {
-    let test = "commands_that_it_prints_cure";
+fn the_printed_commands_fix_the_findings() {
+    let test = "the_printed_commands_fix_the_findings";
     if !allowed(test) {
         return;
     }
@@ -221,7 +221,7 @@ fn commands_that_it_prints_cure() {
 }
 
 #[test]
-fn help_says_that_nothing_is_changed() {
+fn the_help_states_that_nothing_is_changed() {
     let help = Command::new(env!("CARGO_BIN_EXE_keepup")).args(["doctor", "--help"]).output().unwrap();
     assert!(String::from_utf8_lossy(&help.stdout).contains("nothing is changed"));
 }

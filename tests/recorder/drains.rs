@@ -1,5 +1,5 @@
-//! Drains that follow a recording one of whose volumes breaks, fills up, cannot be read or rests: they go on
-//! with everything else, what they have is removed, and what they lack is listed.
+//! Drains that follow a recording with a volume that breaks, fills up, is unreadable or stalls: they
+//! continue with the rest, drained segments are removed, and missing events are listed.
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -11,36 +11,36 @@ use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
 use crate::common::{
-    FILE_SERVER, Place, count, directory, json, keepup, recorded, recorder, start, until, verified,
+    FILE_SERVER, TestDirectory, count, directory, json, keepup, recorded, recorder, start, until, verified,
 };
 
-/// What the source sends, in bytes per second.
+/// Rate of the source, bytes per second.
 const RATE: u64 = 8_000_000;
-/// What is kept, on both volumes together.
+/// Retention limit of both volumes together.
 const KEEP: [&str; 6] = ["--keep", "32 MiB", "--segment", "2 MiB", "--block", "256 KiB"];
 
-/// Two disks in memory, of which the first can fail, with a recording that is drained to a recorder.
-struct Scene {
+/// Two disks in memory, the first of which can fail, with a recording that is drained to a sink.
+struct Setup {
     record: Program,
     source: Program,
     drain: Program,
     sink: Program,
-    // Last: the disks go when nobody uses them any more.
+    // Last field: the disks are unmounted after their users have ended.
     disk: FaultyDisk,
     _other: FaultyDisk,
-    place: Place,
+    place: TestDirectory,
 }
 
-/// What all of them said in the end.
+/// Results of all programs.
 struct Outcome {
     record: Run,
     drain: Run,
-    place: Place,
+    place: TestDirectory,
     _disks: [FaultyDisk; 2],
 }
 
-impl Scene {
-    /// Records for `length`; a visible skip where there can be no such disks.
+impl Setup {
+    /// Starts a recording of `length`; `None` with a message if such disks are not possible.
     fn begin(test: &str, length: Duration, more: &[&str]) -> Option<Self> {
         if !allowed(test) {
             return None;
@@ -70,13 +70,13 @@ impl Scene {
         Some(scene)
     }
 
-    /// Waits until segments of the second volume went that were there, beyond the first `known`.
+    /// Waits until more than `known` segments of the second volume are removed.
     fn await_removal(&self, known: u64) {
         let journal = self.place.path().join("other/run");
         until("drained segments go", || removed(&journal) > known);
     }
 
-    /// Of the second volume, how many segments went.
+    /// Number of removed segments of the second volume.
     fn removed(&self) -> u64 {
         removed(&self.place.path().join("other/run"))
     }
@@ -92,7 +92,7 @@ impl Scene {
     }
 }
 
-/// How many segments of a part of a recording went.
+/// Number of removed segments of a part of a recording.
 fn removed(part: &Path) -> u64 {
     removed_file(part)["first_segment"].as_u64().unwrap_or(0)
 }
@@ -103,8 +103,8 @@ fn removed_file(part: &Path) -> Value {
 }
 
 impl Outcome {
-    /// The sink has what the drain says, whole and in order, and each event that it lacks is listed with a
-    /// cause that has one of `causes` in it. Returns how many those are.
+    /// Checks that the sink has the drained events, intact and in order, and that each missing event is
+    /// listed with one of `causes`. Returns the number of missing events.
     fn check(&self, causes: &[&str]) -> u64 {
         let here = self.place.path();
         let (report, drained) = (json(&self.record), json(&self.drain));
@@ -121,27 +121,27 @@ impl Outcome {
         let verify = keepup(here, &["verify", "tape/copy", "--json"]);
         assert_eq!(verify.code(), i32::from(missing > 0), "{verify:#?}");
         let verify = json(&verify);
-        assert_eq!(verify["fault_count"], 0, "whole and in order: {verify:#}");
+        assert_eq!(verify["fault_count"], 0, "intact and in order: {verify:#}");
         assert_eq!(recorded(&verify), count(&drained["sent"]));
         let received = count(&report["received"]).0;
         assert_eq!(recorded(&verify).0 + missing, received, "{report:#} {drained:#}");
         let failed = missing > 0 || drained["faults"]["total"] != 0;
         assert_eq!(self.drain.code(), i32::from(failed), "{:#?}", self.drain);
-        let told = |span: &Value| self.drain.stderr.contains(span["cause"].as_str().unwrap());
-        assert!(listed.iter().take(20).all(told), "{:#?}", self.drain);
+        let expected = |span: &Value| self.drain.stderr.contains(span["cause"].as_str().unwrap());
+        assert!(listed.iter().take(20).all(expected), "{:#?}", self.drain);
         missing
     }
 }
 
-/// The first volume takes no writes any more. Segments of the other go on being removed.
-fn outlives(test: &str, fault: fn(&mut FaultyDisk) -> std::io::Result<()>, causes: &[&str]) {
-    let Some(mut scene) = Scene::begin(test, Duration::from_secs(40), &[]) else { return };
+/// Makes the first volume fail. Segments of the other one must still be removed.
+fn drain_continues(test: &str, fault: fn(&mut FaultyDisk) -> std::io::Result<()>, causes: &[&str]) {
+    let Some(mut scene) = Setup::begin(test, Duration::from_secs(40), &[]) else { return };
     fault(&mut scene.disk).unwrap();
     let journal = scene.place.path().join("other/run/journal.jsonl");
     until("the volume is given up", || {
         std::fs::read_to_string(&journal).unwrap().contains("\"state\":\"failed\"")
     });
-    // More than what was on its way at that time.
+    // More than was in transit at that time.
     scene.await_removal(scene.removed() + 16);
     let outcome = scene.end();
     assert!(outcome.drain.stderr.contains("disk/run failed"), "{:#?}", outcome.drain);
@@ -150,32 +150,32 @@ fn outlives(test: &str, fault: fn(&mut FaultyDisk) -> std::io::Result<()>, cause
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_breaks_leaves_the_drain_going() {
+fn a_drain_continues_after_a_volume_breaks() {
     let causes = ["volume failed", "disk/run failed: "];
-    outlives("a_volume_that_breaks", FaultyDisk::break_down, &causes);
+    drain_continues("a_volume_that_breaks", FaultyDisk::break_down, &causes);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_fills_up_leaves_the_drain_going() {
+fn a_drain_continues_after_a_volume_fills_up() {
     let causes = ["space exhausted", "disk/run failed: "];
-    outlives("a_volume_that_fills_up", FaultyDisk::fill_up, &causes);
+    drain_continues("a_volume_that_fills_up", FaultyDisk::fill_up, &causes);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_can_neither_be_written_nor_read_leaves_the_drain_going() {
+fn a_drain_continues_without_an_unreadable_volume() {
     let both = |disk: &mut FaultyDisk| disk.break_down().and_then(|()| disk.fail_reads());
     let causes = ["volume failed", "Input/output error", "disk/run failed: "];
-    outlives("a_volume_that_can_neither_be_written_nor_read", both, &causes);
+    drain_continues("a_volume_that_can_neither_be_written_nor_read", both, &causes);
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_that_rests_is_waited_for_and_nothing_is_missing() {
+fn a_drain_waits_for_a_stalled_volume_and_misses_nothing() {
     let test = "a_volume_that_rests_is_waited_for";
     let more = ["--slow-after", "500 ms"];
-    let Some(mut scene) = Scene::begin(test, Duration::from_secs(20), &more) else { return };
+    let Some(mut scene) = Setup::begin(test, Duration::from_secs(20), &more) else { return };
     scene.disk.slow_down(Duration::from_secs(3)).unwrap();
     let journal = scene.place.path().join("other/run/journal.jsonl");
     until("it is taken out of rotation", || {
@@ -189,8 +189,8 @@ fn a_volume_that_rests_is_waited_for_and_nothing_is_missing() {
     assert_eq!(outcome.drain.code(), 0, "{:#?}", outcome.drain);
 }
 
-/// Passes everything on between a drain and `sink`, and turns one bit around in what the drain sends: on each
-/// connection behind so many bytes.
+/// Forwards everything between a drain and `sink`, and flips one bit of the drain's data per connection,
+/// after `behind` bytes.
 fn damaging_proxy(sink: SocketAddr, behind: &'static [usize]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -198,14 +198,14 @@ fn damaging_proxy(sink: SocketAddr, behind: &'static [usize]) -> SocketAddr {
         for (connection, drain) in listener.incoming().enumerate() {
             let (Ok(drain), Ok(sink)) = (drain, TcpStream::connect(sink)) else { return };
             let (from, to) = (drain.try_clone().unwrap(), sink.try_clone().unwrap());
-            std::thread::spawn(move || pass_on(&sink, &drain, None));
-            std::thread::spawn(move || pass_on(&from, &to, behind.get(connection).copied()));
+            std::thread::spawn(move || forward(&sink, &drain, None));
+            std::thread::spawn(move || forward(&from, &to, behind.get(connection).copied()));
         }
     });
     address
 }
 
-fn pass_on(mut from: &TcpStream, mut to: &TcpStream, flip_at: Option<usize>) {
+fn forward(mut from: &TcpStream, mut to: &TcpStream, flip_at: Option<usize>) {
     let (mut buffer, mut passed) = (vec![0; 64 << 10], 0);
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         if let Some(at) = flip_at.filter(|at| (passed..passed + read).contains(at)) {
@@ -221,7 +221,7 @@ fn pass_on(mut from: &TcpStream, mut to: &TcpStream, flip_at: Option<usize>) {
 
 #[test]
 #[ignore = "system"]
-fn what_is_damaged_on_the_way_is_sent_again_before_it_is_removed() {
+fn events_damaged_in_transit_are_sent_again_before_removal() {
     let place = directory();
     let here = place.path();
     let mut record = recorder(here, &["disk", "other"], &KEEP);
@@ -232,7 +232,7 @@ fn what_is_damaged_on_the_way_is_sent_again_before_it_is_removed() {
     std::fs::create_dir(here.join("tape")).unwrap();
     let mut sink =
         start(here, &["record", "--listen", "127.0.0.1:0", "--name", "copy", "--volume", "tape", "--stay"]);
-    // In the first seconds, at once behind the hello, and late.
+    // In the first seconds, immediately after the hello, and late.
     let proxy = damaging_proxy(sink.address(), &[10_000_000, 20_000, 40_000_000]);
     let drain =
         keepup(here, &["drain", "other/run", "--follow", "--json", "--to", &format!("tcp://{proxy}")]);
@@ -244,14 +244,14 @@ fn what_is_damaged_on_the_way_is_sent_again_before_it_is_removed() {
     sink.signal("INT");
     let sink = sink.wait();
     assert_eq!(verified(here, "tape/copy"), sent, "{sink:#?}");
-    assert!(removed(&here.join("other/run")) > 0, "what is there may go here");
+    assert!(removed(&here.join("other/run")) > 0, "drained segments may be removed");
 }
 
-/// What the other side took and lost is nowhere but here: from there on nothing is removed.
+/// Events that the sink received and lost exist only here: nothing from there on is removed.
 #[test]
 #[ignore = "system"]
-fn what_the_other_side_lost_stays() {
-    let test = "what_the_other_side_lost_stays";
+fn events_lost_by_the_sink_are_not_removed() {
+    let test = "events_lost_by_the_sink_are_not_removed";
     if !allowed(test) {
         return;
     }
@@ -267,14 +267,14 @@ fn what_the_other_side_lost_stays() {
     let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", "15 s", "--json"];
     let source = start(here, &[&arguments[..], &["--buffer", "256 MiB"]].concat());
     std::fs::create_dir(here.join("second")).unwrap();
-    // It keeps nothing in memory that it could write to the second volume when the first fails.
+    // Without copies in memory that could be written to the second volume after the first has failed.
     let volumes = ["--volume", "tape", "--volume", "second", "--unflushed", "0 B"];
     let listen = ["record", "--listen", "127.0.0.1:0", "--name", "copy", "--stay", "--json"];
     let mut sink = start(here, &[&listen[..], &volumes].concat());
     let to = format!("tcp://{}", sink.address());
     let drain = start(here, &["drain", "other/run", "--follow", "--json", "--to", &to]);
     until("drained segments go", || removed(&here.join("other/run")) > 0);
-    // Some writes are under way at any time, so also when the flush fails.
+    // Some writes are in flight at any time, also when the flush fails.
     tape.slow_down(Duration::from_millis(20)).unwrap();
     tape.fail_a_flush().unwrap();
     let (source, record, drain) = (source.wait(), record.wait(), drain.wait());
@@ -283,8 +283,8 @@ fn what_the_other_side_lost_stays() {
     let lost = sink["missing_events"]["volume_failed"].as_u64().unwrap();
     assert!(lost > 0, "{sink:#}");
     assert_eq!((source.code(), record.code(), drain.code()), (0, 0, 1), "{record:#?} {drain:#?}");
-    let told = format!("the other side lost {lost} events of stream 0");
-    assert!(drain.stderr.contains(&told), "{drain:#?}");
+    let expected = format!("the other side lost {lost} events of stream 0");
+    assert!(drain.stderr.contains(&expected), "{drain:#?}");
     let journal = std::fs::read_to_string(here.join("second/copy/journal.jsonl")).unwrap();
     let lines =
         journal.lines().filter_map(|line| serde_json::from_str::<Value>(line.rsplit_once(' ')?.0).ok());
@@ -294,5 +294,5 @@ fn what_the_other_side_lost_stays() {
         let end = removed_file(&here.join(part))["streams"]["0"]["end_sequence"].as_u64().unwrap();
         assert!(end <= first_lost, "{part} went up to {end}, {first_lost} is nowhere else");
     }
-    assert_eq!(keepup(here, &["verify", "other/run"]).code(), 0, "what was removed is no loss");
+    assert_eq!(keepup(here, &["verify", "other/run"]).code(), 0, "removed segments are no loss");
 }

@@ -1,12 +1,13 @@
-//! Without the powers that make it fast, it records all the same, and says what is missing and how to get it.
+//! Without optional kernel features the recorder still works, and reports what is missing and how to
+//! enable it.
 use keepup_testkit::powers::{with_locked_memory, without_huge_pages, without_io_uring};
 use keepup_testkit::root::skip;
 use keepup_testkit::{Program, Run};
 
-use crate::common::{Place, count, directory, directory_alone, json, keepup, recorder, verified};
+use crate::common::{TestDirectory, count, directory, exclusive_directory, json, keepup, recorder, verified};
 
-/// Sends something to a recorder: all of it must be recorded.
-fn recorded_whole(place: &Place, mut record: Program) -> Run {
+/// Sends events to a recorder. All must be recorded.
+fn recorded_whole(place: &TestDirectory, mut record: Program) -> Run {
     let to = record.address().to_string();
     let source = ["source", "csl", "--to", &to, "--events", "600", "--rate", "max", "--json"];
     let source = keepup(place.path(), &source);
@@ -20,43 +21,43 @@ fn recorded_whole(place: &Place, mut record: Program) -> Run {
     record
 }
 
-/// Names what is missing, and a command that helps.
-fn says(record: &Run, word: &str) {
+/// Checks that a message names the missing feature and a command to enable it.
+fn names_missing(record: &Run, word: &str) {
     assert!(record.stderr.contains(word), "no {word:?}: {record:#?}");
     assert!(record.stderr.lines().any(|line| line.starts_with("hint: ")), "{record:#?}");
 }
 
 #[test]
 #[ignore = "system"]
-fn io_uring_forbidden() {
+fn a_recorder_works_without_io_uring() {
     let place = directory();
     let recorded = without_io_uring(|| recorded_whole(&place, recorder(place.path(), &["disk"], &[])));
     match recorded {
         Ok(record) => {
-            says(&record, "io_uring");
+            names_missing(&record, "io_uring");
             assert_eq!(json(&record)["volumes"][0]["engine"], "pwrite");
         }
-        Err(why) => skip("io_uring_forbidden", &why),
+        Err(why) => skip("a_recorder_works_without_io_uring", &why),
     }
 }
 
 #[test]
 #[ignore = "system"]
-fn io_uring_forbidden_and_asked_for() {
+fn a_missing_io_uring_is_an_error_if_requested() {
     let place = directory();
     let refused = without_io_uring(|| recorder(place.path(), &["disk"], &["--engine", "ring"]).wait());
     match refused {
         Ok(record) => {
-            says(&record, "io_uring");
+            names_missing(&record, "io_uring");
             assert_eq!(record.code(), 4, "{record:#?}");
         }
-        Err(why) => skip("io_uring_forbidden_and_asked_for", &why),
+        Err(why) => skip("a_missing_io_uring_is_an_error_if_requested", &why),
     }
 }
 
 #[test]
 #[ignore = "system"]
-fn little_memory_may_be_locked() {
+fn a_recorder_works_with_little_locked_memory() {
     let place = directory();
     let here = place.path();
     std::fs::create_dir(here.join("disk")).unwrap();
@@ -67,17 +68,17 @@ fn little_memory_may_be_locked() {
     let report = json(&record);
     let volume = &report["volumes"][0];
     if volume["engine"] != "io_uring" {
-        return skip("little_memory_may_be_locked", "io_uring is not to be had here");
+        return skip("a_recorder_works_with_little_locked_memory", "io_uring is not available");
     }
     assert!(volume["buffers"].as_str().unwrap().contains("not registered"), "{record:#?}");
-    says(&record, "locked");
+    names_missing(&record, "locked");
 }
 
 #[test]
 #[ignore = "system"]
-fn no_transparent_huge_pages() {
-    const TEST: &str = "no_transparent_huge_pages";
-    let place = directory_alone();
+fn a_recorder_works_without_transparent_huge_pages() {
+    const TEST: &str = "a_recorder_works_without_transparent_huge_pages";
+    let place = exclusive_directory();
     let record = match without_huge_pages(|| recorder(place.path(), &["disk"], &[])) {
         Ok(record) => record,
         Err(why) => return skip(TEST, &why),
@@ -89,5 +90,5 @@ fn no_transparent_huge_pages() {
         return skip(TEST, "huge pages are reserved on this machine");
     }
     assert!(buffers.starts_with("plain pages"), "{record:#?}");
-    says(&record, "huge");
+    names_missing(&record, "huge");
 }

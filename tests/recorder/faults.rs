@@ -1,5 +1,5 @@
-//! Volumes that stall, slow down to nothing or break in mid-run, for real: what the pool holds is not lost,
-//! and what is lost is counted to the event.
+//! Volumes that stall, are throttled or break during a recording: events in the pool are not lost, and
+//! lost events are counted exactly.
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
 use crate::common::{
-    FILE_SERVER, Place, count, directory, directory_alone, events, json, keepup, mcap_messages, recorded,
-    recorder, segments, start, until, verified,
+    FILE_SERVER, TestDirectory, count, directory, events, exclusive_directory, json, keepup, mcap_messages,
+    recorded, recorder, segments, start, until, verified,
 };
 
-/// What the source sends, in bytes per second.
+/// Rate of the source, bytes per second.
 const RATE: u64 = 20_000_000;
-/// Of the source: for what is due while the machine stands still. What was in the recorder's pool is told.
+/// Buffer of the source, for stalls of the machine. The use of the recorder's pool is reported separately.
 const BUFFER: &str = "64 MiB";
-/// Far less than it sends in one second.
+/// Far less than the source sends in one second.
 const SMALL_BUFFER: &str = "4 MiB";
 /// Pause before a fault and after it.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Another disk beside the faulty one, on `other`: in memory as well, so that only one of the two stalls.
-fn another(place: &Place) -> FaultyDisk {
+/// Another disk on `other`, also in memory, so that only one of the two stalls.
+fn another(place: &TestDirectory) -> FaultyDisk {
     FaultyDisk::mount(&place.path().join("other"), FILE_SERVER).unwrap()
 }
 
-/// A faulty disk on `disk` below a place of its own, or a visible skip.
-fn faulty(test: &str) -> Option<(Place, FaultyDisk)> {
+/// A faulty disk on `disk` in a new directory; `None` with a message if that is not possible.
+fn faulty(test: &str) -> Option<(TestDirectory, FaultyDisk)> {
     if !allowed(test) {
         return None;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     match FaultyDisk::mount(&place.path().join("disk"), FILE_SERVER) {
         Ok(disk) => Some((place, disk)),
         Err(why) => {
@@ -58,8 +58,8 @@ fn longest_write(record: &Value) -> Duration {
     Duration::from_nanos(u64_of(&record["volumes"][0]["write_latency"]["max_ns"]))
 }
 
-/// The pool has room for what is sent during `stall`: nothing is lost, and the account tells the stall.
-fn bridged(here: &Path, mut record: Program, stall: Duration, fault: impl FnOnce()) {
+/// Records during a stall that fits into the pool: nothing is lost, and the report shows the stall.
+fn record_through_stall(here: &Path, mut record: Program, stall: Duration, fault: impl FnOnce()) {
     let source = source(here, &mut record, RATE, CALM + stall + CALM, BUFFER);
     std::thread::sleep(CALM);
     fault();
@@ -75,39 +75,42 @@ fn bridged(here: &Path, mut record: Program, stall: Duration, fault: impl FnOnce
     assert!(longest_write(&report) > stall / 2, "a stall of {stall:?}: {report:#}");
     let held = u64_of(&report["pool_bytes_used_max"]);
     let came = RATE * stall.as_millis() as u64 / 1000;
-    assert!(held > came / 2, "of {came} bytes that came meanwhile {held} were in the pool");
+    assert!(held > came / 2, "only {held} of {came} bytes received during the stall were in the pool");
 }
 
-fn bridges_a_frozen_volume(test: &str, stall: Duration) {
+fn pool_bridges_a_frozen_volume(test: &str, stall: Duration) {
     let Some((place, disk)) = faulty(test) else { return };
     let record = recorder(place.path(), &["disk"], &["--pool", "256 MiB"]);
-    bridged(place.path(), record, stall, || disk.freeze(stall));
+    record_through_stall(place.path(), record, stall, || disk.freeze(stall));
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_frozen_for_half_a_second() {
-    bridges_a_frozen_volume("a_volume_frozen_for_half_a_second", Duration::from_millis(500));
+fn the_pool_bridges_a_volume_frozen_for_half_a_second() {
+    pool_bridges_a_frozen_volume(
+        "the_pool_bridges_a_volume_frozen_for_half_a_second",
+        Duration::from_millis(500),
+    );
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_frozen_for_2_seconds() {
-    bridges_a_frozen_volume("a_volume_frozen_for_2_seconds", Duration::from_secs(2));
+fn the_pool_bridges_a_volume_frozen_for_2_seconds() {
+    pool_bridges_a_frozen_volume("the_pool_bridges_a_volume_frozen_for_2_seconds", Duration::from_secs(2));
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_frozen_for_8_seconds() {
-    bridges_a_frozen_volume("a_volume_frozen_for_8_seconds", Duration::from_secs(8));
+fn the_pool_bridges_a_volume_frozen_for_8_seconds() {
+    pool_bridges_a_frozen_volume("the_pool_bridges_a_volume_frozen_for_8_seconds", Duration::from_secs(8));
 }
 
-/// A place whose writes can be throttled for those who are entered, or a visible skip.
-fn throttled(test: &str) -> Option<(Place, ThrottledWrites)> {
+/// A directory with writes that can be throttled per process; `None` with a message if that is not possible.
+fn throttled(test: &str) -> Option<(TestDirectory, ThrottledWrites)> {
     if !allowed(test) {
         return None;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     let name = format!("keepup-test-{}", std::process::id());
     match ThrottledWrites::create(&name, place.path(), 0) {
         Ok(throttle) => Some((place, throttle)),
@@ -118,35 +121,46 @@ fn throttled(test: &str) -> Option<(Place, ThrottledWrites)> {
     }
 }
 
-/// A block takes a minute at this limit, unless it is lifted before.
-fn let_next_to_nothing_through(throttle: &ThrottledWrites, stall: Duration) {
+/// Throttles writes so that a block would take a minute, for the time of `stall`.
+fn throttle_to_minimum(throttle: &ThrottledWrites, stall: Duration) {
     throttle.limit(16 << 10).unwrap();
     std::thread::sleep(stall);
     throttle.limit(0).unwrap();
 }
 
-fn bridges_a_throttled_volume(test: &str, stall: Duration) {
+fn pool_bridges_a_throttled_volume(test: &str, stall: Duration) {
     let Some((place, throttle)) = throttled(test) else { return };
     let record = recorder(place.path(), &["disk"], &["--pool", "256 MiB"]);
     std::fs::write(throttle.entry(), record.id().to_string()).unwrap();
-    bridged(place.path(), record, stall, || let_next_to_nothing_through(&throttle, stall));
+    record_through_stall(place.path(), record, stall, || throttle_to_minimum(&throttle, stall));
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_throttled_for_half_a_second() {
-    bridges_a_throttled_volume("a_volume_throttled_for_half_a_second", Duration::from_millis(500));
+fn the_pool_bridges_a_volume_throttled_for_half_a_second() {
+    pool_bridges_a_throttled_volume(
+        "the_pool_bridges_a_volume_throttled_for_half_a_second",
+        Duration::from_millis(500),
+    );
 }
 
 #[test]
 #[ignore = "system"]
-fn a_volume_throttled_for_2_seconds() {
-    bridges_a_throttled_volume("a_volume_throttled_for_2_seconds", Duration::from_secs(2));
+fn the_pool_bridges_a_volume_throttled_for_2_seconds() {
+    pool_bridges_a_throttled_volume(
+        "the_pool_bridges_a_volume_throttled_for_2_seconds",
+        Duration::from_secs(2),
+    );
 }
 
-/// The pool has far less room than the stall needs: each event is either durable or lost at the source.
-/// Returns what the recorder said, and the events sent and lost.
-fn overflows(here: &Path, mut record: Program, stall: Duration, fault: impl FnOnce()) -> (Run, u64, u64) {
+/// Records during a stall far beyond the size of the pool: each event is either durable or lost at the
+/// source. Returns the recorder's output, and the numbers of events sent and lost.
+fn record_through_long_stall(
+    here: &Path,
+    mut record: Program,
+    stall: Duration,
+    fault: impl FnOnce(),
+) -> (Run, u64, u64) {
     let source = source(here, &mut record, 3 * RATE, CALM + stall + CALM, SMALL_BUFFER);
     std::thread::sleep(CALM);
     fault();
@@ -168,50 +182,56 @@ fn overflows(here: &Path, mut record: Program, stall: Duration, fault: impl FnOn
 
 #[test]
 #[ignore = "system"]
-fn a_frozen_volume_and_too_little_memory() {
-    let Some((place, disk)) = faulty("a_frozen_volume_and_too_little_memory") else { return };
+fn a_frozen_volume_and_a_small_pool_lose_events_at_the_source() {
+    let Some((place, disk)) = faulty("a_frozen_volume_and_a_small_pool_lose_events_at_the_source") else {
+        return;
+    };
     let stall = Duration::from_secs(2);
     let record = recorder(place.path(), &["disk"], &["--pool", "16 MiB"]);
-    let (record, sent, lost) = overflows(place.path(), record, stall, || disk.freeze(stall));
+    let (record, sent, lost) = record_through_long_stall(place.path(), record, stall, || disk.freeze(stall));
     let report = json(&record);
     assert_eq!((count(&report["received"]).0, count(&report["durable"]).0), (sent, sent));
     assert_eq!(report["missing_events"], serde_json::json!({ "source": lost }));
-    assert!(u64_of(&report["pool_wait_ns"]) > 0, "it was the memory that was short");
+    assert!(u64_of(&report["pool_wait_ns"]) > 0, "memory was the limit");
     assert!(longest_write(&report) > stall / 2, "a stall of {stall:?}: {report:#}");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_throttled_volume_and_too_little_memory() {
-    let Some((place, throttle)) = throttled("a_throttled_volume_and_too_little_memory") else { return };
+fn a_throttled_volume_and_a_small_pool_lose_events_at_the_source() {
+    let Some((place, throttle)) = throttled("a_throttled_volume_and_a_small_pool_lose_events_at_the_source")
+    else {
+        return;
+    };
     let here = place.path();
     let stall = Duration::from_secs(2);
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["record", "--listen", "127.0.0.1:0", "--name", "run", "--volume", "disk"];
     let record = start(here, &[&arguments[..], &["--pool", "16 MiB", "--segment", "32 MiB"]].concat());
     std::fs::write(throttle.entry(), record.id().to_string()).unwrap();
-    let (record, _, lost) = overflows(here, record, stall, || let_next_to_nothing_through(&throttle, stall));
+    let (record, _, lost) =
+        record_through_long_stall(here, record, stall, || throttle_to_minimum(&throttle, stall));
     let said = |line: &str| line.contains(&format!("{lost} events")) && line.contains("lost at source");
-    assert!(record.stdout.lines().any(said), "people are told as well: {record:#?}");
-    assert!(record.stdout.contains("--pool"), "and what helps: {record:#?}");
-    assert!(record.stderr.contains("memory are full"), "and while it lasts: {record:#?}");
+    assert!(record.stdout.lines().any(said), "missing in the text output: {record:#?}");
+    assert!(record.stdout.contains("--pool"), "and the hint: {record:#?}");
+    assert!(record.stderr.contains("memory are full"), "and during the stall: {record:#?}");
 }
 
-/// Events in the segments of a recording, also behind the last watermark of its journal.
+/// Events in the segments of a recording, including those after the journal's last watermark.
 fn on_disk(recording: &Path) -> u64 {
     segments(recording).iter().map(|s| mcap_messages(&std::fs::read(s).unwrap()).0).sum()
 }
 
-/// Records to `volumes`, of which the first breaks in mid-run in the way of `fault`.
+/// Records to `volumes`, and applies `fault` to the first one during the recording.
 fn breaks(
-    place: &Place,
+    place: &TestDirectory,
     disk: &mut FaultyDisk,
     volumes: &[&str],
     more: &[&str],
     fault: fn(&mut FaultyDisk) -> std::io::Result<()>,
 ) -> (Run, Run) {
     let mut record = recorder(place.path(), volumes, more);
-    // Some writes are under way at any time, so also when it breaks.
+    // Some writes are in flight at any time, also when it breaks.
     disk.slow_down(Duration::from_millis(20)).unwrap();
     let source = source(place.path(), &mut record, RATE, 4 * CALM, BUFFER);
     std::thread::sleep(2 * CALM);
@@ -226,7 +246,7 @@ fn breaks(
     (source, record)
 }
 
-/// Events that were received and went down with a volume; each event received is durable or among them.
+/// Events lost with a volume. Every received event is durable or among them.
 fn lost_with_a_volume(report: &Value) -> u64 {
     let missing = report["missing_events"].as_object().unwrap();
     assert!(missing.keys().all(|cause| cause == "volume_failed"), "{report:#}");
@@ -237,21 +257,21 @@ fn lost_with_a_volume(report: &Value) -> u64 {
 
 #[test]
 #[ignore = "system"]
-fn the_only_volume_breaks() {
-    let Some((place, mut disk)) = faulty("the_only_volume_breaks") else { return };
+fn losses_on_the_only_volume_are_counted() {
+    let Some((place, mut disk)) = faulty("losses_on_the_only_volume_are_counted") else { return };
     let (source, record) = breaks(&place, &mut disk, &["disk"], &[], FaultyDisk::break_down);
     assert_eq!((source.code(), record.code()), (1, 1), "{source:#?} {record:#?}");
     let (account, report) = (json(&source), json(&record));
-    assert!(account["durable"]["bytes"].is_null(), "nobody said how many: {account:#}");
+    assert!(account["durable"]["bytes"].is_null(), "the number is unknown: {account:#}");
     assert!(report["ended"].as_str().unwrap().contains("no volume"), "{report:#}");
-    assert!(source.stderr.contains("Input/output error"), "the source is told: {source:#?}");
+    assert!(source.stderr.contains("Input/output error"), "the source reports it: {source:#?}");
     lost_with_a_volume(&report);
     assert!(count(&report["received"]).0 <= count(&account["sent"]).0);
     let (acknowledged, durable) = (events(&account["durable"]), count(&report["durable"]).0);
     assert!(0 < acknowledged && acknowledged <= durable, "{acknowledged} of {durable}");
     let verify = json(&keepup(place.path(), &["verify", "disk/run", "--json"]));
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
-    // The last watermark may not have reached the journal any more; the blocks themselves are there.
+    // The last watermark may be missing in the journal, but the blocks exist.
     let on_disk = on_disk(&place.path().join("disk/run"));
     assert!(on_disk >= durable, "{on_disk} of {durable} durable events are on disk");
     assert!(recorded(&verify).0 <= durable, "{verify:#}");
@@ -259,38 +279,38 @@ fn the_only_volume_breaks() {
 
 #[test]
 #[ignore = "system"]
-fn one_of_two_volumes_breaks() {
-    let Some((place, mut disk)) = faulty("one_of_two_volumes_breaks") else { return };
-    outlived_by_the_other(&place, &mut disk, FaultyDisk::break_down);
+fn the_other_volume_takes_over_after_one_breaks() {
+    let Some((place, mut disk)) = faulty("the_other_volume_takes_over_after_one_breaks") else { return };
+    other_volume_takes_over(&place, &mut disk, FaultyDisk::break_down);
 }
 
-/// What a failed flush should have made durable is written to the other volume, although a later flush of
-/// the same file succeeds.
+/// Blocks of a failed flush are written to the other volume, although a later flush of the same file
+/// succeeds.
 #[test]
 #[ignore = "system"]
-fn one_of_two_volumes_fails_to_flush() {
-    let Some((place, mut disk)) = faulty("one_of_two_volumes_fails_to_flush") else { return };
-    outlived_by_the_other(&place, &mut disk, FaultyDisk::fail_a_flush);
+fn the_other_volume_takes_over_after_a_failed_flush() {
+    let Some((place, mut disk)) = faulty("the_other_volume_takes_over_after_a_failed_flush") else { return };
+    other_volume_takes_over(&place, &mut disk, FaultyDisk::fail_a_flush);
 }
 
-/// Without memory for them, blocks that are written and not flushed go down with their volume, and are
-/// counted.
+/// Without copies in memory, blocks that are written but not flushed are lost with their volume, and counted.
 #[test]
 #[ignore = "system"]
-fn a_volume_breaks_and_nothing_was_kept_until_it_was_flushed() {
-    let test = "a_volume_breaks_and_nothing_was_kept_until_it_was_flushed";
+fn unflushed_blocks_without_copies_are_counted_as_lost() {
+    let test = "unflushed_blocks_without_copies_are_counted_as_lost";
     let Some((place, mut disk)) = faulty(test) else { return };
     let _other = another(&place);
     let more = ["--unflushed", "0 B"];
     let (source, record) = breaks(&place, &mut disk, &["disk", "other"], &more, FaultyDisk::fail_a_flush);
     let lost = lost_with_a_volume(&json(&record));
-    assert!(lost > 0, "the last half second is not known to be on the disk");
+    assert!(lost > 0, "the last half second is not durable");
     assert_eq!((source.code(), record.code()), (1, 1), "{source:#?} {record:#?}");
 }
 
-/// The first volume fails: what it did not make durable is written to the other, which takes the rest too.
-fn outlived_by_the_other(
-    place: &Place,
+/// Checks that the other volume takes over the blocks that a failed volume had not made durable, and all
+/// later ones.
+fn other_volume_takes_over(
+    place: &TestDirectory,
     disk: &mut FaultyDisk,
     fault: fn(&mut FaultyDisk) -> std::io::Result<()>,
 ) {
@@ -300,15 +320,15 @@ fn outlived_by_the_other(
     assert!(!report["ended"].as_str().unwrap().contains("no volume"), "{report:#}");
     assert!(report["volumes"][1]["failure"].is_null(), "{report:#}");
     let (sent, durable) = (count(&account["sent"]), count(&report["durable"]));
-    assert_eq!(count(&account["lost_at_source"]).0, 0, "it went on");
+    assert_eq!(count(&account["lost_at_source"]).0, 0, "the recording continued");
     assert_eq!(count(&report["received"]), sent);
     assert_eq!(count(&account["durable"]), durable);
-    // Half a second of data is far less than the part of the pool that is kept for this.
+    // Half a second of data is far less than the reserved part of the pool.
     assert_eq!(lost_with_a_volume(&report), 0);
     assert_eq!(source.code(), 0, "{source:#?}");
     let (code, whole, trouble) = (record.code(), &report["whole"], report["trouble"].to_string());
     assert!(code == 1 && *whole == false && trouble.contains("disk/run"), "a volume failed: {report:#}");
-    // What was written twice counts once.
+    // Blocks written twice count once.
     assert!(!trouble.contains("does not add up"), "{report:#}");
     let verify = json(&keepup(place.path(), &["verify", "disk/run", "--json"]));
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
@@ -320,9 +340,9 @@ fn outlived_by_the_other(
     assert!(parts[1] > sent.0 / 3, "the other volume took over: {parts:?}");
 }
 
-/// The first of two volumes answers nothing for longer than the pool has room for: its stream goes to the
-/// other, and comes back.
-fn stands_in(test: &str, placement: &str) {
+/// Stalls the first of two volumes for longer than the pool bridges: its stream moves to the other volume and
+/// returns.
+fn stream_moves_and_returns(test: &str, placement: &str) {
     let Some((place, disk)) = faulty(test) else { return };
     let here = place.path();
     let _other = another(&place);
@@ -345,7 +365,7 @@ fn stands_in(test: &str, placement: &str) {
     let info = json(&keepup(here, &["info", "disk/run", "--json"]));
     let of = |rotation: &Value| (u64_of(&rotation["volume"]), rotation["state"].as_str().unwrap().to_owned());
     let rotations: Vec<_> = info["rotations"].as_array().unwrap().iter().map(of).collect();
-    // Should the machine stand still as well, any of the two is slow for a moment.
+    // If the machine stalls too, either volume may be slow for a moment.
     for volume in [0, 1] {
         let states = rotations.iter().filter(|of| of.0 == volume).map(|of| of.1.as_str());
         let states: Vec<&str> = states.collect();
@@ -359,21 +379,21 @@ fn stands_in(test: &str, placement: &str) {
 
 #[test]
 #[ignore = "system"]
-fn a_frozen_volume_is_left_out_for_a_while() {
-    stands_in("a_frozen_volume_is_left_out_for_a_while", "free");
+fn a_frozen_volume_is_out_of_rotation_temporarily() {
+    stream_moves_and_returns("a_frozen_volume_is_out_of_rotation_temporarily", "free");
 }
 
 #[test]
 #[ignore = "system"]
-fn a_pinned_stream_leaves_a_frozen_volume_for_a_while() {
-    stands_in("a_pinned_stream_leaves_a_frozen_volume_for_a_while", "pinned");
+fn a_pinned_stream_leaves_a_frozen_volume_temporarily() {
+    stream_moves_and_returns("a_pinned_stream_leaves_a_frozen_volume_temporarily", "pinned");
 }
 
-/// Everything is durable, and then the volume goes: the end cannot be journalled, nor the segment sealed.
+/// The volume fails after everything is durable: the end cannot be journalled, nor the segment sealed.
 #[test]
 #[ignore = "system"]
-fn a_volume_that_goes_at_the_end_is_no_success() {
-    let Some((place, mut disk)) = faulty("a_volume_that_goes_at_the_end_is_no_success") else { return };
+fn a_volume_that_fails_at_the_end_is_an_error() {
+    let Some((place, mut disk)) = faulty("a_volume_that_fails_at_the_end_is_an_error") else { return };
     let mut record = recorder(place.path(), &["disk"], &["--stay"]);
     let source = source(place.path(), &mut record, RATE, CALM, BUFFER).wait();
     assert_eq!(source.code(), 0, "{source:#?}");
@@ -386,11 +406,11 @@ fn a_volume_that_goes_at_the_end_is_no_success() {
     assert!(report["trouble"].to_string().contains("disk/run"), "{report:#}");
 }
 
-/// Where locks do not show it, a recording that is still being made could be cut off.
+/// Without locks, a recording in progress looks like a truncated one.
 #[test]
 #[ignore = "system"]
-fn a_recording_without_locks_is_recovered_only_on_demand() {
-    let test = "a_recording_without_locks_is_recovered_only_on_demand";
+fn a_recording_without_locks_is_recovered_only_if_forced() {
+    let test = "a_recording_without_locks_is_recovered_only_if_forced";
     if !allowed(test) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Names of hosts are understood wherever an address is, and what cannot be resolved is told.
+//! Host names are accepted wherever an address is, and unresolvable names are reported.
 use std::net::ToSocketAddrs;
 
 use keepup_testkit::Program;
@@ -6,19 +6,19 @@ use keepup_testkit::Program;
 use crate::common::{directory, json, keepup, secret_file, start};
 use crate::net::{done, net};
 
-/// The address a program listens on, with `localhost` for its host.
+/// Address on which a program listens, with `localhost` as its host.
 fn by_name(program: &mut Program) -> String {
     format!("localhost:{}", program.address().port())
 }
 
-/// One short run of a source, which must lose nothing.
+/// Runs a source briefly. It must lose nothing.
 fn send(here: &std::path::Path, to: &str) {
     let sent = keepup(here, &["source", "csl", "--to", to, "--events", "200", "--rate", "max", "--json"]);
     assert_eq!(sent.code(), 0, "{sent:#?}");
 }
 
 #[test]
-fn a_recorder_is_found_by_name_in_every_family_that_the_name_has() {
+fn a_recorder_is_reached_by_name_over_ipv4_and_ipv6() {
     let has_ipv6 = ("localhost", 0).to_socket_addrs().unwrap().any(|address| address.is_ipv6());
     for listen in ["localhost:0", "127.0.0.1:0"].into_iter().chain(has_ipv6.then_some("[::1]:0")) {
         let place = directory();
@@ -33,7 +33,7 @@ fn a_recorder_is_found_by_name_in_every_family_that_the_name_has() {
 }
 
 #[test]
-fn a_drain_finds_its_sink_by_name() {
+fn a_drain_reaches_its_sink_by_name() {
     let place = directory();
     let here = place.path();
     let arguments =
@@ -51,7 +51,7 @@ fn a_drain_finds_its_sink_by_name() {
 }
 
 #[test]
-fn a_page_and_ctl_know_localhost() {
+fn the_live_page_and_ctl_accept_localhost() {
     let place = directory();
     let here = place.path();
     let flags = ["--to-null", "--listen", "localhost:0", "--http", "localhost:0", "--controlled"];
@@ -67,7 +67,7 @@ fn a_page_and_ctl_know_localhost() {
 }
 
 #[test]
-fn network_tests_know_localhost() {
+fn network_tests_accept_localhost() {
     let place = directory();
     let (mut server, _) = crate::net::serve(place.path(), "localhost:0");
     let address = by_name(&mut server);
@@ -77,7 +77,7 @@ fn network_tests_know_localhost() {
 }
 
 #[test]
-fn a_name_without_an_address_is_told_everywhere() {
+fn an_unresolvable_name_is_reported_by_every_command() {
     let place = directory();
     let here = place.path();
     let name = "keepup-test.invalid:7611";

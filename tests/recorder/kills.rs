@@ -1,5 +1,5 @@
-//! The recorder killed at random moments, again and again: what it had acknowledged is there after
-//! recovery, to the byte, and nothing is there that was not sent.
+//! Repeated kills of the recorder at random moments: after recovery all acknowledged events exist, byte
+//! for byte, and no event exists that was not sent.
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -12,19 +12,19 @@ use keepup_recording::reader::{Recording, SegmentReader};
 use keepup_stream::client::Client;
 use keepup_stream::wire::{Compression, ElementType, FrameKind, Header, Hello, StreamInfo, crc32};
 
-use crate::common::{Place, directory, json, keepup, start};
+use crate::common::{TestDirectory, directory, json, keepup, start};
 
 const STREAMS: u32 = 5;
 const VOLUMES: [&str; 3] = ["a", "b", "c"];
-/// Kills, unless `KEEPUP_KILLS` says otherwise.
+/// Default number of kills; see `KEEPUP_KILLS`.
 const KILLS: u64 = 12;
 const WORKERS: u64 = 4;
 
-/// What a source sent and was told, stream by stream: one past the last event begun, and acknowledged.
-type Told = Vec<(u64, u64)>;
+/// Progress of a source per stream: one past the last event started, and one past the last acknowledged.
+type Progress = Vec<(u64, u64)>;
 
 fn info(id: u32) -> StreamInfo {
-    // One stream of arrays, one that says it is compressed, and three of events of any size.
+    // One stream of arrays, one marked as compressed, and three with events of any size.
     let (shape, compression) = match id {
         0 => (vec![16, 32], None),
         1 => (vec![64, 64], Some(Compression::BitshuffleLz4)),
@@ -33,7 +33,7 @@ fn info(id: u32) -> StreamInfo {
     StreamInfo { id, name: format!("s{id}"), element: ElementType::U16, shape, compression }
 }
 
-/// What event `sequence` of a stream is.
+/// Payload of event `sequence` of a stream.
 fn payload(stream: u32, sequence: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(sequence << 8 | u64::from(stream));
     let length = match stream {
@@ -48,10 +48,10 @@ fn payload(stream: u32, sequence: u64) -> Vec<u8> {
     bytes
 }
 
-/// Sends to the recorder until it is gone.
-fn send(to: SocketAddr, gone: &AtomicBool) -> Told {
+/// Sends to the recorder until it is killed.
+fn send(to: SocketAddr, gone: &AtomicBool) -> Progress {
     let hello = Hello::new("kills", (0..STREAMS).map(info).collect());
-    // Nothing is promised to one that the recorder did not live to greet.
+    // Nothing is acknowledged before the recorder's welcome.
     let Ok((mut client, _)) = Client::connect(to, &hello, Duration::from_secs(10)) else {
         return vec![(0, 0); STREAMS as usize];
     };
@@ -80,15 +80,15 @@ fn send(to: SocketAddr, gone: &AtomicBool) -> Told {
         };
         let sent = client.send(&mut &mut slices[..], &mut on_blocked);
         if sent.is_err() || gone.load(Ordering::Relaxed) || client.poll_acks().is_err() {
-            // What arrived before the connection broke was said.
+            // Acknowledgements received before the disconnect are valid.
             drop(client.poll_acks());
             return begun.iter().zip(client.acks()).map(|(begun, ack)| (*begun, ack.durable_next)).collect();
         }
     }
 }
 
-/// Records, kills after `delay`, returns what the source was told.
-fn record_and_kill(here: &Path, delay: Duration) -> Told {
+/// Records, and kills the recorder after `delay`. Returns the source's progress.
+fn record_and_kill(here: &Path, delay: Duration) -> Progress {
     let mut arguments = vec!["record", "--listen", "127.0.0.1:0", "--name", "run", "--pool", "16 MiB"];
     arguments.extend(["--block", "64 KiB", "--segment", "2 MiB"]);
     for volume in VOLUMES {
@@ -108,8 +108,8 @@ fn record_and_kill(here: &Path, delay: Duration) -> Told {
     })
 }
 
-/// Every event of the recording, compared with what was sent; the sequence numbers found.
-fn read_back(here: &Path, told: &Told) -> BTreeMap<u32, Vec<u64>> {
+/// Compares every event of the recording with the one sent. Returns the sequence numbers.
+fn read_back(here: &Path, progress: &Progress) -> BTreeMap<u32, Vec<u64>> {
     let recording = Recording::open(&[here.join("a/run")]).unwrap();
     assert!(recording.is_ended());
     let mut found: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -119,7 +119,11 @@ fn read_back(here: &Path, told: &Told) -> BTreeMap<u32, Vec<u64>> {
             while let Some(block) = reader.next_block(segment.readable_bytes()).unwrap() {
                 let stream = block.header.stream;
                 for event in block.events() {
-                    assert!(event.sequence < told[stream as usize].0, "nobody sent {}", event.sequence);
+                    assert!(
+                        event.sequence < progress[stream as usize].0,
+                        "{} was never sent",
+                        event.sequence
+                    );
                     assert_eq!(event.timestamp_ns, event.sequence);
                     assert!(event.payload == payload(stream, event.sequence), "{stream}/{}", event.sequence);
                     found.entry(stream).or_default().push(event.sequence);
@@ -131,35 +135,35 @@ fn read_back(here: &Path, told: &Told) -> BTreeMap<u32, Vec<u64>> {
     found
 }
 
-fn kill_once(place: &Place, delay: Duration) -> u64 {
+fn kill_once(place: &TestDirectory, delay: Duration) -> u64 {
     let here = place.path();
-    let told = record_and_kill(here, delay);
+    let progress = record_and_kill(here, delay);
     let recovered = keepup(here, &["recover", "a/run", "--json"]);
     assert_eq!(recovered.code(), 0, "{recovered:#?}");
     let report = json(&recovered);
-    let found = read_back(here, &told);
-    for (stream, &(_, acknowledged)) in (0..).zip(&told) {
+    let found = read_back(here, &progress);
+    for (stream, &(_, acknowledged)) in (0..).zip(&progress) {
         let sequences = found.get(&stream).map(Vec::as_slice).unwrap_or_default();
         let there = sequences.iter().take_while(|&&sequence| sequence < acknowledged).count() as u64;
         assert_eq!(there, acknowledged, "stream {stream} after {delay:?}: {report:#}");
         assert!(sequences.windows(2).all(|pair| pair[0] < pair[1]), "each event once");
         let missing = report["streams"][stream.to_string()]["missing"]["cut_off"].as_u64().unwrap_or(0);
         let end = sequences.last().map_or(0, |last| last + 1);
-        assert_eq!(sequences.len() as u64 + missing, end, "every hole is told");
+        assert_eq!(sequences.len() as u64 + missing, end, "every gap is reported");
     }
     let verify = json(&keepup(here, &["verify", "c/run", "--json"]));
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
     let again = json(&keepup(here, &["recover", "b/run", "--json"]));
     assert_eq!(again["changed"], false, "{again:#}");
     VOLUMES.iter().for_each(|volume| std::fs::remove_dir_all(here.join(volume)).unwrap());
-    told.iter().map(|(_, acknowledged)| acknowledged).sum()
+    progress.iter().map(|(_, acknowledged)| acknowledged).sum()
 }
 
 #[test]
 #[ignore = "system"]
-fn killed_at_any_moment_it_keeps_what_it_promised() {
+fn a_killed_recorder_keeps_acknowledged_events() {
     let kills: u64 = std::env::var("KEEPUP_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
-    // Most of the time is waiting, so several recorders can be killed at a time.
+    // Most of the time is spent waiting, so several recorders are killed in parallel.
     let acknowledged: u64 = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|worker| scope.spawn(move || kill(worker, kills))).collect();
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
@@ -167,7 +171,7 @@ fn killed_at_any_moment_it_keeps_what_it_promised() {
     assert!(acknowledged > 100 * kills, "{acknowledged} events were acknowledged in {kills} runs");
 }
 
-/// A worker's share of the kills; what was acknowledged.
+/// Performs a worker's share of the kills. Returns the number of acknowledged events.
 fn kill(worker: u64, kills: u64) -> u64 {
     let place = directory();
     let mut random = fastrand::Rng::new();

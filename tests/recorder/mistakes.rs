@@ -1,4 +1,4 @@
-//! Mistakes of a first hour: each ends with the documented exit code, and with a hint that helps.
+//! Common mistakes of new users: documented exit codes and useful hints.
 use std::path::Path;
 
 use keepup_testkit::Program;
@@ -16,7 +16,7 @@ fn recorded(here: &Path) {
 }
 
 #[test]
-fn an_address_without_its_scheme_is_not_taken_for_a_directory() {
+fn an_address_without_a_scheme_is_not_used_as_a_directory() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -32,11 +32,11 @@ fn an_address_without_its_scheme_is_not_taken_for_a_directory() {
     assert!(missing.stderr.contains("hint: mkdir -p tape"), "{missing:#?}");
     std::fs::create_dir(here.join("127.0.0.1:1")).unwrap();
     let there = keepup(here, &["drain", "disk/run", "--to", "127.0.0.1:1"]);
-    assert_eq!(there.code(), 0, "a directory of that name is a directory: {there:#?}");
+    assert_eq!(there.code(), 0, "an existing directory of that name is used: {there:#?}");
 }
 
 #[test]
-fn a_drain_to_nobody_is_the_environments_fault() {
+fn a_drain_to_a_closed_port_is_an_environment_error() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -46,7 +46,7 @@ fn a_drain_to_nobody_is_the_environments_fault() {
 }
 
 #[test]
-fn what_was_stopped_before_the_first_event_leaves_nothing() {
+fn a_recorder_stopped_before_the_first_event_leaves_nothing() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
@@ -71,7 +71,7 @@ fn what_was_stopped_before_the_first_event_leaves_nothing() {
 }
 
 #[test]
-fn a_directory_that_was_there_stays_and_so_does_an_event() {
+fn existing_directories_and_recorded_events_are_kept() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir_all(here.join("disk/run")).unwrap();
@@ -91,7 +91,7 @@ fn a_directory_that_was_there_stays_and_so_does_an_event() {
     assert_eq!(verified(here, "disk/run").0, 1);
 }
 
-/// A sink that takes 2 MB/s, and where it listens.
+/// A sink that accepts 2 MB/s, and its address.
 fn slow_sink(here: &Path, name: &str) -> (Program, String) {
     let sink = ["sink", "--listen", "127.0.0.1:0", "--to", "disk", "--name", name, "--rate", "2 MB/s"];
     let mut sink = start(here, &[&sink[..], &["--segment", "32 MiB", "--pool", "64 MiB"]].concat());
@@ -99,8 +99,8 @@ fn slow_sink(here: &Path, name: &str) -> (Program, String) {
     (sink, to)
 }
 
-/// Waits until the sink has something on its disk.
-fn until_it_has_something(here: &Path, name: &str) {
+/// Waits until the sink has written data.
+fn wait_for_data(here: &Path, name: &str) {
     let journal = here.join("disk").join(name).join("journal.jsonl");
     until("the sink has something", || {
         std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"t\":\"watermark\""))
@@ -109,15 +109,15 @@ fn until_it_has_something(here: &Path, name: &str) {
 
 #[test]
 #[ignore = "system"]
-fn a_drain_that_is_interrupted_says_so() {
+fn an_interrupted_drain_is_reported() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
-    // One waits for its own pace, the other for the sink.
+    // One waits for its own rate limit, the other for the sink.
     for (name, rate) in [("paced", "2 MB/s"), ("blocked", "1 GB/s")] {
         let (sink, to) = slow_sink(here, name);
         let drain = start(here, &["drain", "disk/run", "--to", &to, "--rate", rate]);
-        until_it_has_something(here, name);
+        wait_for_data(here, name);
         drain.signal("INT");
         let drain = drain.wait();
         assert_eq!(drain.code(), 130, "{name}: {drain:#?}");
@@ -127,14 +127,14 @@ fn a_drain_that_is_interrupted_says_so() {
 
 #[test]
 #[ignore = "system"]
-fn a_sink_that_goes_away_is_the_environments_fault() {
+fn a_sink_that_disconnects_is_an_environment_error() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
     for signal in ["KILL", "INT"] {
         let (sink, to) = slow_sink(here, signal);
         let drain = start(here, &["drain", "disk/run", "--to", &to, "--json"]);
-        until_it_has_something(here, signal);
+        wait_for_data(here, signal);
         sink.signal(signal);
         sink.wait();
         let drain = drain.wait();
@@ -146,7 +146,7 @@ fn a_sink_that_goes_away_is_the_environments_fault() {
 const TAKEN: &str = "taken: it exists already\nhint: another --out PATH; nothing is ever overwritten";
 
 #[test]
-fn an_export_onto_something_is_refused_for_safety() {
+fn an_export_over_an_existing_file_is_refused() {
     let directory = directory();
     let here = directory.path();
     recorded(here);
@@ -162,7 +162,7 @@ fn an_export_onto_something_is_refused_for_safety() {
 }
 
 #[test]
-fn a_mistyped_profile_is_answered_with_the_one_that_was_meant() {
+fn a_mistyped_profile_gets_a_suggestion() {
     let directory = directory();
     let here = directory.path();
     let verbs: [&[&str]; 6] = [

@@ -2,7 +2,7 @@
 use crate::common::{directory, keepup};
 
 #[test]
-fn lists_and_shows_what_is_built_in() {
+fn built_in_profiles_are_listed_and_shown() {
     let directory = directory();
     let list = keepup(directory.path(), &["profile", "list"]);
     assert_eq!(list.code(), 0);
@@ -12,7 +12,7 @@ fn lists_and_shows_what_is_built_in() {
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_told() {
+fn a_similar_profile_name_is_suggested() {
     let directory = directory();
     let run = keepup(directory.path(), &["qualify", "csll"]);
     assert_eq!(run.code(), 2);
@@ -20,7 +20,7 @@ fn a_name_that_is_nearly_right_is_told() {
 }
 
 #[test]
-fn a_fault_in_a_file_is_named_with_key_and_line() {
+fn an_error_in_a_profile_names_key_and_line() {
     let directory = directory();
     let file = directory.path().join("mine.toml");
     std::fs::write(&file, "name = \"mine\"\nextends = \"csl\"\n[source]\nrate = \"80 Mb/s\"\n").unwrap();
@@ -34,7 +34,7 @@ fn a_fault_in_a_file_is_named_with_key_and_line() {
 }
 
 #[test]
-fn nobody_listening_is_said_with_the_command_that_helps() {
+fn a_source_without_a_recorder_gets_a_hint() {
     let directory = directory();
     let run = keepup(directory.path(), &["source", "csl", "--to", "127.0.0.1:1"]);
     assert_eq!(run.code(), 4);

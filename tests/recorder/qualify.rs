@@ -1,8 +1,8 @@
-//! The main job, on whatever machine this is: relations, never speeds.
+//! `keepup qualify` on any machine: relations, never speeds.
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{count, directory, directory_alone, json, keepup, qualified, start};
+use crate::common::{count, directory, exclusive_directory, json, keepup, qualified, start};
 
 const FIELDS: [&str; 16] = [
     "verdict",
@@ -25,8 +25,8 @@ const FIELDS: [&str; 16] = [
 
 #[test]
 #[ignore = "system"]
-fn a_quick_look_says_everything_it_promises_and_leaves_nothing() {
-    let directory = directory_alone();
+fn a_quick_qualification_is_complete_and_leaves_no_files() {
+    let directory = exclusive_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "24 GB", "--json"];
@@ -59,7 +59,7 @@ fn a_quick_look_says_everything_it_promises_and_leaves_nothing() {
 }
 
 #[test]
-fn a_dry_run_touches_nothing() {
+fn a_dry_run_of_qualify_writes_nothing() {
     let directory = directory();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     let run = keepup(directory.path(), &["qualify", "csl", "--volume", "disk", "--dry-run"]);
@@ -71,8 +71,8 @@ fn a_dry_run_touches_nothing() {
 
 #[test]
 #[ignore = "system"]
-fn an_interruption_keeps_what_is_known() {
-    let directory = directory_alone();
+fn an_interrupted_qualification_keeps_its_result() {
+    let directory = exclusive_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "20 GB", "--json"];
@@ -90,17 +90,17 @@ fn an_interruption_keeps_what_is_known() {
 
 #[test]
 #[ignore = "system"]
-fn too_little_to_write_is_said_before_the_search() {
+fn a_write_limit_too_small_is_reported_before_the_search() {
     let directory = directory();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     let arguments = ["qualify", "csl", "--volume", "disk", "--quick", "--soak", "10h"];
     let run = keepup(directory.path(), &arguments);
     assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains("hint: ") && run.stderr.contains("soak"), "{run:#?}");
-    assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no half-made result");
+    assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no incomplete result");
 }
 
-/// Names in the directories of results and of the disk.
+/// File names in the directories of results and of the disk.
 fn left_in(here: &Path) -> [Vec<String>; 2] {
     ["results", "disk"].map(|directory| {
         let entries = std::fs::read_dir(here.join(directory)).into_iter().flatten().flatten();

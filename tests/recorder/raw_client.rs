@@ -8,7 +8,7 @@ use keepup_stream::wire::{
     crc32,
 };
 
-/// A connection on which a missing answer fails the test.
+/// A connection on which a missing reply fails the test.
 pub(crate) fn connect(to: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -27,24 +27,24 @@ pub(crate) fn streams(ids: &[u32]) -> Vec<StreamInfo> {
     ids.iter().map(info).collect()
 }
 
-/// The first frame of a client that feeds these streams.
+/// First frame of a client with these streams.
 pub(crate) fn hello(ids: &[u32]) -> Vec<u8> {
     Hello::new("test", streams(ids)).to_frame().unwrap()
 }
 
-/// The same of one that can send again what is not acknowledged.
+/// First frame of a client that can resume.
 pub(crate) fn hello_to_resume(ids: &[u32], identity: &str) -> Vec<u8> {
     let resume = Some(identity.to_owned());
     Hello { resume, ..Hello::new("test", streams(ids)) }.to_frame().unwrap()
 }
 
-/// The last frame of a client that sent `events` of `bytes` altogether, from 0 on, on one stream.
+/// Last frame of a client that sent `events` with a total of `bytes`, from sequence 0, on one stream.
 pub(crate) fn end(id: u32, events: u64, bytes: u64) -> Vec<u8> {
     let last = EndStream { id, events, bytes, lost_events: 0, lost_bytes: 0, next_sequence: events };
     End { streams: vec![last] }.to_frame().unwrap()
 }
 
-/// The recorder's next frame; nothing when it has closed.
+/// The recorder's next frame; `None` if the connection is closed.
 pub(crate) fn frame(stream: &mut TcpStream) -> Option<(Header, String)> {
     let mut head = [0; HEADER_BYTES];
     stream.read_exact(&mut head).ok()?;
@@ -75,7 +75,7 @@ pub(crate) fn acked(stream: &mut TcpStream, next: u64) -> Ack {
     }
 }
 
-/// One event in its frame.
+/// An event frame.
 pub(crate) fn event(stream: u32, sequence: u64, payload: &[u8]) -> Vec<u8> {
     let (length, crc) = (payload.len() as u64, crc32(payload));
     let head = Header { kind: FrameKind::Event, stream, sequence, timestamp_ns: 1, length, crc, a: 0, b: 0 };

@@ -1,4 +1,4 @@
-//! Recording, draining, reading back: three programs, three ledgers, one truth.
+//! Recording, draining and reading back: the ledgers of all programs agree.
 
 use crate::common::{
     count, directory, events, json, keepup, mcap_messages, recorded, recorder, segments, start, until,
@@ -71,7 +71,7 @@ fn three_ledgers_agree_to_the_event() {
 }
 
 #[test]
-fn many_streams_several_volumes_both_placements() {
+fn many_streams_on_several_volumes_with_both_placements() {
     for placement in ["free", "pinned"] {
         let directory = directory();
         let here = directory.path();
@@ -90,7 +90,7 @@ fn many_streams_several_volumes_both_placements() {
 }
 
 #[test]
-fn five_hundred_streams_of_small_events() {
+fn five_hundred_streams_of_small_events_are_recorded() {
     let directory = directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
@@ -106,7 +106,7 @@ fn five_hundred_streams_of_small_events() {
 
 #[test]
 #[ignore = "system"]
-fn a_copy_carries_what_the_original_was_given() {
+fn a_copy_keeps_the_metadata_of_the_original() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--run", "17", "--meta", "sample=quartz"]);
@@ -127,7 +127,7 @@ fn a_copy_carries_what_the_original_was_given() {
     let to = format!("tcp://{}", sink.address());
     assert_eq!(keepup(here, &["drain", "disk/run", "--to", &to]).code(), 0);
     assert_eq!(sink.wait().code(), 0);
-    // A copy in a directory, and a copy of a copy.
+    // A copy in a directory, and a copy of that copy.
     assert_eq!(keepup(here, &["drain", "disk/run", "--to", "second"]).code(), 0);
     assert_eq!(keepup(here, &["drain", &only("tape"), "--to", "third"]).code(), 0);
     for volume in ["tape", "second", "third"] {
@@ -142,7 +142,7 @@ fn a_copy_carries_what_the_original_was_given() {
         assert_ne!(copy["recording"], original["recording"]);
         assert_eq!(verified(here, &only(volume)).0, 20);
     }
-    // A recorder is no copy, whoever sends to it.
+    // A recording is not a copy, regardless of its source.
     let mut other = recorder(here, &["other"], &["--run", "3"]);
     let to = format!("tcp://{}", other.address());
     assert_eq!(keepup(here, &["drain", "disk/run", "--to", &to]).code(), 0);
@@ -155,7 +155,7 @@ fn a_copy_carries_what_the_original_was_given() {
 }
 
 #[test]
-fn a_polite_end_loses_nothing_that_was_received() {
+fn an_orderly_stop_loses_no_received_event() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
@@ -168,18 +168,18 @@ fn a_polite_end_loses_nothing_that_was_received() {
     assert_eq!(report["received"], report["durable"], "{record:#?}");
     assert_eq!(verified(here, "disk/run"), count(&report["durable"]));
     let source = source.wait();
-    assert_eq!(source.code(), 1, "the source is told: {source:#?}");
+    assert_eq!(source.code(), 1, "the source reports it: {source:#?}");
     assert!(source.stderr.contains("stopped"), "{source:#?}");
 }
 
 #[test]
-fn a_kill_costs_nothing_that_was_acknowledged() {
+fn a_kill_loses_no_acknowledged_event() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
     let to = record.address().to_string();
     let source = start(here, &["source", "csl", "--to", &to, "--duration", "60s", "--json"]);
-    // 32 MiB each: with the third or its successor made ready, more than one was acknowledged.
+    // 32 MiB each: when the third segment or its successor exists, more than one was acknowledged.
     until("four segments are there", || segments(&here.join("disk/run")).len() > 3);
     record.signal("KILL");
     drop(record.wait());
@@ -190,7 +190,7 @@ fn a_kill_costs_nothing_that_was_acknowledged() {
     assert_eq!(verify.code(), 1, "it did not end cleanly");
     let report = json(&verify);
     assert_eq!(report["fault_count"], 0, "{verify:#?}");
-    // The journal's watermark may lag behind the last acknowledgement; the blocks themselves may not.
+    // The journal's watermark may lag behind the last acknowledgement; the blocks must not.
     let on_disk: u64 =
         segments(&here.join("disk/run")).iter().map(|s| mcap_messages(&std::fs::read(s).unwrap()).0).sum();
     assert!(on_disk >= acknowledged, "{on_disk} of {acknowledged} acknowledged events are on disk");
@@ -198,7 +198,7 @@ fn a_kill_costs_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_recording_cut_anywhere_is_read_up_to_the_cut() {
+fn a_truncated_recording_is_read_up_to_the_end() {
     let directory = directory();
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
@@ -213,8 +213,9 @@ fn a_recording_cut_anywhere_is_read_up_to_the_cut() {
     for step in 0..=50 {
         let cut = bytes.len() * step / 50;
         let (messages, payload) = mcap_messages(&bytes[..cut]);
-        assert!(messages >= seen, "a longer piece never holds less");
-        // A block holds at most four of these events; all before the cut but the last block must be read.
+        assert!(messages >= seen, "a longer part never contains fewer messages");
+        // A block holds at most four of these events. All blocks before the truncation but the last must
+        // be read.
         assert!(
             payload + 4 * (262_144 + 8192) + 4096 + 8192 >= cut as u64,
             "{messages} messages up to byte {cut}"
@@ -224,7 +225,7 @@ fn a_recording_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn the_printed_cpu_is_what_the_kernel_counted() {
+fn the_reported_cpu_time_is_that_of_the_kernel() {
     let place = directory();
     let mut recorder = recorder(place.path(), &["a"], &[]);
     let address = recorder.address().to_string();
@@ -233,7 +234,7 @@ fn the_printed_cpu_is_what_the_kernel_counted() {
     let run = recorder.wait();
     let printed_s = json(&run)["cpu_seconds"].as_f64().unwrap();
     let counted_s = run.cpu_ns as f64 / 1e9;
-    // What it prints cannot have the time that giving back its memory takes.
+    // The printed time cannot include that of releasing its memory.
     let left_s = counted_s - printed_s;
     assert!(
         left_s >= 0.0 && left_s < 0.05 * counted_s + 0.05,
@@ -242,7 +243,7 @@ fn the_printed_cpu_is_what_the_kernel_counted() {
 }
 
 #[test]
-fn without_disks_everything_is_counted_and_nothing_kept() {
+fn the_null_target_counts_everything_and_stores_nothing() {
     let directory = directory();
     let here = directory.path();
     let mut record = start(here, &["record", "--listen", "127.0.0.1:0", "--to-null", "--json"]);
@@ -254,7 +255,7 @@ fn without_disks_everything_is_counted_and_nothing_kept() {
 }
 
 #[test]
-fn what_overflows_at_the_source_is_counted_once_and_named() {
+fn events_lost_at_the_source_are_counted_once_with_their_cause() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();

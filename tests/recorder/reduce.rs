@@ -1,7 +1,7 @@
-//! Reduction from the command line: what is written, what the account says, what is refused.
+//! Reduction from the command line: output, counts, refusals.
 use serde_json::Value;
 
-use crate::common::{count, directory, directory_alone, json, keepup, recorder, verified};
+use crate::common::{count, directory, exclusive_directory, json, keepup, recorder, verified};
 
 const SONAR: &str = r#"
 name = "sonar"
@@ -38,7 +38,7 @@ fn source(here: &std::path::Path, to: &str) -> Value {
 }
 
 #[test]
-fn a_profile_reduces_and_every_account_agrees() {
+fn a_reduced_recording_has_consistent_counts() {
     let directory = directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
@@ -52,7 +52,7 @@ fn a_profile_reduces_and_every_account_agrees() {
     assert_eq!(account["reducers_cpu"].as_array().unwrap().len(), 2);
     let stored = verified(here, "a/run");
     assert_eq!(count(&account["stored"]), stored);
-    assert_eq!(stored.0, sent.0 + 4000, "ten of twenty streams lie there twice");
+    assert_eq!(stored.0, sent.0 + 4000, "ten of twenty streams are stored twice");
     let of = |id: u32| &account["ledger"]["streams"][id.to_string()];
     let (received, decimated) = (count(&of(12)["received"]), count(&of(12)["reduced"]["durable"]));
     assert_eq!(decimated, (received.0, received.1 / 8));
@@ -67,7 +67,7 @@ fn a_profile_reduces_and_every_account_agrees() {
 }
 
 #[test]
-fn flags_stand_in_place_of_the_profile_and_what_cannot_be_is_refused() {
+fn flags_override_the_profile_and_invalid_reductions_are_refused() {
     let directory = directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
@@ -91,8 +91,8 @@ fn flags_stand_in_place_of_the_profile_and_what_cannot_be_is_refused() {
 
 #[test]
 #[ignore = "system"]
-fn a_trial_tells_both_sizes_and_the_cost_of_the_stage() {
-    let directory = directory_alone();
+fn a_trial_reports_both_sizes_and_the_cost_of_reduction() {
+    let directory = exclusive_directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
     std::fs::create_dir(here.join("disk")).unwrap();

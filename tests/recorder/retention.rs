@@ -1,4 +1,4 @@
-//! Recordings that are kept in part: a ring of segments that only loses what is elsewhere.
+//! Retention: a ring of segments that removes only drained or disposable data.
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::common::{count, directory, json, keepup, recorded, recorder, segments
 
 const MIB: u64 = 1 << 20;
 
-/// Sends for four seconds. What is due while the machine stands still finds room: no disk is tested here.
+/// Sends for four seconds, with a buffer for stalls of the machine: this is not a test of the disk.
 fn source(here: &Path, record: &mut Program, rate: &str) -> Program {
     let to = record.address().to_string();
     start(
@@ -18,7 +18,7 @@ fn source(here: &Path, record: &mut Program, rate: &str) -> Program {
     )
 }
 
-/// Bytes of the segments that are there; one may go while this looks.
+/// Total size of the segments. One may be removed meanwhile.
 fn bytes_of(recording: &Path) -> u64 {
     segments(recording).iter().filter_map(|path| std::fs::metadata(path).ok()).map(|of| of.len()).sum()
 }
@@ -28,7 +28,7 @@ fn removed(report: &Value) -> u64 {
 }
 
 #[test]
-fn a_disposable_recording_stays_below_its_limit_and_its_counts_hold() {
+fn a_ring_stays_below_its_limit_with_consistent_counts() {
     let place = directory();
     let here = place.path();
     let keep = ["--keep", "64 MiB", "--disposable", "--segment", "8 MiB", "--block", "256 KiB"];
@@ -40,7 +40,7 @@ fn a_disposable_recording_stays_below_its_limit_and_its_counts_hold() {
     let left: u64 = ["a/run", "b/run"].iter().map(|part| bytes_of(&here.join(part))).sum();
     assert!(left <= 64 * MIB, "{left} bytes are there");
     let run = keepup(here, &["verify", "a/run", "--json"]);
-    assert_eq!(run.code(), 0, "what was removed is no loss: {run:#?}");
+    assert_eq!(run.code(), 0, "removed segments are no loss: {run:#?}");
     let report = json(&run);
     assert_eq!(recorded(&report).0 + removed(&report), sent.0, "{report:#}");
     assert!(removed(&report) > sent.0 / 4, "{report:#}");
@@ -50,7 +50,7 @@ fn a_disposable_recording_stays_below_its_limit_and_its_counts_hold() {
     let last = (sent.0 - 1).to_string();
     let cat = keepup(here, &["cat", "a/run", "--stream", "0", "--from", &last, "--out", "last"]);
     assert_eq!(cat.code(), 0, "{cat:#?}");
-    assert!(std::fs::metadata(here.join("last")).unwrap().len() > 0, "what is left can be read");
+    assert!(std::fs::metadata(here.join("last")).unwrap().len() > 0, "the remaining segments are readable");
     let account = here.join("b/run/removed.jsonl");
     let mut bytes = std::fs::read(&account).unwrap();
     bytes[100] ^= 1;
@@ -61,18 +61,18 @@ fn a_disposable_recording_stays_below_its_limit_and_its_counts_hold() {
         assert_eq!(run.code(), 1, "{run:#?}");
         assert!(run.stderr.contains("removed.jsonl"), "{run:#?}");
     }
-    assert_eq!(segments(&here.join("b/run")), before, "nothing goes because of a damaged account");
+    assert_eq!(segments(&here.join("b/run")), before, "a damaged progress file causes no removal");
 }
 
 #[test]
 #[ignore = "system"]
-fn nothing_goes_before_a_drain_has_it_and_then_it_does() {
+fn segments_are_removed_only_after_they_are_drained() {
     let place = directory();
     let here = place.path();
     let keep = ["--keep", "32 MiB", "--segment", "8 MiB", "--block", "256 KiB", "--stay"];
     let mut record = recorder(here, &["a"], &keep);
     let sent = count(&json(&source(here, &mut record, "25 MB/s").wait())["sent"]);
-    assert!(bytes_of(&here.join("a/run")) > 2 * 32 * MIB, "nothing went");
+    assert!(bytes_of(&here.join("a/run")) > 2 * 32 * MIB, "nothing was removed");
     assert_eq!(json(&keepup(here, &["info", "a/run", "--json"]))["streams"]["0"]["events"], sent.0);
     let mut sink =
         start(here, &["record", "--listen", "127.0.0.1:0", "--name", "copy", "--volume", "a", "--stay"]);
@@ -81,11 +81,11 @@ fn nothing_goes_before_a_drain_has_it_and_then_it_does() {
     assert_eq!(drain.code(), 0, "{drain:#?}");
     assert_eq!(count(&json(&drain)["durable"]), sent);
     let again = keepup(here, &["drain", "a/run", "--to", &to]);
-    assert_ne!(again.code(), 0, "what it has is not what this drain sent: {again:#?}");
+    assert_ne!(again.code(), 0, "the other sink has other data: {again:#?}");
     assert!(again.stderr.contains("already"), "{again:#?}");
     sink.signal("INT");
     assert_eq!(sink.wait().code(), 0);
-    assert_eq!(verified(here, "a/copy"), sent, "the other has all of it");
+    assert_eq!(verified(here, "a/copy"), sent, "the other sink has everything");
     until("the drained segments go", || bytes_of(&here.join("a/run")) <= 32 * MIB);
     record.signal("INT");
     assert_eq!(record.wait().code(), 0);
@@ -96,7 +96,7 @@ fn nothing_goes_before_a_drain_has_it_and_then_it_does() {
 }
 
 #[test]
-fn a_ring_that_was_cut_off_is_recovered_with_what_was_removed_on_the_account() {
+fn a_recovered_ring_counts_removed_segments() {
     let place = directory();
     let here = place.path();
     let keep = ["--keep", "64 MiB", "--disposable", "--segment", "8 MiB", "--block", "256 KiB"];
@@ -120,7 +120,7 @@ fn a_ring_that_was_cut_off_is_recovered_with_what_was_removed_on_the_account() {
 }
 
 #[test]
-fn a_limit_that_cannot_work_is_refused() {
+fn an_impossible_retention_limit_is_refused() {
     let place = directory();
     let here = place.path();
     std::fs::create_dir(here.join("a")).unwrap();
@@ -131,7 +131,7 @@ fn a_limit_that_cannot_work_is_refused() {
         run.stderr
     };
     assert!(refused(&["--keep", "1 GiB"]).contains("hint: a smaller --segment"));
-    assert!(refused(&["--keep", "900000 TB"]).contains("free"), "there is no room for that");
+    assert!(refused(&["--keep", "900000 TB"]).contains("free"), "not enough free space");
     assert!(refused(&["--keep", "soon"]).contains("3 h"));
     assert!(refused(&["--disposable"]).contains("--keep"));
 }

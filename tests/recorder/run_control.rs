@@ -1,4 +1,4 @@
-//! Runs: their numbers and limits with `record`, and commands given from outside.
+//! Run control: numbers and limits of runs with `record`, and external commands.
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::common::{count, directory, events, json as printed, keepup, secret_file, start};
 
-/// Records one run below `disk`, with these flags, until its source has sent `events`; returns its account.
+/// Records one run below `disk` with these flags until its source has sent `events`. Returns the report.
 fn run(here: &Path, name: &str, flags: &[&str], events: &str) -> Value {
     std::fs::create_dir_all(here.join("disk")).unwrap();
     let base = ["record", "--listen", "127.0.0.1:0", "--volume", "disk", "--name", name, "--json"];
     let small = ["--pool", "64 MiB", "--segment", "32 MiB"];
     let mut record = start(here, &[&base[..], &small[..], flags].concat());
     let to = record.address().to_string();
-    // One that is ended by a limit leaves its source without a last word.
+    // A run that a limit ends closes the source's connection without a final message.
     keepup(here, &["source", "csl", "--to", &to, "--events", events, "--json"]);
     let record = record.wait();
     assert!(matches!(record.code(), 0 | 1), "{record:#?}");
@@ -30,7 +30,7 @@ fn info(here: &Path, name: &str) -> Value {
 }
 
 #[test]
-fn runs_are_counted_and_carry_what_they_were_given() {
+fn runs_are_numbered_and_keep_their_metadata() {
     let directory = directory();
     let here = directory.path();
     run(here, "first", &[], "10");
@@ -47,11 +47,11 @@ fn runs_are_counted_and_carry_what_they_were_given() {
     assert!(again.stderr.contains("run 20 is on the volumes already"), "{again:#?}");
     let nowhere = keepup(here, &["record", "--to-null", "--meta", "sample=quartz"]);
     assert_eq!(nowhere.code(), 2, "{nowhere:#?}");
-    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 3, "what is refused makes nothing");
+    assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 3, "a refused command creates nothing");
 }
 
 #[test]
-fn a_limit_ends_a_recording_whole() {
+fn a_run_limit_seals_the_recording() {
     let directory = directory();
     let here = directory.path();
     for (name, limit, least) in [("events", "20 events", (20, 0)), ("bytes", "5 MB", (0, 5_000_000))] {
@@ -69,7 +69,7 @@ fn a_limit_ends_a_recording_whole() {
 }
 
 #[test]
-fn what_cannot_be_a_run_is_refused_before_anything_is_made() {
+fn invalid_run_settings_are_refused_before_anything_is_created() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
@@ -90,7 +90,7 @@ fn what_cannot_be_a_run_is_refused_before_anything_is_made() {
     assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0);
 }
 
-/// What a client asked.
+/// A received HTTP request.
 #[derive(Debug)]
 struct Request {
     line: String,
@@ -98,7 +98,7 @@ struct Request {
     body: String,
 }
 
-/// A server that has these answers, one for each connection; it returns what it was asked.
+/// A server with these responses, one per connection. Its thread returns the requests.
 fn server(answers: Vec<(u16, Value)>) -> (String, JoinHandle<Vec<Request>>) {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -136,7 +136,7 @@ fn in_state(state: RunState) -> (u16, Value) {
 }
 
 #[test]
-fn commands_are_asked_for_as_the_interface_has_them() {
+fn ctl_sends_the_documented_requests() {
     let directory = directory();
     let here = directory.path();
     secret_file(here, "token", "0123456789abcdef\n");
@@ -178,7 +178,7 @@ fn commands_are_asked_for_as_the_interface_has_them() {
 }
 
 #[test]
-fn every_answer_has_its_exit_code() {
+fn every_response_has_its_exit_code() {
     let directory = directory();
     let here = directory.path();
     let problem = |status: u16| (status, json!({"error": "it cannot be", "hint": "try later"}));
@@ -206,8 +206,11 @@ fn every_answer_has_its_exit_code() {
     let late = ctl(late, &["wait", "sealed", "--timeout", "1 us"]);
     assert!(late.code() == 5 && late.stderr.contains("not reached in time"), "{late:#?}");
     let lost = ctl(vec![in_state(RunState::Draining), in_state(RunState::Sealed)], &["stop", "--wait"]);
-    assert_eq!(lost.code(), 1, "a run without an account of all it received: {lost:#?}");
-    let nobody = keepup(here, &["ctl", "--to", "http://127.0.0.1:1", "status"]);
-    assert!(nobody.code() == 4 && nobody.stderr.contains("cannot reach a recorder"), "{nobody:#?}");
+    assert_eq!(lost.code(), 1, "a run with uncounted events: {lost:#?}");
+    let unreachable = keepup(here, &["ctl", "--to", "http://127.0.0.1:1", "status"]);
+    assert!(
+        unreachable.code() == 4 && unreachable.stderr.contains("cannot reach a recorder"),
+        "{unreachable:#?}"
+    );
     assert_eq!(keepup(here, &["ctl", "--to", "https://127.0.0.1:1", "status"]).code(), 2);
 }

@@ -1,4 +1,4 @@
-//! `keepup ctl` with `keepup record --controlled`: whole runs by commands alone.
+//! `keepup ctl` with `keepup record --controlled`: complete runs by commands alone.
 use std::path::Path;
 
 use keepup_testkit::program::Program;
@@ -6,13 +6,13 @@ use keepup_testkit::root::{SmallDisk, allowed};
 use serde_json::{Value, json};
 
 use crate::common::{
-    count, directory, directory_alone, get, json as printed, keepup, recorder, secret_file, start, until,
+    count, directory, exclusive_directory, get, json as printed, keepup, recorder, secret_file, start, until,
     verified,
 };
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// A recorder that takes commands.
+/// A recorder that accepts commands.
 struct Controlled {
     url: String,
     recorder: Program,
@@ -48,7 +48,7 @@ impl Controlled {
 }
 
 #[test]
-fn from_settings_to_a_sealed_recording_by_command_alone() {
+fn a_run_is_controlled_by_commands_alone() {
     let directory = directory();
     let here = directory.path();
     let volume = here.join("disk");
@@ -64,14 +64,14 @@ fn from_settings_to_a_sealed_recording_by_command_alone() {
         printed(&run)
     };
     done(&["configure", "--run", "30", "--meta", "sample=quartz", "--volume", &volume.display().to_string()]);
-    // Armed and given back: nothing is left of it.
+    // Armed and disarmed: nothing remains.
     assert_eq!(done(&["arm"])["state"], "armed");
     assert_eq!(done(&["stop"])["state"], "configured");
     assert_eq!(std::fs::read_dir(&volume).unwrap().count(), 0);
     for number in [30, 31] {
         let armed = done(&["arm"]);
         let to = armed["listen"].as_str().unwrap();
-        // It connects before the start, and waits for it.
+        // It connects before the start and waits for it.
         let source = start(here, &["source", "csl", "--to", to, "--events", "50", "--rate", "max", "--json"]);
         assert_eq!(done(&["start"])["state"], "recording");
         let sealed = done(&["wait", "sealed", "--timeout", "60 s"]);
@@ -85,7 +85,7 @@ fn from_settings_to_a_sealed_recording_by_command_alone() {
         let info: Value = printed(&keepup(here, &["info", &recording, "--json"]));
         assert_eq!((&info["run"], &info["metadata"]["sample"]), (&json!(number), &json!("quartz")));
     }
-    // A run that nobody sends to is ended by command.
+    // A run without a source is ended by a command.
     done(&["arm"]);
     done(&["start"]);
     let stopped = done(&["stop", "--wait"]);
@@ -93,17 +93,17 @@ fn from_settings_to_a_sealed_recording_by_command_alone() {
         (&stopped["state"], &stopped["last"]["ended"]),
         (&json!("sealed"), &json!("stopped on request"))
     );
-    // A run under way is ended in order when the recorder is.
+    // A run in progress is sealed when the recorder ends.
     done(&["arm"]);
     done(&["start"]);
     controlled.recorder.signal("INT");
     let ended = controlled.recorder.wait();
     assert_eq!(ended.code(), 0, "{ended:#?}");
-    assert_eq!(ended.stdout.matches(" ended: ").count(), 4, "an account of each run: {ended:#?}");
+    assert_eq!(ended.stdout.matches(" ended: ").count(), 4, "a report of each run: {ended:#?}");
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn a_refused_command_changes_nothing() {
     let directory = directory();
     let here = directory.path();
     let volume = here.join("disk");
@@ -127,15 +127,15 @@ fn what_is_refused_changes_nothing() {
     }
     let status = ctl("token", &["status", "--json"]);
     assert_eq!((&printed(&status)["state"], &printed(&status)["revision"]), (&json!("idle"), &json!(0)));
-    // Loopback may look without a token.
+    // Clients on loopback may read without a token.
     let page = keepup(here, &["ctl", "--to", &controlled.url, "status"]);
     assert!(page.code() == 0 && page.stdout.contains("possible now: configure"), "{page:#?}");
 }
 
 #[test]
 #[ignore = "system"]
-fn who_has_an_answer_finds_it_in_the_status() {
-    let directory = directory_alone();
+fn the_status_reflects_a_completed_command() {
+    let directory = exclusive_directory();
     let here = directory.path();
     let volume = here.join("disk");
     std::fs::create_dir(&volume).unwrap();
@@ -145,7 +145,7 @@ fn who_has_an_answer_finds_it_in_the_status() {
         status["revision"].as_u64().unwrap()
     };
     let ask = || {
-        // One connection that stays open: the question after the answer is there as early as it can be.
+        // One persistent connection: the next request follows the response immediately.
         let agent = ureq::Agent::new_with_defaults();
         for _ in 0..1000 {
             let order = agent.post(format!("{}/api/v1/run/configure", controlled.url));
@@ -153,21 +153,21 @@ fn who_has_an_answer_finds_it_in_the_status() {
             let order = order.header("Content-Type", "application/json");
             let answered = revision(order.send(r#"{"settings": {}}"#).unwrap());
             let seen = revision(agent.get(format!("{}/api/v1/run", controlled.url)).call().unwrap());
-            assert!(seen >= answered, "revision {answered} was answered, then {seen} seen");
+            assert!(seen >= answered, "the response had revision {answered}, the status {seen}");
         }
     };
-    // So many that run control is interrupted between what it does.
+    // Often enough to interrupt run control between its steps.
     std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(ask))));
 }
 
 #[test]
 #[ignore = "system"]
-fn a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides() {
-    let test = "a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_both_sides";
+fn ended_streams_and_filling_disks_are_reported_live() {
+    let test = "ended_streams_and_filling_disks_are_reported_live";
     let directory = directory();
     let here = directory.path();
     secret_file(here, "token", TOKEN);
-    // A small disk is full within the hour; where none can be had, the rest is tested all the same.
+    // A small disk is predicted to be full within the hour. Without one, the rest is tested.
     let disk = allowed(test).then(|| SmallDisk::mount(&here.join("disk"), 512).unwrap());
     let http = ["--http", "127.0.0.1:0", "--token-file", "token", "--stay"];
     let mut record = recorder(here, &["disk"], &http);
@@ -176,7 +176,7 @@ fn a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_bot
     let source = ["source", "csl-old", "--to", &to, "--streams", "1", "--connections", "1"];
     let first = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "6s"]].concat());
     let look = |path: &str| -> Value {
-        // Before the first look at the figures there is nothing to see.
+        // Before the first sample the status is empty.
         serde_json::from_str(&get(&page, path, "").1).unwrap()
     };
     let stream = || look("/api/v1/now")["streams"][0].clone();
@@ -184,11 +184,11 @@ fn a_stream_whose_source_said_end_has_ended_and_a_disk_that_fills_is_told_on_bot
     assert_eq!(stream()["ended"], false);
     if disk.is_some() {
         until("the page warns of the disk", || look("/health").to_string().contains("is full in"));
-        // In the same words, up to the minutes that are left.
-        let told = record.line_that(|line| line.contains("is full in"), "that the disk fills");
+        // Same text, except for the remaining minutes.
+        let warning = record.line_that(|line| line.contains("is full in"), "that the disk fills");
         assert!(
-            told.starts_with("warning: disk/run is full in ") && told.ends_with(" min at this rate"),
-            "{told}"
+            warning.starts_with("warning: disk/run is full in ") && warning.ends_with(" min at this rate"),
+            "{warning}"
         );
     }
     assert_eq!(first.wait().code(), 0);

@@ -1,4 +1,4 @@
-//! `keepup trial`: what was sent is what was recorded, verified and read back; what was lost is told.
+//! `keepup trial`: sent events are recorded, verified and read back; losses are reported.
 use std::path::Path;
 use std::time::Duration;
 
@@ -6,22 +6,24 @@ use keepup_results::{LedgerSummary, RecordPlacement, RecordRun, RecordSummary};
 use keepup_testkit::Run;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 
-use crate::common::{Place, crowd_out, directory, directory_alone, json, keepup, segments, start, until};
+use crate::common::{
+    TestDirectory, directory, exclusive_directory, json, keep_disk_full, keepup, segments, start, until,
+};
 
 /// Small files, little memory.
 const SMALL: [&str; 4] = ["--pool", "64 MiB", "--segment", "32 MiB"];
 
-fn volumes(place: &Place, names: &[&str]) {
+fn volumes(place: &TestDirectory, names: &[&str]) {
     names.iter().for_each(|name| std::fs::create_dir(place.path().join(name)).unwrap());
 }
 
-/// The result that was printed, which is as its types say.
+/// The printed result, parsed with its types.
 fn summary(run: &Run) -> RecordSummary {
     serde_json::from_value(json(run)).unwrap_or_else(|e| panic!("{e}: {run:#?}"))
 }
 
 /// The only run of a trial that ends with `code`.
-fn only(place: &Place, arguments: &[&str], code: i32) -> RecordRun {
+fn only(place: &TestDirectory, arguments: &[&str], code: i32) -> RecordRun {
     let run = keepup(place.path(), &[&["trial"], &SMALL[..], arguments, &["--json"]].concat());
     assert_eq!(run.code(), code, "{run:#?}");
     let mut runs = summary(&run).runs;
@@ -29,7 +31,7 @@ fn only(place: &Place, arguments: &[&str], code: i32) -> RecordRun {
     runs.remove(0)
 }
 
-/// Sent and lost at the source is durable and lost, and the causes add up.
+/// Checks a ledger: every event is durable or lost, and the causes add up.
 fn balanced(ledger: &LedgerSummary) {
     let due = ledger.sent.events + ledger.lost_at_source.events;
     assert_eq!(due, ledger.durable.events + ledger.lost.events, "{ledger:#?}");
@@ -43,14 +45,14 @@ fn has_segments(volume: &Path) -> bool {
     parts.any(|part| part.is_dir() && !segments(&part).is_empty())
 }
 
-fn is_empty(place: &Place, volume: &str) -> bool {
+fn is_empty(place: &TestDirectory, volume: &str) -> bool {
     std::fs::read_dir(place.path().join(volume)).unwrap().count() == 0
 }
 
 #[test]
 #[ignore = "system"]
 fn a_small_trial_loses_nothing_and_keeps_its_result() {
-    let place = directory_alone();
+    let place = exclusive_directory();
     volumes(&place, &["disk"]);
     let arguments = ["trial", "csl", "--rate", "40 MB/s", "--time", "1s", "--volume", "disk"];
     let more = ["--first", "50", "--drain", "40 MB/s", "--out", "results", "--json"];
@@ -77,13 +79,13 @@ fn a_small_trial_loses_nothing_and_keeps_its_result() {
     let of =
         |kind: &str| events.lines().filter(|line| line.contains(&format!("\"event\":\"{kind}\""))).count();
     assert_eq!((of("started"), of("record_run"), of("finished")), (1, 1, 1), "{events}");
-    assert!(of("sample") > 10, "the time line is kept");
+    assert!(of("sample") > 10, "the samples are stored");
 }
 
 #[test]
 #[ignore = "system"]
-fn without_disks_nothing_is_written_and_nothing_is_called_durable() {
-    let place = directory_alone();
+fn a_trial_without_disks_writes_nothing() {
+    let place = exclusive_directory();
     let run = only(&place, &["csl", "--rate", "max", "--events", "2000", "--to-null"], 0);
     balanced(&run.ledger);
     assert_eq!((run.ledger.received.events, run.to_null), (2000, true));
@@ -96,8 +98,8 @@ fn without_disks_nothing_is_written_and_nothing_is_called_durable() {
 
 #[test]
 #[ignore = "system"]
-fn so_many_events_are_asked_for_and_so_many_come_each_time() {
-    let place = directory_alone();
+fn every_trial_has_the_requested_number_of_events() {
+    let place = exclusive_directory();
     volumes(&place, &["disk"]);
     let arguments =
         ["trial", "csl", "--rate", "max", "--events", "777", "--event", "10000 B", "--volume", "disk"];
@@ -108,15 +110,15 @@ fn so_many_events_are_asked_for_and_so_many_come_each_time() {
     for run in &runs {
         assert_eq!((run.ledger.sent.events, run.ledger.sent.bytes), (777, 7_770_000), "{run:#?}");
         assert_eq!(run.ledger.verified, Some(run.ledger.sent), "{run:#?}");
-        assert_eq!((run.event_bytes, run.first), (10_000, None), "there were fewer than a thousand");
+        assert_eq!((run.event_bytes, run.first), (10_000, None), "fewer than a thousand events");
     }
-    assert!(runs[0].begin_seconds + runs[0].seconds <= runs[1].begin_seconds, "one after another");
+    assert!(runs[0].begin_seconds + runs[0].seconds <= runs[1].begin_seconds, "runs are sequential");
 }
 
 #[test]
 #[ignore = "system"]
-fn what_is_read_back_is_what_was_sent() {
-    let place = directory_alone();
+fn events_read_back_equal_those_sent() {
+    let place = exclusive_directory();
     volumes(&place, &["a", "b"]);
     let sent = ["csl", "--rate", "max", "--events", "600", "--streams", "5", "--placement", "free"];
     let more = ["--volume", "a", "--volume", "b", "--read-back", "--no-verify"];
@@ -131,8 +133,8 @@ fn what_is_read_back_is_what_was_sent() {
 
 #[test]
 #[ignore = "system"]
-fn many_sensors_are_pinned_to_three_volumes_and_read_back_each_by_itself() {
-    let place = directory_alone();
+fn pinned_streams_are_read_back_separately() {
+    let place = exclusive_directory();
     volumes(&place, &["a", "b", "c"]);
     let sent = ["romanis", "--rate", "max", "--events", "5080", "--streams", "508", "--event", "16 KiB"];
     let disks = ["--volume", "a", "--volume", "b", "--volume", "c", "--placement", "pinned"];
@@ -148,9 +150,9 @@ fn many_sensors_are_pinned_to_three_volumes_and_read_back_each_by_itself() {
 
 #[test]
 #[ignore = "system"]
-fn what_is_lost_is_told_with_its_cause_and_ends_with_1() {
-    let place = directory_alone();
-    // No loopback keeps up with this: the source's own buffer runs over.
+fn losses_are_reported_with_their_cause_and_exit_code_1() {
+    let place = exclusive_directory();
+    // Too fast for loopback: the source's buffer overflows.
     let run = only(&place, &["csl", "--rate", "200 GB/s", "--time", "500 ms", "--to-null"], 1);
     balanced(&run.ledger);
     assert!(
@@ -161,7 +163,7 @@ fn what_is_lost_is_told_with_its_cause_and_ends_with_1() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_fills_up_breaks_off_and_is_left_as_it_was() {
+fn a_full_disk_ends_the_trial_and_is_cleaned_up() {
     const TEST: &str = "a_disk_that_fills_up_breaks_off";
     if !allowed(TEST) {
         return;
@@ -174,7 +176,7 @@ fn a_disk_that_fills_up_breaks_off_and_is_left_as_it_was() {
     let arguments = ["trial", "csl", "--rate", "30 MB/s", "--time", "4s", "--volume", "disk"];
     let program = start(place.path(), &[&arguments[..], &["--json"], &SMALL].concat());
     until("it records", || has_segments(disk.path()));
-    let run = crowd_out(disk.path(), program);
+    let run = keep_disk_full(disk.path(), program);
     assert_eq!(run.code(), 1, "{run:#?}");
     let one = &summary(&run).runs[0];
     balanced(&one.ledger);
@@ -185,8 +187,8 @@ fn a_disk_that_fills_up_breaks_off_and_is_left_as_it_was() {
 
 #[test]
 #[ignore = "system"]
-fn an_interruption_keeps_the_run() {
-    let place = directory_alone();
+fn an_interrupted_trial_keeps_the_run() {
+    let place = exclusive_directory();
     volumes(&place, &["disk"]);
     let arguments = ["trial", "csl", "--rate", "5 MB/s", "--time", "2m", "--volume", "disk", "--json"];
     let program = start(place.path(), &[&arguments[..], &SMALL].concat());
@@ -202,7 +204,7 @@ fn an_interruption_keeps_the_run() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_written() {
+fn impossible_trials_are_refused_before_the_first_write() {
     let place = directory();
     volumes(&place, &["disk"]);
     let cases: [(&[&str], i32, &str); 6] = [

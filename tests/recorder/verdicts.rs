@@ -148,7 +148,7 @@ fn a_shaped_link_is_fit_for_a_twentieth_of_its_rate() {
     }
 }
 
-/// Whatever the search finds in its time: the unthrottled source is held back by the link.
+/// Independent of what the search finds within its time limit: the link throttles the saturated source.
 #[test]
 #[ignore = "system"]
 fn a_shaped_link_is_not_fit_for_six_times_its_rate() {

@@ -1,4 +1,4 @@
-//! Volumes that do not do, and one that fills up while recording.
+//! Unusable volumes, and a volume that fills up while recording.
 use std::time::Duration;
 
 use keepup_testkit::root::{SmallDisk, allowed, skip};
@@ -12,12 +12,12 @@ fn refused(arguments: &[&str]) -> (i32, String) {
     std::fs::write(directory.path().join("disk/run/notes.txt"), "mine").unwrap();
     let run = keepup(directory.path(), &[&["record", "--listen", "127.0.0.1:0"], arguments].concat());
     let mine = std::fs::read_to_string(directory.path().join("disk/run/notes.txt")).unwrap();
-    assert_eq!(mine, "mine", "files of others are left alone");
+    assert_eq!(mine, "mine", "other files are not changed");
     (run.code(), run.stderr)
 }
 
 #[test]
-fn each_refusal_has_its_code_and_its_reason() {
+fn every_unusable_volume_has_its_exit_code_and_reason() {
     let cases: [(&[&str], i32, &str); 7] = [
         (&["--volume", "missing"], 2, "hint: mkdir"),
         (&["--volume", "file"], 2, "not a directory"),
@@ -35,7 +35,7 @@ fn each_refusal_has_its_code_and_its_reason() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said() {
+fn a_port_in_use_is_reported() {
     let directory = directory();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -46,7 +46,7 @@ fn a_port_that_is_taken_is_said() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_filled_by_somebody_else_ends_cleanly_and_keeps_what_was_promised() {
+fn a_full_volume_ends_the_recording_and_keeps_acknowledged_events() {
     const TEST: &str = "a_disk_filled_by_somebody_else";
     if !allowed(TEST) {
         return;

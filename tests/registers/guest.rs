@@ -1,5 +1,4 @@
-//! keepup in a virtual machine with devices for tests: each way to a register is there. What guests are made
-//! of: `cargo xtask guest prepare`.
+//! keepup in a virtual machine with test devices and drivers. `cargo xtask guest prepare` creates the guest.
 use std::time::Duration;
 
 use keepup_testkit::guest::{Device, Drivers, Guest, GuestOutput, Machine, available};
@@ -13,10 +12,10 @@ pub(crate) fn run(guest: &Guest<'_>, script: &str) -> GuestOutput {
     output
 }
 
-/// Fails at the first command that does.
+/// Ends a script at its first failed command.
 pub(crate) const STRICT: &str = "set -e\n";
 
-/// Every device by its identity, and what lies behind its registers; UIO; VME.
+/// Checks the identity and registers of every device, UIO and VME.
 const LOOK: &str = r#"
 part version keepup --version
 part doctor sh -c 'keepup doctor --json || [ $? = 1 ]'
@@ -54,8 +53,8 @@ part master dd if=/dev/bus/vme/m0 bs=12 skip=3 count=1
 
 #[test]
 #[ignore = "system"]
-fn every_device_answers_and_every_driver_takes_one() {
-    let Some(store) = available("every_device_answers_and_every_driver_takes_one") else { return };
+fn every_device_and_driver_of_the_guest_works() {
+    let Some(store) = available("every_device_and_driver_of_the_guest_works") else { return };
     let _place = directory();
     let guest = Guest::new(&store, Machine::Pc).devices(&Device::ALL).drivers(&[Drivers::Uio, Drivers::Vme]);
     let output = run(&guest, &format!("{STRICT}{LOOK}"));
@@ -63,10 +62,10 @@ fn every_device_answers_and_every_driver_takes_one() {
     assert_eq!(part("version"), format!("keepup {}\n", env!("CARGO_PKG_VERSION")));
     let doctor: serde_json::Value = serde_json::from_str(part("doctor")).unwrap();
     assert_eq!(doctor["command"], "keepup doctor --json");
-    // Vendor and device, as they lie in memory.
+    // Vendor and device, in memory order.
     let identities = ["config04", "config05", "config06"].map(part);
     assert_eq!(identities, ["3412e811", "361b0500", "f41a1011"]);
-    // Flags of BARs: 0x200 is memory, 0x100 ports, 0x2000 memory that may be prefetched.
+    // Flags of BARs: 0x200 memory, 0x100 I/O ports, 0x2000 prefetchable.
     let bar = |name: &str, n: usize| {
         let line = part(name).lines().nth(n).unwrap().to_owned();
         let numbers = line.split(' ').map(|text| u64::from_str_radix(&text[2..], 16).unwrap());
@@ -86,11 +85,11 @@ fn every_device_answers_and_every_driver_takes_one() {
     assert_eq!((part("slave"), part("master")), ("over the bus", "over the bus"));
 }
 
-/// What keepup read in the guest.
+/// Checks the results of keepup in the guest.
 fn registers<'a>(part: &impl Fn(&str) -> &'a str) {
     let found = |name: &str| -> serde_json::Value { serde_json::from_str(part(name)).unwrap() };
-    let median = |found: &serde_json::Value, way: usize, point: usize| {
-        let all = found["run"]["methods"][way]["points"][point]["seconds"].as_array().unwrap();
+    let median = |found: &serde_json::Value, method: usize, point: usize| {
+        let all = found["run"]["methods"][method]["points"][point]["seconds"].as_array().unwrap();
         let mut all: Vec<f64> = all.iter().map(|seconds| seconds.as_f64().unwrap()).collect();
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
@@ -101,15 +100,15 @@ fn registers<'a>(part: &impl Fn(&str) -> &'a str) {
     };
     let (edu, slow, ports, memory) = (found("edu"), found("slow"), found("ports"), found("memory"));
     assert_eq!(edu["run"]["device"]["id"], "1234:11e8");
-    assert_eq!(edu["run"]["device"]["is_virtual"], true, "a guest's figures are labelled");
+    assert_eq!(edu["run"]["device"]["is_virtual"], true, "results of a guest are labelled");
     assert_eq!((names(&edu), names(&slow)), (vec!["mmap".to_owned()], vec!["pread".to_owned()]));
     assert_eq!(
         (names(&ports), names(&memory)),
         (vec!["pread".into()], vec!["mmap".into(), "mmap-wc".into()])
     );
-    // A call of the kernel for a register costs many loads of one.
+    // A system call per register costs many loads.
     assert!(median(&slow, 0, 0) > 3.0 * median(&edu, 0, 0), "{slow:#} {edu:#}");
-    // Memory behind a BAR has no set-up: what is read costs by its length.
+    // Loads have no set-up: the time is proportional to the length.
     let each = |point: usize| {
         median(&memory, 0, point) / memory["run"]["methods"][0]["points"][point]["depth"].as_f64().unwrap()
     };
@@ -119,8 +118,8 @@ fn registers<'a>(part: &impl Fn(&str) -> &'a str) {
 
 #[test]
 #[ignore = "system"]
-fn what_goes_wrong_in_a_guest_is_seen_outside() {
-    let Some(store) = available("what_goes_wrong_in_a_guest_is_seen_outside") else { return };
+fn failures_in_a_guest_are_reported_outside() {
+    let Some(store) = available("failures_in_a_guest_are_reported_outside") else { return };
     let _place = directory();
     let guest = Guest::new(&store, Machine::Pc).limit(Duration::from_secs(60));
     let failed =

@@ -1,5 +1,5 @@
-//! The real keepup in a virtual machine, on each way to a register that needs a driver: VFIO with the card's
-//! own DMA, UIO, VME. One boot for all that goes well, one for what does not.
+//! keepup in a virtual machine with every access method that needs a driver: VFIO with the card's DMA,
+//! UIO, VME. One boot for all successful accesses, one for all errors.
 use std::path::Path;
 
 use keepup_testkit::guest::{Device, Drivers, Guest, GuestOutput, Machine, available};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::directory;
 
-/// What both scripts begin with: what fails ends them, but for what `why` runs, which gives what was said.
+/// Start of both scripts. A failed command ends them, except commands run by `why`, which captures the error.
 const BEGIN: &str = r#"set -e
 edu=0000:00:04.0
 card=vfio:$edu/bar0
@@ -18,7 +18,7 @@ driver() { basename "$(readlink "/sys/bus/pci/devices/$1/driver")"; }
 
 /// VFIO, bound on request; UIO; VME.
 const WORKS: &str = r#"
-# Bound to nothing before, and afterwards.
+# Not bound before and afterwards.
 part identity keepup register get $card --bind vfio-pci
 test ! -e /sys/bus/pci/devices/$edu/driver
 part set keepup register set $card 0x4=0x12345678 --profile edu --bind vfio-pci
@@ -27,12 +27,12 @@ part vfio keepup register read $card --bind vfio-pci --profile edu --method mmap
 [ "$(driver $edu)" = uio_pci_generic ]
 [ "$(cat /sys/bus/pci/devices/$edu/driver_override)" = uio_pci_generic ]
 
-# Bound for good: the group is there, and both ways read the same.
+# Bound permanently: the group exists, and both methods read the same.
 bind $edu vfio-pci
 group=$(basename "$(readlink /sys/bus/pci/devices/$edu/iommu_group)")
 part group ls /dev/vfio/$group /sys/kernel/iommu_groups/$group/devices
-for way in mmap pread; do
-    part values_$way keepup register get $card --count 16 --method $way --json
+for method in mmap pread; do
+    part values_$method keepup register get $card --count 16 --method $method --json
 done
 part write keepup register compare $card --profile edu --method mmap --write 4=0x12345678 $few
 part written keepup register get $card --offset 4
@@ -45,7 +45,7 @@ part table sh -c "keepup register read $card --profile edu --depth 1 --trials 5"
 [ "$(hexdump -s 4 -n 2 -e '1/2 "%04x"' /sys/bus/pci/devices/$edu/config)" = "$before" ]
 part ports keepup register read vfio:0000:00:05.0/bar1 --bind vfio-pci --width 8 --depth 1 $few
 
-# Interrupted while it is bound.
+# Interrupted while bound.
 bind $edu uio_pci_generic
 keepup register read $card --bind vfio-pci --depth 1 --trials 10000 --time 60s >/tmp/stopped &
 until [ "$(driver $edu)" = vfio-pci ]; do sleep 0.1; done
@@ -55,7 +55,7 @@ stopped=0
 wait $! || stopped=$?
 echo "stopped $stopped $(driver $edu)"
 
-# UIO: a driver's map, the BAR without the driver's help, and a driver that was made for another card.
+# UIO: a driver's map, the BAR without the driver, and a driver for another card.
 part uio keepup register read uio:/dev/uio0 --profile edu --depth 1,0x100 $few
 part uio_bar keepup register get uio:0/bar0 --profile edu
 part uio_set keepup register set uio:$edu/map0 4=1 --profile edu
@@ -66,19 +66,19 @@ devmem $(($(bar $shared 2) + 0x2004)) 32 0xCAFEF00D
 part uio_map keepup register get uio:$shared/map1 --bind hilscher --offset 0x2000 --count 2
 part uio_compare keepup register read uio:$shared/map1 --bind hilscher --depth 1,0x100 $few
 
-# VME: what is put in through the slave window is what the master windows read. The driver has 128 KiB for
-# a slave window, and writes beyond them where the window is larger.
+# VME: the master windows read what was written through the slave window. The driver has 128 KiB for a slave
+# window, and writes beyond them if the window is larger.
 vme_window 0x10000 0x20000
 n=0
 while [ $n -lt 64 ]; do n=$((n + 1)); printf 'register %06d ' $n; done >/tmp/data
 dd if=/tmp/data of=/dev/bus/vme/s0 bs=1024 count=1
 printf 'the last' | dd of=/dev/bus/vme/s0 bs=8 seek=16383 count=1
-for way in single block; do
-    part vme_$way keepup register get vme:/dev/bus/vme/m0 --count 256 --method $way --json
+for method in single block; do
+    part vme_$method keepup register get vme:/dev/bus/vme/m0 --count 256 --method $method --json
 done
 large=vme:/dev/bus/vme/m1,address=0x10000,size=0x40000,space=A32
 part vme_last keepup register get $large --count 0x10000 --method block --json
-# Windows begin at multiples of 64 KiB.
+# Windows start at multiples of 64 KiB.
 printf 'narrower' | dd of=/dev/bus/vme/s0 bs=8 seek=8192 count=1
 window=address=0x20000,size=0x10000,space=A32
 part vme_narrow keepup register get vme:/dev/bus/vme/m1,$window,width=16 --width 16
@@ -86,7 +86,7 @@ why vme_closed get vme:/dev/bus/vme/m1
 part vme keepup register compare $large --identity 0=0x72656769 $few
 "#;
 
-/// What is not there, not allowed, or not as it is said to be.
+/// Missing, forbidden and mismatched targets.
 const FAILS: &str = r#"
 part no_device sh -c 'keepup register get vfio:0000:00:1e.0/bar0 2>&1 || echo "status $?"'
 why unbound get $card
@@ -145,9 +145,9 @@ fn names(found: &Value) -> Vec<&str> {
     methods.iter().map(|method| method["name"].as_str().unwrap()).collect()
 }
 
-/// Median of what a transfer took, s.
-fn median(found: &Value, way: usize, point: usize) -> f64 {
-    let all = found["run"]["methods"][way]["points"][point]["seconds"].as_array().unwrap();
+/// Median time of a transfer, s.
+fn median(found: &Value, method: usize, point: usize) -> f64 {
+    let all = found["run"]["methods"][method]["points"][point]["seconds"].as_array().unwrap();
     let mut all: Vec<f64> = all.iter().map(|seconds| seconds.as_f64().unwrap()).collect();
     all.sort_by(f64::total_cmp);
     all[all.len() / 2]
@@ -172,7 +172,7 @@ fn registers_are_read_through_every_driver() {
     assert!(device["iommu_group"].is_string() && device["is_virtual"] == true, "{device:#}");
     for point in [0, 1] {
         let ratio = median(&vfio, 1, point) / median(&vfio, 0, point);
-        assert!(ratio > 3.0, "a call for a register costs many loads of it: {ratio} {vfio:#}");
+        assert!(ratio > 3.0, "a call per register costs many loads: {ratio} {vfio:#}");
     }
     assert!(part("group").contains("/dev/vfio/") && part("group").contains("0000:00:04.0"), "{output:#?}");
     let read = values(&output, "values_mmap");
@@ -180,14 +180,14 @@ fn registers_are_read_through_every_driver() {
     assert_eq!(read, values(&output, "values_pread"));
     writes(&output);
     dma(&output);
-    assert_eq!(names(&parsed(&output, "ports")), ["pread"], "ports cannot be mapped");
+    assert_eq!(names(&parsed(&output, "ports")), ["pread"], "I/O ports cannot be mapped");
     assert!(output.lines().any(|line| line == "stopped 130 uio_pci_generic"), "{output:#?}");
     assert!(output.console.contains("0000:00:04.0 is bound to uio_pci_generic again"), "{output:#?}");
     uio(&output);
     vme(&output);
 }
 
-/// What writing the register of complements cost, and that it was written.
+/// Checks the measurement of writes to the complement register, and their effect.
 fn writes(output: &GuestOutput) {
     let found = parsed(output, "write");
     assert_eq!(names(&found), ["mmap", "write", "write+read"]);
@@ -196,29 +196,29 @@ fn writes(output: &GuestOutput) {
     assert_eq!(flags, [false, true, true]);
     let last = methods[2]["points"].as_array().unwrap().len() - 1;
     let ratio = median(&found, 2, last) / median(&found, 1, last);
-    assert!(ratio > 1.3, "what is read back takes longer: {ratio} {found:#}");
-    assert_eq!(found["break_evens"].as_array().unwrap().len(), 0, "reads and writes replace no one another");
+    assert!(ratio > 1.3, "writes that are read back take longer: {ratio} {found:#}");
+    assert_eq!(found["break_evens"].as_array().unwrap().len(), 0, "reads and writes are not compared");
     assert_eq!(output.part("written").stdout, "0x4: 0xedcba987\n");
 }
 
-/// What came by the card's DMA.
+/// Checks the card's DMA.
 fn dma(output: &GuestOutput) {
     let found = parsed(output, "dma");
     assert_eq!(names(&found), ["mmap", "dma"]);
-    let way = &found["run"]["methods"][1];
-    assert_eq!(way["words_max"], 1023);
-    let points = way["points"].as_array().unwrap();
-    assert!(points.len() >= 4, "{way:#}");
-    // The device's timer; an emulator may be late, never early.
+    let method = &found["run"]["methods"][1];
+    assert_eq!(method["words_max"], 1023);
+    let points = method["points"].as_array().unwrap();
+    assert!(points.len() >= 4, "{method:#}");
+    // Set by the device's timer; an emulator may be late, never early.
     let set_up = found["fits"][1]["elapsed"]["set_up_seconds"].as_f64().unwrap();
     assert!(set_up > 0.09, "{found:#}");
     let cpu = found["fits"][1]["cpu"]["set_up_seconds"].as_f64().unwrap();
-    assert!(cpu > 0.5 * set_up, "waiting is reading the command register: {found:#}");
+    assert!(cpu > 0.5 * set_up, "the command register is polled: {found:#}");
     let pair = &found["break_evens"][0];
     assert_eq!((&pair["simple"], &pair["way"]), (&"mmap".into(), &"dma".into()), "{pair:#}");
     assert_eq!(pair["elapsed"]["verdict"], "never", "{pair:#}");
     assert_eq!(pair["cpu"]["verdict"], "never", "{pair:#}");
-    // What keepup filled the card's memory with stays in it, and comes the same by one transfer or by eight.
+    // The card's memory keeps the data that keepup filled it with. One transfer and eight read the same.
     let (filled, parts) = (values(output, "filled"), values(output, "parts"));
     assert_eq!(filled.len(), 1023);
     assert_eq!(filled, parts);
@@ -233,7 +233,7 @@ fn uio(output: &GuestOutput) {
     assert_eq!(part("uio_bar"), "0x0: 0x010000ed\n");
     assert_eq!(found["run"]["device"]["driver"], "uio_pci_generic");
     assert!(part("uio_set").ends_with("0x1 was written, it reads 0xfffffffe\n"), "{}", part("uio_set"));
-    assert!(part("no_map").contains("offers no such map\nhint: it offers map0"), "{}", part("no_map"));
+    assert!(part("no_map").contains("offers no such map\nhint: choose one of map0"), "{}", part("no_map"));
     assert_eq!(part("uio_map"), "0x2000: 0x00000000\n0x2004: 0xcafef00d\n");
     let found = parsed(output, "uio_compare");
     assert_eq!((names(&found), &found["run"]["device"]["driver"]), (vec!["mmap"], &"hilscher".into()));
@@ -246,14 +246,18 @@ fn vme(output: &GuestOutput) {
     assert_eq!(values(output, "vme_single"), expected);
     assert_eq!(values(output, "vme_block"), expected);
     let last = values(output, "vme_last");
-    // Around the end of what one call gives, 32768 words, where the slave ends and nobody answers.
+    // Around the largest transfer of one call, 32768 words, where the slave window ends and the bus
+    // returns ones.
     let ones = u64::from(u32::MAX);
     assert_eq!((last.len(), &last[0x7ffe..0x8001]), (0x10000, &[word(b"the "), word(b"last"), ones][..]));
     assert!(last[0x8000..].iter().all(|value| *value == ones) && last[..256] == expected);
-    // Its window begins later, and is closed again afterwards.
+    // Its window starts at another address, and is disabled again afterwards.
     assert_eq!(output.part("vme_narrow").stdout, "0x0: 0x6e61\n");
     let closed = &output.part("vme_closed").stdout;
-    assert!(closed.contains("the window is closed\nhint:") && closed.contains("address=0x10000"), "{closed}");
+    assert!(
+        closed.contains("the window is disabled\nhint:") && closed.contains("address=0x10000"),
+        "{closed}"
+    );
     let found = parsed(output, "vme");
     assert_eq!(names(&found), ["single", "block"]);
     assert_eq!((&found["run"]["device"]["is_simulated"], &found["failure"]), (&true.into(), &Value::Null));
@@ -264,45 +268,45 @@ fn vme(output: &GuestOutput) {
     let single = found["run"]["methods"][0]["points"].as_array().unwrap();
     let shared = single.len() - 1;
     let ratio = median(&found, 0, shared) / median(&found, 1, shared);
-    assert!(ratio > 3.0, "a block takes less than a call for each: {ratio} {found:#}");
+    assert!(ratio > 3.0, "a block takes less time than one call per register: {ratio} {found:#}");
 }
 
 #[test]
 #[ignore = "system"]
-fn what_a_driver_does_not_give_is_told() {
-    let Some(store) = available("what_a_driver_does_not_give_is_told") else { return };
+fn errors_of_every_driver_are_reported_with_hints() {
+    let Some(store) = available("errors_of_every_driver_are_reported_with_hints") else { return };
     let _place = directory();
     let guest = Guest::new(&store, Machine::Q35).devices(&Device::ALL).drivers(&Drivers::ALL);
     let output = run(&guest, FAILS);
     let card = "vfio:0000:00:04.0/bar0";
     for (name, target, words) in [
-        ("no_device", "vfio:0000:00:1e.0/bar0", "hint: lspci -D"),
+        ("no_device", "vfio:0000:00:1e.0/bar0", "\nhint: list the functions with lspci -D"),
         ("no_device", "", "status 4"),
-        ("unbound", card, "bound to no driver, not to vfio-pci\nhint: --bind vfio-pci"),
-        ("other_driver", card, "bound to uio_pci_generic, not to vfio-pci\nhint: --bind vfio-pci"),
-        ("no_driver", card, "no driver \"no_such_driver\" of PCI functions\nhint: modprobe no_such_driver"),
-        ("not_taken", card, "cannot bind the function to pcieport: it did not take it\nhint: dmesg"),
-        ("no_bar", "vfio:0000:00:04.0/bar2", "the function has no BAR 2\nhint: lspci -v"),
+        ("unbound", card, "not bound to vfio-pci, or to any driver\nhint: run modprobe vfio-pci"),
+        ("other_driver", card, "bound to uio_pci_generic, not to vfio-pci\nhint: run modprobe vfio-pci"),
+        ("no_driver", card, "no PCI driver \"no_such_driver\" is loaded\nhint: run modprobe no_such_driver"),
+        ("not_taken", card, "binding the function to pcieport failed: the driver refused it\nhint:"),
+        ("no_bar", "vfio:0000:00:04.0/bar2", "the function has no BAR 2\nhint: list the function's BARs"),
         ("too_deep", card, "beyond its 1048576 bytes"),
         ("unaligned", card, "0x2 is not a multiple of 4 bytes"),
-        ("too_wide", card, "more than the 32 bits"),
-        ("forbidden", card, "refused: profile edu does not let 32 bits at 0xc be written\nhint:"),
+        ("too_wide", card, "does not fit into the 32 bits"),
+        ("forbidden", card, "profile edu does not list the 32 bits at 0xc as writable\nhint:"),
         ("forbidden", "", "status 3"),
-        ("forbidden_again", card, "refused: profile edu does not let 32 bits at 0xc be written\nhint:"),
+        ("forbidden_again", card, "profile edu does not list the 32 bits at 0xc as writable\nhint:"),
         ("forbidden_again", "", "status 3"),
-        ("written_by_calls", card, "none of the ways that are asked for can write a register\nhint:"),
-        ("not_meant", "vfio:0000:00:05.0/bar0", "profile edu is for 1234:11e8, and it is 1b36:0005"),
-        ("cleared", card, "would change the one at 0x24, as profile card says\nhint:"),
+        ("written_by_calls", card, "none of the selected methods can write registers\nhint:"),
+        ("not_meant", "vfio:0000:00:05.0/bar0", "profile edu is for 1234:11e8, and this device is 1b36:0005"),
+        ("cleared", card, "would change the one at 0x24, according to profile card\nhint:"),
         ("bad_profile", "", "profile /card: "),
         ("no_rights", card, "ermission denied"),
         ("no_rights_vme", "vme:/dev/bus/vme/m0", "ermission denied"),
-        ("no_rights", "", "hint: only root may"),
-        ("vme_closed", "vme:/dev/bus/vme/m0", "the window is closed"),
+        ("no_rights", "", "hint: use sudo"),
+        ("vme_closed", "vme:/dev/bus/vme/m0", "the window is disabled"),
         ("vme_refused", "vme:/dev/bus/vme/m0", "the bridge refuses address=0x0"),
-        ("no_window", "vme:/dev/bus/vme/m9", "hint: modprobe vme_user"),
-        ("no_vme", "vme:/dev/null", "no master window of vme_user"),
-        ("no_uio", "uio:0", "hint: ls /sys/class/uio"),
-        ("gone", card, "no driver \"vfio-pci\""),
+        ("no_window", "vme:/dev/bus/vme/m9", "modprobe vme_user"),
+        ("no_vme", "vme:/dev/null", "not a master window of vme_user"),
+        ("no_uio", "uio:0", "hint: list the devices with ls /sys/class/uio"),
+        ("gone", card, "no PCI driver \"vfio-pci\""),
     ] {
         let found = &output.part(name).stdout;
         assert!(found.contains(words) && found.contains(target), "{name}: {found}\n{}", output.console);

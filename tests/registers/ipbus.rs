@@ -1,4 +1,4 @@
-//! Registers behind IPbus: the client against the real program with every fault, and against strangers.
+//! IPbus: the client against the simulated target with every fault, and against other peers.
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -14,9 +14,9 @@ use keepup_testkit::Program;
 
 use crate::common::{directory, keepup, start};
 
-/// What is wrong with a target is told within this time.
+/// Time within which a failure must be reported.
 const SOON: Duration = Duration::from_secs(5);
-/// A machine may stand still meanwhile; a wait that starts again with each datagram takes minutes.
+/// Additional time for stalls of the machine. A timeout restarted by each datagram would take minutes.
 const SLACK: Duration = Duration::from_secs(25);
 
 pub(crate) fn serve(here: &Path, more: &[&str]) -> (Program, SocketAddr) {
@@ -30,7 +30,7 @@ fn connect(target: SocketAddr, options: ClientOptions) -> Result<IpbusClient, Ip
     IpbusClient::connect(target, options, Arc::new(SystemClock))
 }
 
-/// The end of a target, and its count of something.
+/// Stops a target. Returns access to its counters by name.
 fn ended(target: Program) -> impl Fn(&str) -> u64 {
     target.signal("TERM");
     let run = target.wait();
@@ -41,7 +41,7 @@ fn ended(target: Program) -> impl Fn(&str) -> u64 {
     }
 }
 
-/// Words to and from a target with faults; not one may be wrong, and nothing be done twice.
+/// Transfers words to and from a target with faults. All must be correct, and nothing executed twice.
 fn exchange(faults: &[&str], options: ClientOptions) -> (ClientCounters, impl Fn(&str) -> u64) {
     let place = directory();
     let (target, address) = serve(place.path(), faults);
@@ -54,11 +54,11 @@ fn exchange(faults: &[&str], options: ClientOptions) -> (ClientCounters, impl Fn
         assert!(back == data, "wrong words with {faults:?}");
         back.fill(0);
         client.read_each(10, &mut back, false).unwrap();
-        assert!(back == data, "wrong words with {faults:?}, each by itself");
+        assert!(back == data, "wrong words in single reads with {faults:?}");
         for n in 0..10 {
             assert_eq!(client.read_single(10 + n).unwrap(), data[n as usize], "{faults:?}");
             let before = client.rmw_sum(5, 1).unwrap();
-            assert_eq!(before, (round - 1) * 10 + n, "done twice, or never, with {faults:?}");
+            assert_eq!(before, (round - 1) * 10 + n, "executed twice or never with {faults:?}");
         }
     }
     (client.counters(), ended(target))
@@ -66,7 +66,7 @@ fn exchange(faults: &[&str], options: ClientOptions) -> (ClientCounters, impl Fn
 
 #[test]
 fn without_faults_nothing_is_sent_twice() {
-    // A target that is not let onto a core for a while has lost nothing.
+    // A target that does not get a core for a while has lost nothing.
     let patient = ClientOptions { timeout: Duration::from_secs(2), ..ClientOptions::default() };
     let (counters, of) = exchange(&[], patient);
     assert_eq!(
@@ -79,7 +79,7 @@ fn without_faults_nothing_is_sent_twice() {
 }
 
 #[test]
-fn every_fault_alone() {
+fn the_client_recovers_from_every_single_fault() {
     let often = |count: u64, faults: &[&str]| assert!(count > 5, "{count} of {faults:?}");
     let options = ClientOptions::default();
     for seed in ["1", "2"] {
@@ -106,7 +106,7 @@ fn every_fault_alone() {
 }
 
 #[test]
-fn a_target_slower_than_the_time_limit() {
+fn the_client_works_with_a_target_slower_than_the_timeout() {
     let (counters, _) = exchange(&["--delay", "3 ms"], ClientOptions::default());
     assert_eq!(counters.recovered_requests, 0, "{counters:?}");
     let impatient =
@@ -117,7 +117,7 @@ fn a_target_slower_than_the_time_limit() {
 
 #[test]
 #[ignore = "system"]
-fn all_faults_together() {
+fn the_client_recovers_from_all_faults_together() {
     for seed in ["1", "2", "3"] {
         let lossy = ["--drop-requests", "7", "--drop-replies", "7", "--seed", seed];
         let (counters, _) = exchange(&lossy, ClientOptions::default());
@@ -130,7 +130,7 @@ fn all_faults_together() {
 }
 
 #[test]
-fn a_bus_error_among_losses() {
+fn a_bus_error_is_reported_in_spite_of_losses() {
     let place = directory();
     let faults = ["--bus-error", "0x1000", "--drop-requests", "7", "--drop-replies", "7"];
     let (_target, address) = serve(place.path(), &faults);
@@ -143,13 +143,13 @@ fn a_bus_error_among_losses() {
     }
 }
 
-/// Somebody at an address who answers every datagram with what `answer` gives.
-struct Stranger {
+/// A peer that answers every datagram with the result of `answer`.
+struct Peer {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
 }
 
-impl Stranger {
+impl Peer {
     fn start(answer: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
@@ -169,33 +169,33 @@ impl Stranger {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for Peer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-/// What a client says of somebody who answers so.
-fn told(answer: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String {
+/// The client's error for a peer that answers like this.
+fn client_error(answer: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String {
     let _place = directory();
-    let stranger = Stranger::start(answer);
+    let peer = Peer::start(answer);
     let since = Instant::now();
-    let why = match connect(stranger.address, ClientOptions::default()) {
+    let why = match connect(peer.address, ClientOptions::default()) {
         Err(why) => why,
         Ok(mut client) => client.read_block(0, &mut [0; 100], false).unwrap_err(),
     };
     assert!(since.elapsed() < SOON + SLACK, "{:?}", since.elapsed());
     let text = Cause::of(&why).to_text();
-    assert!(text.contains(&stranger.address.to_string()) && text.contains("\nhint: "), "{text}");
+    assert!(text.contains(&peer.address.to_string()) && text.contains("\nhint: "), "{text}");
     text
 }
 
-/// A good status, and to everything else what `answer` gives.
+/// Answers status requests with a valid status, and everything else with `answer`.
 fn status_and(
     next_id: u16,
     answer: impl Fn(u16) -> Vec<Vec<u8>> + Send + 'static,
 ) -> impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static {
-    move |request| match PacketHeader::of(request) {
+    move |request| match PacketHeader::parse(request) {
         Ok((PacketHeader { kind: PacketKind::Status, .. }, _)) => {
             vec![Status { mtu_bytes: 1500, buffers: 4, next_id, ..Status::default() }.reply().to_vec()]
         }
@@ -206,47 +206,48 @@ fn status_and(
 
 #[test]
 #[ignore = "system"]
-fn whoever_is_no_target_is_told_apart() {
-    assert!(told(|_| vec![]).contains("status requests in"));
-    let garbage = told(|_| vec![b"HTTP/1.1 400 Bad Request".to_vec(), vec![], vec![7; 3]]);
+fn peers_that_are_not_targets_are_reported_with_the_reason() {
+    assert!(client_error(|_| vec![]).contains("no answer to"));
+    let garbage = client_error(|_| vec![b"HTTP/1.1 400 Bad Request".to_vec(), vec![], vec![7; 3]]);
     assert!(garbage.contains("does not speak IPbus 2.0"), "{garbage}");
-    let old = told(|_| vec![[&[0x10, 0, 0, 0xF1], &[0; 60][..]].concat()]);
+    let old = client_error(|_| vec![[&[0x10, 0, 0, 0xF1], &[0; 60][..]].concat()]);
     assert!(old.contains("IPbus version 1 instead of 2"), "{old}");
-    let short = told(|_| vec![vec![0x20, 0, 0, 0xF1]]);
+    let short = client_error(|_| vec![vec![0x20, 0, 0, 0xF1]]);
     assert!(short.contains("a datagram of 4 bytes"), "{short}");
-    // After a good beginning.
-    let silent = told(status_and(9, |_| vec![]));
-    assert!(silent.contains("gave up on packet 9 ") && silent.contains("no answer came"), "{silent}");
+    // After a valid status.
+    let silent = client_error(status_and(9, |_| vec![]));
+    assert!(silent.contains("packet 9 timed out") && silent.contains("no answer"), "{silent}");
     let others =
-        told(status_and(9, |id| vec![PacketHeader::control(id + 100).word().to_be_bytes().to_vec()]));
-    assert!(others.contains("a reply to packet 109, which is not under way"), "{others}");
-    let empty = told(status_and(9, |id| vec![PacketHeader::control(id).word().to_be_bytes().to_vec()]));
-    assert!(empty.contains("gave up on packet 9 ") && empty.contains("beyond the end"), "{empty}");
-    let odd = told(status_and(9, |id| {
+        client_error(status_and(9, |id| vec![PacketHeader::control(id + 100).word().to_be_bytes().to_vec()]));
+    assert!(others.contains("a reply to packet 109, which is not in flight"), "{others}");
+    let empty =
+        client_error(status_and(9, |id| vec![PacketHeader::control(id).word().to_be_bytes().to_vec()]));
+    assert!(empty.contains("packet 9 timed out") && empty.contains("a truncated transaction"), "{empty}");
+    let odd = client_error(status_and(9, |id| {
         let words = [PacketHeader::control(id).word(), 0x2ABC_0100, 1];
         vec![words.iter().flat_map(|word| word.to_be_bytes()).collect()]
     }));
-    assert!(odd.contains("a reply to packet 9 with other transactions than its own"), "{odd}");
+    assert!(odd.contains("a reply to packet 9 with the wrong transactions"), "{odd}");
 }
 
 #[test]
-fn a_crowd_of_foreign_datagrams_does_not_keep_a_client_waiting() {
-    let told = told(|_| (0..200).map(|n: u8| vec![n; 8]).collect());
-    assert!(told.contains("does not speak IPbus 2.0"), "{told}");
+fn a_flood_of_foreign_datagrams_does_not_delay_the_timeout() {
+    let error = client_error(|_| (0..200).map(|n: u8| vec![n; 8]).collect());
+    assert!(error.contains("does not speak IPbus 2.0"), "{error}");
 }
 
 #[test]
-fn a_target_that_is_started_anew_and_nobody_at_all() {
+fn a_restarted_target_and_a_closed_port_are_reported() {
     let moved = AtomicBool::new(false);
-    let restarted = told(move |request| {
-        // However often it is asked how it is, it was started anew with the first packet that it gets.
+    let restarted = client_error(move |request| {
+        // Every status after the first packet is that of a restarted target.
         let is_status =
-            matches!(PacketHeader::of(request), Ok((PacketHeader { kind: PacketKind::Status, .. }, _)));
+            matches!(PacketHeader::parse(request), Ok((PacketHeader { kind: PacketKind::Status, .. }, _)));
         moved.fetch_or(!is_status, Ordering::Relaxed);
         let next_id = if moved.load(Ordering::Relaxed) { 1 } else { 500 };
         status_and(next_id, |_| vec![])(request)
     });
-    assert!(restarted.contains("expects packet 1, and 500 is under way"), "{restarted}");
+    assert!(restarted.contains("expects packet 1, but packet 500 is in flight"), "{restarted}");
     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     match connect(free, ClientOptions::default()) {
         Err(why @ IpbusError::Socket { .. }) => {
@@ -257,7 +258,7 @@ fn a_target_that_is_started_anew_and_nobody_at_all() {
 }
 
 #[test]
-fn a_target_ends_and_another_takes_its_place() {
+fn a_client_continues_with_a_restarted_target() {
     let place = directory();
     let (target, address) = serve(place.path(), &[]);
     let mut client = connect(address, ClientOptions::default()).unwrap();
@@ -270,22 +271,22 @@ fn a_target_ends_and_another_takes_its_place() {
     let listen = address.to_string();
     let mut target = start(place.path(), &["register", "serve-ipbus", "--listen", &listen]);
     target.address();
-    // It begins with packet 1 and empty memory; the client asks which number to go on with.
+    // The new target starts with packet 1 and empty memory. The client requests its status first.
     assert_eq!(client.read_single(0).unwrap(), 0);
     assert_eq!(ended(target)("packets done"), 1);
 }
 
 #[test]
-fn slips_in_the_command() {
+fn invalid_options_of_serve_ipbus_are_refused() {
     let place = directory();
     let run = |more: &[&str]| keepup(place.path(), &[&["register", "serve-ipbus"], more].concat());
     let mtu = run(&["--listen", "127.0.0.1:0", "--mtu", "20"]);
-    assert!(mtu.code() == 2 && mtu.stderr.contains("an MTU of 20; possible are 92 to 65535"), "{mtu:#?}");
+    assert!(mtu.code() == 2 && mtu.stderr.contains("mtu is 20, must be 92 to 65535"), "{mtu:#?}");
     let (_target, address) = serve(place.path(), &[]);
     let busy = run(&["--listen", &address.to_string()]);
     assert!(busy.code() == 4 && busy.stderr.contains("hint: another program listens there"), "{busy:#?}");
     let exposed = run(&["--listen", "0.0.0.0:0"]);
-    assert!(exposed.code() == 3 && exposed.stderr.contains("hint: --allow PREFIX"), "{exposed:#?}");
+    assert!(exposed.code() == 3 && exposed.stderr.contains("hint: allow clients by address"), "{exposed:#?}");
     let prefix = run(&["--listen", "0.0.0.0:0", "--allow", "10.0.0.0/33"]);
     assert!(prefix.code() == 2 && prefix.stderr.contains("hint: such as 10.0.0.0/8"), "{prefix:#?}");
     let foreign = run(&["--listen", "203.0.113.1:1", "--allow", "203.0.113.0/24"]);

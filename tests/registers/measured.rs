@@ -1,3 +1,3 @@
-//! Registers: what depends on the machine's speed.
+//! Register tests whose outcome depends on the machine's speed.
 mod icount;
-mod ways;
+mod methods;

@@ -1,4 +1,4 @@
-//! `keepup register read | compare | replay-note`: what is told of targets fits together.
+//! `keepup register read | compare | replay-note`: results are consistent.
 use std::path::Path;
 
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(crate) fn median(point: &Value) -> f64 {
     all[all.len() / 2]
 }
 
-/// What holds of every result: depths rise, every trial counts, and all ways have a line.
+/// Checks every result: depths ascend, all trials are present, and every method has a fit.
 fn consistent(found: &Value) {
     let run = &found["run"];
     for method in run["methods"].as_array().unwrap() {
@@ -31,26 +31,26 @@ fn consistent(found: &Value) {
             assert_eq!(point["seconds"].as_array().unwrap().len(), 5, "{method:#}");
             assert_eq!(point["cpu_seconds"].as_array().unwrap().len(), 5, "{method:#}");
         }
-        // A hundred times as many registers take longer, by whatever way.
+        // A hundred times as many registers take longer, with every method.
         let (first, last) = (median(&points[0]), median(&points[points.len() - 1]));
         assert!(depths.len() < 2 || last > first, "{method:#}");
     }
-    let ways = run["methods"].as_array().unwrap().len();
-    assert_eq!(found["fits"].as_array().unwrap().len(), ways);
-    assert_eq!(found["break_evens"].as_array().unwrap().len(), ways * (ways - 1) / 2);
+    let count = run["methods"].as_array().unwrap().len();
+    assert_eq!(found["fits"].as_array().unwrap().len(), count);
+    assert_eq!(found["break_evens"].as_array().unwrap().len(), count * (count - 1) / 2);
     assert_eq!((&found["failure"], &found["interrupted"]), (&Value::Null, &Value::Bool(false)));
 }
 
 #[test]
 #[ignore = "system"]
-fn memory_by_all_its_ways() {
+fn memory_is_read_by_all_methods() {
     let place = directory();
     let found = read(place.path(), "read", "ram", &["--out", "kept"]);
     consistent(&found);
     let depths: Vec<&Value> =
         found["run"]["methods"][0]["points"].as_array().unwrap().iter().map(|p| &p["depth"]).collect();
     assert_eq!(depths, [1, 0x100, 0x10000, 0x80000]);
-    // A call for each register never pays.
+    // One call per register never pays off.
     let pair = found["break_evens"].as_array().unwrap().iter().find(|pair| pair["way"] == "mmap").unwrap();
     assert_eq!(
         (&pair["simple"], &pair["elapsed"]["verdict"]),
@@ -67,24 +67,24 @@ fn memory_by_all_its_ways() {
 
 #[test]
 #[ignore = "system"]
-fn a_board_by_packets_and_by_blocks() {
+fn a_board_is_read_by_packets_and_by_blocks() {
     let place = directory();
     let (_board, address) = serve(place.path(), &[]);
     let target = format!("ipbus://{address}");
     let found = read(place.path(), "compare", &target, &["--time", "10 s"]);
     consistent(&found);
-    let at = |way: usize, point: usize| median(&found["run"]["methods"][way]["points"][point]);
+    let at = |method: usize, point: usize| median(&found["run"]["methods"][method]["points"][point]);
     let names: Vec<&Value> =
         found["run"]["methods"].as_array().unwrap().iter().map(|method| &method["name"]).collect();
     assert_eq!(names, ["single", "packed", "block"]);
-    // A packet for each of 256 registers takes far longer than one with all of them.
+    // One packet per register takes far longer than one packet for 256 registers.
     assert!(at(0, 4) > 3.0 * at(1, 4), "{:#}", found["fits"]);
     let same = |offset: &str, value: &str| {
         let identity = format!("{offset}={value}");
         let all = ["register", "read", &target, "--depth", "1", "--trials", "5", "--identity", &identity];
         keepup(place.path(), &all)
     };
-    // Words count addresses there; the offset is in bytes.
+    // IPbus addresses count words; the offset is in bytes.
     assert_eq!(same("0x200000000", "0x6b656570").code(), 0);
     let other = same("0x200000000", "1");
     assert_ne!(other.code(), 0);
@@ -92,7 +92,7 @@ fn a_board_by_packets_and_by_blocks() {
 }
 
 #[test]
-fn what_cannot_be_read_says_what_helps() {
+fn unreadable_targets_are_refused_with_hints() {
     let place = directory();
     for (target, more, words) in [
         ("pci:ffff:ff:1f.7/bar0", &[][..], "lspci -D"),
@@ -111,7 +111,7 @@ fn what_cannot_be_read_says_what_helps() {
 }
 
 #[test]
-fn the_note_comes_out_again() {
+fn the_figures_of_the_note_are_reproduced() {
     let place = directory();
     let run = keepup(place.path(), &["register", "replay-note"]);
     assert!(run.code() == 0 && run.stdout.contains("from 966 words"), "{run:#?}");

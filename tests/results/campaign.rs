@@ -1,14 +1,13 @@
-//! Campaigns: every cell a result of its own, whatever happens between, and refused before the first byte
-//! where they cannot be.
+//! Campaigns: a separate result per cell, also after interruptions; refusal before the first write.
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Place, directory, json, keepup, start};
+use crate::common::{TestDirectory, directory, json, keepup, start};
 
-/// Two volumes by two ways to go, compared with the first of each; 0.2 s for each run.
+/// Two volumes with two orders, compared with the first of each; 0.2 s per run.
 const FOUR_CELLS: &str = r#"
 name = "four-cells"
 title = "Two <b>volumes</b>"
@@ -27,8 +26,8 @@ volume = "a"
 way = "as it is"
 "#;
 
-/// A place with volumes and a campaign.
-fn place(text: &str) -> Place {
+/// A directory with volumes and a campaign file.
+fn place(text: &str) -> TestDirectory {
     let place = directory();
     for volume in ["a", "b"] {
         std::fs::create_dir(place.path().join(volume)).unwrap();
@@ -53,7 +52,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
     value[key].as_array().unwrap_or_else(|| panic!("no {key} in {value:#}"))
 }
 
-/// All runs of a summary with the number of their cell.
+/// All runs of a summary with their cell numbers.
 fn runs(summary: &Value) -> Vec<(u64, &Value)> {
     let of = |cell: &'static str| move |value: &Value| value[cell].as_u64().unwrap();
     let cells = list(summary, "cells").iter();
@@ -66,7 +65,7 @@ fn leftovers(here: &Path) -> usize {
 
 #[test]
 #[ignore = "system"]
-fn every_cell_is_a_result_and_stands_beside_its_baseline() {
+fn every_cell_is_a_result_compared_with_its_baseline() {
     let place = place(FOUR_CELLS);
     let here = place.path();
     let run = keepup(here, &["campaign", "run", "c.toml", "--json"]);
@@ -80,21 +79,21 @@ fn every_cell_is_a_result_and_stands_beside_its_baseline() {
     for (cell, run) in runs(&found) {
         let result = read(&campaign.join(run["directory"].as_str().unwrap()).join("result.json"));
         assert_eq!(result["kind"], "disk");
-        // What the result says it is, is what the cell says it ran.
+        // The result's identifier is the one in the cell.
         let command = cells[cell as usize - 1]["command"].as_str().unwrap();
         assert!(result["command"].as_str().unwrap().starts_with(command), "{command}: {result:#}");
         assert_eq!((&run["exit_code"], &run["why"]), (&0.into(), &Value::Null));
     }
     for cell in cells {
-        // Rate, CPU and times of writing and reading, each once for each repetition.
+        // Rate, CPU and times of writing and reading, once per repetition.
         assert!(list(cell, "figures").len() >= 4, "{cell:#}");
-        // Busy cores are told of runs that are long enough to tell.
+        // Busy cores are reported only for runs long enough to measure them.
         for figure in list(cell, "figures").iter().filter(|figure| figure["quantity"] != "cores_busy") {
             assert_eq!(list(figure, "values").len(), 2, "{figure:#}");
         }
     }
-    let told: Vec<_> = cells.iter().map(|cell| (&cell["baseline"], cell["confounded"] == true)).collect();
-    assert_eq!(told, [(&Value::Null, false), (&1.into(), false), (&1.into(), false), (&1.into(), true)]);
+    let found: Vec<_> = cells.iter().map(|cell| (&cell["baseline"], cell["confounded"] == true)).collect();
+    assert_eq!(found, [(&Value::Null, false), (&1.into(), false), (&1.into(), false), (&1.into(), true)]);
     assert_eq!(cells[3]["alone"], serde_json::json!([3, 2]));
     for cell in &cells[1..] {
         for ratio in list(cell, "ratios").iter().filter(|ratio| ratio["quantity"] != "cores_busy") {
@@ -104,7 +103,7 @@ fn every_cell_is_a_result_and_stands_beside_its_baseline() {
         }
         assert!(!list(cell, "ratios").is_empty());
     }
-    // The order in time: all cells, then all again.
+    // Order in time: all cells, then all again.
     let log = std::fs::read_to_string(campaign.join("events.jsonl")).unwrap();
     let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let order: Vec<_> =
@@ -120,7 +119,7 @@ fn every_cell_is_a_result_and_stands_beside_its_baseline() {
 }
 
 #[test]
-fn a_dry_run_adds_up_and_touches_nothing() {
+fn a_dry_run_of_a_campaign_adds_up_and_writes_nothing() {
     let place = place(FOUR_CELLS);
     let here = place.path();
     let run = keepup(here, &["campaign", "run", "c.toml", "--dry-run", "--json"]);
@@ -131,11 +130,11 @@ fn a_dry_run_adds_up_and_touches_nothing() {
         for way in [&[][..], &["--access", "buffered"]] {
             let cell = ["disk", "sweep", "--sizes", "1 MiB", "--depths", "2", "--time", "100 ms"];
             let more = ["--file", "16 MiB", "--volume", volume, "--dry-run", "--json"];
-            let told = json(&keepup(here, &[&cell[..], &more, way].concat()));
-            bytes += 2 * told["bytes_written"].as_u64().unwrap();
-            seconds += 2.0 * told["seconds"].as_f64().unwrap();
-            assert_eq!(told["volume_bytes_written"][volume], told["bytes_written"]);
-            assert!(whole["space_bytes"][volume].as_u64() >= told["space_bytes"][volume].as_u64());
+            let found = json(&keepup(here, &[&cell[..], &more, way].concat()));
+            bytes += 2 * found["bytes_written"].as_u64().unwrap();
+            seconds += 2.0 * found["seconds"].as_f64().unwrap();
+            assert_eq!(found["volume_bytes_written"][volume], found["bytes_written"]);
+            assert!(whole["space_bytes"][volume].as_u64() >= found["space_bytes"][volume].as_u64());
         }
     }
     assert_eq!(whole["bytes_written"].as_u64(), Some(bytes));
@@ -151,7 +150,7 @@ fn a_dry_run_adds_up_and_touches_nothing() {
 }
 
 #[test]
-fn every_verb_foretells_as_one_object() {
+fn every_dry_run_prints_one_json_object() {
     let place = place("");
     let here = place.path();
     let commands: [&[&str]; 8] = [
@@ -167,17 +166,17 @@ fn every_verb_foretells_as_one_object() {
     let forecasts = commands.map(|command| {
         let run = keepup(here, &[command, &["--dry-run", "--json"]].concat());
         assert_eq!(run.code(), 0, "{run:#?}");
-        let told = json(&run);
-        let volumes = told["volume_bytes_written"].as_object().unwrap();
+        let found = json(&run);
+        let volumes = found["volume_bytes_written"].as_object().unwrap();
         let sum: u64 = volumes.values().map(|bytes| bytes.as_u64().unwrap()).sum();
-        assert_eq!(told["bytes_written"].as_u64(), Some(sum), "{told:#}");
-        // For people the same words.
+        assert_eq!(found["bytes_written"].as_u64(), Some(sum), "{found:#}");
+        // The text output contains the same.
         let text = keepup(here, &[command, &["--dry-run"]].concat());
-        assert_eq!(text.stdout.trim_end(), told["text"].as_str().unwrap());
-        told
+        assert_eq!(text.stdout.trim_end(), found["text"].as_str().unwrap());
+        found
     });
     let [disk, net, register, soak, qualify, load, cpu, trial] = forecasts;
-    let of = |told: &Value, volume: &str| told["volume_bytes_written"][volume].as_u64();
+    let of = |found: &Value, volume: &str| found["volume_bytes_written"][volume].as_u64();
     assert!(of(&disk, "a") > of(&disk, "b") && of(&disk, "b") > Some(16 << 20), "{disk:#}");
     assert_eq!((&net["bytes_written"], &register["bytes_written"]), (&0.into(), &0.into()));
     assert!(net["seconds"].as_f64() > Some(0.0) && register["seconds"].as_f64() > Some(0.0));
@@ -196,8 +195,8 @@ fn every_verb_foretells_as_one_object() {
 
 #[test]
 #[ignore = "system"]
-fn a_campaign_that_is_killed_goes_on_where_it_was() {
-    // Long enough to be found under way.
+fn a_killed_campaign_resumes_at_the_interrupted_cell() {
+    // Long enough to be interrupted.
     let place = place(&FOUR_CELLS.replace("100 ms", "700 ms"));
     let here = place.path();
     let mut first = start(here, &["campaign", "run", "c.toml"]);
@@ -209,7 +208,7 @@ fn a_campaign_that_is_killed_goes_on_where_it_was() {
     let other = keepup(here, &["campaign", "resume", path]);
     assert_eq!(other.code(), 3, "{other:#?}");
     assert!(other.stderr.contains("another keepup runs it"), "{other:#?}");
-    // In the middle of the next.
+    // Within the next run.
     std::thread::sleep(Duration::from_millis(100));
     first.signal("KILL");
     drop(first.wait());
@@ -219,10 +218,10 @@ fn a_campaign_that_is_killed_goes_on_where_it_was() {
     assert!(done >= 3 && done + left == 8 && status["is_running"] == false, "{status:#}");
     let finished = |campaign: &Path| -> BTreeSet<PathBuf> {
         let cells = std::fs::read_dir(campaign.join("cells")).unwrap();
-        let rooms =
+        let directories =
             cells.map(|cell| cell.unwrap().path()).filter(|path| !path.to_str().unwrap().contains("-cut"));
-        rooms
-            .flat_map(|room| std::fs::read_dir(room).unwrap())
+        directories
+            .flat_map(|directory| std::fs::read_dir(directory).unwrap())
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.is_dir())
             .collect()
@@ -232,20 +231,20 @@ fn a_campaign_that_is_killed_goes_on_where_it_was() {
     assert_eq!(rest.code(), 0, "{rest:#?}");
     let found = json(&rest);
     assert_eq!((runs(&found).len(), &found["totals"]["left"]), (8, &0.into()));
-    // What had been finished was not run again, and what had been cut off is there still.
+    // Finished runs were not repeated, and the interrupted one was kept.
     let after = finished(&campaign);
     assert_eq!(after.len(), 8);
     assert!(before.intersection(&after).count() as u64 >= done, "{before:#?} {after:#?}");
     let cut = std::fs::read_dir(campaign.join("cells")).unwrap();
     let cut = cut.filter(|cell| cell.as_ref().unwrap().path().to_str().unwrap().ends_with("-cut")).count();
-    assert!(cut <= 1, "one run at most was under way");
+    assert!(cut <= 1, "at most one run was in progress");
     let log = std::fs::read_to_string(campaign.join("events.jsonl")).unwrap();
     assert_eq!(log.lines().filter(|line| line.contains("cell_run")).count(), 8);
 }
 
 #[test]
 #[ignore = "system"]
-fn ctrl_c_keeps_what_there_is_and_says_how_to_go_on() {
+fn an_interrupted_campaign_keeps_its_results_and_prints_how_to_resume() {
     let place = place(FOUR_CELLS);
     let here = place.path();
     let mut first = start(here, &["campaign", "run", "c.toml", "--json"]);
@@ -261,7 +260,7 @@ fn ctrl_c_keeps_what_there_is_and_says_how_to_go_on() {
     assert_eq!(leftovers(here), 0, "the cell cleaned up after itself");
     let campaign = campaign_in(here);
     let path = campaign.to_str().unwrap();
-    // Another repetition may be added before it goes on.
+    // A repetition may be added before resuming.
     let plan = std::fs::read_to_string(campaign.join("campaign.toml")).unwrap();
     std::fs::write(campaign.join("campaign.toml"), plan.replace("repetitions = 2", "repetitions = 3"))
         .unwrap();
@@ -274,7 +273,7 @@ fn ctrl_c_keeps_what_there_is_and_says_how_to_go_on() {
     assert!(other.stderr.contains("is another command than the one that was run"), "{other:#?}");
 }
 
-/// A cell that works and one that cannot here: nobody answers there.
+/// One cell that works, and one with an unreachable board.
 const HALF: &str = r#"
 name = "half"
 repetitions = 2
@@ -289,7 +288,7 @@ target = "memory"
 "#;
 
 #[test]
-fn a_cell_that_fails_is_told_and_the_rest_is_run() {
+fn a_failed_cell_is_reported_and_the_others_run() {
     let place = place(HALF);
     let here = place.path();
     let run = keepup(here, &["campaign", "run", "c.toml", "--json"]);
@@ -308,8 +307,8 @@ fn a_cell_that_fails_is_told_and_the_rest_is_run() {
     let again = keepup(here, &["campaign", "resume", made.to_str().unwrap(), "--json"]);
     assert_eq!((again.code(), runs_made()), (4, 4), "nothing is left: {again:#?}");
     let again = keepup(here, &["campaign", "resume", made.to_str().unwrap(), "--failed", "--json"]);
-    assert_eq!((again.code(), runs_made()), (4, 6), "what failed was run again: {again:#?}");
-    assert_eq!(json(&again)["totals"]["failed"], 2, "and fails again: {again:#?}");
+    assert_eq!((again.code(), runs_made()), (4, 6), "failed cells were run again: {again:#?}");
+    assert_eq!(json(&again)["totals"]["failed"], 2, "and failed again: {again:#?}");
     assert_eq!(runs(&json(&again)).len(), 4);
     std::fs::write(here.join("d.toml"), format!("{HALF}[stop]\nfailures = 1\n")).unwrap();
     let run = keepup(here, &["campaign", "run", "d.toml", "--out", "other"]);
@@ -322,7 +321,7 @@ fn a_cell_that_fails_is_told_and_the_rest_is_run() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_before_the_first_byte() {
+fn an_impossible_campaign_is_refused_before_the_first_write() {
     let place = place("");
     let here = place.path();
     let head = "name = \"c\"\n[run]\n";
@@ -372,7 +371,7 @@ fn what_cannot_be_run_is_refused_before_the_first_byte() {
 }
 
 #[test]
-fn ten_thousand_cells_expand_and_one_more_is_refused() {
+fn a_campaign_has_at_most_ten_thousand_cells() {
     let labels = |count: u32| {
         let all: Vec<String> = (0..count).map(|n| format!("{{ label = \"{n}\" }}")).collect();
         all.join(", ")

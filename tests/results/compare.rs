@@ -1,11 +1,11 @@
-//! `keepup compare`: results of the real program beside each other, from the same machine and made to differ.
+//! `keepup compare`: results of the real program, modified to differ.
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::common::{directory, json, keepup};
 
-/// A small disk test on volumes below `here`, kept below `out`; its result's directory.
+/// Runs a small disk test on volumes below `here` and stores its result below `out`. Returns its directory.
 fn measured(here: &Path, volumes: &[&str], repeats: &str, depth: &str) -> PathBuf {
     let mut arguments = vec!["disk", "sweep", "--sizes", "64 KiB", "--depths", depth, "--time", "50ms"];
     arguments.extend(["--file", "8 MiB", "--repeats", repeats, "--out", "out"]);
@@ -20,7 +20,7 @@ fn measured(here: &Path, volumes: &[&str], repeats: &str, depth: &str) -> PathBu
     here.join(line)
 }
 
-/// A copy of a result in which every phase took `factor` as long.
+/// A copy of a result with all phases slowed down by `factor`.
 fn slowed(result: &Path, name: &str, factor: f64) -> PathBuf {
     let mut summary: Value =
         serde_json::from_str(&std::fs::read_to_string(result.join("result.json")).unwrap()).unwrap();
@@ -39,7 +39,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn places_of_one_result_are_compared_as_they_took_turns() {
+fn volumes_of_one_result_are_compared_in_pairs() {
     let place = directory();
     let result = measured(place.path(), &["a", "b"], "5", "4");
     let run = keepup(place.path(), &["compare", text(&result), "--json"]);
@@ -63,7 +63,7 @@ fn places_of_one_result_are_compared_as_they_took_turns() {
 }
 
 #[test]
-fn what_became_slower_fails_and_what_did_not_passes() {
+fn a_slower_result_fails_and_an_equal_one_passes() {
     let place = directory();
     let before = measured(place.path(), &["a"], "6", "4");
     let slow = slowed(&before, "slow.json", 1000.0);
@@ -80,7 +80,7 @@ fn what_became_slower_fails_and_what_did_not_passes() {
 }
 
 #[test]
-fn too_few_runs_leave_open_whether_it_became_slower() {
+fn too_few_runs_are_inconclusive() {
     let place = directory();
     let before = measured(place.path(), &["a"], "2", "4");
     let slow = slowed(&before, "slow.json", 4.0);
@@ -89,12 +89,12 @@ fn too_few_runs_leave_open_whether_it_became_slower() {
 }
 
 #[test]
-fn other_settings_are_told_first_and_not_ranked() {
+fn different_settings_are_reported_and_not_ranked() {
     let place = directory();
     let (first, second) =
         (measured(place.path(), &["a"], "1", "2"), measured(place.path(), &["b"], "1", "4"));
     let run = keepup(place.path(), &["compare", text(&first), text(&second)]);
-    // No figure is of the same depth, so there is nothing to show beside what differs.
+    // The depths differ, so no values can be compared.
     assert_eq!(run.code(), 2, "{run:#?}");
     let slow = slowed(&second, "slow.json", 2.0);
     let mut changed: Value = serde_json::from_str(&std::fs::read_to_string(&slow).unwrap()).unwrap();
@@ -103,9 +103,9 @@ fn other_settings_are_told_first_and_not_ranked() {
     std::fs::write(&slow, changed.to_string()).unwrap();
     let run = keepup(place.path(), &["compare", text(&second), text(&slow)]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    let told = run.stdout.find("77 instead of ").unwrap_or(usize::MAX);
+    let first_difference = run.stdout.find("77 instead of ").unwrap_or(usize::MAX);
     let figures = run.stdout.find("Medians, and their ratio").unwrap_or(0);
-    assert!(told < figures, "what differs comes before the figures: {run:#?}");
+    assert!(first_difference < figures, "differences precede the values: {run:#?}");
     let refusal = "Not ranked: the systems differ in file_bytes and in place";
     assert!(run.stdout.replace("\n  ", " ").contains(refusal), "{run:#?}");
     let run = keepup(
@@ -116,7 +116,7 @@ fn other_settings_are_told_first_and_not_ranked() {
 }
 
 #[test]
-fn published_systems_stand_beside_without_an_interval() {
+fn published_systems_are_compared_without_an_interval() {
     let place = directory();
     std::fs::create_dir_all(place.path().join("a")).unwrap();
     let test = ["disk", "concurrent", "--files", "2", "--size", "4 MiB", "--volume", "a", "--out", "out"];
@@ -140,7 +140,7 @@ fn published_systems_stand_beside_without_an_interval() {
 }
 
 #[test]
-fn what_is_no_result_or_another_test_is_refused() {
+fn an_invalid_result_or_another_test_is_refused() {
     let place = directory();
     let result = measured(place.path(), &["a"], "1", "2");
     let run = keepup(
@@ -157,7 +157,7 @@ fn what_is_no_result_or_another_test_is_refused() {
     std::fs::create_dir_all(place.path().join("foreign")).unwrap();
     std::fs::write(place.path().join("newer.json"), r#"{"schema_version": 99, "kind": "disk"}"#).unwrap();
     std::fs::write(place.path().join("cut.json"), r#"{"schema_version": 4, "ki"#).unwrap();
-    for (other, code, told) in [
+    for (other, code, words) in [
         ("foreign", 2, "keepup did not make it"),
         ("newer.json", 2, "does not know its layout version 99"),
         ("cut.json", 1, "EOF"),
@@ -165,6 +165,6 @@ fn what_is_no_result_or_another_test_is_refused() {
     ] {
         let run = keepup(place.path(), &["compare", text(&result), other]);
         assert_eq!(run.code(), code, "{other}: {run:#?}");
-        assert!(run.stderr.contains(told), "{other}: {run:#?}");
+        assert!(run.stderr.contains(words), "{other}: {run:#?}");
     }
 }

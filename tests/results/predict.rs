@@ -1,10 +1,10 @@
-//! Predictions by the real program: a paper's figure, machines of a user's own, a calibrated one, bad input.
+//! Predictions: a paper's figure, user-defined machines, a calibrated one, invalid input.
 use serde_json::Value;
 
 use crate::common::{directory, json, keepup, stored};
 
 #[test]
-fn the_papers_figure_has_its_knees() {
+fn the_predicted_figure_of_the_paper_has_its_knees() {
     let place = directory();
     let sweep = ["predict", "romanis", "--on", "papers/romanis", "--sweep", "disks=1..8"];
     let run =
@@ -21,8 +21,8 @@ fn the_papers_figure_has_its_knees() {
     assert_eq!(points[4]["parts"][0]["name"], "disks");
     assert_eq!(points[5]["parts"][0]["name"], "loop");
     let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
-    assert!(page.contains("Predicted rate over disks"), "the figure is drawn");
-    // A kept prediction is a result as any other.
+    assert!(page.contains("Predicted rate over disks"), "the chart is present");
+    // A stored prediction is a result like any other.
     let kept = std::fs::read_dir(place.path().join("results")).unwrap().next().unwrap().unwrap().path();
     let again = keepup(place.path(), &["report", kept.to_str().unwrap()]);
     assert_eq!(again.code(), 0, "{again:#?}");
@@ -31,7 +31,7 @@ fn the_papers_figure_has_its_knees() {
 }
 
 #[test]
-fn what_papers_published_stands_beside_the_model() {
+fn published_figures_are_compared_with_the_model() {
     let place = directory();
     let run = keepup(place.path(), &["predict", "papers", "--json"]);
     assert_eq!(run.code(), 0, "{run:#?}");
@@ -59,11 +59,11 @@ const OWN: &str = "name = \"own\"\ntitle = \"two disks\"\nmain = \"record\"\n\
     [[path.record.stage]]\non = \"disks\"\n";
 
 #[test]
-fn a_machine_of_ones_own_and_how_many_are_enough() {
+fn a_user_defined_machine_is_predicted_and_sized() {
     let place = directory();
     let here = place.path();
     std::fs::write(here.join("own.toml"), OWN).unwrap();
-    // csl wants 80 MB/s with 1.3 times that.
+    // csl requires 80 MB/s with 1.3x headroom.
     let run = keepup(here, &["predict", "csl", "--on", "own.toml", "--stall", "2s", "--json"]);
     assert_eq!(run.code(), 1, "{run:#?}");
     let point = &json(&run)["points"][0];
@@ -74,7 +74,7 @@ fn a_machine_of_ones_own_and_how_many_are_enough() {
     let again = ["--stall", "2s", "--stall-every", "30s", "--buffer", "80 MB", "--with", "disks=4", "--json"];
     let run = keepup(here, &[&["predict", "csl", "--on", "own.toml"], &again[..]].concat());
     let buffer = &json(&run)["points"][0]["buffers"][0];
-    // 2 s of 80 MB/s each 32 s, of which half has room.
+    // 2 s of 80 MB/s every 32 s, half of which the buffer holds.
     let lost = buffer["lost_share"].as_f64().unwrap();
     assert!((lost - 80.0 / (32.0 * 80.0)).abs() < 0.003, "{buffer:#}");
     assert!((buffer["repeated_bytes"].as_f64().unwrap() / 160e6 - 1.0).abs() < 0.02, "{buffer:#}");
@@ -88,7 +88,7 @@ fn a_machine_of_ones_own_and_how_many_are_enough() {
 }
 
 #[test]
-fn what_nobody_serves_says_what_comes_nearest() {
+fn an_unreachable_goal_names_the_nearest_configuration() {
     let place = directory();
     let profile = "name = \"huge\"\nextends = \"csl\"\n[source]\nrate = \"10 MHz\"\n";
     std::fs::write(place.path().join("huge.toml"), profile).unwrap();
@@ -98,7 +98,7 @@ fn what_nobody_serves_says_what_comes_nearest() {
 }
 
 #[test]
-fn a_machine_is_calibrated_by_a_qualification_alone() {
+fn only_a_qualification_calibrates_a_machine() {
     let place = directory();
     let here = place.path();
     let calibrate = |sample: &str| {
@@ -120,14 +120,14 @@ fn a_machine_is_calibrated_by_a_qualification_alone() {
     let limit = parts.iter().find(|part| part["name"] == "volumes").unwrap();
     let ratio = limit["bytes_per_second"].as_f64().unwrap() / (slowest * count);
     assert!((ratio - 1.0).abs() < 1e-9, "{ratio}: {found:#}");
-    // Something else measured no machine.
+    // Other results do not measure a machine.
     let (run, _) = calibrate("disk-v4.json");
     assert_eq!(run.code(), 2, "{run:#?}");
     assert!(run.stderr.contains("hint: a machine is calibrated by a qualification"), "{run:#?}");
 }
 
 #[test]
-fn what_cannot_be_asked_is_told_with_what_helps() {
+fn invalid_predictions_are_refused_with_hints() {
     let place = directory();
     let here = place.path();
     let refused = |arguments: &[&str], wanted: &str| {

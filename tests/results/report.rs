@@ -1,4 +1,4 @@
-//! Reports of results: whatever the result, one file that loads nothing, and clear words where there is none.
+//! Reports: one self-contained file for every result, and clear errors for anything else.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples")
 }
 
-/// A result directory made of a sample, with the events given.
+/// A result directory with a sample and these events.
 fn result(here: &Path, sample: &str, events: &str) -> PathBuf {
     let directory = here.join("result");
     fs::create_dir(&directory).unwrap();
@@ -20,7 +20,7 @@ fn result(here: &Path, sample: &str, events: &str) -> PathBuf {
     directory
 }
 
-/// So many samples of a trial, ten each second.
+/// An event log with samples of a trial, ten per second.
 fn log(samples: u64) -> String {
     let line = |n: u64| {
         let (bytes, t_ms) = (n * 8_000_000, n * 100);
@@ -43,7 +43,7 @@ fn page(here: &Path, result: &Path) -> String {
 }
 
 #[test]
-fn every_kind_of_result_has_a_page_in_every_form() {
+fn every_kind_of_result_has_a_report_in_every_format() {
     let place = directory();
     let here = place.path();
     let mut seen = 0;
@@ -66,17 +66,17 @@ fn every_kind_of_result_has_a_page_in_every_form() {
 }
 
 #[test]
-fn a_directory_its_summary_and_every_form_say_the_same_verdict() {
+fn every_report_of_a_result_has_the_same_verdict() {
     let place = directory();
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &(log(50) + END));
     let html = page(here, &directory);
-    assert_eq!(html, page(here, &directory.join("result.json")), "the summary within a directory means it");
+    assert_eq!(html, page(here, &directory.join("result.json")), "a result.json stands for its directory");
     let summary: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(directory.join("result.json")).unwrap()).unwrap();
     let verdict = summary["verdict"].as_str().unwrap();
     assert!(html.contains(&format!(">{verdict}<")), "{verdict}");
-    assert!(html.contains("Through time: rates"), "the samples are drawn");
+    assert!(html.contains("Through time: rates"), "the samples are plotted");
     for flag in [&[][..], &["--full"], &["--markdown"], &["--badge"]] {
         let run = keepup(here, &[&["report", directory.to_str().unwrap()][..], flag].concat());
         assert!(run.stdout.contains(verdict), "{flag:?}: {run:#?}");
@@ -89,7 +89,7 @@ fn a_directory_its_summary_and_every_form_say_the_same_verdict() {
 }
 
 #[test]
-fn a_log_that_is_missing_torn_or_damaged_is_told_and_used_up_to_there() {
+fn a_missing_or_damaged_event_log_is_reported_and_used_up_to_the_damage() {
     let place = directory();
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &log(50));
@@ -108,7 +108,7 @@ fn a_log_that_is_missing_torn_or_damaged_is_told_and_used_up_to_there() {
 }
 
 #[test]
-fn a_long_log_stays_a_small_page() {
+fn the_report_of_a_long_log_stays_small() {
     let place = directory();
     let here = place.path();
     let short = page(here, &result(here, "qualify-v2.json", &(log(2000) + END))).len();
@@ -118,7 +118,7 @@ fn a_long_log_stays_a_small_page() {
 }
 
 #[test]
-fn what_is_no_result_is_a_slip_in_the_command() {
+fn a_report_of_something_else_is_a_usage_error() {
     let place = directory();
     let here = place.path();
     fs::create_dir(here.join("foreign")).unwrap();
@@ -134,7 +134,7 @@ fn what_is_no_result_is_a_slip_in_the_command() {
 }
 
 #[test]
-fn hostile_names_stay_text() {
+fn hostile_names_are_escaped() {
     let place = directory();
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &(log(20) + END));
@@ -145,7 +145,7 @@ fn hostile_names_stay_text() {
     value["limits"] = serde_json::json!(["<img src=x onerror=alert(1)>"]);
     fs::write(&summary, value.to_string()).unwrap();
     let html = page(here, &directory);
-    assert!(!html.contains("<script>alert") && !html.contains("<img"), "markup of a name is in the page");
+    assert!(!html.contains("<script>alert") && !html.contains("<img"), "markup in a name is not escaped");
     for flag in [&[][..], &["--markdown"], &["--badge"]] {
         let run = keepup(here, &[&["report", directory.to_str().unwrap()][..], flag].concat());
         assert_eq!(run.code(), 0, "{run:#?}");

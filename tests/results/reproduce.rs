@@ -1,22 +1,22 @@
-//! Papers repeated by the real program: a tiny part of each paper's bytes, and this machine in its tables.
+//! Reproduction of papers with a small part of their data; this machine appears in the tables.
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Place, directory_alone, json, start};
+use crate::common::{TestDirectory, exclusive_directory, json, start};
 
-/// A paper is many runs, of this build and beside nothing: minutes, on a slow disk.
+/// Time limit of a reproduction, whose runs take minutes on a slow disk.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// A directory with these volumes.
-fn place(volumes: &[&str]) -> Place {
-    let place = directory_alone();
+fn place(volumes: &[&str]) -> TestDirectory {
+    let place = exclusive_directory();
     volumes.iter().for_each(|volume| std::fs::create_dir(place.path().join(volume)).unwrap());
     place
 }
 
-/// What a paper repeated with a tiny part of its bytes has found, all of its runs well.
+/// Reproduces a paper with a small part of its data. All runs must succeed.
 fn reproduce(directory: &Path, paper: &str, volumes: &[&str], more: &[&str]) -> Value {
     let volumes: Vec<&str> = volumes.iter().flat_map(|volume| ["--volume", volume]).collect();
     let head = ["reproduce", paper, "--scale", "0.01", "--json"];
@@ -27,18 +27,18 @@ fn reproduce(directory: &Path, paper: &str, volumes: &[&str], more: &[&str]) -> 
     found["paper"].clone()
 }
 
-/// A paper repeated once on these volumes of one directory, which it leaves as they were.
+/// Reproduces a paper once on these volumes of one directory, which must be unchanged afterwards.
 fn repeated(paper: &str, volumes: &[&str]) -> Value {
     let place = place(volumes);
     let page = reproduce(place.path(), paper, volumes, &["--repeats", "1"]);
     for volume in volumes {
         let left = std::fs::read_dir(place.path().join(volume)).unwrap().count();
-        assert_eq!(left, 0, "nothing stays on the volumes");
+        assert_eq!(left, 0, "no files remain on the volumes");
     }
     page
 }
 
-/// Every table has this machine in it, with figures.
+/// Checks that every table contains this machine with values.
 fn has_this_machine(page: &Value) {
     for table in page["tables"].as_array().unwrap() {
         let rows = table["rows"].as_array().unwrap().iter();
@@ -53,7 +53,7 @@ fn has_this_machine(page: &Value) {
 
 #[test]
 #[ignore = "system"]
-fn the_event_logger() {
+fn the_event_logger_paper_is_reproduced() {
     let page = repeated("cdf-csl", &["a", "b"]);
     has_this_machine(&page);
     let stands: Vec<&str> =
@@ -63,7 +63,7 @@ fn the_event_logger() {
 
 #[test]
 #[ignore = "system"]
-fn the_bus_under_the_disks() {
+fn the_bus_paper_is_reproduced() {
     let page = repeated("tweakers-pci", &["a"]);
     has_this_machine(&page);
     let series = page["curves"][0]["series"].as_array().unwrap();
@@ -72,7 +72,7 @@ fn the_bus_under_the_disks() {
 
 #[test]
 #[ignore = "system"]
-fn romanis_on_two_volumes() {
+fn the_romanis_paper_is_reproduced_on_two_volumes() {
     let page = repeated("romanis", &["a", "b"]);
     let here_rows = |table: usize| {
         let rows = page["tables"][table]["rows"].as_array().unwrap();
@@ -82,16 +82,16 @@ fn romanis_on_two_volumes() {
     for row in here_rows(1) {
         assert!(row["cells"][0]["value"].as_f64().unwrap() > 0.0, "{row}");
         assert_eq!(row["cells"][1]["value"], 0.0, "nothing is lost: {row}");
-        assert!(row["cells"][4]["value"].as_f64().unwrap() > 0.0, "it was read back: {row}");
+        assert!(row["cells"][4]["value"].as_f64().unwrap() > 0.0, "everything was read back: {row}");
     }
-    // Both directories are on one disk, which must be said.
+    // Both directories are on one disk, which must be reported.
     let limits = page["limits"].to_string();
     assert!(limits.contains("share its rate") || limits.contains("in memory"), "{limits}");
 }
 
 #[test]
 #[ignore = "system"]
-fn cern_vme_with_its_own_target_of_ipbus() {
+fn the_cern_vme_note_is_reproduced_with_a_simulated_target() {
     let place = place(&[]);
     let page = reproduce(place.path(), "cern-vme", &[], &[]);
     let rows = page["tables"][1]["rows"].as_array().unwrap();
@@ -100,7 +100,7 @@ fn cern_vme_with_its_own_target_of_ipbus() {
             rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}: {page:#}"));
         row["cells"][0]["value"].as_f64().unwrap()
     };
-    // A packet for each register, and one for all 0x100.
+    // One packet per register, and one for all 0x100.
     assert!(us("ipbus:self (simulated), block") < us("ipbus:self (simulated), single"), "{page:#}");
     assert!(page["limits"].to_string().contains("no hardware"), "{page:#}");
 }

@@ -1,5 +1,4 @@
-//! Stored results and recordings served: what a client sees is what the other verbs say, and nothing on the
-//! disks changes. Messages as JSON.
+//! `keepup serve`: same data as from the other commands, and nothing on the disks changes. JSON messages.
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use crate::common::{FILE_SERVER, directory, get, json, keepup, recorder, secret_file, start, stored};
 
-/// A server on a free port, and where it says that its page is.
+/// A server on a free port, and the address of its page.
 fn serve(here: &Path, more: &[&str]) -> (Program, String) {
     let mut server = start(here, &[&["serve", "--http", "127.0.0.1:0"][..], more].concat());
     let page = server.line("live page: http://");
@@ -26,7 +25,7 @@ fn list(page: &str, path: &str) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
-/// Everything below a directory, with its content.
+/// All files below a directory with their contents.
 fn content(directory: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -38,7 +37,7 @@ fn content(directory: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
 }
 
 #[test]
-fn results_and_recordings_are_served_and_nothing_changes() {
+fn serving_results_and_recordings_changes_nothing() {
     let place = directory();
     let here = place.path();
     stored(here, "fit", "qualify-v2.json");
@@ -97,7 +96,7 @@ fn results_and_recordings_are_served_and_nothing_changes() {
 }
 
 #[test]
-fn a_recording_is_opened_from_elsewhere_as_where_it_lies() {
+fn a_served_recording_can_be_opened_remotely() {
     let place = directory();
     let here = place.path();
     let mut recording = recorder(here, &["data/a", "data/b"], &[]);
@@ -114,8 +113,8 @@ fn a_recording_is_opened_from_elsewhere_as_where_it_lies() {
     let place = here.join("data/a/run").canonicalize().unwrap();
     let info = keepup(here, &["info", place.to_str().unwrap()]);
     for which in [id, "run", "last"] {
-        let told = ctl(&["info", which]);
-        assert_eq!((told.code(), &told.stdout), (0, &info.stdout), "{told:#?}");
+        let remote = ctl(&["info", which]);
+        assert_eq!((remote.code(), &remote.stdout), (0, &info.stdout), "{remote:#?}");
     }
     let mut files = Vec::new();
     let base = ["--stream", "0", "--from", "5", "--count", "3", "--out"];
@@ -138,11 +137,11 @@ fn a_recording_is_opened_from_elsewhere_as_where_it_lies() {
         assert_eq!(run.code(), code, "{words:?}: {run:#?}");
         assert!(code != 3 || run.stderr.contains("hint: "), "{words:?}: {run:#?}");
     }
-    assert_eq!(fs::read(here.join("far.raw")).unwrap(), files[1], "an existing file stays");
+    assert_eq!(fs::read(here.join("far.raw")).unwrap(), files[1], "an existing file is not overwritten");
 }
 
 #[test]
-fn a_token_that_was_given_is_not_shown_and_one_that_was_made_up_is() {
+fn only_a_generated_token_is_printed() {
     let place = directory();
     let here = place.path();
     fs::create_dir(here.join("results")).unwrap();
@@ -161,7 +160,7 @@ fn a_token_that_was_given_is_not_shown_and_one_that_was_made_up_is() {
 }
 
 #[test]
-fn what_cannot_be_served_says_why() {
+fn serve_refuses_invalid_arguments_with_a_reason() {
     let place = directory();
     let here = place.path();
     let none = keepup(here, &["serve"]);
@@ -185,7 +184,7 @@ fn what_cannot_be_served_says_why() {
 }
 
 #[test]
-fn beyond_loopback_nothing_is_seen_without_the_token() {
+fn serving_beyond_loopback_requires_the_token() {
     let place = directory();
     let here = place.path();
     stored(here, "a", "disk-v4.json");
@@ -199,7 +198,7 @@ fn beyond_loopback_nothing_is_seen_without_the_token() {
     assert_eq!(server.wait().code(), 0);
 }
 
-/// Messages that were said as JSON, each with all that it must have.
+/// JSON messages, each with all required fields.
 fn messages(stderr: &str) -> Vec<Value> {
     let message = |line: &str| -> Value {
         let message: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
@@ -213,7 +212,7 @@ fn messages(stderr: &str) -> Vec<Value> {
 }
 
 #[test]
-fn messages_are_json_where_that_is_asked_for_and_results_stay_as_they_are() {
+fn messages_are_json_on_request_and_results_unchanged() {
     let place = directory();
     let here = place.path();
     stored(here, "a", "disk-v4.json");
@@ -236,7 +235,7 @@ fn messages_are_json_where_that_is_asked_for_and_results_stay_as_they_are() {
 }
 
 #[test]
-fn the_environment_asks_for_json_too_and_the_flag_overrides_it() {
+fn the_environment_selects_json_messages_and_the_flag_overrides_it() {
     let place = directory();
     let run = |value: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_keepup"));
@@ -252,7 +251,7 @@ fn the_environment_asks_for_json_too_and_the_flag_overrides_it() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_result_holds_up_nobody() {
+fn a_pipe_in_place_of_a_result_does_not_block_the_server() {
     let place = directory();
     let here = place.path();
     stored(here, "good", "disk-v4.json");
@@ -271,8 +270,8 @@ fn a_pipe_in_place_of_a_result_holds_up_nobody() {
 
 #[test]
 #[ignore = "system"]
-fn a_disk_that_does_not_answer_holds_up_what_lies_on_it_alone() {
-    const TEST: &str = "serve::a_disk_that_does_not_answer_holds_up_what_lies_on_it_alone";
+fn an_unresponsive_disk_blocks_only_its_own_results() {
+    const TEST: &str = "serve::an_unresponsive_disk_blocks_only_its_own_results";
     if !allowed(TEST) {
         return;
     }
@@ -289,15 +288,17 @@ fn a_disk_that_does_not_answer_holds_up_what_lies_on_it_alone() {
     let good = format!("/results/{}", results["entries"][0]["id"].as_str().unwrap());
     std::thread::scope(|scope| {
         let frozen = scope.spawn(|| disk.freeze(std::time::Duration::from_secs(20)));
-        // What was seen is too old after a second, so that the next list is looked up, and waits for the
-        // disk.
+        // The cached list expires after a second, so the next request scans the disk and waits.
         std::thread::sleep(std::time::Duration::from_secs(2));
         let waiting = scope.spawn(|| list(&page, "/api/v1/results"));
         std::thread::sleep(std::time::Duration::from_secs(2));
         assert!(!waiting.is_finished(), "the list waits for the disk");
         assert_eq!(get(&page, &good, "").0, 200);
         assert_eq!(list(&page, "/api/v1/results")["entries"], results["entries"]);
-        assert!(!frozen.is_finished() && !waiting.is_finished(), "the other disk was not waited for");
+        assert!(
+            !frozen.is_finished() && !waiting.is_finished(),
+            "the request did not wait for the other disk"
+        );
         assert_eq!(waiting.join().unwrap()["entries"], results["entries"]);
     });
 }

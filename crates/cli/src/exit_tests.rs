@@ -9,7 +9,7 @@ use keepup_model::machine;
 use keepup_peer::{Endpoint, Token};
 use keepup_stream::source::SourceReport;
 use keepup_stream::wire::Bye;
-use keepup_trace::Place;
+use keepup_trace::FilePosition;
 use keepup_workload::VolumeTrouble;
 use keepup_workload::net::NetSpec;
 
@@ -251,12 +251,17 @@ fn errors_of_traces_keep_their_codes() {
         Exit::Usage,
         vec![
             trace_io(ErrorKind::NotFound).into(),
-            TraceError::Asked { path: path(), what: "".into(), help: "".into() }.into(),
+            TraceError::Ambiguous { path: path(), what: "".into(), help: "".into() }.into(),
             TraceError::Usage { what: "".into(), help: "".into() }.into(),
         ],
     );
     assert_all(Exit::Environment, vec![trace_io(ErrorKind::PermissionDenied).into()]);
-    let bad = TraceError::Bad { path: path(), place: Place::Line(1), what: "".into(), help: "".into() };
+    let bad = TraceError::Invalid {
+        path: path(),
+        position: FilePosition::Line(1),
+        what: "".into(),
+        help: "".into(),
+    };
     assert_all(Exit::Failed, vec![bad.into()]);
 }
 

@@ -1,4 +1,4 @@
-//! A function on a made-up machine, with a made-up kernel: bound, put back, and left alone when in use.
+//! Binding and restoring of a function in a simulated sysfs, and refusal while it is in use.
 use std::os::unix::fs::symlink;
 
 use keepup_error::Cause;
@@ -45,9 +45,9 @@ fn machine() -> (tempfile::TempDir, PathBuf) {
     (tree, device)
 }
 
-/// What the kernel does when one of these files is written; `picky` takes no function.
+/// Simulates the kernel's reaction to a write. The driver `picky` accepts no function.
 fn kernel(path: &Path, text: &str) -> io::Result<()> {
-    written(path, text)?;
+    write_existing(path, text)?;
     let sys = path.ancestors().find(|path| path.ends_with("sys")).unwrap().to_owned();
     let device = sys.join("bus/pci/devices").join(FUNCTION);
     let give = |driver: &str| match driver {
@@ -60,7 +60,7 @@ fn kernel(path: &Path, text: &str) -> io::Result<()> {
         "bind" => give(path.parent().unwrap().file_name().unwrap().to_str().unwrap()),
         "drivers_probe" => {
             let wanted = fs::read_to_string(device.join("driver_override")).unwrap();
-            // What takes nothing is no error of probing.
+            // A driver that refuses the function causes no error of probing.
             if wanted.trim() != "picky" { give(wanted.trim()) } else { Ok(()) }
         }
         other => panic!("{other}"),
@@ -72,59 +72,65 @@ fn target() -> Target {
 }
 
 fn driver(device: &Path) -> Option<String> {
-    linked(&device.join("driver"))
+    link_name(&device.join("driver"))
 }
 
 #[test]
-fn a_function_is_bound_and_put_back() {
+fn a_function_is_bound_and_restored() {
     let (tree, device) = machine();
-    let binding = Binding::by(&target(), tree.path(), "vfio-pci", kernel).unwrap().unwrap();
+    let binding = Binding::with_writer(&target(), tree.path(), "vfio-pci", kernel).unwrap().unwrap();
     assert_eq!(driver(&device).as_deref(), Some("vfio-pci"));
-    assert_eq!((binding.function(), binding.before()), (FUNCTION, Some("igb")));
-    assert!(Binding::by(&target(), tree.path(), "vfio-pci", kernel).unwrap().is_none(), "bound already");
-    assert_eq!(binding.put_back().unwrap(), "igb");
+    assert_eq!((binding.function(), binding.previous_driver()), (FUNCTION, Some("igb")));
+    assert!(
+        Binding::with_writer(&target(), tree.path(), "vfio-pci", kernel).unwrap().is_none(),
+        "bound already"
+    );
+    assert_eq!(binding.restore().unwrap(), "igb");
     assert_eq!(driver(&device).as_deref(), Some("igb"));
     assert_eq!(fs::read_to_string(device.join("driver_override")).unwrap(), "\n");
-    // One without a driver, kept for another one, and dropped without a word.
+    // A function without a driver but with an override; restored on drop.
     fs::remove_file(device.join("driver")).unwrap();
     fs::write(device.join("driver_override"), "picky\n").unwrap();
-    drop(Binding::by(&target(), tree.path(), "vfio-pci", kernel).unwrap().unwrap());
+    drop(Binding::with_writer(&target(), tree.path(), "vfio-pci", kernel).unwrap().unwrap());
     assert_eq!(driver(&device), None);
     assert_eq!(fs::read_to_string(device.join("driver_override")).unwrap(), "picky");
 }
 
 #[test]
-fn a_driver_that_does_not_take_it_leaves_all_as_it_was() {
+fn a_failed_binding_restores_the_previous_driver() {
     let (tree, device) = machine();
-    let why = Cause::of(&Binding::by(&target(), tree.path(), "picky", kernel).unwrap_err()).to_text();
-    assert!(why.contains("did not take it") && why.contains("hint: dmesg"), "{why}");
+    let why =
+        Cause::of(&Binding::with_writer(&target(), tree.path(), "picky", kernel).unwrap_err()).to_text();
+    assert!(why.contains("driver refused it") && why.contains("dmesg"), "{why}");
     assert_eq!(driver(&device).as_deref(), Some("igb"));
     assert_eq!(fs::read_to_string(device.join("driver_override")).unwrap(), "\n");
     for wrong in ["nvme", "", "..", "../igb"] {
-        let why = Cause::of(&Binding::by(&target(), tree.path(), wrong, kernel).unwrap_err()).to_text();
-        assert!(why.contains("no driver") && why.contains("modprobe"), "{why}");
+        let why =
+            Cause::of(&Binding::with_writer(&target(), tree.path(), wrong, kernel).unwrap_err()).to_text();
+        assert!(why.contains("no PCI driver") && why.contains("modprobe"), "{why}");
     }
     let ram = "ram:".parse().unwrap();
-    let why = Binding::by(&ram, tree.path(), "picky", kernel).unwrap_err().to_string();
+    let why = Binding::with_writer(&ram, tree.path(), "picky", kernel).unwrap_err().to_string();
     assert!(why.contains("names none"), "{why}");
     fn forbidden(_: &Path, _: &str) -> io::Result<()> {
         Err(io::ErrorKind::PermissionDenied.into())
     }
-    let why = Cause::of(&Binding::by(&target(), tree.path(), "vfio-pci", forbidden).unwrap_err()).to_text();
-    assert!(why.contains("driver_override") && why.contains("hint: only root may"), "{why}");
+    let why = Cause::of(&Binding::with_writer(&target(), tree.path(), "vfio-pci", forbidden).unwrap_err())
+        .to_text();
+    assert!(why.contains("driver_override") && why.contains("hint: use sudo"), "{why}");
 }
 
 #[test]
-fn what_cannot_be_put_back_says_how_to_do_it_by_hand() {
+fn a_failed_restore_hints_at_the_manual_command() {
     let (tree, _) = machine();
-    let binding = Binding::by(&target(), tree.path(), "vfio-pci", kernel).unwrap().unwrap();
+    let binding = Binding::with_writer(&target(), tree.path(), "vfio-pci", kernel).unwrap().unwrap();
     fs::remove_dir_all(tree.path().join("sys/bus/pci/drivers/igb")).unwrap();
-    let why = Cause::of(&binding.put_back().unwrap_err()).to_text();
-    assert!(why.contains("back to igb") && why.contains("hint: echo 0000:00:04.0 | sudo tee"), "{why}");
+    let why = Cause::of(&binding.restore().unwrap_err()).to_text();
+    assert!(why.contains("to igb failed") && why.contains("hint: echo 0000:00:04.0 | sudo tee"), "{why}");
 }
 
 #[test]
-fn a_function_in_use_is_left_alone() {
+fn a_function_in_use_is_refused() {
     let mount = |number: &str, source: &str| format!("7 1 {number} / /data rw - xfs {source} rw\n");
     for (file, text, words) in [
         ("sys/class/net/eth7/flags", "0x1003\n".to_owned(), "eth7 is up"),
@@ -135,11 +141,15 @@ fn a_function_in_use_is_left_alone() {
     ] {
         let (tree, device) = machine();
         fs::write(tree.path().join(file), text).unwrap();
-        let refused = Binding::by(&target(), tree.path(), "vfio-pci", |_, _| panic!("written")).unwrap_err();
+        let refused =
+            Binding::with_writer(&target(), tree.path(), "vfio-pci", |_, _| panic!("written")).unwrap_err();
         let why = Cause::of(&refused).to_text();
-        assert!(why.contains(words) && why.contains("refused") && why.contains("hint:"), "{why}");
+        assert!(why.contains(words) && why.contains("is in use") && why.contains("hint:"), "{why}");
         assert_eq!(driver(&device).as_deref(), Some("igb"));
     }
-    assert_eq!(head("nvme0c1n1").as_deref(), Some("nvme0n1"));
-    assert_eq!((head("nvme0n1"), head("sdc"), head("nvmecn")), (None, None, None));
+    assert_eq!(multipath_head("nvme0c1n1").as_deref(), Some("nvme0n1"));
+    assert_eq!(
+        (multipath_head("nvme0n1"), multipath_head("sdc"), multipath_head("nvmecn")),
+        (None, None, None)
+    );
 }

@@ -1,4 +1,4 @@
-//! What the kernel knows of a device whose registers are read.
+//! The kernel's information about the device under test.
 mod express;
 
 use std::os::unix::fs::FileTypeExt;
@@ -11,8 +11,8 @@ use keepup_results::RegisterDevice;
 use self::express::Express;
 use super::target::{Target, UioDevice};
 
-/// Looks at the target's device.
-pub(super) fn look(target: &Target, root: &Path) -> RegisterDevice {
+/// Collects information about the target's device.
+pub(super) fn inspect(target: &Target, root: &Path) -> RegisterDevice {
     let is_virtual = Environment::collect(&[], root).machine.virtualised.value().copied();
     if let Target::Xdma { path } = target {
         let is_device = std::fs::metadata(path).is_ok_and(|kind| kind.file_type().is_char_device());
@@ -22,7 +22,7 @@ pub(super) fn look(target: &Target, root: &Path) -> RegisterDevice {
         return RegisterDevice { is_virtual, is_simulated: true, ..RegisterDevice::default() };
     }
     if let Target::Vme { .. } = target {
-        // The kernel's bridge without hardware; there is one bridge whose windows have these names.
+        // The kernel's fake bridge. Only one bridge at a time has windows with these names.
         let is_simulated = root.join("sys/module/vme_fake").exists();
         let driver = Some("vme_user".into());
         return RegisterDevice { is_virtual, is_simulated, driver, ..RegisterDevice::default() };
@@ -42,7 +42,7 @@ pub(super) fn look(target: &Target, root: &Path) -> RegisterDevice {
         path.file_name().map(|name| name.to_string_lossy().into_owned())
     };
     let policy = std::fs::read_to_string(root.join("sys/module/pcie_aspm/parameters/policy")).ok();
-    let express = std::fs::read(directory.join("config")).ok().and_then(|space| Express::of(&space));
+    let express = std::fs::read(directory.join("config")).ok().and_then(|space| Express::parse(&space));
     RegisterDevice {
         id: number("vendor").zip(number("device")).map(|(vendor, device)| format!("{vendor}:{device}")),
         driver: linked("driver"),
@@ -60,9 +60,9 @@ pub(super) fn look(target: &Target, root: &Path) -> RegisterDevice {
     }
 }
 
-/// Processors beside the target's device, the last ones first, which serve fewer interrupts; empty where it
-/// is no PCI function or the kernel does not say.
-pub(super) fn processors_beside(target: &Target, root: &Path) -> Vec<usize> {
+/// Processors near the target's device, last ones first because they serve fewer interrupts. Empty without a
+/// PCI function or if the kernel does not report them.
+pub(super) fn processors_near(target: &Target, root: &Path) -> Vec<usize> {
     let list = target.function().and_then(|function| {
         let path = root.join("sys/bus/pci/devices").join(function).join("local_cpulist");
         CoreList::parse(std::fs::read_to_string(path).ok()?.trim())
@@ -70,7 +70,7 @@ pub(super) fn processors_beside(target: &Target, root: &Path) -> Vec<usize> {
     list.iter().flat_map(|list| list.0.iter().rev()).map(|number| *number as usize).collect()
 }
 
-/// Directory of the device that a UIO driver is bound to.
+/// Directory of a UIO device's underlying device.
 pub(super) fn uio_device(root: &Path, number: u32) -> PathBuf {
     root.join(format!("sys/class/uio/uio{number}/device"))
 }

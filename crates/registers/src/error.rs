@@ -1,100 +1,100 @@
-//! Why registers could not be read.
+//! Errors of register access.
 use std::borrow::Cow;
 use std::path::PathBuf;
 
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_sys::SysError;
 
-/// An error of register access: the target by its name, what was tried, why not, and what helps.
+/// An error of register access.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
-    /// A name that stands for no target.
+    /// Invalid target name.
     #[error("cannot use {name:?} as a target: {why}")]
     Name {
-        /// What was written.
+        /// Name as given.
         name: String,
-        /// What is wrong with it.
+        /// Cause.
         why: String,
     },
-    /// A target that is not there, or that this user may not touch.
-    #[error("{target}: cannot open {}: {source}", path.display())]
+    /// Target missing or not accessible to this user.
+    #[error("cannot open {} for {target}: {source}", path.display())]
     Open {
-        /// The target.
+        /// Target.
         target: String,
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
-        /// What helps.
+        /// Remedy.
         hint: String,
     },
-    /// A range of registers that the target or the way does not have.
-    #[error("{target}: {what}")]
+    /// Registers, depth or method that the target does not have.
+    #[error("cannot access {target}: {what}")]
     Span {
-        /// The target.
+        /// Target.
         target: String,
-        /// What is wrong.
+        /// Cause.
         what: String,
-        /// What helps.
+        /// Remedy.
         hint: String,
     },
-    /// A profile of a device that cannot be read or does not fit together.
-    #[error("profile {origin}: {what}")]
+    /// Unreadable or invalid device profile.
+    #[error("cannot use profile {origin}: {what}")]
     Profile {
-        /// Its name or file.
+        /// Name or file.
         origin: String,
-        /// What is wrong.
+        /// Cause.
         what: Cause,
     },
-    /// What would not be safe, and is not done.
-    #[error("{target}: refused: {what}")]
+    /// Access refused because it is unsafe.
+    #[error("cannot access {target}: {what}")]
     Unsafe {
-        /// The target.
+        /// Target.
         target: String,
-        /// What was asked for, and why it is not done.
+        /// Cause.
         what: String,
-        /// What helps.
+        /// Remedy.
         hint: String,
     },
-    /// A driver that is not the one that is needed, or cannot be changed.
-    #[error("{target}: {what}")]
+    /// Unsuitable driver, or a driver that cannot be changed.
+    #[error("cannot use {target}: {what}")]
     Driver {
-        /// The target.
+        /// Target.
         target: String,
-        /// What is wrong.
+        /// Cause.
         what: String,
-        /// What helps.
+        /// Remedy.
         hint: String,
     },
-    /// An access that failed.
-    #[error("{target}: cannot read by {method}: {source}")]
+    /// Failed access.
+    #[error("cannot access {target} by {method}: {source}")]
     Access {
-        /// The target.
+        /// Target.
         target: String,
-        /// The way.
+        /// Access method.
         method: String,
-        /// The answer.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The thread cannot be bound to the processor that was asked for.
+    /// Failed call, as of pinning the thread to a processor.
     #[error(transparent)]
     Sys(#[from] SysError),
-    /// A board behind IPbus.
+    /// Error of an IPbus board.
     #[error(transparent)]
     Ipbus(#[from] super::ipbus::IpbusError),
-    /// Nobody answers as who should.
-    #[error("{target}: {what}")]
+    /// Another device than expected, or none.
+    #[error("cannot use {target}: {what}")]
     Identity {
-        /// The target.
+        /// Target.
         target: String,
         /// What was read.
         what: String,
-        /// What helps.
+        /// Remedy.
         hint: String,
     },
 }
 
-/// Names of targets, for the hint.
+/// Examples of target names.
 const TARGETS: &str = "ram | pci:0000:00:04.0/bar0 | pci-config:0000:00:04.0 | vfio:0000:00:04.0/bar0 | \
                        uio:0 | vme:/dev/bus/vme/m0 | ipbus://HOST:PORT | xdma:/dev/xdma0_c2h_0";
 
@@ -127,8 +127,8 @@ impl Diagnostic for RegisterError {
     }
 }
 
-/// The system's answer in an error of the layer below.
-pub(super) fn answer(error: SysError) -> std::io::Error {
+/// The system's error within an error of `keepup-sys`.
+pub(super) fn into_io_error(error: SysError) -> std::io::Error {
     match error {
         SysError::Call { source, .. } => source,
         other => std::io::Error::other(other.to_string()),

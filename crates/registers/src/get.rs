@@ -1,50 +1,53 @@
-//! Reads registers once, and gives what they hold.
+//! Reads registers once and returns their values.
 use std::path::Path;
 
 use keepup_sys::register::Span;
 
 use super::error::RegisterError;
-use super::method::{named, open};
+use super::method::{open, select};
 use super::profile::TargetProfile;
 use super::target::Target;
 
-/// What is read, and how.
+/// Parameters of a read.
 #[derive(Clone, Copy, Debug)]
-pub struct Read<'a> {
-    /// The registers.
+pub struct ReadRequest<'a> {
+    /// Registers.
     pub span: Span,
-    /// By which way; the target's first without.
+    /// Name of the access method; the target's first by default.
     pub method: Option<&'a str>,
-    /// What is known of the device.
+    /// Device profile.
     pub profile: Option<&'a TargetProfile>,
-    /// Places of registers that reading changes, and that are read all the same.
+    /// Offsets of registers to read although reading changes them.
     pub read_to_clear: &'a [u64],
 }
 
-/// The values of a target's registers. `root` is `/` in earnest.
+/// Returns the values of a target's registers. `root` is `/` except in tests.
 ///
 /// # Errors
-/// No such target or way, registers beyond it, reads that would change one, or an access that failed.
-pub fn get(target: &Target, root: &Path, read: &Read<'_>) -> Result<Vec<u64>, RegisterError> {
+/// No such target or method, registers beyond the target, a read that would change a register, or a failed
+/// access.
+pub fn get(target: &Target, root: &Path, read: &ReadRequest<'_>) -> Result<Vec<u64>, RegisterError> {
     let span = &read.span;
     let wrong = |what: String, hint: String| RegisterError::Span { target: target.to_string(), what, hint };
-    let mut ways = named(target, open(target, root, read.profile)?, read.method.as_slice())?;
-    let Some(way) = ways.first_mut() else {
-        return Err(wrong("it has no way of being read".into(), "another target".into()));
+    let mut methods = select(target, open(target, root, read.profile)?, read.method.as_slice())?;
+    let Some(method) = methods.first_mut() else {
+        return Err(wrong("it has no access method".into(), "choose another target".into()));
     };
     let most = super::test::DEPTH_MAX;
     if span.count > most {
-        return Err(wrong(format!("{} registers at a time: more than {most}", span.count), "--count".into()));
+        let what = format!("{} registers exceed the maximum of {most}", span.count);
+        return Err(wrong(what, "choose a smaller --count".into()));
     }
-    let bytes = way.bytes();
-    span.check(bytes).map_err(|what| wrong(what, format!("it has {bytes} bytes; --offset and --count")))?;
-    if let Some(profile) = read.profile.filter(|_| way.has_registers()) {
-        profile.spare(target, span, read.read_to_clear)?;
+    let bytes = method.bytes();
+    let hint = || format!("choose --offset and --count within its {bytes} bytes");
+    span.check(bytes).map_err(|what| wrong(what, hint()))?;
+    if let Some(profile) = read.profile.filter(|_| method.has_registers()) {
+        profile.check_read(target, span, read.read_to_clear)?;
     }
     let mut values = Vec::new();
-    let method = way.name().to_owned();
-    let failed = |source| RegisterError::Access { target: target.to_string(), method, source };
-    way.values(span, &mut values).map_err(failed)?;
+    let name = method.name().to_owned();
+    let failed = |source| RegisterError::Access { target: target.to_string(), method: name, source };
+    method.values(span, &mut values).map_err(failed)?;
     Ok(values)
 }
 

@@ -1,4 +1,4 @@
-//! Values are those that are there; what may not be read is refused before anything is.
+//! Reads return the stored values, and refused reads access nothing.
 use std::fs;
 
 use keepup_error::Cause;
@@ -21,23 +21,23 @@ fn machine() -> tempfile::TempDir {
 }
 
 #[test]
-fn values_are_those_that_are_there() {
+fn reads_return_values_and_refuse_protected_registers() {
     let root = machine();
     let target = "pci:0000:00:04.0/bar0".parse().unwrap();
     let text = "name = \"card\"\nread-to-clear = [0x20]";
     let profile = TargetProfile::parse("card.toml", text).unwrap();
-    let plain = Read { span: span(8, 3), method: None, profile: None, read_to_clear: &[] };
+    let plain = ReadRequest { span: span(8, 3), method: None, profile: None, read_to_clear: &[] };
     assert_eq!(get(&target, root.path(), &plain).unwrap(), [10, 15, 20]);
-    let with = |span, allowed| Read { span, profile: Some(&profile), read_to_clear: allowed, ..plain };
-    let refusal = |read: &Read<'_>| Cause::of(&get(&target, root.path(), read).unwrap_err()).to_text();
+    let with = |span, allowed| ReadRequest { span, profile: Some(&profile), read_to_clear: allowed, ..plain };
+    let refusal = |read: &ReadRequest<'_>| Cause::of(&get(&target, root.path(), read).unwrap_err()).to_text();
     let why = refusal(&with(span(0, 9), &[]));
     assert!(
-        why.contains("the one at 0x20, as profile card says") && why.contains("--read-to-clear"),
+        why.contains("the one at 0x20, according to profile card") && why.contains("--read-to-clear"),
         "{why}"
     );
     assert_eq!(get(&target, root.path(), &with(span(0x20, 1), &[0x20])).unwrap(), [40]);
     assert_eq!(get(&target, root.path(), &with(span(0x24, 1), &[])).unwrap(), [45]);
-    assert!(refusal(&Read { method: Some("dma"), ..plain }).contains("--method mmap"));
-    assert!(refusal(&Read { span: span(0, 1025), ..plain }).contains("beyond its 4096 bytes"));
-    assert!(refusal(&Read { span: span(0, u64::MAX), ..plain }).contains("more than"));
+    assert!(refusal(&ReadRequest { method: Some("dma"), ..plain }).contains("--method mmap"));
+    assert!(refusal(&ReadRequest { span: span(0, 1025), ..plain }).contains("beyond its 4096 bytes"));
+    assert!(refusal(&ReadRequest { span: span(0, u64::MAX), ..plain }).contains("exceed the maximum"));
 }

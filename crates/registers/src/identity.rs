@@ -1,4 +1,4 @@
-//! Whether who answers is who should.
+//! Check of a device's identity register.
 use keepup_sys::register::{Span, Width};
 
 use super::error::RegisterError;
@@ -7,7 +7,7 @@ use super::profile::Identity;
 use super::target::Target;
 
 impl Identity {
-    /// Its width; of 32 bits where it says none that there is.
+    /// Width; 32 bits if the value is invalid.
     pub fn width(self) -> Width {
         Width::of_bits(self.width).unwrap_or_default()
     }
@@ -17,15 +17,15 @@ impl Identity {
         Span { offset: self.offset, count: 1, width: self.width(), is_fifo: false }
     }
 
-    /// Reads it by a way that has registers.
+    /// Reads the register and compares its value. `method` must have registers.
     ///
     /// # Errors
-    /// Another value, or an access that failed.
-    pub(super) fn confirm(self, target: &Target, way: &mut dyn Method) -> Result<(), RegisterError> {
+    /// Another value, or a failed access.
+    pub(super) fn check(self, target: &Target, method: &mut dyn Method) -> Result<(), RegisterError> {
         let mut values = Vec::new();
-        way.values(&self.span(), &mut values).map_err(|source| RegisterError::Access {
+        method.values(&self.span(), &mut values).map_err(|source| RegisterError::Access {
             target: target.to_string(),
-            method: way.name().into(),
+            method: method.name().into(),
             source,
         })?;
         let found = values.first().copied().unwrap_or_default();
@@ -37,8 +37,13 @@ impl Identity {
             target: target.to_string(),
             what: format!("the register at {:#x} reads {found:#x} instead of {:#x}", self.offset, self.value),
             hint: match gone {
-                true => "nobody answers: the device is gone, asleep or not enabled (lspci -vv, dmesg)",
-                false => "it is another device, or another register: --identity OFFSET=VALUE, or the profile",
+                true => {
+                    "the device does not respond: it is missing, in a low-power state or disabled \
+                         (lspci -vv, dmesg)"
+                }
+                false => {
+                    "this is another device or another register: check --identity OFFSET=VALUE or the profile"
+                }
             }
             .into(),
         })

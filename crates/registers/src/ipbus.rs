@@ -1,14 +1,14 @@
-//! IPbus 2.0: registers of boards behind a network, one packet of transactions in each datagram of UDP.
+//! IPbus 2.0: registers of boards on a network. Each UDP datagram contains one packet of transactions.
 //!
-//! Words have 32 bits, and so has an address, which counts words: the next word has the next address.
+//! Words and addresses have 32 bits. Addresses count words: the next word has the next address.
 //!
-//! [`IpbusClient`] numbers its packets, keeps several under way, and finds out about each lost one what was
-//! lost, so that no transaction is done twice. [`IpbusTarget`] stands for a board, in tests and when a way of
-//! access is tried out: memory instead of registers, and whatever faults are asked for. [`packet`] has the
-//! bytes; it and the target's [`Machine`] know no socket.
+//! [`IpbusClient`] numbers its packets and keeps several in flight. For each lost packet it finds out
+//! whether the request or the reply was lost, so that no transaction is executed twice. [`IpbusTarget`]
+//! simulates a board, with memory instead of registers and with configurable faults. [`packet`] encodes and
+//! decodes packets; it and the target's [`TargetState`] do no I/O.
 //!
-//! IPbus has one sequence of numbers for a target, not one for each client: only one client at a time may
-//! number its packets. Any number of others can send packets with number 0, which are not checked.
+//! A target has one sequence of packet numbers, not one per client: only one client at a time may number its
+//! packets. Others can send packets with number 0, which are not checked.
 mod client;
 mod error;
 pub mod packet;
@@ -18,8 +18,8 @@ mod socket;
 pub use client::{ClientCounters, ClientOptions, IpbusClient, WINDOW_MAX};
 pub use error::IpbusError;
 pub use simulator::{
-    Faults, IDENTITY, IDENTITY_ADDRESS, IpbusTarget, Machine, TargetCounters, TargetOptions,
+    Faults, IDENTITY, IDENTITY_ADDRESS, IpbusTarget, TargetCounters, TargetOptions, TargetState,
 };
 
-/// Port that boards usually listen at.
+/// Default port of boards.
 pub const PORT: u16 = 50_001;

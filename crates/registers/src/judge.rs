@@ -1,14 +1,14 @@
-//! What follows from the trials: what a transfer and a register cost, and which way pays from where on.
+//! Analysis of the trials: cost of a transfer and of a register, and break-even depths between methods.
 use keepup_measure::stats::{BreakEven, Cost, Timed, break_even, fit_cost, knee};
 use keepup_results::{
     RegisterBreakEven, RegisterCost, RegisterFit, RegisterKnee, RegisterMethod, RegisterRun, RegisterVerdict,
 };
 
-/// Resamples of the trials for an interval, and the seed that makes it repeatable.
+/// Bootstrap resamples for a confidence interval, and the seed that makes it reproducible.
 const RESAMPLES: u32 = 2000;
 const SEED: u64 = 1;
 
-/// Time or CPU of a way's trials.
+/// Elapsed or CPU times of a method's trials.
 fn timed(method: &RegisterMethod, is_cpu: bool) -> Vec<Timed> {
     let point = method.points.iter().map(|point| Timed {
         words: point.depth,
@@ -26,7 +26,7 @@ fn cost(fit: Cost, width_bits: u32) -> RegisterCost {
     }
 }
 
-/// What a transfer and a register cost by each way of a run.
+/// Cost of a transfer and of a register for each method of a run.
 pub fn fits(run: &RegisterRun) -> Vec<RegisterFit> {
     let one = |method: &RegisterMethod| {
         let (elapsed, cpu) = (timed(method, false), timed(method, true));
@@ -42,8 +42,8 @@ pub fn fits(run: &RegisterRun) -> Vec<RegisterFit> {
     run.methods.iter().map(one).collect()
 }
 
-/// From where on each way of a run takes less than each other: the simple one is that without a limit of its
-/// transfers, which cannot be had one register at a time; of two alike that with the dearer register.
+/// Break-even depth of each pair of methods. The simple method of a pair is the one without a transfer
+/// limit; if both or neither have one, it is the one with the greater cost per register.
 pub fn break_evens(run: &RegisterRun) -> Vec<RegisterBreakEven> {
     let each = |method: &RegisterMethod| {
         let longest = method.points.last()?;
@@ -60,26 +60,27 @@ pub fn break_evens(run: &RegisterRun) -> Vec<RegisterBreakEven> {
                 (Some(_), None) => false,
                 _ => first >= second,
             };
-            let (simple, way) = if is_simple { (one, other) } else { (other, one) };
+            let (simple, method) = if is_simple { (one, other) } else { (other, one) };
             pairs.push(RegisterBreakEven {
                 simple: simple.name.clone(),
-                way: way.name.clone(),
-                elapsed: verdict(simple, way, false),
-                cpu: verdict(simple, way, true),
+                way: method.name.clone(),
+                elapsed: verdict(simple, method, false),
+                cpu: verdict(simple, method, true),
             });
         }
     }
     pairs
 }
 
-fn verdict(simple: &RegisterMethod, way: &RegisterMethod, is_cpu: bool) -> RegisterVerdict {
+fn verdict(simple: &RegisterMethod, method: &RegisterMethod, is_cpu: bool) -> RegisterVerdict {
     let ends = |method: &RegisterMethod| {
         method.points.first().zip(method.points.last()).map(|(first, last)| (first.depth, last.depth))
     };
-    let Some((one, other)) = ends(simple).zip(ends(way)) else { return RegisterVerdict::NotResolved };
+    let Some((one, other)) = ends(simple).zip(ends(method)) else { return RegisterVerdict::NotResolved };
     let tried = (one.0.max(other.0), one.1.min(other.1));
-    let (of_simple, of_way) = (timed(simple, is_cpu), timed(way, is_cpu));
-    let answer = break_even((&of_simple, simple.words_max), (&of_way, way.words_max), tried, RESAMPLES, SEED);
+    let (of_simple, of_method) = (timed(simple, is_cpu), timed(method, is_cpu));
+    let answer =
+        break_even((&of_simple, simple.words_max), (&of_method, method.words_max), tried, RESAMPLES, SEED);
     match answer {
         Some(BreakEven::Always) => RegisterVerdict::Always,
         Some(BreakEven::Never) => RegisterVerdict::Never,

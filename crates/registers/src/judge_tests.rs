@@ -1,9 +1,9 @@
-//! Costs and verdicts of ways whose costs are known.
+//! Fitted costs and break-evens of methods with known costs.
 use keepup_results::{RegisterDevice, RegisterPoint};
 
 use super::*;
 
-fn way(name: &str, set_up: f64, each: f64, cpu_share: f64) -> RegisterMethod {
+fn method(name: &str, set_up: f64, each: f64, cpu_share: f64) -> RegisterMethod {
     let mut random = fastrand::Rng::with_seed(name.len() as u64);
     let mut point = |depth: u64| {
         let mut trials = |scale: f64| {
@@ -41,9 +41,9 @@ fn run(methods: Vec<RegisterMethod>) -> RegisterRun {
 }
 
 #[test]
-fn time_and_cpu_have_verdicts_of_their_own() {
-    // DMA that waits for an interrupt: dear to set up, and next to no CPU.
-    let run = run(vec![way("dma", 30e-6, 4e-9, 0.01), way("loads", 0.1e-6, 1e-6, 1.0)]);
+fn time_and_cpu_have_separate_break_evens() {
+    // DMA that waits for an interrupt: expensive set-up, and almost no CPU time.
+    let run = run(vec![method("dma", 30e-6, 4e-9, 0.01), method("loads", 0.1e-6, 1e-6, 1.0)]);
     let fits = fits(&run);
     let dma = fits[0].elapsed.unwrap();
     assert!((dma.set_up_seconds / 30e-6 - 1.0).abs() < 0.02, "{dma:?}");
@@ -54,13 +54,13 @@ fn time_and_cpu_have_verdicts_of_their_own() {
     assert_eq!((pairs.len(), pairs[0].simple.as_str(), pairs[0].way.as_str()), (1, "loads", "dma"));
     let RegisterVerdict::From { registers, lower, upper } = pairs[0].elapsed else { panic!("{pairs:?}") };
     assert!(lower <= 30.0 && upper >= 29.5 && (registers / 30.0 - 1.0).abs() < 0.1, "{pairs:?}");
-    // From less than one register on.
+    // Cheaper from less than one register.
     assert_eq!(pairs[0].cpu, RegisterVerdict::Always);
 }
 
 #[test]
-fn a_single_depth_has_no_line() {
-    let mut run_of = way("loads", 0.1e-6, 1e-6, 1.0);
+fn a_single_depth_has_no_fit() {
+    let mut run_of = method("loads", 0.1e-6, 1e-6, 1.0);
     run_of.points.truncate(1);
     let run = run(vec![run_of.clone(), RegisterMethod { name: "other".into(), ..run_of }]);
     assert!(fits(&run).iter().all(|fit| fit.elapsed.is_none() && fit.knee.is_none()));
@@ -68,15 +68,17 @@ fn a_single_depth_has_no_line() {
 }
 
 #[test]
-fn a_transfer_with_a_limit_never_pays_when_its_set_up_is_dearer_than_all_that_it_moves() {
-    // QEMU's edu: 100 ms for at most 1023 registers, 98 us for each, against loads of 0.1 us.
-    let cut = |way: RegisterMethod, words_max| RegisterMethod {
-        points: way.points.into_iter().take(3).collect(),
+fn a_limited_transfer_with_expensive_set_up_never_pays_off() {
+    // QEMU's edu: 100 ms for at most 1023 registers, or 98 us each, compared with loads of 0.1 us.
+    let cut = |method: RegisterMethod, words_max| RegisterMethod {
+        points: method.points.into_iter().take(3).collect(),
         words_max,
-        ..way
+        ..method
     };
-    let run =
-        run(vec![cut(way("dma", 0.1, 0.0, 1.0), Some(1023)), cut(way("loads", 0.0, 0.1e-6, 1.0), None)]);
+    let run = run(vec![
+        cut(method("dma", 0.1, 0.0, 1.0), Some(1023)),
+        cut(method("loads", 0.0, 0.1e-6, 1.0), None),
+    ]);
     let pairs = break_evens(&run);
     assert_eq!((pairs.len(), pairs[0].simple.as_str(), pairs[0].way.as_str()), (1, "loads", "dma"));
     assert_eq!((pairs[0].elapsed, pairs[0].cpu), (RegisterVerdict::Never, RegisterVerdict::Never));

@@ -1,7 +1,7 @@
-//! Ways of reading registers: one contract, one file for each way.
+//! Access methods: one trait, one file per method.
 //!
-//! Invariant: reading a way writes nothing, unless the target's profile says how the card moves data and the
-//! way is that; what does not lie within the target is refused before anything is accessed.
+//! Invariants: a read writes nothing, except by the method `dma`, which a profile must describe; registers
+//! outside the target are refused before any access.
 mod calls;
 mod dma;
 mod ipbus;
@@ -16,131 +16,132 @@ use std::path::{Path, PathBuf};
 
 use keepup_sys::register::{Span, Width};
 
-use super::error::{RegisterError, answer};
+use super::error::{RegisterError, into_io_error};
 use super::profile::TargetProfile;
 use super::target::Target;
-pub use store::Store;
+pub use store::RegisterWrite;
 
-/// One way of reading a target's registers.
+/// An access method of a target.
 pub(super) trait Method {
-    /// Its name, unique within the target.
+    /// Name, unique within the target.
     fn name(&self) -> &'static str;
 
     /// Size of the target, bytes.
     fn bytes(&self) -> u64;
 
-    /// Most registers of a width in one transfer, if there is a limit.
+    /// Largest number of registers of a width in one transfer, if limited.
     fn words_max(&self, _width: Width) -> Option<u64> {
         None
     }
 
-    /// Whether an offset means a register; else it is one into the card's memory, which the way moves.
+    /// Whether offsets address registers; otherwise they address the card's memory.
     fn has_registers(&self) -> bool {
         true
     }
 
-    /// Whether it writes, one register again and again, instead of reading.
+    /// Whether the method writes one register repeatedly instead of reading.
     fn is_write(&self) -> bool {
         false
     }
 
-    /// Whether it is a loop of loads, whose own cost the same loop over memory shows.
+    /// Whether the method is a loop of loads. Its overhead is measured with the same loop over memory.
     fn is_load_loop(&self) -> bool {
         false
     }
 
-    /// Makes ready, and checks, what is no part of reading.
+    /// Set-up and checks that are not part of a read.
     fn prepare(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 
-    /// Reads a span, as fast as this way can.
+    /// Reads a span as fast as this method can, and drops the values.
     fn read(&mut self, span: &Span) -> std::io::Result<()>;
 
-    /// Reads a span so many times.
+    /// Reads a span `times` times.
     fn repeat(&mut self, span: &Span, times: u64) -> std::io::Result<()> {
         (0..times).try_for_each(|_| self.read(span))
     }
 
-    /// Reads a span and keeps what was read.
+    /// Reads a span and returns its values.
     fn values(&mut self, span: &Span, values: &mut Vec<u64>) -> std::io::Result<()>;
 
-    /// Ways of writing to one register of a width, which the profile lets be written
-    /// ([`TargetProfile::allow`]): first by itself, then with a read after each. None where there is no
-    /// mapping that can be written.
-    fn writing(&self, _store: Store, _width: Width) -> std::io::Result<Vec<Box<dyn Method>>> {
+    /// Methods of writing to one register, which the profile must allow ([`TargetProfile::check_write`]):
+    /// first plain writes, then writes that are each read back. Empty without a writable mapping.
+    fn write_methods(&self, _write: RegisterWrite, _width: Width) -> std::io::Result<Vec<Box<dyn Method>>> {
         Ok(Vec::new())
     }
 }
 
-/// Memory of the control, bytes: the note's deepest register, 0x80000 locations of 4 bytes.
+/// Size of the target `ram`, bytes: the note's greatest depth, 0x80000 locations of 4 bytes.
 pub(super) const RAM_BYTES: u64 = 0x20_0000;
 
-/// All ways of reading a target, which must be what its profile is for: by its number, and by what its
-/// register of identity holds. `root` is `/` in earnest.
+/// Opens all methods of a target. Checks its PCI number and its identity register against the profile.
+/// `root` is `/` except in tests.
 pub(super) fn open(
     target: &Target,
     root: &Path,
     profile: Option<&TargetProfile>,
 ) -> Result<Vec<Box<dyn Method>>, RegisterError> {
     if let Some(profile) = profile {
-        is_meant(target, root, profile)?;
+        check_id(target, root, profile)?;
     }
-    let mut ways = ways(target, root, profile)?;
-    if let (Some(profile), Some(way)) = (profile, ways.iter_mut().find(|way| way.has_registers())) {
-        profile.check_within(way.bytes()).map_err(|what| RegisterError::Span {
+    let mut methods = methods(target, root, profile)?;
+    let with_registers = methods.iter_mut().find(|method| method.has_registers());
+    if let (Some(profile), Some(method)) = (profile, with_registers) {
+        profile.check_within(method.bytes()).map_err(|what| RegisterError::Span {
             target: target.to_string(),
             what: format!("profile {}: {what}", profile.name),
-            hint: "it is for another BAR or map, or for another device".into(),
+            hint: "the profile belongs to another BAR or map, or to another device".into(),
         })?;
-        profile.identity.map_or(Ok(()), |identity| identity.confirm(target, way.as_mut()))?;
+        profile.identity.map_or(Ok(()), |identity| identity.check(target, method.as_mut()))?;
     }
-    Ok(ways)
+    Ok(methods)
 }
 
-/// Those of a target's ways that are named; all of them without a name.
-pub(super) fn named(
+/// The methods with the given names; all of them if `names` is empty.
+pub(super) fn select(
     target: &Target,
-    mut ways: Vec<Box<dyn Method>>,
+    mut methods: Vec<Box<dyn Method>>,
     names: &[&str],
 ) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let known: Vec<&str> = ways.iter().map(|way| way.name()).collect();
+    let known: Vec<&str> = methods.iter().map(|method| method.name()).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         return Err(RegisterError::Span {
             target: target.to_string(),
-            what: format!("it cannot be read by {unknown:?}"),
+            what: format!("it has no access method {unknown:?}"),
             hint: format!("--method {}", known.join(", ")),
         });
     }
-    ways.retain(|way| names.is_empty() || names.contains(&way.name()));
-    Ok(ways)
+    methods.retain(|method| names.is_empty() || names.contains(&method.name()));
+    Ok(methods)
 }
 
-/// Whether the target's device is the one that a profile is for.
-fn is_meant(target: &Target, root: &Path, profile: &TargetProfile) -> Result<(), RegisterError> {
+/// Checks that the target's device has the PCI number of the profile.
+fn check_id(target: &Target, root: &Path, profile: &TargetProfile) -> Result<(), RegisterError> {
     let Some(expected) = &profile.id else { return Ok(()) };
-    // Why there is no such function is better said by who opens it.
+    // A missing function gets its own error.
     if let Some(function) = target.function() {
-        directory(target, root, function)?;
+        function_directory(target, root, function)?;
     }
-    let found = super::device::look(target, root).id;
+    let found = super::device::inspect(target, root).id;
     if found.as_ref() == Some(expected) {
         return Ok(());
     }
-    let found = found.map_or_else(|| "it does not say what it is".into(), |found| format!("it is {found}"));
+    let found =
+        found.map_or_else(|| "this target has no PCI ID".into(), |found| format!("this device is {found}"));
     Err(RegisterError::Identity {
         target: target.to_string(),
         what: format!("profile {} is for {expected}, and {found}", profile.name),
-        hint: "another --profile, or another target (lspci -nn -D)".into(),
+        hint: "choose another --profile or another target (lspci -nn -D)".into(),
     })
 }
 
-fn ways(
+fn methods(
     target: &Target,
     root: &Path,
     profile: Option<&TargetProfile>,
 ) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    // Only what a profile names is ever written: without one nothing is even opened for it.
+    // Without a writable register in the profile, nothing is opened for writing.
     let writes = profile.is_some_and(|profile| !profile.write.is_empty());
     match target {
         Target::Ram => {
@@ -157,18 +158,22 @@ fn ways(
             Ok(all)
         }
         Target::Pci { function, bar } => load::bar(target, root, function, *bar, writes),
-        Target::PciConfig { function } => calls::space(target, root, function),
+        Target::PciConfig { function } => calls::config_space(target, root, function),
         Target::Vfio { function, bar } => vfio::bar(target, root, function, *bar, profile),
         Target::Uio { device, region } => uio::device(target, root, device, *region, writes),
         Target::Vme { path, window } => vme::window(target, path, *window),
         Target::Ipbus { address } => ipbus::board(target, address),
-        Target::IpbusSelf => ipbus::own(),
+        Target::IpbusSelf => ipbus::simulated(),
         Target::Xdma { path } => transfer::device(target, path),
     }
 }
 
-/// Directory of a PCI function in sysfs, if there is such a function.
-pub(super) fn directory(target: &Target, root: &Path, function: &str) -> Result<PathBuf, RegisterError> {
+/// Directory of a PCI function in sysfs.
+pub(super) fn function_directory(
+    target: &Target,
+    root: &Path,
+    function: &str,
+) -> Result<PathBuf, RegisterError> {
     let path = root.join("sys/bus/pci/devices").join(function);
     match std::fs::metadata(&path) {
         Ok(_) => Ok(path),
@@ -176,20 +181,18 @@ pub(super) fn directory(target: &Target, root: &Path, function: &str) -> Result<
             target: target.to_string(),
             path,
             source,
-            hint: "lspci -D, or ls /sys/bus/pci/devices, lists the functions of this machine".into(),
+            hint: "list the functions with lspci -D or ls /sys/bus/pci/devices".into(),
         }),
     }
 }
 
-/// An error of opening a file, with what helps.
+/// An error of opening a file. `missing` is the hint if the file does not exist.
 fn cannot_open(target: &Target, path: &Path, source: std::io::Error, missing: &str) -> RegisterError {
     let hint = match source.kind() {
-        std::io::ErrorKind::PermissionDenied => {
-            "only root may: sudo, or CAP_SYS_ADMIN and the owner's rights"
-        }
+        std::io::ErrorKind::PermissionDenied => "use sudo, or CAP_SYS_ADMIN and ownership of the file",
         std::io::ErrorKind::NotFound => missing,
-        std::io::ErrorKind::ResourceBusy => "another program has it: lsof tells which",
-        _ => "dmesg says more",
+        std::io::ErrorKind::ResourceBusy => "find the program that uses it with lsof",
+        _ => "read the kernel's messages with dmesg",
     };
     RegisterError::Open { target: target.to_string(), path: path.into(), source, hint: hint.into() }
 }

@@ -1,4 +1,4 @@
-//! Every way reads what is there, from plain files in the place of a kernel's.
+//! Every method reads the same values. Plain files replace those of the kernel.
 use std::fs;
 use std::path::PathBuf;
 
@@ -27,7 +27,11 @@ fn machine() -> (tempfile::TempDir, PathBuf) {
 
 fn names(target: &str, root: &Path) -> Vec<&'static str> {
     let target = target.parse().unwrap();
-    open(&target, root, None).unwrap_or_else(|why| panic!("{why}")).iter().map(|way| way.name()).collect()
+    open(&target, root, None)
+        .unwrap_or_else(|why| panic!("{why}"))
+        .iter()
+        .map(|method| method.name())
+        .collect()
 }
 
 #[test]
@@ -43,20 +47,20 @@ fn all_ways_of_a_target_read_the_same() {
         ("pci-config:0000:00:04.0", 256),
         (&device, 32_768),
     ] {
-        for mut way in open(&target.parse().unwrap(), root.path(), None).unwrap() {
-            assert_eq!(way.bytes(), bytes, "{target}");
+        for mut method in open(&target.parse().unwrap(), root.path(), None).unwrap() {
+            assert_eq!(method.bytes(), bytes, "{target}");
             let mut values = Vec::new();
             let span = Span { offset: 8, count: 5, width: Width::Bits32, is_fifo: false };
-            way.read(&span).unwrap();
-            way.values(&span, &mut values).unwrap();
-            assert_eq!(values, [6, 9, 12, 15, 18], "{target} {}", way.name());
+            method.read(&span).unwrap();
+            method.values(&span, &mut values).unwrap();
+            assert_eq!(values, [6, 9, 12, 15, 18], "{target} {}", method.name());
             let narrow = Span { offset: 12, count: 2, width: Width::Bits16, is_fifo: false };
-            way.values(&narrow, &mut values).unwrap();
-            assert_eq!(values, [9, 0], "{target} {}", way.name());
+            method.values(&narrow, &mut values).unwrap();
+            assert_eq!(values, [9, 0], "{target} {}", method.name());
             let beyond = Span { offset: bytes - 4, count: 2, ..span };
-            assert!(way.read(&beyond).unwrap_err().to_string().contains("beyond"), "{target}");
-            let fifo = way.values(&Span { is_fifo: true, ..span }, &mut values);
-            match way.name() {
+            assert!(method.read(&beyond).unwrap_err().to_string().contains("beyond"), "{target}");
+            let fifo = method.values(&Span { is_fifo: true, ..span }, &mut values);
+            match method.name() {
                 "transfer" => assert!(fifo.is_err()),
                 _ => assert_eq!((fifo.is_ok(), values.as_slice()), (true, &[6; 5][..]), "{target}"),
             }
@@ -65,7 +69,7 @@ fn all_ways_of_a_target_read_the_same() {
 }
 
 #[test]
-fn what_is_not_there_says_what_helps() {
+fn missing_targets_have_hints() {
     let (root, function) = machine();
     for (target, words) in [
         ("pci:0000:00:05.0/bar0", "lspci -D"),
@@ -78,5 +82,5 @@ fn what_is_not_there_says_what_helps() {
     fs::write(function.join("enable"), "0\n").unwrap();
     let why = open(&"pci:0000:00:04.0/bar0".parse().unwrap(), root.path(), None).err().unwrap();
     let why = Cause::of(&why).to_text();
-    assert!(why.contains("not enabled") && why.contains("echo 1"), "{why}");
+    assert!(why.contains("is disabled") && why.contains("echo 1"), "{why}");
 }

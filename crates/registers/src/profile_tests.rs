@@ -1,5 +1,4 @@
-//! Profiles are read as they are written, what does not fit together says why, and nothing is allowed that is
-//! not named.
+//! Parsing and validation of profiles, and which accesses they allow.
 use keepup_error::Cause;
 use proptest::prelude::*;
 
@@ -14,12 +13,12 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn the_built_in_one_is_what_qemu_documents() {
+fn the_built_in_profile_matches_the_qemu_documentation() {
     let profile = TargetProfile::find("edu").unwrap();
     assert_eq!((profile.name.as_str(), profile.id.as_deref()), ("edu", Some("1234:11e8")));
     assert_eq!(profile.identity, Some(Identity { offset: 0, value: 0x0100_00ed, width: 32 }));
     assert!(profile.may_write(4, Width::Bits32) && profile.may_write(0x98, Width::Bits64));
-    assert!(profile.may_write(4, Width::Bits64), "4 and 8 are neighbours");
+    assert!(profile.may_write(4, Width::Bits64), "4 and 8 are adjacent");
     for (offset, width) in [(0, 32), (0xc, 8), (8, 64), (0xa0, 8), (0x20, 32), (u64::MAX, 16)] {
         assert!(!profile.may_write(offset, Width::of_bits(width).unwrap()), "{offset:#x}");
     }
@@ -31,25 +30,25 @@ fn the_built_in_one_is_what_qemu_documents() {
 }
 
 #[test]
-fn what_does_not_fit_together_says_why() {
+fn inconsistent_profiles_are_refused_with_a_reason() {
     for (old, new, words) in [
-        ("name = \"edu\"", "name = \" \"", "name: it is empty"),
+        ("name = \"edu\"", "name = \" \"", "name: must not be empty"),
         ("name = \"edu\"", "", "missing field `name`"),
         ("name = \"edu\"", "name = \"edu\"\ncolour = 1", "line 3: unknown field `colour`"),
-        ("1234:11e8", "1234-11e8", "id: vendor and device"),
-        ("to = 0x9f", "to = 0x7f", "write: a range from 0x80 to 0x7f"),
-        ("to = 0x9f", "to = 0x97", "dma.command: write does not name 0x98"),
+        ("1234:11e8", "1234-11e8", "id: not of the form"),
+        ("to = 0x9f", "to = 0x7f", "write: empty range from 0x80 to 0x7f"),
+        ("to = 0x9f", "to = 0x97", "dma.command: write does not list 0x98"),
         ("to = 0x9f", "upto = 0x9f", "line 6"),
-        ("0x98, width = 32", "0x98, width = 24", "dma.command: registers have 8"),
-        ("0x98, width = 32", "0x96, width = 32", "dma.command: 0x96 is no place"),
-        ("busy = 0x1", "busy = 0x0", "dma.busy: no bit"),
-        ("start = 0x1", "start = 0x100000000", "dma.start: no bit, or more"),
-        ("alignment = 4", "alignment = 3", "dma.alignment: a power of two"),
-        ("memory-bytes = 4092", "memory-bytes = 0", "dma.memory-bytes: 1 to"),
-        ("memory-bytes = 4092", "memory-bytes = 4093", "multiples of the alignment"),
-        ("memory = 0x40000", "memory = 0xfffffffc", "dma.memory: it ends beyond"),
-        ("transfer-max = 4092", "transfer-max = 4094", "dma.transfer-max: a multiple"),
-        ("address-bits = 28", "address-bits = 33", "dma.address-bits: 16 to 48"),
+        ("0x98, width = 32", "0x98, width = 24", "dma.command: width must be 8"),
+        ("0x98, width = 32", "0x96, width = 32", "dma.command: 0x96 is not aligned"),
+        ("busy = 0x1", "busy = 0x0", "dma.busy: zero"),
+        ("start = 0x1", "start = 0x100000000", "dma.start: zero, or wider"),
+        ("alignment = 4", "alignment = 3", "dma.alignment: must be a power of two"),
+        ("memory-bytes = 4092", "memory-bytes = 0", "dma.memory-bytes: must be 1 to"),
+        ("memory-bytes = 4092", "memory-bytes = 4093", "must be multiples of the alignment"),
+        ("memory = 0x40000", "memory = 0xfffffffc", "dma.memory: its end exceeds"),
+        ("transfer-max = 4092", "transfer-max = 4094", "dma.transfer-max: must be a multiple"),
+        ("address-bits = 28", "address-bits = 33", "dma.address-bits: must be 16 to 48"),
         ("memory-bytes = 4092", "memory-bytes = 0x1000000", ""),
         ("value = 0x010000ed", "value = -1", "line 4"),
     ] {
@@ -65,11 +64,11 @@ fn what_does_not_fit_together_says_why() {
         }
     }
     let narrow = edu().replace("address-bits = 28", "address-bits = 16").replace("= 4092", "= 0x9000");
-    assert!(refusal(&narrow).contains("not enough for a transfer"));
+    assert!(refusal(&narrow).contains("too few to transfer"));
 }
 
 #[test]
-fn what_is_no_profile_says_which_there_are() {
+fn an_unknown_profile_lists_the_built_in_ones() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["edo", "/nowhere/card.toml", directory.path().to_str().unwrap()] {
         let why = Cause::of(&TargetProfile::find(name).unwrap_err()).to_text();
@@ -97,14 +96,14 @@ fn reads_that_would_change_a_register_are_found() {
         (span(0x20, 100, true), &[], Some(0x20)),
         (span(0, u64::MAX, false), &[0x20], Some(0x100)),
     ] {
-        assert_eq!(profile.cleared_by(&span, allowed), found, "{span:?} {allowed:?}");
+        assert_eq!(profile.first_cleared(&span, allowed), found, "{span:?} {allowed:?}");
     }
 }
 
 proptest! {
-    /// Whatever is allowed, no byte of it lies outside of what the profile names.
+    /// A register is writable exactly if the profile lists each of its bytes.
     #[test]
-    fn nothing_is_allowed_that_is_not_named(
+    fn only_listed_bytes_are_writable(
         ranges in prop::collection::vec((0..64u64, 0..16u64), 0..4), offset in 0..96u64,
         bits in prop::sample::select(vec![8u32, 16, 32, 64]),
     ) {
@@ -113,13 +112,13 @@ proptest! {
         let text = format!("name = \"card\"\nwrite = [{}]", written.join(", "));
         let profile = TargetProfile::parse("card.toml", &text).unwrap();
         let width = Width::of_bits(bits).unwrap();
-        let is_named = |at: u64| ranges.iter().any(|(from, more)| (*from..=from + more).contains(&at));
-        let all = (offset..offset + width.bytes() as u64).all(is_named);
+        let is_listed = |at: u64| ranges.iter().any(|(from, more)| (*from..=from + more).contains(&at));
+        let all = (offset..offset + width.bytes() as u64).all(is_listed);
         prop_assert_eq!(profile.may_write(offset, width), all);
     }
 
     #[test]
-    fn any_text_is_a_profile_or_refused(
+    fn no_text_makes_the_parser_panic(
         text in "(name = \"x\"\n)?[a-z\\-]{0,8} ?=? ?[0-9a-fx\\[\\]{}\", ]{0,20}",
     ) {
         let _ = TargetProfile::parse("any", &text);

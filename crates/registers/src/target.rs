@@ -1,4 +1,4 @@
-//! What registers belong to, as users name it.
+//! Targets of register access, and their names.
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,16 +6,16 @@ use std::str::FromStr;
 use super::error::RegisterError;
 use super::vme::VmeWindow;
 
-/// Something with registers.
+/// A target of register access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Memory of this process: the control, which shows what the measuring itself costs.
+    /// Memory of this process, which shows the overhead of the measurement.
     Ram,
-    /// A base address register of a PCI function.
+    /// A BAR of a PCI function.
     Pci {
-        /// Domain, bus, device and function, as in `0000:00:04.0`.
+        /// Domain, bus, device and function, for example `0000:00:04.0`.
         function: String,
-        /// Which, 0 to 5.
+        /// Number, 0 to 5.
         bar: u8,
     },
     /// The configuration space of a PCI function.
@@ -23,37 +23,37 @@ pub enum Target {
         /// As above.
         function: String,
     },
-    /// A BAR of a PCI function that VFIO has.
+    /// A BAR of a PCI function that is bound to VFIO.
     Vfio {
         /// As above.
         function: String,
-        /// Which, 0 to 5.
+        /// Number, 0 to 5.
         bar: u8,
     },
-    /// Registers that a UIO driver offers, or of the function that it is bound to.
+    /// A map of a UIO driver, or a BAR of its function.
     Uio {
-        /// Which device.
+        /// Device.
         device: UioDevice,
-        /// What of it; its first map when left out.
+        /// Region; the first map by default.
         region: Option<UioRegion>,
     },
     /// A master window of the kernel's VME driver.
     Vme {
-        /// Its file, as in `/dev/bus/vme/m0`.
+        /// Device file, for example `/dev/bus/vme/m0`.
         path: PathBuf,
-        /// What to set it to; left as it is without.
+        /// Settings to configure; the current ones by default.
         window: Option<VmeWindow>,
     },
-    /// A board behind IPbus 2.0 over UDP.
+    /// A board that speaks IPbus 2.0 over UDP.
     Ipbus {
         /// Host or address, with or without a port.
         address: String,
     },
-    /// A target of IPbus that this process serves itself, over loopback: no board.
+    /// A simulated IPbus target that this process serves over loopback.
     IpbusSelf,
     /// A character device that moves data from a card by DMA (`xdma0_c2h_0`), or a file in its place.
     Xdma {
-        /// The device.
+        /// Device file.
         path: PathBuf,
     },
 }
@@ -61,23 +61,23 @@ pub enum Target {
 /// A UIO device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UioDevice {
-    /// By its number: `/dev/uioN`.
+    /// Device `/dev/uioN`.
     Number(u32),
-    /// That of a PCI function.
+    /// Device of a PCI function.
     Function(String),
 }
 
-/// A part of a UIO device.
+/// A region of a UIO device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UioRegion {
-    /// A map that its driver offers.
+    /// A map of its driver.
     Map(u8),
-    /// A BAR of its function, without the driver's help.
+    /// A BAR of its function, which bypasses the driver.
     Bar(u8),
 }
 
 impl Target {
-    /// The PCI function, where the name says which.
+    /// The PCI function in the name, if any.
     pub fn function(&self) -> Option<&str> {
         match self {
             Self::Pci { function, .. }
@@ -102,12 +102,12 @@ impl FromStr for Target {
         if name == "ram" {
             return Ok(Self::Ram);
         }
-        let (kind, rest) = name.split_once(':').ok_or_else(|| wrong("it names no kind"))?;
+        let (kind, rest) = name.split_once(':').ok_or_else(|| wrong("it has no kind such as pci:"))?;
         match kind {
             "ram" if rest.is_empty() => Ok(Self::Ram),
             "pci" | "vfio" => {
                 let (function, bar) =
-                    rest.split_once("/bar").ok_or_else(|| wrong("it names no BAR, as in /bar0"))?;
+                    rest.split_once("/bar").ok_or_else(|| wrong("it has no BAR such as /bar0"))?;
                 let bar = number(bar).filter(|bar| *bar < BARS).ok_or_else(|| wrong(NO_BAR))?;
                 let function = self::function(function).ok_or_else(|| wrong(NO_FUNCTION))?;
                 Ok(match kind {
@@ -130,28 +130,29 @@ impl FromStr for Target {
             "ipbus" if rest == "self" => Ok(Self::IpbusSelf),
             "ipbus" => match rest.strip_prefix("//").filter(|address| !address.is_empty()) {
                 Some(address) => Ok(Self::Ipbus { address: address.into() }),
-                None => Err(wrong("boards are written as ipbus://HOST:PORT")),
+                None => Err(wrong("a board has the form ipbus://HOST:PORT")),
             },
             "xdma" if !rest.is_empty() => Ok(Self::Xdma { path: rest.into() }),
-            _ => Err(wrong("there is no such kind")),
+            _ => Err(wrong("unknown kind of target")),
         }
     }
 }
 
-const NO_FUNCTION: &str = "PCI functions are written as 0000:00:04.0 (lspci -D)";
-const NO_BAR: &str = "BARs have numbers from 0 to 5";
-const NO_UIO: &str = "UIO devices are written as 0, /dev/uio0 or 0000:00:04.0, with /map0 or /bar0 behind";
+const NO_FUNCTION: &str = "a PCI function has the form 0000:00:04.0 (lspci -D)";
+const NO_BAR: &str = "BAR numbers are 0 to 5";
+const NO_UIO: &str =
+    "a UIO device has the form 0, /dev/uio0 or 0000:00:04.0, optionally followed by /map0 or /bar0";
 /// BARs of a function.
 const BARS: u8 = 6;
 /// Maps of a UIO device (`MAX_UIO_MAPS` of linux/uio_driver.h).
 const UIO_MAPS: u8 = 5;
 
-/// A number in its shortest form.
+/// Parses a number without leading zeros or sign.
 fn number<N: FromStr + ToString>(text: &str) -> Option<N> {
     text.parse().ok().filter(|number: &N| number.to_string() == text)
 }
 
-/// What stands behind `uio:`.
+/// Parses the part after `uio:`.
 fn uio(text: &str) -> Result<Target, &'static str> {
     let text = text.strip_prefix("/dev/uio").unwrap_or(text);
     let (device, region) = match text.split_once('/') {
@@ -166,7 +167,7 @@ fn uio(text: &str) -> Result<Target, &'static str> {
         None => None,
         Some((Some(map), _)) => {
             let map = number(map).filter(|map| *map < UIO_MAPS);
-            Some(UioRegion::Map(map.ok_or("maps have numbers from 0 to 4")?))
+            Some(UioRegion::Map(map.ok_or("map numbers are 0 to 4")?))
         }
         Some((_, Some(bar))) => Some(UioRegion::Bar(number(bar).filter(|bar| *bar < BARS).ok_or(NO_BAR)?)),
         Some(_) => return Err(NO_UIO),
@@ -174,7 +175,7 @@ fn uio(text: &str) -> Result<Target, &'static str> {
     Ok(Target::Uio { device, region })
 }
 
-/// The function in its full form; the domain may be left out.
+/// Parses a function and returns its full form. The domain is optional.
 fn function(text: &str) -> Option<String> {
     let (place, function) = text.split_once('.')?;
     let mut parts: Vec<&str> = place.split(':').collect();

@@ -1,11 +1,11 @@
-//! Names are read as they are written, and what is none says why.
+//! Parsing of target names.
 use keepup_error::Cause;
 use proptest::prelude::*;
 
 use super::*;
 
 #[test]
-fn names_stand_for_targets() {
+fn target_names_are_parsed_and_printed() {
     for name in [
         "ram",
         "pci:0000:00:04.0/bar0",
@@ -31,7 +31,7 @@ fn names_stand_for_targets() {
 }
 
 #[test]
-fn what_stands_for_none_says_why() {
+fn invalid_target_names_are_refused_with_a_reason() {
     for (name, word) in [
         ("", "kind"),
         ("ram:x", "kind"),
@@ -51,7 +51,7 @@ fn what_stands_for_none_says_why() {
         ("uio:", "/dev/uio0"),
         ("uio:0/map5", "0 to 4"),
         ("uio:0/bar6", "0 to 5"),
-        ("uio:0/resource0", "/map0"),
+        ("uio:0/resource0", "/map0 or /bar0"),
         ("vme:", "kind"),
         ("vme:/dev/bus/vme/m0,size=0x1000", "address"),
     ] {
@@ -62,7 +62,7 @@ fn what_stands_for_none_says_why() {
 
 proptest! {
     #[test]
-    fn any_text_is_a_target_that_is_written_the_same_or_none(
+    fn printing_and_parsing_a_target_round_trips(
         name in "(pci:|pci-config:|xdma:|vfio:|uio:|vme:)?[0-9a-f:./barmp]{0,24}",
     ) {
         if let Ok(target) = name.parse::<Target>() {

@@ -1,4 +1,4 @@
-//! A whole test, of memory and of files in the place of a device's.
+//! Complete tests of memory, and of files in place of a device.
 use keepup_error::Cause;
 use keepup_measure::clock::SystemClock;
 
@@ -19,7 +19,7 @@ fn spec(target: &str) -> RegisterSpec {
         cpu: None,
         profile: None,
         read_to_clear: Vec::new(),
-        store: None,
+        write: None,
     }
 }
 
@@ -41,7 +41,7 @@ fn device(enable: &str, first: u32) -> tempfile::TempDir {
 }
 
 #[test]
-fn memory_is_read_by_all_ways_at_all_depths() {
+fn memory_is_read_by_all_methods_at_all_depths() {
     let (found, failure) = measure(spec("ram:"), Path::new("/")).unwrap();
     assert!(failure.is_none(), "{failure:?}");
     assert_eq!(
@@ -56,14 +56,14 @@ fn memory_is_read_by_all_ways_at_all_depths() {
         }
         assert!(method.single.unwrap().p50_ns > 0);
     }
-    // A call for each register costs more than a load of each, and than one call for all.
-    let at = |way: usize| median(&found.methods[way].points[3].seconds).unwrap();
+    // One call per register costs more than one load per register, and more than one call for all.
+    let at = |method: usize| median(&found.methods[method].points[3].seconds).unwrap();
     assert!(at(1) > 3.0 * at(0) && at(1) > 3.0 * at(2), "{found:?}");
     assert!(!found.all_ones && found.loop_seconds_per_register.is_none() && found.clock_ns > 0.0);
 }
 
 #[test]
-fn who_answers_is_checked() {
+fn the_identity_of_the_device_is_checked() {
     let target = "pci:0000:00:04.0/bar0";
     let root = device("1\n", 0x0100_00ed);
     let named = RegisterSpec {
@@ -79,13 +79,13 @@ fn who_answers_is_checked() {
     assert!(why.contains("reads 0x10000ed instead of 0x100ed") && why.contains("another device"), "{why}");
     let gone = RegisterSpec { identity: Some(Identity { offset: 4, value: 1, width: 32 }), ..named };
     let why = Cause::of(&measure(gone, root.path()).unwrap_err()).to_text();
-    assert!(why.contains("0xffffffff instead of 0x1") && why.contains("gone"), "{why}");
+    assert!(why.contains("0xffffffff instead of 0x1") && why.contains("does not respond"), "{why}");
     let silent = RegisterSpec { offset: 4, ..spec(target) };
     assert!(measure(silent, root.path()).unwrap().0.all_ones);
 }
 
 #[test]
-fn what_is_beyond_a_target_is_refused_or_left_out() {
+fn depths_beyond_the_target_are_refused_or_skipped() {
     let root = device("1\n", 1);
     let target = "pci:0000:00:04.0/bar0";
     for (wrong, words) in [

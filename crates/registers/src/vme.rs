@@ -1,4 +1,4 @@
-//! What a master window of a VME bus shows, as users write it.
+//! Settings of a VME master window, and their text form.
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,14 +22,14 @@ pub struct VmeWindow {
 /// Address spaces (linux/vme.h), with the bits of their addresses.
 const SPACES: [(&str, u32, u32); 5] =
     [("A16", 0x1, 16), ("A24", 0x2, 24), ("A32", 0x4, 32), ("A64", 0x8, 64), ("CRCSR", 0x10, 24)];
-/// Kinds of cycles that a single access or a block makes.
-const KINDS: [(&str, u32); 3] = [("SCT", 0x1), ("BLT", 0x2), ("MBLT", 0x4)];
-/// Address modifiers: who, and what.
-const WHO: [(&str, u32); 2] = [("SUPER", 0x1000), ("USER", 0x2000)];
-const WHAT: [(&str, u32); 2] = [("PROG", 0x4000), ("DATA", 0x8000)];
+/// Cycle types.
+const CYCLES: [(&str, u32); 3] = [("SCT", 0x1), ("BLT", 0x2), ("MBLT", 0x4)];
+/// Address modifiers: privilege and kind of access.
+const PRIVILEGES: [(&str, u32); 2] = [("SUPER", 0x1000), ("USER", 0x2000)];
+const ACCESSES: [(&str, u32); 2] = [("PROG", 0x4000), ("DATA", 0x8000)];
 
 impl VmeWindow {
-    /// As the kernel takes it.
+    /// The kernel's form.
     pub fn master(&self) -> Master {
         Master {
             enable: 1,
@@ -42,18 +42,20 @@ impl VmeWindow {
     }
 }
 
-/// The cycles that a text names; USER and DATA where it does not say.
+/// Parses cycles and address modifiers; the defaults are SCT, USER and DATA.
 fn cycles(text: &str) -> Option<u32> {
     let mut found = 0;
     for word in text.split('+') {
-        let known = KINDS.iter().chain(&WHO).chain(&WHAT).find(|(name, _)| *name == word)?;
+        let known = CYCLES.iter().chain(&PRIVILEGES).chain(&ACCESSES).find(|(name, _)| *name == word)?;
         found |= known.1;
     }
-    let of = |all: &[(&str, u32)]| all.iter().map(|(_, bit)| bit).sum::<u32>() & found;
-    let or = |bits: u32, default: u32| if bits == 0 { default } else { bits };
-    let (kind, who, what) = (or(of(&KINDS), 0x1), or(of(&WHO), 0x2000), or(of(&WHAT), 0x8000));
-    let is_one = [kind, who, what].iter().all(|bits| bits.count_ones() == 1);
-    is_one.then_some(kind | who | what)
+    let group = |all: &[(&str, u32)], default: u32| {
+        let bits = all.iter().map(|(_, bit)| bit).sum::<u32>() & found;
+        if bits == 0 { default } else { bits }
+    };
+    let groups = [group(&CYCLES, 0x1), group(&PRIVILEGES, 0x2000), group(&ACCESSES, 0x8000)];
+    let has_one_each = groups.iter().all(|bits| bits.count_ones() == 1);
+    has_one_each.then_some(groups.iter().sum())
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -69,8 +71,7 @@ impl FromStr for VmeWindow {
     fn from_str(text: &str) -> Result<Self, String> {
         let (mut address, mut bytes, mut space, mut cycle, mut width_bits) = (None, None, None, 0xa001, 32);
         for setting in text.split(',') {
-            let (key, value) =
-                setting.split_once('=').ok_or("settings of a window are written as key=value")?;
+            let (key, value) = setting.split_once('=').ok_or("window settings have the form key=value")?;
             let mut take = || {
                 match key {
                     "address" => address = Some(number(value)?),
@@ -82,24 +83,26 @@ impl FromStr for VmeWindow {
                 }
                 Some(())
             };
-            take().ok_or_else(|| format!("{setting:?} is no setting of a window: {SETTINGS}"))?;
+            take().ok_or_else(|| format!("invalid window setting {setting:?}; valid: {SETTINGS}"))?;
         }
-        let missing = || format!("address, size and space of the window belong together: {SETTINGS}");
+        let missing = || format!("a window needs address, size and space: {SETTINGS}");
         let (address, bytes) = address.zip(bytes).ok_or_else(missing)?;
         let (name, space, bits) = space.ok_or_else(missing)?;
         let last = address.checked_add(bytes - 1).filter(|last| *bits == 64 || *last >> bits == 0);
-        last.ok_or_else(|| format!("{bytes:#x} bytes from {address:#x} on do not lie within {name}"))?;
+        last.ok_or_else(|| format!("{bytes:#x} bytes at {address:#x} exceed the address space {name}"))?;
         Ok(Self { address, bytes, space: *space, cycle, width_bits })
     }
 }
 
-const SETTINGS: &str = "address=0x10000,size=0x1000,space=A16|A24|A32|A64|CRCSR and, unless it is \
-                        cycle=SCT+USER+DATA,width=32, those (SCT|BLT|MBLT, SUPER|USER, PROG|DATA)";
+const SETTINGS: &str = "address=0x10000,size=0x1000,space=A16|A24|A32|A64|CRCSR; optional \
+                        cycle=SCT|BLT|MBLT+SUPER|USER+PROG|DATA,width=8|16|32|64 \
+                        (default SCT+USER+DATA, 32)";
 
 impl fmt::Display for VmeWindow {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let space = SPACES.iter().find(|(_, space, _)| *space == self.space).map_or("", |(name, _, _)| name);
-        let cycle = KINDS.iter().chain(&WHO).chain(&WHAT).filter(|(_, bit)| self.cycle & bit != 0);
+        let cycle = CYCLES.iter().chain(&PRIVILEGES).chain(&ACCESSES);
+        let cycle = cycle.filter(|(_, bit)| self.cycle & bit != 0);
         let cycle: Vec<&str> = cycle.map(|(name, _)| *name).collect();
         write!(
             out,

@@ -1,8 +1,8 @@
-//! Windows are written as they are read, and what the bus does not have is refused.
+//! Parsing of VME window settings.
 use super::*;
 
 #[test]
-fn settings_stand_for_a_window() {
+fn window_settings_are_parsed_and_printed() {
     let window: VmeWindow = "address=0x10000,size=65536,space=A32".parse().unwrap();
     let master = window.master();
     assert_eq!(
@@ -16,20 +16,20 @@ fn settings_stand_for_a_window() {
 }
 
 #[test]
-fn what_is_none_says_why() {
+fn invalid_window_settings_are_refused_with_a_reason() {
     for (text, words) in [
         ("", "key=value"),
-        ("address=0x10000", "belong together"),
-        ("address=1,size=1", "belong together"),
-        ("address=1,size=0,space=A32", "\"size=0\" is no setting"),
+        ("address=0x10000", "needs address, size and space"),
+        ("address=1,size=1", "needs address, size and space"),
+        ("address=1,size=0,space=A32", "setting \"size=0\""),
         ("address=-1,size=1,space=A32", "\"address=-1\""),
         ("address=1,size=1,space=A48", "\"space=A48\""),
         ("address=1,size=1,space=A32,width=24", "\"width=24\""),
         ("address=1,size=1,space=A32,cycle=SCT+BLT", "SCT|BLT|MBLT"),
         ("address=1,size=1,space=A32,cycle=", "\"cycle=\""),
         ("address=1,size=1,space=A32,colour=red", "\"colour=red\""),
-        ("address=0xff,size=0xff02,space=A16", "within A16"),
-        ("address=0xffffffffffffffff,size=2,space=A64", "within A64"),
+        ("address=0xff,size=0xff02,space=A16", "address space A16"),
+        ("address=0xffffffffffffffff,size=2,space=A64", "address space A64"),
     ] {
         let why = text.parse::<VmeWindow>().unwrap_err();
         assert!(why.contains(words), "{text}: {why}");

@@ -1,9 +1,9 @@
-//! The trace of what this process itself asks of files, written while it runs.
+//! Capture of this process's own requests to files.
 //!
-//! A thread of its own takes what the tap has seen, puts it into the order of issue and writes it.
-//! Invariants: nobody who makes requests waits for this file; a request is written once it is certain that
-//! none before it is to come; memory is bounded, for when [`HELD_MAX`] requests wait for an older one to end,
-//! that one is written without its end; what could not be kept is counted in the trace.
+//! A separate thread takes requests from the tracer, sorts them by issue time and writes them. Invariants:
+//! threads that issue requests never wait for the trace; a request is written once no earlier one can follow;
+//! memory is bounded: when [`HELD_MAX`] requests wait for an older one, that one is written without its
+//! completion; requests that are not recorded are counted in the trace.
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use super::native::NativeWriter;
 use super::record::{Flags, Operation, Record};
 use super::{Format, TraceError};
 
-/// Pause between two looks at the tap.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Requests that wait for an older one to end; 48 bytes each.
+/// Interval between polls of the tracer.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Largest number of requests that wait for an older one; 48 bytes each.
 const HELD_MAX: usize = 1 << 20;
 const OUT_BYTES: usize = 256 << 10;
 
-/// Writes the trace of this process.
+/// A capture in progress.
 pub struct Capture {
     tap: Arc<IoTracer>,
     path: PathBuf,
@@ -35,32 +35,32 @@ pub struct Capture {
     thread: JoinHandle<io::Result<Captured>>,
 }
 
-/// What was written.
+/// Totals of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// Requests.
     pub records: u64,
-    /// Bytes that they read.
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes that they wrote.
+    /// Bytes written.
     pub written_bytes: u64,
-    /// Files that they went to.
+    /// Files.
     pub files: u64,
-    /// From the first issue to the last, ns.
+    /// Time from the first to the last issue, ns.
     pub span_ns: u64,
     /// Size of the trace, bytes.
     pub trace_bytes: u64,
-    /// What is to be known of it: requests that failed, that have no end, that were not kept.
+    /// Requests that failed, have no completion, or were not recorded.
     pub corrections: Corrections,
 }
 
 impl Capture {
-    /// Begins the new file `path`. Traced are files given to engines from now on, and direct
-    /// calls.
+    /// Starts a capture into the new file `path`. It covers direct calls, and files that are passed to I/O
+    /// engines from now on.
     ///
     /// # Errors
-    /// When `path` exists or cannot be made, or a trace of this process is written already.
-    pub fn begin(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, TraceError> {
+    /// `path` exists or cannot be created, or another capture is in progress.
+    pub fn start(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, TraceError> {
         let failed = |source| TraceError::Io { action: "write", path: path.to_owned(), source };
         let file = create(path)?;
         let tap = IoTracer::new(move || clock.now_ns());
@@ -69,7 +69,7 @@ impl Capture {
             let taps = Arc::clone(&tap);
             let body = move || {
                 let outcome = run(&taps, file, &ends);
-                // After an error nobody takes what is seen.
+                // After an error nothing takes the requests any more.
                 taps.close();
                 outcome
             };
@@ -85,15 +85,15 @@ impl Capture {
         }
     }
 
-    /// Ends the trace: what is under way is in it without an end, what comes later is not. A trace without
-    /// requests is removed, and so is one that could not be written.
+    /// Ends the capture. Requests in flight are written without a completion. A trace without requests is
+    /// removed, like one after a failed write.
     ///
     /// # Errors
-    /// When it could not be written.
+    /// A failed write.
     pub fn finish(self) -> Result<Captured, TraceError> {
-        // Whoever does not listen any more has failed and says why.
+        // If the thread has ended already, joining it returns its error.
         let _ = self.end.send(());
-        let died = || Err(io::Error::other("the thread that writes it died"));
+        let died = || Err(io::Error::other("the writer thread panicked"));
         let outcome = self.thread.join().unwrap_or_else(|_| died());
         self.tap.close();
         if !outcome.as_ref().is_ok_and(|captured| captured.records > 0) {
@@ -105,14 +105,14 @@ impl Capture {
 
 fn run(tap: &IoTracer, file: File, end: &Receiver<()>) -> io::Result<Captured> {
     let size = file.try_clone()?;
-    let mut scribe = Scribe::new(BufWriter::with_capacity(OUT_BYTES, file))?;
+    let mut sorter = CaptureSorter::new(BufWriter::with_capacity(OUT_BYTES, file))?;
     loop {
-        let is_over = end.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout);
-        let gives_up = is_over || scribe.held.len() > HELD_MAX;
-        let horizon_ns = tap.take(&mut scribe.held, gives_up);
-        scribe.turn(if is_over { u64::MAX } else { horizon_ns }, &|number| tap.file(number))?;
+        let is_over = end.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Timeout);
+        let gives_up = is_over || sorter.held.len() > HELD_MAX;
+        let horizon_ns = tap.take(&mut sorter.held, gives_up);
+        sorter.write_until(if is_over { u64::MAX } else { horizon_ns }, &|number| tap.file(number))?;
         if is_over {
-            let (_, mut captured) = scribe.finish(tap.lost())?;
+            let (_, mut captured) = sorter.finish(tap.lost())?;
             captured.trace_bytes = size.metadata()?.len();
             return Ok(captured);
         }
@@ -131,26 +131,26 @@ fn header() -> TraceHeader {
     }
 }
 
-/// Brings requests into order and writes them.
-struct Scribe<W: Write> {
+/// Sorts captured requests and writes them.
+struct CaptureSorter<W: Write> {
     writer: NativeWriter<W>,
-    /// What was seen and not written.
+    /// Requests not written yet.
     held: Vec<TracedRequest>,
     first_ns: Option<u64>,
     captured: Captured,
 }
 
-impl<W: Write> Scribe<W> {
+impl<W: Write> CaptureSorter<W> {
     fn new(out: W) -> io::Result<Self> {
         let writer = NativeWriter::new(out, &header())?;
         let (held, captured) = (Vec::new(), Captured::default());
         Ok(Self { writer, held, first_ns: None, captured })
     }
 
-    /// Writes what nothing can come before any more: all that was begun before `horizon_ns`. `files` knows
-    /// the files by number.
-    fn turn(&mut self, horizon_ns: u64, files: &dyn Fn(u16) -> Option<TracedFile>) -> io::Result<()> {
-        // While an old one is awaited nothing has to be in order.
+    /// Writes all requests issued before `horizon_ns`: no earlier one can follow. `files` returns files by
+    /// number.
+    fn write_until(&mut self, horizon_ns: u64, files: &dyn Fn(u16) -> Option<TracedFile>) -> io::Result<()> {
+        // Sort only if there is something to write.
         if self.held.iter().any(|seen| seen.issue_ns < horizon_ns) {
             self.held.sort_by_key(|seen| seen.issue_ns);
         }
@@ -169,7 +169,7 @@ impl<W: Write> Scribe<W> {
         };
         while captured.files <= u64::from(seen.file) {
             let Some(file) = files(captured.files as u16) else {
-                return Err(io::Error::other("a request of no file"));
+                return Err(io::Error::other("a request has an unknown file"));
             };
             self.writer.device(&TraceDevice { name: file.name, bytes: file.bytes })?;
             captured.files += 1;

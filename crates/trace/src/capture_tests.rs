@@ -1,4 +1,4 @@
-//! What was seen is written in the order of issue, however it comes; a reader reads the same.
+//! Captured requests are written in issue order and read back unchanged.
 use super::*;
 use crate::{Hints, Trace};
 
@@ -33,22 +33,22 @@ fn read(bytes: Vec<u8>) -> (Trace, Vec<Record>) {
 }
 
 #[test]
-fn requests_are_written_in_the_order_of_issue() {
-    let mut scribe = Scribe::new(Vec::new()).unwrap();
+fn requests_are_written_in_issue_order() {
+    let mut sorter = CaptureSorter::new(Vec::new()).unwrap();
     let at = |issue_ns, end_ns, file| seen(issue_ns, Some(end_ns), file, RequestKind::Write, 4096);
-    scribe.held.extend([at(1030, 1040, 0), at(1010, 1050, 2), at(1060, 1070, 0)]);
-    // One of 1005 is under way.
-    scribe.turn(1005, &files).unwrap();
-    assert_eq!((scribe.captured.records, scribe.held.len()), (0, 3));
-    scribe.held.push(at(1005, 1080, 0));
-    scribe.turn(1060, &files).unwrap();
-    assert_eq!((scribe.captured.records, scribe.held.len()), (3, 1));
-    scribe.held.push(TracedRequest { has_failed: true, ..seen(1090, Some(1095), 0, RequestKind::Read, 512) });
-    scribe.held.push(TracedRequest { is_durable: true, ..seen(1100, None, 1, RequestKind::Write, 100) });
-    scribe.held.push(seen(1100, Some(1110), 0, RequestKind::Sync, 0));
-    scribe.held.push(seen(1120, Some(1130), 0, RequestKind::Write, 1 << 32));
-    scribe.turn(u64::MAX, &files).unwrap();
-    let (bytes, captured) = scribe.finish(17).unwrap();
+    sorter.held.extend([at(1030, 1040, 0), at(1010, 1050, 2), at(1060, 1070, 0)]);
+    // A request issued at 1005 is in flight.
+    sorter.write_until(1005, &files).unwrap();
+    assert_eq!((sorter.captured.records, sorter.held.len()), (0, 3));
+    sorter.held.push(at(1005, 1080, 0));
+    sorter.write_until(1060, &files).unwrap();
+    assert_eq!((sorter.captured.records, sorter.held.len()), (3, 1));
+    sorter.held.push(TracedRequest { has_failed: true, ..seen(1090, Some(1095), 0, RequestKind::Read, 512) });
+    sorter.held.push(TracedRequest { is_durable: true, ..seen(1100, None, 1, RequestKind::Write, 100) });
+    sorter.held.push(seen(1100, Some(1110), 0, RequestKind::Sync, 0));
+    sorter.held.push(seen(1120, Some(1130), 0, RequestKind::Write, 1 << 32));
+    sorter.write_until(u64::MAX, &files).unwrap();
+    let (bytes, captured) = sorter.finish(17).unwrap();
     let (trace, records) = read(bytes);
     let times: Vec<_> = records.iter().map(|r| (r.issue_ns, r.completion_ns(), r.device)).collect();
     let expected = [
@@ -80,19 +80,19 @@ fn requests_are_written_in_the_order_of_issue() {
 }
 
 #[test]
-fn a_request_of_no_file_is_an_error_not_a_guess() {
-    let mut scribe = Scribe::new(Vec::new()).unwrap();
-    scribe.held.push(seen(1, None, 3, RequestKind::Read, 512));
-    assert!(scribe.turn(2, &files).is_err());
+fn a_request_with_an_unknown_file_is_an_error() {
+    let mut sorter = CaptureSorter::new(Vec::new()).unwrap();
+    sorter.held.push(seen(1, None, 3, RequestKind::Read, 512));
+    assert!(sorter.write_until(2, &files).is_err());
 }
 
 #[test]
-fn a_trace_that_exists_is_left_alone() {
+fn an_existing_trace_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.trace");
     std::fs::write(&path, "mine").unwrap();
     let clock: Arc<dyn Clock> = Arc::new(keepup_measure::clock::SystemClock);
-    let refused = Capture::begin(&path, Arc::clone(&clock)).err().unwrap();
+    let refused = Capture::start(&path, Arc::clone(&clock)).err().unwrap();
     assert!(matches!(refused, TraceError::Usage { .. }), "{refused}");
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
 }

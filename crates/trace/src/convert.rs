@@ -1,4 +1,4 @@
-//! A trace in another format: keepup's own, or fio's iolog, version 3.
+//! Conversion of traces to the native format or fio's iolog, version 3.
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -11,54 +11,54 @@ use super::native::NativeWriter;
 use super::record::{Flags, Operation, Record};
 use super::{Corrections, Trace, TraceError};
 
-/// Formats that can be written.
+/// Output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// keepup's own, which loses nothing.
+    /// keepup's native format, which is lossless.
     Native,
     /// fio's iolog, version 3.
     Iolog3,
 }
 
-/// What was converted.
+/// Totals of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Converted {
     /// Requests written.
     pub records: u64,
-    /// Devices, or files, that they go to.
+    /// Devices or files.
     pub devices: u64,
-    /// What was put right or left out on the way.
+    /// Corrections.
     pub corrections: Corrections,
-    /// What the new format cannot hold.
+    /// Information that the new format cannot represent.
     pub lost: Vec<String>,
 }
 
 const OUT_BYTES: usize = 256 << 10;
 
-/// Writes `trace` to the new file `path`; a file that was begun and could not be finished is removed.
+/// Writes `trace` to the new file `path`. On failure, the incomplete file is removed.
 ///
 /// # Errors
-/// When the trace cannot be read, or the file exists or cannot be written.
+/// The trace cannot be read, or the file exists or cannot be written.
 pub fn convert(trace: &mut Trace, target: Target, path: &Path) -> Result<Converted, TraceError> {
-    // Read first: what is no trace leaves no file behind.
+    // Read first, so that an invalid trace creates no file.
     let mut records = Vec::new();
-    let goes_on = trace.fill(&mut records)?;
+    let has_more = trace.fill(&mut records)?;
     let file = create(path)?;
-    let outcome = write(trace, target, path, (records, goes_on), BufWriter::with_capacity(OUT_BYTES, file));
+    let outcome = write(trace, target, path, (records, has_more), BufWriter::with_capacity(OUT_BYTES, file));
     if outcome.is_err() {
-        // The error is what counts; a piece of a trace must not pass for one.
+        // A failed removal must not hide the original error.
         drop(std::fs::remove_file(path));
     }
     outcome
 }
 
-/// Makes the new file `path`.
+/// Creates the new file `path`.
 pub(super) fn create(path: &Path) -> Result<File, TraceError> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => TraceError::Usage {
-            what: format!("{} exists; nothing is overwritten", path.display()),
-            help: "give another name, or remove it first".into(),
+            what: format!("cannot write {}: the file exists", path.display()),
+            help: "choose another name, or remove the file".into(),
         },
         _ => TraceError::Io { action: "write", path: path.to_owned(), source: e },
     })
@@ -68,7 +68,7 @@ fn write(
     trace: &mut Trace,
     target: Target,
     path: &Path,
-    (mut records, mut goes_on): (Vec<Record>, bool),
+    (mut records, mut has_more): (Vec<Record>, bool),
     out: impl Write,
 ) -> Result<Converted, TraceError> {
     let failed = |source| TraceError::Io { action: "write", path: path.to_owned(), source };
@@ -87,10 +87,10 @@ fn write(
         }
         written += records.len() as u64;
         records.clear();
-        if !goes_on {
+        if !has_more {
             break;
         }
-        goes_on = trace.fill(&mut records)?;
+        has_more = trace.fill(&mut records)?;
     }
     let corrections = *trace.corrections();
     let lost = match writer {
@@ -125,7 +125,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes fio's iolog, version 3, as fio 3.31 and later read it: a line for each request, with us from the
+/// Writer of fio's iolog, version 3, for fio 3.31 and later: one line per request, times in us from the
 /// first.
 pub struct IologWriter<W: Write> {
     out: W,
@@ -141,10 +141,10 @@ pub struct IologWriter<W: Write> {
 }
 
 impl<W: Write> IologWriter<W> {
-    /// Begins a log.
+    /// Writes the header.
     ///
     /// # Errors
-    /// When `out` does not take it.
+    /// A failed write.
     pub fn new(mut out: W) -> io::Result<Self> {
         out.write_all(b"fio version 3 iolog\n")?;
         Ok(Self {
@@ -160,17 +160,17 @@ impl<W: Write> IologWriter<W> {
         })
     }
 
-    /// Adds a file. fio's names have no blanks and at most 256 bytes.
+    /// Adds a file. fio's names have no whitespace and at most 256 bytes.
     ///
     /// # Errors
-    /// When two names become the same.
+    /// Two equal names after replacement of whitespace.
     pub fn device(&mut self, device: &TraceDevice) -> io::Result<()> {
         let mut name = device.name.replace(|c: char| c.is_whitespace() || c.is_control(), "_");
         while name.len() > NAME_BYTES_MAX {
             name.pop();
         }
         if name.is_empty() || self.names.contains(&name) {
-            let what = format!("two devices would be called {name:?} in an iolog");
+            let what = format!("two devices would have the name {name:?} in an iolog");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         if name != device.name {
@@ -184,11 +184,11 @@ impl<W: Write> IologWriter<W> {
     /// Adds a request.
     ///
     /// # Errors
-    /// When the output does not take it, or its device was not added.
+    /// A failed write, or an unknown device.
     pub fn record(&mut self, record: &Record) -> io::Result<()> {
         let device = usize::from(record.device);
         let Some(name) = self.names.get(device) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a request of no known device"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a request has an unknown device"));
         };
         let action = match record.operation {
             Operation::Read => "read",
@@ -204,11 +204,11 @@ impl<W: Write> IologWriter<W> {
         self.line.clear();
         if !std::mem::replace(&mut self.is_open[device], true) {
             for verb in ["add", "open"] {
-                begin(&mut self.line, us, name, verb);
+                put_action(&mut self.line, us, name, verb);
                 self.line.push(b'\n');
             }
         }
-        begin(&mut self.line, us, name, action);
+        put_action(&mut self.line, us, name, action);
         for number in [record.offset, u64::from(record.bytes)] {
             self.line.push(b' ');
             put_number(&mut self.line, number);
@@ -217,35 +217,35 @@ impl<W: Write> IologWriter<W> {
         self.out.write_all(&self.line)
     }
 
-    /// Closes all files and tells what could not be said.
+    /// Closes all files. Returns what the format cannot represent.
     ///
     /// # Errors
-    /// When the output does not take it.
+    /// A failed write.
     pub fn finish(mut self) -> io::Result<Vec<String>> {
         for (name, _) in self.names.iter().zip(&self.is_open).filter(|(_, is_open)| **is_open) {
             self.line.clear();
-            begin(&mut self.line, self.last_us, name, "close");
+            put_action(&mut self.line, self.last_us, name, "close");
             self.line.push(b'\n');
             self.out.write_all(&self.line)?;
         }
         self.out.flush()?;
         let counts = [
             (self.completions, "completion times"),
-            (self.fractions, "times below 1 us, cut off"),
+            (self.fractions, "fractions of 1 us"),
             (self.flagged, "flags such as FUA"),
         ];
         let mut lost: Vec<String> = counts
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{what}, of {count} requests"))
+            .map(|(count, what)| format!("{what} of {count} requests"))
             .collect();
-        let renamed = |(old, new): &(String, String)| format!("the name {old:?}, which became {new:?}");
+        let renamed = |(old, new): &(String, String)| format!("the name {old:?}, replaced by {new:?}");
         lost.extend(self.renamed.iter().map(renamed));
         Ok(lost)
     }
 }
 
-fn begin(line: &mut Vec<u8>, us: u64, name: &str, action: &str) {
+fn put_action(line: &mut Vec<u8>, us: u64, name: &str, action: &str) {
     put_number(line, us);
     line.push(b' ');
     line.extend_from_slice(name.as_bytes());
@@ -253,7 +253,7 @@ fn begin(line: &mut Vec<u8>, us: u64, name: &str, action: &str) {
     line.extend_from_slice(action.as_bytes());
 }
 
-/// Adds the digits of a number.
+/// Appends a decimal number.
 #[inline]
 fn put_number(line: &mut Vec<u8>, mut number: u64) {
     let (mut digits, mut at) = ([0; 20], 20);
@@ -268,8 +268,8 @@ fn put_number(line: &mut Vec<u8>, mut number: u64) {
     line.extend_from_slice(&digits[at..]);
 }
 
-/// The format that a new file's name speaks of: an iolog by `.iolog` or `.log`, else keepup's own.
-pub fn target_of(path: &Path) -> Target {
+/// Output format for a file name: iolog for `.iolog` and `.log`, otherwise native.
+pub fn target_for(path: &Path) -> Target {
     match PathBuf::from(path).extension().and_then(|extension| extension.to_str()) {
         Some("iolog" | "log") => Target::Iolog3,
         _ => Target::Native,

@@ -1,4 +1,4 @@
-//! Converted traces: the same requests, nothing overwritten, what is lost is told.
+//! Conversion: same requests, no file overwritten, losses reported.
 use proptest::prelude::*;
 
 use super::*;
@@ -14,7 +14,7 @@ fn trace(text: &str) -> Trace {
 }
 
 #[test]
-fn by_way_of_the_native_format_nothing_is_lost() {
+fn the_native_format_is_lossless() {
     let here = tempfile::tempdir().unwrap();
     let path = here.path().join("x.trace");
     let converted = convert(&mut trace(MSR), Target::Native, &path).unwrap();
@@ -24,7 +24,7 @@ fn by_way_of_the_native_format_nothing_is_lost() {
     assert_eq!((records, second.devices()), (direct, first.devices()));
     assert_eq!(second.corrections(), first.corrections());
     assert_eq!(second.header().format, Format::Msr);
-    // Once more: the header stays that of the first.
+    // A second conversion keeps the header of the first.
     let again = here.path().join("y.trace");
     let mut native = Trace::open(std::slice::from_ref(&path), &Hints::default(), None).unwrap();
     convert(&mut native, Target::Native, &again).unwrap();
@@ -32,34 +32,34 @@ fn by_way_of_the_native_format_nothing_is_lost() {
 }
 
 #[test]
-fn an_iolog_as_fio_reads_it() {
+fn an_iolog_has_the_form_that_fio_reads() {
     let here = tempfile::tempdir().unwrap();
     let path = here.path().join("x.iolog");
-    let converted = convert(&mut trace(MSR), target_of(&path), &path).unwrap();
+    let converted = convert(&mut trace(MSR), target_for(&path), &path).unwrap();
     let expected = "fio version 3 iolog\n0 hm_one.1 add\n0 hm_one.1 open\n0 hm_one.1 read 383496192 32768\n\
                     0 hm.0 add\n0 hm.0 open\n0 hm.0 write 310987776 4096\n1 hm.0 write 310983680 4096\n\
                     1 hm_one.1 close\n1 hm.0 close\n";
     assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
     assert_eq!(converted.lost.len(), 2, "{converted:?}");
-    assert!(converted.lost[0].contains("completion times, of 3"), "{converted:?}");
-    assert!(converted.lost[1].contains("\"hm one.1\", which became \"hm_one.1\""), "{converted:?}");
+    assert!(converted.lost[0].contains("completion times of 3"), "{converted:?}");
+    assert!(converted.lost[1].contains("\"hm one.1\", replaced by \"hm_one.1\""), "{converted:?}");
 }
 
 #[test]
-fn nothing_is_overwritten_and_no_piece_is_left() {
+fn no_file_is_overwritten_and_no_incomplete_file_is_left() {
     let here = tempfile::tempdir().unwrap();
     let path = here.path().join("x.trace");
     std::fs::write(&path, "mine").unwrap();
-    let told = convert(&mut trace(MSR), Target::Native, &path).unwrap_err().to_string();
-    assert!(told.contains("nothing is overwritten"), "{told}");
+    let message = convert(&mut trace(MSR), Target::Native, &path).unwrap_err().to_string();
+    assert!(message.contains("the file exists"), "{message}");
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
-    // Names that would become the same.
+    // Names that are equal after replacement of whitespace.
     let text = MSR.replace("hm one,1", "a b,1").replace("hm,0", "a_b,1");
     let other = here.path().join("y.iolog");
-    let told = convert(&mut trace(&text), Target::Iolog3, &other).unwrap_err();
-    assert!(format!("{told}").contains("would be called \"a_b.1\""), "{told}");
+    let message = convert(&mut trace(&text), Target::Iolog3, &other).unwrap_err();
+    assert!(format!("{message}").contains("would have the name \"a_b.1\""), "{message}");
     assert!(!other.exists());
-    // A trace that is damaged behind its first window.
+    // A trace with an error beyond its first window.
     let mut rows: String = (0..200_000).map(|n| format!("0,{},512,R,{n}.0\n", n * 7)).collect();
     rows.push_str("0,8,512,X,1.0\n");
     assert!(convert(&mut trace(&rows), Target::Native, &other).is_err());
@@ -68,7 +68,7 @@ fn nothing_is_overwritten_and_no_piece_is_left() {
 
 proptest! {
     #[test]
-    fn an_iolog_reads_back_as_what_it_was(
+    fn an_iolog_round_trips(
         all in prop::collection::vec((0u64..5_000_000, 0usize..4, 0u64..1 << 50, 1u32.., 0u16..3), 1..100),
     ) {
         let mut writer = IologWriter::new(Vec::new()).unwrap();
@@ -82,7 +82,7 @@ proptest! {
             let (offset, bytes) = if operation == Operation::Flush { (0, 0) } else { (offset, bytes) };
             let record = Record::new(us * 1000, operation, device, offset, bytes);
             writer.record(&record).unwrap();
-            // A reader counts devices as they come.
+            // A reader numbers devices in order of appearance.
             if !seen.contains(&device) {
                 seen.push(device);
             }

@@ -1,20 +1,20 @@
-//! Why a trace cannot be read or written: file, line or byte, what is wrong, and what helps.
+//! Errors of reading and writing traces, with file and line or byte.
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
 use keepup_error::{Diagnostic, ErrorClass};
 
-/// Where in a file something is.
+/// A position in a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FilePosition {
     /// Number of a line, from 1.
     Line(u64),
     /// Offset in bytes, from 0.
     Byte(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, "line {line}"),
@@ -26,44 +26,44 @@ impl fmt::Display for Place {
 /// An error of a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The system did not give or take the bytes.
+    /// Failed I/O.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Action.
         action: &'static str,
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// Something in a file that cannot be used.
-    #[error("cannot use {place} of {}: {what}", path.display())]
-    Bad {
-        /// The file.
+    /// Invalid content of a file.
+    #[error("cannot read {position} of {}: {what}", path.display())]
+    Invalid {
+        /// File.
         path: PathBuf,
-        /// Where.
-        place: Place,
-        /// What is wrong.
+        /// Position in the file.
+        position: FilePosition,
+        /// Cause.
         what: String,
-        /// What helps; may be empty.
+        /// Hint; may be empty.
         help: String,
     },
-    /// Something that only the user knows.
-    #[error("cannot tell what {} means: {what}", path.display())]
-    Asked {
-        /// The file.
+    /// A file with several possible meanings, of which the user must choose one.
+    #[error("cannot interpret {}: {what}", path.display())]
+    Ambiguous {
+        /// File.
         path: PathBuf,
-        /// What is not clear.
+        /// Cause.
         what: String,
-        /// The flag that says it.
+        /// The deciding flag.
         help: String,
     },
-    /// Files, flags or a device that do not go together.
+    /// Inconsistent files and flags, or an unknown device.
     #[error("{what}")]
     Usage {
-        /// What does not.
+        /// Cause.
         what: String,
-        /// What would.
+        /// Hint; may be empty.
         help: String,
     },
 }
@@ -74,14 +74,14 @@ impl Diagnostic for TraceError {
             Self::Io { source, .. } if source.kind() != std::io::ErrorKind::NotFound => {
                 ErrorClass::Environment
             }
-            Self::Bad { .. } => ErrorClass::Failed,
-            Self::Io { .. } | Self::Asked { .. } | Self::Usage { .. } => ErrorClass::Usage,
+            Self::Invalid { .. } => ErrorClass::Failed,
+            Self::Io { .. } | Self::Ambiguous { .. } | Self::Usage { .. } => ErrorClass::Usage,
         }
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Bad { help, .. } | Self::Asked { help, .. } | Self::Usage { help, .. } => {
+            Self::Invalid { help, .. } | Self::Ambiguous { help, .. } | Self::Usage { help, .. } => {
                 Some(help.as_str()).filter(|help| !help.is_empty()).map(Cow::from)
             }
             Self::Io { .. } => None,
@@ -89,14 +89,14 @@ impl Diagnostic for TraceError {
     }
 }
 
-/// What is wrong with a line or an event, told by what reads it; where it is comes later.
+/// An error in a line or an event. Callers add its position.
 #[derive(Debug)]
-pub(super) struct Complaint {
+pub(super) struct ParseError {
     pub(super) what: String,
     pub(super) help: String,
 }
 
-impl Complaint {
+impl ParseError {
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), help: String::new() }
     }
@@ -106,51 +106,51 @@ impl Complaint {
         Self { help: help.into(), ..self }
     }
 
-    pub(super) fn at(self, place: Place) -> Fault {
-        Fault::Bad { file: 0, place, complaint: self }
+    pub(super) fn at(self, position: FilePosition) -> ReadError {
+        ReadError::Invalid { file: 0, position, error: self }
     }
 }
 
-/// An error of a reader, which does not know its file's name.
+/// An error of a reader, with the number of the file instead of its name.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// The system did not give the bytes of the file with this number.
+pub(super) enum ReadError {
+    /// Failed read of the file with this number.
     Io(usize, std::io::Error),
-    /// Something that cannot be used.
-    Bad {
+    /// Invalid content.
+    Invalid {
         /// Number of the file, from 0.
         file: usize,
-        /// Where.
-        place: Place,
-        /// What is wrong.
-        complaint: Complaint,
+        /// Position in the file.
+        position: FilePosition,
+        /// Error at this position.
+        error: ParseError,
     },
-    /// Something that only the user knows.
-    Asked(Complaint),
-    /// Flags that do not go together with the file.
-    Usage(Complaint),
+    /// Several possible meanings.
+    Ambiguous(ParseError),
+    /// Flags that do not apply to the file.
+    Usage(ParseError),
 }
 
-impl Fault {
-    /// The same fault, of file `number`.
-    pub(super) fn of_file(self, number: usize) -> Self {
+impl ReadError {
+    /// Sets the number of the file.
+    pub(super) fn in_file(self, number: usize) -> Self {
         match self {
             Self::Io(_, e) => Self::Io(number, e),
-            Self::Bad { place, complaint, .. } => Self::Bad { file: number, place, complaint },
+            Self::Invalid { position, error, .. } => Self::Invalid { file: number, position, error },
             other => other,
         }
     }
 
-    /// With the file's name.
-    pub(super) fn named(self, paths: &[PathBuf]) -> TraceError {
+    /// Replaces the number of the file by its name.
+    pub(super) fn with_paths(self, paths: &[PathBuf]) -> TraceError {
         let path = |number: usize| paths.get(number).cloned().unwrap_or_default();
         match self {
             Self::Io(file, source) => TraceError::Io { action: "read", path: path(file), source },
-            Self::Bad { file, place, complaint: Complaint { what, help } } => {
-                TraceError::Bad { path: path(file), place, what, help }
+            Self::Invalid { file, position, error: ParseError { what, help } } => {
+                TraceError::Invalid { path: path(file), position, what, help }
             }
-            Self::Asked(Complaint { what, help }) => TraceError::Asked { path: path(0), what, help },
-            Self::Usage(Complaint { what, help }) => TraceError::Usage { what, help },
+            Self::Ambiguous(ParseError { what, help }) => TraceError::Ambiguous { path: path(0), what, help },
+            Self::Usage(ParseError { what, help }) => TraceError::Usage { what, help },
         }
     }
 }

@@ -1,8 +1,7 @@
-//! The formats: their names, how a file's content tells which it is, and what each of them means by its
-//! figures.
+//! Formats: names, detection by content, and the meaning of their numbers.
 //!
-//! Invariant: a format is told by content or by the user, never guessed: where two fit, both are named and
-//! the flag that decides.
+//! Invariant: a format is detected from the content or given by the user, never guessed. If several
+//! match, the error names them and the deciding flag.
 mod biosnoop;
 mod blkparse;
 mod blktrace;
@@ -15,8 +14,8 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::{Base, Reader};
-use super::error::{Complaint, Fault};
+use super::batch::{Reader, TimeBase};
+use super::error::{ParseError, ReadError};
 use super::header::{Level, TraceClock, Unit};
 use super::text::{TextReader, decimal, separated, whole, words};
 
@@ -24,7 +23,7 @@ use super::text::{TextReader, decimal, separated, whole, words};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// keepup's own.
+    /// keepup's native format.
     Native,
     /// fio's iolog, version 2.
     Iolog2,
@@ -48,7 +47,7 @@ pub enum Format {
     Disksim,
 }
 
-/// The unit of a time that a format does not tell.
+/// Unit of times in a format that does not define it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Nanoseconds.
@@ -61,35 +60,35 @@ pub enum TimeUnit {
     S,
 }
 
-/// What `wait` means in an iolog of version 2.
+/// Meaning of `wait` in an iolog of version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// Microseconds since the wait before it, as fio's HOWTO says.
+    /// Microseconds since the previous wait, as in fio's HOWTO.
     Gap,
-    /// Milliseconds from the begin, as fio's code takes it.
+    /// Milliseconds from the start, as in fio's code.
     Start,
 }
 
-/// What the user says about a trace; all that is left out is told by the file or asked for.
+/// Properties of a trace given by the user. The file determines the others, or reading it fails.
 #[derive(Clone, Debug, Default)]
 pub struct Hints {
-    /// The format.
+    /// Format.
     pub format: Option<Format>,
-    /// What offsets count.
+    /// Unit of offsets.
     pub unit: Option<Unit>,
-    /// What times of MQSim and DiskSim count.
+    /// Unit of times in MQSim and DiskSim traces.
     pub time_unit: Option<TimeUnit>,
-    /// What `wait` means.
+    /// Meaning of `wait`.
     pub waits: Option<Waits>,
 }
 
-/// What a format's figures mean.
-pub(super) struct Facts {
+/// Properties of a format.
+pub(super) struct FormatProperties {
     pub(super) unit: Unit,
     pub(super) clock: TraceClock,
     pub(super) resolution_ns: u64,
     pub(super) level: Level,
-    /// Whether offsets and sizes are those of blocks, so that they can be checked for sectors against bytes.
+    /// Whether offsets and sizes are those of a block device, so that their unit can be checked.
     pub(super) is_blocks: bool,
 }
 
@@ -98,14 +97,14 @@ impl TimeUnit {
         [1, 1000, 1_000_000, 1_000_000_000][self as usize]
     }
 
-    /// Digits behind the point down to ns.
+    /// Decimal digits down to ns.
     fn places(self) -> usize {
         [0, 3, 6, 9][self as usize]
     }
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 11] = [
         Self::Native,
         Self::Iolog2,
@@ -120,7 +119,7 @@ impl Format {
         Self::Disksim,
     ];
 
-    /// Its name, as users write it.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -137,7 +136,7 @@ impl Format {
         }
     }
 
-    pub(super) fn facts(self, hints: &Hints) -> Facts {
+    pub(super) fn properties(self, hints: &Hints) -> FormatProperties {
         let (unit, resolution_ns, level) = match self {
             Self::Native => (Unit::Bytes, 1, Level::Unknown),
             Self::Iolog2 | Self::Iolog3 => (Unit::Bytes, 1000, Level::File),
@@ -157,48 +156,64 @@ impl Format {
             _ => TraceClock::Issue,
         };
         let is_blocks = !matches!(self, Self::Native | Self::Iolog2 | Self::Iolog3);
-        Facts { unit: hints.unit.unwrap_or(unit), clock, resolution_ns, level, is_blocks }
+        FormatProperties { unit: hints.unit.unwrap_or(unit), clock, resolution_ns, level, is_blocks }
     }
 
-    /// Refuses what the user says where it has no meaning.
-    pub(super) fn check(self, hints: &Hints) -> Result<(), Fault> {
+    /// Refuses hints that do not apply to the format.
+    pub(super) fn check(self, hints: &Hints) -> Result<(), ReadError> {
         let name = self.name();
         let is_simulator = matches!(self, Self::Mqsim | Self::Disksim);
         let refused = [
-            (hints.time_unit.is_some() && !is_simulator, "--time-unit is for mqsim and disksim"),
-            (hints.waits.is_some() && self != Self::Iolog2, "--waits is for iolog2"),
-            (hints.unit.is_some() && matches!(self, Self::Native | Self::Blktrace), "--unit does not apply"),
+            (hints.time_unit.is_some() && !is_simulator, "--time-unit", "only to mqsim and disksim"),
+            (hints.waits.is_some() && self != Self::Iolog2, "--waits", "only to iolog2"),
+            (
+                hints.unit.is_some() && matches!(self, Self::Native | Self::Blktrace),
+                "--unit",
+                "only to formats without a defined unit",
+            ),
         ];
-        match refused.iter().find(|(is_refused, _)| *is_refused) {
-            Some((_, why)) => Err(Fault::Usage(Complaint::new(format!("the format is {name}: {why}")))),
+        match refused.iter().find(|(is_refused, ..)| *is_refused) {
+            Some((_, flag, applies)) => {
+                let what = format!("cannot use {flag} with format {name}: it applies {applies}");
+                Err(ReadError::Usage(ParseError::new(what)))
+            }
             None => Ok(()),
         }
     }
 
-    /// The format of a file that begins with `head`.
-    pub(super) fn of_content(head: &[u8]) -> Result<Self, Fault> {
-        let fitting = candidates(head);
+    /// Detects the format of a file that begins with `head`.
+    pub(super) fn detect(head: &[u8]) -> Result<Self, ReadError> {
+        let fitting = matching_formats(head);
         match fitting[..] {
             [one] => Ok(one),
             [] => {
                 let names = Self::ALL.map(Self::name).join(", ");
-                let what = "its begin looks like no format that is known";
-                let help = format!("--format says which it is: {names}");
-                Err(Fault::Asked(Complaint::new(what).help(help)))
+                let what = match head {
+                    [] => "unrecognized trace format: the file is empty".to_owned(),
+                    _ => {
+                        let start = &head[..head.len().min(HEAD_SHOWN_BYTES)];
+                        format!("unrecognized trace format: it starts with {start:02x?}")
+                    }
+                };
+                let help = format!("choose the format with --format: {names}");
+                Err(ReadError::Ambiguous(ParseError::new(what).help(help)))
             }
             _ => {
                 let names: Vec<&str> = fitting.iter().map(|format| format.name()).collect();
-                let what = format!("it may be {}, which mean different things", names.join(" or "));
+                let what = format!("ambiguous trace format: {}", names.join(" or "));
                 let flags: Vec<String> = names.iter().map(|name| format!("--format {name}")).collect();
-                let help = format!("{} decides", flags.join(" or "));
-                Err(Fault::Asked(Complaint::new(what).help(help)))
+                let help = format!("choose {}", flags.join(" or "));
+                Err(ReadError::Ambiguous(ParseError::new(what).help(help)))
             }
         }
     }
 }
 
-/// Formats that a file which begins with `head` may have.
-fn candidates(head: &[u8]) -> Vec<Format> {
+/// Bytes shown of a file in an unknown format.
+const HEAD_SHOWN_BYTES: usize = 8;
+
+/// Formats that match the head of a file.
+fn matching_formats(head: &[u8]) -> Vec<Format> {
     if head.starts_with(super::native::MAGIC) {
         return vec![Format::Native];
     }
@@ -209,10 +224,10 @@ fn candidates(head: &[u8]) -> Vec<Format> {
     let lines = lines.by_ref().filter(|line| !line.is_empty()).take(2);
     let [first, second] = {
         let mut both = [&[][..]; 2];
-        both.iter_mut().zip(lines).for_each(|(place, line)| *place = line);
+        both.iter_mut().zip(lines).for_each(|(position, line)| *position = line);
         both
     };
-    // A first line may have the names of the columns.
+    // The first line may contain column names.
     let fits = |is: &dyn Fn(&[u8]) -> bool| is(first) || (!has_digits_first(first) && is(second));
     let tests: [(Format, bool); 8] = [
         (Format::Iolog2, first == b"fio version 2 iolog"),
@@ -241,8 +256,8 @@ fn is_msr(line: &[u8]) -> bool {
     count == 7 && is_type && [0, 2, 4, 5].into_iter().all(|column| whole(fields[column]).is_some())
 }
 
-/// Whether a line has five columns, or more in SPC's case, with the letter of an operation in column `letter`
-/// and a time in the fifth.
+/// Whether a line has five columns (SPC: or more), with an operation's letter in column `letter` and a
+/// time in the fifth.
 fn is_five(line: &[u8], letter: usize, is_time: impl Fn(&[u8]) -> bool) -> bool {
     let (fields, count) = separated::<5>(line, b',');
     let is_letter = matches!(fields[letter], b"R" | b"r" | b"W" | b"w");
@@ -258,25 +273,25 @@ fn is_simulator(line: &[u8], is_time: impl Fn(&[u8]) -> bool) -> bool {
         && u32::from_str_radix(std::str::from_utf8(fields[4]).unwrap_or("-"), 16).is_ok()
 }
 
-/// An address or length in its unit as bytes.
+/// Converts an address or length to bytes.
 #[inline]
-fn in_bytes(count: u64, unit: Unit) -> Result<u64, Complaint> {
-    let far = || Complaint::new(format!("an address of {count} {} is beyond 2^64 bytes", unit.name()));
+fn in_bytes(count: u64, unit: Unit) -> Result<u64, ParseError> {
+    let far = || ParseError::new(format!("the address {count} ({}) exceeds 2^64 bytes", unit.name()));
     count.checked_mul(unit.bytes()).ok_or_else(far)
 }
 
-/// Opens the reader of a format; several files are those of one blktrace.
+/// Opens the reader of a format. Only blktrace has several files.
 pub(super) fn open<R: Read + Send + 'static>(
     format: Format,
     hints: &Hints,
     mut files: Vec<R>,
-) -> Result<Box<dyn Reader>, Fault> {
-    let unit = format.facts(hints).unit;
+) -> Result<Box<dyn Reader>, ReadError> {
+    let unit = format.properties(hints).unit;
     if format == Format::Blktrace {
         return Ok(Box::new(blktrace::Blktrace::new(files)?));
     }
     let Some(file) = files.pop() else {
-        return Err(Fault::Usage(Complaint::new("no file was given")));
+        return Err(ReadError::Usage(ParseError::new("no file was given")));
     };
     let ns = hints.time_unit;
     Ok(match format {
@@ -285,34 +300,36 @@ pub(super) fn open<R: Read + Send + 'static>(
         Format::Blkparse => Box::new(TextReader::new(file, blkparse::Blkparse::new(unit))),
         Format::Biosnoop => Box::new(TextReader::new(file, biosnoop::Biosnoop { unit, columns: None })),
         Format::Msr => {
-            let format = csv::msr::Msr { base: Base::default(), unit, name: Vec::new() };
+            let format = csv::msr::Msr { base: TimeBase::default(), unit, name: Vec::new() };
             Box::new(TextReader::new(file, format))
         }
         Format::Spc => Box::new(TextReader::new(file, csv::spc::Spc { unit })),
         Format::Alibaba => {
-            Box::new(TextReader::new(file, csv::alibaba::Alibaba { base: Base::default(), unit }))
+            Box::new(TextReader::new(file, csv::alibaba::Alibaba { base: TimeBase::default(), unit }))
         }
         Format::Mqsim => {
             let time_unit = ns.unwrap_or(TimeUnit::Ns);
-            Box::new(TextReader::new(file, simulator::Mqsim { base: Base::default(), unit, time_unit }))
+            Box::new(TextReader::new(file, simulator::Mqsim { base: TimeBase::default(), unit, time_unit }))
         }
         Format::Disksim => {
             let time_unit = ns.unwrap_or(TimeUnit::Ms);
             Box::new(TextReader::new(file, simulator::Disksim { unit, time_unit }))
         }
-        // Those with a header of their own are opened where it is read.
+        // Binary formats are opened elsewhere.
         Format::Native | Format::Blktrace => {
-            return Err(Fault::Usage(Complaint::new("the format has no lines")));
+            return Err(ReadError::Usage(ParseError::new("not a text format")));
         }
     })
 }
 
-/// Whether an iolog of version 2 waits, as far as its begin shows.
-pub(super) fn asks_for_waits(format: Format, hints: &Hints, head: &[u8]) -> Option<Fault> {
+/// The error for an iolog of version 2 with waits of unknown meaning in its head.
+pub(super) fn ambiguous_waits(format: Format, hints: &Hints, head: &[u8]) -> Option<ReadError> {
     let is_open = format == Format::Iolog2 && hints.waits.is_none();
     let waits = |line: &[u8]| words::<2>(line).0[1] == b"wait";
     let asks = is_open && head.split(|byte| *byte == b'\n').any(waits);
-    asks.then(|| Fault::Asked(Complaint::new("it has waits").help(iolog::ASK_WAITS)))
+    asks.then(|| {
+        ReadError::Ambiguous(ParseError::new("the meaning of its waits is ambiguous").help(iolog::ASK_WAITS))
+    })
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Which format a file has, and when it is asked.
+//! Format detection, and ambiguous formats.
 use super::*;
 
-fn told(head: &str) -> String {
-    match Format::of_content(head.as_bytes()) {
+fn message(head: &str) -> String {
+    match Format::detect(head.as_bytes()) {
         Ok(format) => format.name().to_owned(),
-        Err(Fault::Asked(complaint)) => format!("{} / {}", complaint.what, complaint.help),
+        Err(ReadError::Ambiguous(error)) => format!("{} / {}", error.what, error.help),
         Err(other) => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn content_tells_the_format() {
+fn formats_are_detected_from_the_content() {
     for (head, format) in [
         ("KUTRACE\n\u{1}\0\0\0", "native"),
         ("fio version 2 iolog\n/dev/sda add\n", "iolog2"),
@@ -26,27 +26,27 @@ fn content_tells_the_format() {
         ("device_id,opcode,offset,length,timestamp\n419,W,8792731648,16384,15\n", "alibaba"),
         ("0.013191 30 0 5 1\n", "disksim"),
     ] {
-        assert_eq!(told(head), format, "{head}");
+        assert_eq!(message(head), format, "{head}");
     }
 }
 
 #[test]
-fn two_that_fit_are_both_named() {
-    let told = told("5000 0 81920 8 1\n9000 0 81936 8 0\n");
-    assert!(told.contains("mqsim or disksim"), "{told}");
-    assert!(told.contains("--format mqsim or --format disksim"), "{told}");
+fn ambiguous_formats_are_all_named() {
+    let message = message("5000 0 81920 8 1\n9000 0 81936 8 0\n");
+    assert!(message.contains("mqsim or disksim"), "{message}");
+    assert!(message.contains("--format mqsim or --format disksim"), "{message}");
 }
 
 #[test]
-fn other_columns_fit_nothing() {
-    // Tencent's and SYSTOR's, which are not read.
+fn other_columns_match_no_format() {
+    // Tencent's and SYSTOR's formats, which are not supported.
     for head in ["1538323200,12283168,144,1,1063\n", "1457017274.000000,0.000137,R,1,34359738368,8192\n"] {
-        assert!(told(head).contains("no format that is known"), "{head}");
+        assert!(message(head).contains("unrecognized trace format"), "{head}");
     }
 }
 
 #[test]
-fn every_name_is_its_own() {
+fn names_of_formats_are_unique() {
     let names: std::collections::BTreeSet<&str> = Format::ALL.iter().map(|format| format.name()).collect();
     assert_eq!(names.len(), Format::ALL.len());
     for format in Format::ALL {

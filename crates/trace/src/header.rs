@@ -1,9 +1,9 @@
-//! What a trace says of itself: where it came from, what its figures mean, and what was put right in it.
+//! Header and corrections of a trace: its origin, the meaning of its numbers, and what was changed.
 use serde::{Deserialize, Serialize};
 
 use super::format::Format;
 
-/// What a format's offsets count.
+/// Unit of a format's offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -14,7 +14,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Bytes in one of it.
+    /// Bytes per unit.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Sectors => 512,
@@ -22,7 +22,7 @@ impl Unit {
         }
     }
 
-    /// Its name, as users write it.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sectors => "sectors",
@@ -31,22 +31,22 @@ impl Unit {
     }
 }
 
-/// Where in the machine requests were seen.
+/// Layer at which requests were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Calls of a program, above the page cache and the file system; also what keepup records of itself.
+    /// System calls, above the page cache and the file system; also keepup's own captures.
     File,
-    /// Requests that enter the block layer's queue.
+    /// Queue of the block layer.
     Block,
-    /// Requests as the device, a controller or a virtual disk gets them.
+    /// Device, controller or virtual disk.
     Device,
-    /// The source does not say.
+    /// Unknown.
     Unknown,
 }
 
 impl Level {
-    /// What people read.
+    /// Name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "above the file system",
@@ -57,36 +57,36 @@ impl Level {
     }
 }
 
-/// What the times are.
+/// Meaning of the times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceClock {
-    /// Each request has its time of issue.
+    /// Issue times.
     Issue,
-    /// Each request had its time of completion; that of issue was computed.
+    /// Completion times in the source, from which issue times were computed.
     Completion,
-    /// There are none: the order is all that is known.
+    /// No times, only an order.
     None,
 }
 
-/// How a trace came to be.
+/// Origin of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Origin {
-    /// Recorded from something that ran.
+    /// Recorded from a running system.
     Captured,
-    /// Made up.
+    /// Generated.
     Synthetic {
-        /// Which personality.
+        /// Personality.
         personality: String,
-        /// The seed of all its chances.
+        /// Random seed.
         seed: u64,
     },
 }
 
 impl Origin {
-    /// What people read.
-    pub fn told(&self) -> String {
+    /// Description for users.
+    pub fn describe(&self) -> String {
         match self {
             Self::Captured => "captured".into(),
             Self::Synthetic { personality, seed } => format!("synthetic: {personality}, seed {seed}"),
@@ -94,103 +94,103 @@ impl Origin {
     }
 }
 
-/// What is known of a trace before its first request.
+/// Header of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceHeader {
-    /// Format that it was in when it was first read.
+    /// Format of the original file.
     pub format: Format,
-    /// Names of the files that it was in, without their directories.
+    /// Names of the original files, without directories.
     pub source: Vec<String>,
-    /// What offsets counted there.
+    /// Unit of offsets in the original file.
     pub unit: Unit,
-    /// What the times are.
+    /// Meaning of the times.
     pub clock: TraceClock,
-    /// The shortest time that its clock tells apart, ns.
+    /// Resolution of the clock, ns.
     pub resolution_ns: u64,
-    /// Where in the machine requests were seen.
+    /// Layer at which requests were recorded.
     pub level: Level,
-    /// How it came to be.
+    /// Origin.
     pub origin: Origin,
 }
 
-/// One device, or file, that requests went to.
+/// A device or file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceDevice {
-    /// What the source calls it.
+    /// Name in the source.
     pub name: String,
-    /// Its size in bytes, where the source tells.
+    /// Size in bytes, if the source contains it.
     pub bytes: Option<u64>,
 }
 
-/// What was put right or left out while a trace was read, in requests unless said otherwise.
+/// Counts of changes and omissions while a trace was read or captured, in requests unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Corrections {
-    /// Came after a later one and were put into their place.
+    /// Out of order; sorted.
     pub reordered: u64,
-    /// Have the same time as the one before; nothing was changed.
+    /// Same time as the previous one; unchanged.
     pub duplicate_times: u64,
-    /// Had a negative time; all times were moved up.
+    /// Negative time; all times were shifted.
     pub negative_times: u64,
-    /// Left out: their time is weeks away from those around them.
+    /// Dropped: their time is weeks from those around them.
     pub absurd_times: u64,
-    /// Left out: they have no size.
+    /// Dropped: no size.
     pub zero_sizes: u64,
-    /// Left out: longer than 4 GiB, or they end beyond 2^63 bytes.
+    /// Dropped: longer than 4 GiB, or end beyond 2^63 bytes.
     pub too_large: u64,
-    /// Left out: they neither read, write, flush nor discard.
+    /// Dropped: not a read, write, flush or discard.
     pub other_operations: u64,
-    /// Left out: they are of another device than the one that was asked for.
+    /// Dropped: not to the selected device.
     pub other_devices: u64,
-    /// Events or lines that are not requests: other stages, opening of files, summaries.
+    /// Events or lines that are not requests: other stages, opened files, summaries.
     pub other_events: u64,
-    /// Completions before their issue; the request counts as one without.
+    /// Completions before their issue; ignored.
     pub early_completions: u64,
-    /// Completions without a request that they belong to.
+    /// Completions without a request.
     pub lone_completions: u64,
-    /// Requests without a completion, in a trace that has completions.
+    /// Requests without a completion, in a trace with completions.
     pub without_completion: u64,
-    /// 1 when the last line has no end: it may have lost digits.
+    /// 1 if the last line has no terminator: it may be truncated.
     pub unfinished_lines: u64,
-    /// Failed when they were recorded; they count as any other.
+    /// Failed during the recording; kept.
     #[serde(default)]
     pub failed: u64,
-    /// Not in the trace: it could not be written as fast as they came, or had 65 535 files already.
+    /// Not recorded: they came faster than they could be written, or went to more than 65 535 files.
     #[serde(default)]
     pub not_kept: u64,
 }
 
 impl Corrections {
-    /// Each count with what it means, those that are not 0.
-    pub fn told(&self) -> Vec<(u64, &'static str)> {
+    /// Counts that are not 0, with a description for users.
+    pub fn describe(&self) -> Vec<(u64, &'static str)> {
         let all = [
-            (self.reordered, "requests came after a later one: sorted"),
-            (self.duplicate_times, "requests have the time of the one before: kept"),
-            (self.negative_times, "requests had a negative time: all times were moved up"),
-            (self.absurd_times, "requests have a time weeks away from those around them: LEFT OUT"),
-            (self.zero_sizes, "requests have no size: LEFT OUT"),
-            (self.too_large, "requests are longer than 4 GiB or end beyond 2^63 bytes: LEFT OUT"),
-            (self.other_operations, "requests neither read, write, flush nor discard: LEFT OUT"),
-            (self.other_devices, "requests are of other devices: left out as asked"),
-            (self.other_events, "events or lines are not requests: passed over"),
-            (self.early_completions, "completions lie before their request: not used"),
-            (self.lone_completions, "completions belong to no request that was seen"),
-            (self.without_completion, "requests have no completion"),
-            (self.unfinished_lines, "last line has no end: the file may have been cut off there"),
-            (self.failed, "requests failed when they were recorded: kept"),
-            (self.not_kept, "requests came too fast to be recorded, or to more than 65 535 files: LEFT OUT"),
+            (self.reordered, "requests out of order: sorted"),
+            (self.duplicate_times, "requests with the time of the previous one: kept"),
+            (self.negative_times, "requests with a negative time: all times shifted"),
+            (self.absurd_times, "requests with a time weeks from those around them: DROPPED"),
+            (self.zero_sizes, "requests without a size: DROPPED"),
+            (self.too_large, "requests longer than 4 GiB or beyond 2^63 bytes: DROPPED"),
+            (self.other_operations, "requests other than read, write, flush and discard: DROPPED"),
+            (self.other_devices, "requests to other devices: not selected"),
+            (self.other_events, "events or lines that are not requests: skipped"),
+            (self.early_completions, "completions before their request: ignored"),
+            (self.lone_completions, "completions without a request: ignored"),
+            (self.without_completion, "requests without a completion: kept"),
+            (self.unfinished_lines, "last line without a terminator: the file may be truncated"),
+            (self.failed, "requests that failed during the recording: kept"),
+            (self.not_kept, "requests not recorded: too fast, or to more than 65 535 files: DROPPED"),
         ];
         all.into_iter().filter(|(count, _)| *count > 0).collect()
     }
 
-    /// Requests that were left out because something was wrong with them.
+    /// Requests dropped because of a defect.
     pub fn dropped(&self) -> u64 {
         self.absurd_times + self.zero_sizes + self.too_large + self.other_operations + self.not_kept
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of `other`.
     pub(super) fn add(&mut self, other: &Self) {
         let pairs = [
             (&mut self.reordered, other.reordered),

@@ -1,8 +1,8 @@
-//! What a trace has: operations, sizes, gaps, footprint, locality, requests outstanding; as a whole and by
+//! Analysis of a trace: operations, sizes, gaps, footprint, locality, outstanding requests; in total and per
 //! device.
 //!
-//! One pass. Invariants: memory does not grow with the file: pages of the footprint grow instead, and only
-//! the first [`DETAILED_MAX`] devices are described in full; what cannot be known is null, never 0.
+//! Invariants: one pass; memory does not grow with the file: the footprint's pages grow instead, and only the
+//! first [`DETAILED_MAX`] devices get full statistics; an unknown value is null, never 0.
 mod flow;
 mod footprint;
 mod locality;
@@ -18,17 +18,17 @@ use super::{Corrections, Trace, TraceError, TraceHeader};
 
 /// Version of [`TraceInfo`] as JSON.
 pub const INFO_VERSION: u32 = 1;
-/// Devices that are described in full; of others it is only told what they did.
+/// Largest number of devices with full statistics.
 const DETAILED_MAX: usize = 64;
 
-/// All that is told of a trace.
+/// Analysis of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceInfo {
-    /// Version of this description.
+    /// Version of this format.
     pub version: u32,
-    /// What the trace says of itself.
+    /// Header of the trace.
     pub header: TraceHeader,
-    /// What was put right or left out.
+    /// Corrections.
     pub corrections: Corrections,
     /// All devices together.
     pub whole: DeviceInfo,
@@ -36,105 +36,106 @@ pub struct TraceInfo {
     pub devices: Vec<DeviceInfo>,
 }
 
-/// What was asked of a device, or of all.
+/// Analysis of a device, or of all devices.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceInfo {
-    /// Its name; null for all together.
+    /// Name; null for all devices together.
     pub name: Option<String>,
-    /// Its size in bytes, where the source tells.
+    /// Size in bytes, if the source contains it.
     pub size_bytes: Option<u64>,
-    /// The highest byte that is touched, plus 1.
+    /// Largest end of a request, bytes.
     pub end_bytes: u64,
     /// Requests.
     pub records: u64,
-    /// Bytes that they read, write or discard.
+    /// Bytes read, written or discarded.
     pub bytes: u64,
     /// Each operation that occurs.
     pub operations: Vec<OperationInfo>,
-    /// The rest of the description; null for devices beyond the first 64.
-    pub detail: Option<Mix>,
-    /// Distinct bytes that are read or written, in whole pages.
+    /// Sizes, times and outstanding requests; null for devices beyond the first 64.
+    pub detail: Option<DeviceDetail>,
+    /// Distinct bytes read or written, in whole pages.
     pub footprint_bytes: u64,
-    /// Size of these pages, bytes: 4096, or more where that would have taken too much memory.
+    /// Size of these pages, bytes: 4096, or more to limit memory.
     pub footprint_page_bytes: u64,
-    /// Where reads and writes begin; null when there are none that follow another.
+    /// Distances between consecutive reads and writes; null without any.
     pub jumps: Option<Jumps>,
 }
 
-/// One operation's part.
+/// Totals of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OperationInfo {
-    /// Which.
+    /// Operation.
     pub operation: Operation,
     /// Requests.
     pub records: u64,
-    /// Their bytes.
+    /// Bytes of the requests.
     pub bytes: u64,
 }
 
-/// Sizes, times and what is outstanding.
+/// Sizes, times and outstanding requests.
 #[derive(Clone, Debug, Serialize)]
-pub struct Mix {
+pub struct DeviceDetail {
     /// Sizes of reads, writes and discards.
     pub sizes: Vec<SizeClass>,
-    /// Issue of the first request, ns from the trace's first.
+    /// Issue of the first request, ns from the trace's first request.
     pub first_ns: u64,
-    /// Issue of the last one.
+    /// Issue of the last request.
     pub last_ns: u64,
-    /// Requests per second between the two; null when they are the same.
+    /// Requests per second between the two; null if they are equal.
     pub rate: Option<f64>,
     /// Bytes per second between the two.
     pub bytes_per_second: Option<f64>,
-    /// Times from one issue to the next; those above 100 s count as that. Null below two requests.
+    /// Times between consecutive issues, capped at 100 s; null below two requests.
     pub gaps: Option<LatencySummary>,
-    /// The longest gap, ns.
+    /// Longest gap, ns.
     pub gap_max_ns: u64,
-    /// Times from issue to completion, where completions are known.
+    /// Times from issue to completion, if known.
     pub service: Option<LatencySummary>,
-    /// What was under way at a time, where completions are known.
+    /// Requests in flight, if completions are known.
     pub outstanding: Option<Outstanding>,
 }
 
 /// Requests of similar size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SizeClass {
-    /// The smallest size of the class, bytes: a power of two.
+    /// Smallest size of the class, bytes: a power of two.
     pub from_bytes: u64,
     /// Requests.
     pub records: u64,
-    /// Their bytes.
+    /// Bytes of the requests.
     pub bytes: u64,
 }
 
-/// Requests under way.
+/// Requests in flight.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outstanding {
-    /// Most at a time.
+    /// Peak.
     pub peak: u64,
-    /// Mean over the time from the first issue to the last completion (Little's law: the sum of all times
-    /// from issue to completion, divided by that time); null when that is no time.
+    /// Mean from the first issue to the last completion, by Little's law: the sum of all service times
+    /// divided by that time; null if that time is 0.
     pub mean: Option<f64>,
-    /// Whether more were under way than can be remembered, so that the peak is a lower bound.
+    /// Whether the peak is a lower bound, because more requests were in flight than are tracked.
     pub is_peak_bound: bool,
 }
 
-/// Where a read or write begins, seen from those before it on its device.
+/// Distances between the start of a read or write and the ends of previous ones on its device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Jumps {
-    /// Requests that have one before them.
+    /// Requests with a predecessor.
     pub records: u64,
-    /// Begin where the one before ended.
+    /// Requests that start at the end of the previous one.
     pub sequential: u64,
-    /// Begin where one of the last 32 ended, the one before among them.
+    /// Requests that start at the end of one of the last 32.
     pub in_streams: u64,
-    /// Begin more than 128 KiB away from where the one before ended, and where none of the last 32 did.
+    /// Requests that start more than 128 KiB from the end of the previous one, and at the end of none of the
+    /// last 32.
     pub random: u64,
-    /// Median distance of those that are not sequential, as the power of two above it, bytes; null without
+    /// Median distance of requests that are not sequential, rounded up to a power of two, bytes; null without
     /// any.
     pub median_jump_bytes: Option<u64>,
 }
 
-/// What is known of a device while its requests are read.
+/// Statistics of a device.
 #[derive(Default)]
 struct Counts {
     operations: [(u64, u64); 4],
@@ -144,17 +145,17 @@ struct Counts {
 
 struct Describer {
     whole: Flow,
-    /// The only device so far, of which `whole` tells all.
+    /// The only device so far; its statistics are those of `whole`.
     only: Option<u16>,
     flows: Vec<Option<Box<Flow>>>,
     counts: Vec<Counts>,
     footprint: Footprint,
 }
 
-/// Reads a trace to its end and tells what it has.
+/// Reads a trace to its end and analyzes it.
 ///
 /// # Errors
-/// At the first request that cannot be used.
+/// An invalid request.
 pub fn describe(trace: &mut Trace) -> Result<TraceInfo, TraceError> {
     let mut describer = Describer {
         whole: Flow::new(),
@@ -165,10 +166,10 @@ pub fn describe(trace: &mut Trace) -> Result<TraceInfo, TraceError> {
     };
     let mut records = Vec::new();
     loop {
-        let goes_on = trace.fill(&mut records)?;
+        let has_more = trace.fill(&mut records)?;
         records.iter().for_each(|record| describer.take(record));
         records.clear();
-        if !goes_on {
+        if !has_more {
             break;
         }
     }
@@ -192,13 +193,13 @@ impl Describer {
         }
         counts.end_bytes = counts.end_bytes.max(record.end());
         if *self.only.get_or_insert(record.device) != record.device || !self.flows.is_empty() {
-            self.take_apart(record);
+            self.add_to_device(record);
         }
         self.whole.take(record);
     }
 
-    /// With more than one device each has its own account.
-    fn take_apart(&mut self, record: &Record) {
+    /// Adds a request to its device's own statistics, which exist from the second device on.
+    fn add_to_device(&mut self, record: &Record) {
         if self.flows.is_empty() {
             self.flows.resize_with(DETAILED_MAX, || None);
             let only = usize::from(self.only.unwrap_or_default());

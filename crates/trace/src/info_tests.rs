@@ -1,4 +1,4 @@
-//! What is told of traces whose answer is known.
+//! Analysis of traces with known results.
 use super::*;
 use crate::trace::tests::read_with;
 use crate::{Hints, Trace};
@@ -16,7 +16,7 @@ fn rows(all: &[(u32, u64, &str, u64, u64, u64)]) -> String {
 }
 
 #[test]
-fn operations_sizes_times_and_places() {
+fn operations_sizes_times_and_offsets_are_analyzed() {
     let info = info(&rows(&[
         (0, 0, "Read", 0, 4096, 100),
         (0, 100, "Read", 4096, 4096, 100),
@@ -33,10 +33,10 @@ fn operations_sizes_times_and_places() {
     assert_eq!(sizes, [(512, 1, 512), (4096, 3, 12_288), (8192, 1, 8192)]);
     assert_eq!((mix.last_ns, mix.rate, mix.gap_max_ns), (1_000_000, Some(4000.0), 700_000));
     assert_eq!(mix.gaps.unwrap().p50_ns, 100_031);
-    // 100 + 100 + 1000 + 500 + 100 us over 1200 us; at 1000 us that of 200 us and the last are under way.
+    // 100 + 100 + 1000 + 500 + 100 us over 1200 us; at 1000 us the third and the last request are in flight.
     let outstanding = mix.outstanding.as_ref().unwrap();
     assert_eq!((outstanding.peak, outstanding.mean), (2, Some(1.5)));
-    // Two pages, two and one, of which the first came twice.
+    // Two pages, two pages and one page; the first page is accessed twice.
     assert_eq!((whole.footprint_bytes, whole.footprint_page_bytes), (5 * 4096, 4096));
     let jumps = whole.jumps.as_ref().unwrap();
     assert_eq!((jumps.records, jumps.sequential, jumps.in_streams, jumps.random), (4, 2, 2, 2));
@@ -46,7 +46,7 @@ fn operations_sizes_times_and_places() {
 }
 
 #[test]
-fn devices_are_kept_apart() {
+fn each_device_has_its_own_statistics() {
     let mut all = Vec::new();
     for n in 0..10 {
         all.push((3, n * 100, "Read", n * 4096, 4096, 150));
@@ -55,7 +55,7 @@ fn devices_are_kept_apart() {
     let info = info(&rows(&all));
     let jumps: Vec<_> = info.devices.iter().map(|d| d.jumps.as_ref().unwrap().sequential).collect();
     assert_eq!(jumps, [9, 0]);
-    // Together none follows its like, and still each device does.
+    // Sequential access is detected per device, although the devices alternate.
     assert_eq!(info.whole.jumps.as_ref().unwrap().sequential, 9);
     let mixes: Vec<_> = info.devices.iter().map(|d| d.detail.as_ref().unwrap()).collect();
     assert_eq!((mixes[0].rate, mixes[0].first_ns, mixes[1].first_ns), (Some(10_000.0), 0, 50_000));
@@ -66,7 +66,7 @@ fn devices_are_kept_apart() {
 }
 
 #[test]
-fn streams_that_take_turns_are_seen() {
+fn interleaved_streams_are_detected() {
     let mut all = Vec::new();
     for n in 0..100 {
         for stream in 0..8 {
@@ -78,7 +78,7 @@ fn streams_that_take_turns_are_seen() {
 }
 
 #[test]
-fn more_devices_than_are_described_are_counted() {
+fn devices_beyond_the_limit_have_totals_only() {
     let all: Vec<_> = (0..100).map(|n| (n, u64::from(n), "Read", 0, 512, 1)).collect();
     let info = info(&rows(&all));
     let described = info.devices.iter().filter(|device| device.detail.is_some()).count();
@@ -88,7 +88,7 @@ fn more_devices_than_are_described_are_counted() {
 }
 
 #[test]
-fn what_is_not_known_is_null() {
+fn unknown_values_are_null() {
     let info = info("0,8,512,R,0.5\n");
     let mix = info.whole.detail.as_ref().unwrap();
     assert!(mix.rate.is_none() && mix.gaps.is_none() && mix.service.is_none() && mix.outstanding.is_none());

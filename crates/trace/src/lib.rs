@@ -1,16 +1,16 @@
-//! Block traces: requests to storage with their times. Read from many formats, described, converted, captured
-//! and synthesized.
+//! Block traces: timed requests to storage. Reads many formats; analyzes, converts, captures and synthesizes
+//! traces.
 //!
-//! Every format goes the same way: a reader parses its file into batches, one stage sorts, checks and counts,
-//! and the result is a [`Record`] with times in ns from the first request and offsets in bytes.
+//! All formats share one path: a reader parses its file into batches; one stage sorts, checks and counts; the
+//! result is a [`Record`] with times in ns from the first request and offsets in bytes.
 //!
 //! Invariants: memory does not grow with the file; every change and every omission is counted
-//! ([`Corrections`]); nothing is guessed, an ambiguous file is an error that names the flag. Absent: replay,
-//! which is in `keepup-workload`.
+//! ([`Corrections`]); nothing is guessed: an ambiguous file is an error that names the deciding flag. Replay
+//! is in `keepup-workload`.
 //!
 //! | what | where |
 //! |---|---|
-//! | opening a trace, gzip, format detection | [`Trace`] in `trace.rs`, [`format_of`] |
+//! | opening a trace, gzip, format detection | [`Trace`] in `trace.rs`, [`detect_format`] |
 //! | one file per format: blktrace, blkparse, fio iolog, biosnoop, simulators, CSV | `format/` |
 //! | parsing of lines, numbers and times | `text.rs` |
 //! | joining a request with its completion | `format/pending.rs` |
@@ -40,14 +40,14 @@ mod trace;
 mod units;
 
 pub use self::capture::{Capture, Captured};
-pub use self::convert::{Converted, IologWriter, Target, convert, target_of};
-pub use self::error::{Place, TraceError};
+pub use self::convert::{Converted, IologWriter, Target, convert, target_for};
+pub use self::error::{FilePosition, TraceError};
 pub use self::format::{Format, Hints, TimeUnit, Waits};
 pub use self::header::{Corrections, Level, Origin, TraceClock, TraceDevice, TraceHeader, Unit};
 pub use self::info::{
-    DeviceInfo, INFO_VERSION, Jumps, Mix, OperationInfo, Outstanding, SizeClass, TraceInfo, describe,
+    DeviceDetail, DeviceInfo, INFO_VERSION, Jumps, OperationInfo, Outstanding, SizeClass, TraceInfo, describe,
 };
 pub use self::native::NativeWriter;
 pub use self::order::WINDOW;
 pub use self::record::{Flags, Operation, Record};
-pub use self::trace::{Trace, format_of};
+pub use self::trace::{Trace, detect_format};

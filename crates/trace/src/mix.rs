@@ -1,10 +1,10 @@
-//! A hash for tables that are looked up once for each request.
+//! A fast hash for tables with one look-up per request.
 //!
-//! The standard one withstands keys that were chosen to collide, and takes longer than the rest of a
-//! look-up. A trace with such keys is read slowly, and no more: tables are bounded.
+//! The standard hash resists crafted collisions, but takes longer than the rest of a look-up. A trace with
+//! crafted keys is only read slowly: tables are bounded.
 use std::hash::Hasher;
 
-/// Spreads one number over 64 bits (the multiplier is 2^64 divided by the golden ratio).
+/// Multiplicative hash of one number; the multiplier is 2^64 divided by the golden ratio.
 #[derive(Default)]
 pub(super) struct Mixer(u64);
 

@@ -1,9 +1,9 @@
-//! keepup's own format of traces: what lies in the file.
+//! Layout of keepup's own trace format.
 //!
-//! A header, then frames, each with its checksum; the last one is the tail. `docs/book/trace.md` has the
-//! layout for people without this code. Invariants: any cut and any changed byte is noticed, because
-//! checksums cover all but themselves and a file without its tail was cut off; a length is compared with a
-//! limit before memory is taken; what the writer wrote the reader gives back.
+//! A header, then frames with checksums; the last frame is the tail. `docs/book/trace.md` describes the
+//! layout. Invariants: any truncation and any changed byte is detected, because checksums cover everything
+//! but themselves and every complete file has a tail; a length is checked before memory is allocated; a
+//! written trace reads back unchanged.
 mod reader;
 mod writer;
 
@@ -15,30 +15,30 @@ pub use self::writer::NativeWriter;
 use super::header::Corrections;
 use super::record::{Flags, Operation, Record};
 
-/// How a file begins.
+/// Magic bytes at the start of a file.
 pub(super) const MAGIC: &[u8; 8] = b"KUTRACE\n";
-/// Version of what follows.
+/// Version of the format.
 const VERSION: u32 = 1;
-/// Magic, version, length of the text.
+/// Magic, version, length of the JSON text.
 const HEADER_BYTES: usize = 16;
-/// Kind, length, number of records before, checksum.
+/// Kind, length, number of preceding records, checksum.
 const FRAME_BYTES: usize = 20;
-/// How much of a frame's own fields the checksum covers; the payload follows.
+/// Bytes of a frame's header that the checksum covers, in addition to the payload.
 const COVERED_BYTES: usize = 16;
 const RECORD_BYTES: usize = 32;
-/// Records in a frame, at most.
+/// Largest number of records in a frame.
 const FRAME_RECORDS_MAX: usize = 32_768;
-/// Length of a text in JSON, at most, bytes.
+/// Longest JSON text, bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// A device, as JSON; its number is how many came before.
+/// A device, as JSON. Devices are numbered in file order, from 0.
 const DEVICE: [u8; 4] = *b"DEVC";
 /// Records.
 const RECORDS: [u8; 4] = *b"RECS";
-/// The end, as JSON.
+/// The tail, as JSON.
 const TAIL: [u8; 4] = *b"TAIL";
 
-/// What is known of a trace behind its last request.
+/// Totals of a complete trace.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tail {
@@ -59,7 +59,7 @@ fn encode(record: &Record) -> [u8; RECORD_BYTES] {
     bytes
 }
 
-/// The record in these bytes; nothing when no writer would have written it.
+/// Decodes a record; `None` if it is invalid.
 #[inline]
 fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Record> {
     let eight = |at: usize| {

@@ -1,4 +1,4 @@
-//! The native format: what is written is read, and no damage passes.
+//! The native format: round trips, and detection of any damage.
 use proptest::prelude::*;
 
 use super::*;
@@ -26,7 +26,7 @@ fn file(records: &[Record]) -> Vec<u8> {
     let mut writer = NativeWriter::new(Vec::new(), &header()).unwrap();
     writer.device(&TraceDevice { name: "a".into(), bytes: Some(1 << 40) }).unwrap();
     for (number, record) in records.iter().enumerate() {
-        // A device may come at any time before its first request.
+        // A device may be added at any time before its first request.
         if number == records.len() / 2 {
             writer.device(&TraceDevice { name: "b".into(), bytes: None }).unwrap();
         }
@@ -42,7 +42,7 @@ fn some() -> Vec<Record> {
 }
 
 #[test]
-fn the_whole_account_comes_back() {
+fn header_devices_and_corrections_round_trip() {
     let (records, trace) = read(file(&some()));
     assert_eq!(records, some());
     assert_eq!(*trace.header(), header());
@@ -52,31 +52,31 @@ fn the_whole_account_comes_back() {
 }
 
 #[test]
-fn every_cut_is_noticed() {
+fn every_truncation_is_detected() {
     let whole = file(&some());
     for length in MAGIC.len()..whole.len() {
-        let told = refused(&whole[..length]);
-        assert!(told.contains("byte ") && told.contains("cut off"), "{length}: {told}");
+        let message = refused(&whole[..length]);
+        assert!(message.contains("byte ") && message.contains("is truncated"), "{length}: {message}");
     }
-    let told = refused([&whole[..], b"x"].concat());
-    assert!(told.contains("something follows"), "{told}");
+    let message = refused([&whole[..], b"x"].concat());
+    assert!(message.contains("data follows the end"), "{message}");
 }
 
 #[test]
-fn every_changed_byte_is_noticed() {
+fn every_changed_byte_is_detected() {
     let whole = file(&some());
     for place in MAGIC.len()..whole.len() {
         for bit in [1, 0x80] {
             let mut damaged = whole.clone();
             damaged[place] ^= bit;
-            let told = refused(damaged);
-            assert!(told.contains("byte "), "{place}: {told}");
+            let message = refused(damaged);
+            assert!(message.contains("byte "), "{place}: {message}");
         }
     }
 }
 
 #[test]
-fn a_frame_that_is_missing_or_doubled_is_noticed() {
+fn a_missing_or_duplicate_frame_is_detected() {
     let many: Vec<Record> =
         (0..FRAME_RECORDS_MAX as u64 + 5).map(|n| Record::new(n, Operation::Read, 0, n * 512, 512)).collect();
     let mut writer = NativeWriter::new(Vec::new(), &header()).unwrap();
@@ -89,29 +89,29 @@ fn a_frame_that_is_missing_or_doubled_is_noticed() {
     let first = whole.windows(4).position(|window| window == RECORDS).unwrap();
     let length = FRAME_BYTES + FRAME_RECORDS_MAX * RECORD_BYTES;
     let without = [&whole[..first], &whole[first + length..]].concat();
-    assert!(refused(without).contains("one is missing"));
+    assert!(refused(without).contains("missing or duplicated"));
     let doubled = [&whole[..first + length], &whole[first..]].concat();
-    assert!(refused(doubled).contains("says otherwise"));
+    assert!(refused(doubled).contains("missing or duplicated"));
 }
 
 #[test]
-fn a_writer_takes_no_trace_that_a_reader_would_refuse() {
+fn the_writer_refuses_what_the_reader_would_refuse() {
     let mut writer = NativeWriter::new(Vec::new(), &header()).unwrap();
     let record = Record::new(5, Operation::Read, 0, 0, 512);
-    assert!(writer.record(&record).is_err(), "of a device that was not added");
+    assert!(writer.record(&record).is_err(), "unknown device");
     writer.device(&TraceDevice { name: "a".into(), bytes: None }).unwrap();
     writer.record(&record).unwrap();
     let mut earlier = record;
     earlier.issue_ns = 4;
-    assert!(writer.record(&earlier).is_err(), "earlier than the one before");
+    assert!(writer.record(&earlier).is_err(), "earlier than the previous one");
     assert!(writer.record(&record.completed(Some(4))).is_err(), "completed before its issue");
 }
 
 #[test]
-fn another_version_is_refused_by_name() {
+fn another_version_is_refused() {
     let mut other = file(&some());
     other[8] = 9;
-    assert!(refused(other).contains("version 9 of the format; 1 is known"));
+    assert!(refused(other).contains("format version 9 is not supported, only 1"));
 }
 
 fn any_record() -> impl Strategy<Value = (u64, Option<u64>, usize, u64, u32, u16, u8)> {
@@ -121,7 +121,7 @@ fn any_record() -> impl Strategy<Value = (u64, Option<u64>, usize, u64, u32, u16
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(all in prop::collection::vec(any_record(), 0..200)) {
+    fn records_round_trip(all in prop::collection::vec(any_record(), 0..200)) {
         let mut issue_ns = 0;
         let mut writer = NativeWriter::new(Vec::new(), &header()).unwrap();
         for name in ["a", "b"] {
@@ -129,7 +129,7 @@ proptest! {
         }
         let mut written = Vec::new();
         for (gap_ns, service_ns, operation, offset, bytes, device, flags) in all {
-            // The first is at 0: that is where a reader begins too.
+            // The first is at 0, because a reader starts there too.
             issue_ns += if written.is_empty() { 0 } else { gap_ns };
             let operation = Operation::ALL[operation];
             let bytes = if operation == Operation::Flush { 0 } else { bytes };

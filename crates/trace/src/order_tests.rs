@@ -1,4 +1,4 @@
-//! What is sorted, left out and refused, whatever the format.
+//! Requests that are sorted, dropped or refused in any format.
 use std::fmt::Write;
 
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::WINDOW;
 use crate::trace::tests::{read, refused, short};
 use crate::{Corrections, Operation};
 
-/// A trace of reads of 512 bytes at these times in ns, the sector telling the line.
+/// A trace of reads of 512 bytes at these times in ns. The sector identifies the line.
 fn at(times: &[i64]) -> String {
     let mut text = String::new();
     for (line, ns) in times.iter().enumerate() {
@@ -27,13 +27,13 @@ fn a_late_request_is_sorted_within_the_window_and_refused_beyond() {
     assert_eq!(records[2 * WINDOW + 1].offset, 3 * WINDOW as u64 * 3 * 512);
     assert_eq!((records.len(), trace.corrections().reordered), (times.len(), 1));
     times[4 * WINDOW] = 5;
-    let told = refused(at(&times));
-    assert!(told.contains(&format!("line {} of made", 4 * WINDOW + 1)), "{told}");
-    assert!(told.contains("ms earlier") && told.contains("sort the file"), "{told}");
+    let message = refused(at(&times));
+    assert!(message.contains(&format!("line {} of made", 4 * WINDOW + 1)), "{message}");
+    assert!(message.contains("ms earlier") && message.contains("sort the file"), "{message}");
 }
 
 #[test]
-fn one_absurd_time_is_left_out_and_counted() {
+fn single_implausible_times_are_dropped_and_counted() {
     let year = 365 * 86_400 * 1_000_000_000;
     let (records, trace) = read(at(&[0, 1000, 5 * year, 2000, -5 * year, 3000]));
     let times: Vec<u64> = records.iter().map(|record| record.issue_ns).collect();
@@ -41,18 +41,18 @@ fn one_absurd_time_is_left_out_and_counted() {
 }
 
 #[test]
-fn a_gap_of_years_that_lasts_is_an_error_at_its_line() {
+fn a_permanent_jump_of_years_is_an_error() {
     let year = 365 * 86_400 * 1_000_000_000;
     let times: Vec<i64> = (0..40).map(|n| if n < 20 { n } else { 5 * year + n }).collect();
-    let told = refused(at(&times));
-    assert!(told.contains("line 21 of made") && told.contains("1825 days away"), "{told}");
-    // A gap of days may be so.
+    let message = refused(at(&times));
+    assert!(message.contains("line 21 of made") && message.contains("jump by 1825 days"), "{message}");
+    // A gap of days is plausible.
     let times: Vec<i64> = (0..40).map(|n| if n < 20 { n } else { year / 20 + n }).collect();
     assert_eq!(read(at(&times)).0.len(), 40);
 }
 
 #[test]
-fn sizes_and_ends_that_cannot_be_are_left_out() {
+fn impossible_sizes_and_ends_are_dropped() {
     let far = i64::MAX as u64 / 512;
     let text = format!("0,0,0,R,0\n0,0,4294967296,W,0\n0,{far},8192,W,0\n0,9,512,R,1\n0,8,4294967295,W,1\n");
     let (records, trace) = read(text);
@@ -64,7 +64,7 @@ fn sizes_and_ends_that_cannot_be_are_left_out() {
 }
 
 #[test]
-fn a_completion_before_its_issue_is_none() {
+fn a_completion_before_its_issue_is_ignored() {
     let head = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n";
     let (records, trace) = read(format!("{head}0.5 a 1 sda R 8 512 -3\n0.6 a 1 sda R 8 512 3\n"));
     assert_eq!(records[0].completion_ns().is_some(), records[0].issue_ns > 0);
@@ -73,7 +73,7 @@ fn a_completion_before_its_issue_is_none() {
 
 proptest! {
     #[test]
-    fn any_order_within_the_window_comes_out_stably_sorted(
+    fn sorting_within_the_window_is_stable(
         times in prop::collection::vec(0i64..50, 1..300),
     ) {
         let (records, trace) = read(at(&times));

@@ -84,7 +84,7 @@ struct Requests {
     /// Rounded to pages, at least one.
     bytes: Sizes,
     /// Probability that a request continues where the previous one ended.
-    goes_on: f64,
+    sequential_share: f64,
     flags: Flags,
 }
 
@@ -130,9 +130,9 @@ impl Personality {
         while now_ns < end_ns {
             generator.round(now_ns);
             now_ns += generator.exponential(1e9 / rounds_per_second);
-            generator.give(now_ns as u64, &mut writer)?;
+            generator.write_until(now_ns as u64, &mut writer)?;
         }
-        generator.give(u64::MAX, &mut writer)?;
+        generator.write_until(u64::MAX, &mut writer)?;
         writer.finish(&Corrections::default())?;
         Ok(generator.made)
     }

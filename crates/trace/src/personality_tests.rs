@@ -66,7 +66,7 @@ fn desktops_ask_for_what_their_sources_counted() {
     let start = ([336.0, 7.57e6, 64.0, 0.43e6], 0.05);
     let office = ([111.71, 2.63e6, 14.13, 1.31e6], 1294.0 / 12_584.0);
     let editing = ([358.3, 7.31e6, 731.4, 88.1e6], 49_019.0 / 69_739.0);
-    for (personality, (expected, goes_on)) in
+    for (personality, (expected, sequential_share)) in
         [(&DESKTOP_START, start), (&OFFICE, office), (&IMAGE_EDITING, editing)]
     {
         let (info, rounds) = described(personality);
@@ -82,7 +82,7 @@ fn desktops_ask_for_what_their_sources_counted() {
         }
         let jumps = info.whole.jumps.as_ref().unwrap();
         let share = jumps.in_streams as f64 / info.whole.records as f64;
-        assert!((share - goes_on).abs() < 0.01, "{name}: {share} {goes_on}");
+        assert!((share - sequential_share).abs() < 0.01, "{name}: {share} {sequential_share}");
     }
 }
 

@@ -1,34 +1,34 @@
-//! One request of a trace: small, fixed in size, in units that do not depend on where it came from.
+//! A request of a trace: small, of fixed size, and in units that do not depend on the source.
 use serde::{Deserialize, Serialize};
 
-/// Marks a completion that is not known.
+/// An unknown completion time.
 const UNKNOWN_NS: u64 = u64::MAX;
 
-/// What a request asks for.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Operation {
-    /// Data comes from the device.
+    /// Read.
     Read = 0,
-    /// Data goes to the device.
+    /// Write.
     Write = 1,
-    /// What was written becomes durable: flush of a device, fsync of a file.
+    /// Flush of a device, or fsync of a file.
     Flush = 2,
-    /// The device may forget the range: discard, trim, unmap.
+    /// Discard, trim or unmap of a range.
     Discard = 3,
 }
 
 impl Operation {
-    /// All of them, in the order of their numbers.
+    /// All operations, by number.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Discard];
 
-    /// The one with this number.
+    /// The operation with this number.
     pub fn of_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// Its name in tables and JSON.
+    /// Name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -39,36 +39,36 @@ impl Operation {
     }
 }
 
-/// How a request differs from an ordinary one, as bits.
+/// Flags of a request, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// An ordinary request.
+    /// No flags.
     pub const NONE: Self = Self(0);
-    /// Somebody waits for it (`REQ_SYNC`).
+    /// Synchronous (`REQ_SYNC`).
     pub const SYNC: Self = Self(1);
-    /// Durable when it is done (`REQ_FUA`).
+    /// Forced unit access (`REQ_FUA`).
     pub const FUA: Self = Self(2);
-    /// The device's cache is flushed before it (`REQ_PREFLUSH`).
+    /// Preceded by a flush (`REQ_PREFLUSH`).
     pub const PREFLUSH: Self = Self(4);
-    /// Data of the file system itself (`REQ_META`).
+    /// Metadata of the file system (`REQ_META`).
     pub const META: Self = Self(8);
-    /// Read before anybody asked (`REQ_RAHEAD`).
+    /// Read-ahead (`REQ_RAHEAD`).
     pub const AHEAD: Self = Self(16);
     const KNOWN: u8 = 31;
 
-    /// Those bits; nothing when one of them is not known.
+    /// Flags from bits; `None` if a bit is unknown.
     pub fn of_bits(bits: u8) -> Option<Self> {
         (bits & !Self::KNOWN == 0).then_some(Self(bits))
     }
 
-    /// The bits, as the native format stores them.
+    /// Bits, as stored in the native format.
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// These and `other`.
+    /// Union of both.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -80,26 +80,26 @@ impl Flags {
     }
 }
 
-/// One request; 32 bytes.
+/// A request; 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it was issued, ns from the trace's first request.
+    /// Issue time, ns from the trace's first request.
     pub issue_ns: u64,
     completion_ns: u64,
-    /// Where it begins on its device, bytes.
+    /// Offset on its device, bytes.
     pub offset: u64,
-    /// How long it is, bytes; 0 only for a flush.
+    /// Length, bytes; 0 only for a flush.
     pub bytes: u32,
-    /// Its device's place in the trace's list of devices.
+    /// Index of its device in the trace's list of devices.
     pub device: u16,
-    /// What it asks for.
+    /// Operation.
     pub operation: Operation,
-    /// How it differs from an ordinary one.
+    /// Flags.
     pub flags: Flags,
 }
 
 impl Record {
-    /// A request whose completion is not known; times in ns, offset and length in bytes.
+    /// Creates a request without completion time. Times in ns, offset and length in bytes.
     pub fn new(issue_ns: u64, operation: Operation, device: u16, offset: u64, bytes: u32) -> Self {
         let flags = Flags::NONE;
         Self { issue_ns, completion_ns: UNKNOWN_NS, offset, bytes, device, operation, flags }
@@ -123,12 +123,12 @@ impl Record {
         Self { flags, ..self }
     }
 
-    /// When it was completed, ns from the trace's first request, where that is known.
+    /// Completion time, ns from the trace's first request, if known.
     pub fn completion_ns(&self) -> Option<u64> {
         (self.completion_ns != UNKNOWN_NS).then_some(self.completion_ns)
     }
 
-    /// Where it ends on its device, bytes; the readers see to it that this is a number.
+    /// End on its device, bytes. Readers ensure that it does not overflow.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(u64::from(self.bytes))
     }

@@ -1,23 +1,23 @@
-//! How fast formats are read, and how much memory it takes: `cargo test --release -p keepup-trace
-//! speed -- --ignored --nocapture`, with `KEEPUP_TRACE_RECORDS` requests (10 million unless
-//! set) below `KEEPUP_TRACE_DIR` (a temporary directory unless set).
+//! Speed and memory of reading: `cargo test --release -p keepup-trace speed -- --ignored --nocapture`,
+//! with `KEEPUP_TRACE_RECORDS` requests (default 10 million) in `KEEPUP_TRACE_DIR` (default a temporary
+//! directory).
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::{Hints, Record, Trace, convert, describe, target_of};
+use super::{Hints, Record, Trace, convert, describe, target_for};
 
 fn records() -> u64 {
     std::env::var("KEEPUP_TRACE_RECORDS").map_or(10_000_000, |text| text.parse().unwrap())
 }
 
-/// Somewhere, but always the same.
+/// A reproducible pseudo-random address.
 fn scattered(n: u64) -> u64 {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36
 }
 
-/// Writes `count` events of blktrace: a queue event and a completion for each request, a few under way.
+/// Writes a blktrace file with a queue event and a completion per request, and a few requests in flight.
 fn blktrace(path: &Path, requests: u64) {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path).unwrap());
     let mut event = |time: u64, sector: u64, action: u32| {
@@ -48,7 +48,7 @@ fn text(path: &Path, requests: u64, line: &dyn Fn(&mut BufWriter<File>, u64) -> 
     }
 }
 
-/// Highest memory of this process so far, MB.
+/// Peak memory of this process, MB.
 fn memory_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
@@ -59,11 +59,11 @@ fn read(path: &Path) -> u64 {
     let mut trace = Trace::open(&[path.to_owned()], &Hints::default(), None).unwrap();
     let (mut records, mut count, mut sum): (Vec<Record>, u64, u64) = (Vec::new(), 0, 0);
     loop {
-        let goes_on = trace.fill(&mut records).unwrap();
+        let has_more = trace.fill(&mut records).unwrap();
         count += records.len() as u64;
         sum = records.iter().fold(sum, |sum, record| sum.wrapping_add(record.offset));
         records.clear();
-        if !goes_on {
+        if !has_more {
             assert_ne!(sum, 1);
             return count;
         }
@@ -91,10 +91,10 @@ fn made(directory: &Path) -> Vec<PathBuf> {
             writeln!(out, "0,{},4096,W,{}.{:06}", scattered(n) * 8, n / 1_000_000, n % 1_000_000)
         });
         let mut trace = Trace::open(&[path("x.blktrace")], &Hints::default(), None).unwrap();
-        convert(&mut trace, target_of(&path("x.trace")), &path("x.trace")).unwrap();
+        convert(&mut trace, target_for(&path("x.trace")), &path("x.trace")).unwrap();
         convert(
             &mut Trace::open(&[path("x.trace")], &Hints::default(), None).unwrap(),
-            target_of(&path("x.iolog")),
+            target_for(&path("x.iolog")),
             &path("x.iolog"),
         )
         .unwrap();

@@ -1,31 +1,31 @@
-//! Lines and figures of text formats, read as bytes.
+//! Lines and numbers of text formats, parsed as bytes.
 //!
-//! Invariants: memory is one buffer, whatever the file; a longer line is refused; no figure goes through a
-//! float, so nanoseconds stay what they are.
+//! Invariants: memory is one buffer; a longer line is refused; numbers are never converted to floating point,
+//! so nanoseconds stay exact.
 use std::io::Read;
 
 use super::batch::{BATCH, Batch, Reader};
-use super::error::{Complaint, Fault, Place};
+use super::error::{FilePosition, ParseError, ReadError};
 
-/// The longest line that is read, bytes.
+/// Longest line, bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// How much is read at once, bytes.
+/// Buffer size, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
-/// How much of a bad field an error shows, bytes.
+/// Bytes of an invalid field shown in an error.
 const SHOWN_BYTES: usize = 60;
 
-/// What understands the lines of one format.
+/// Parser for the lines of a format.
 pub(super) trait LineFormat: Send {
-    /// Takes the next line, without its end; `number` counts from 1.
-    fn line(&mut self, line: &[u8], number: u64, batch: &mut Batch) -> Result<(), Complaint>;
+    /// Parses a line without its terminator. `number` counts from 1.
+    fn line(&mut self, line: &[u8], number: u64, batch: &mut Batch) -> Result<(), ParseError>;
 
-    /// There are no more lines.
-    fn finish(&mut self, _batch: &mut Batch) -> Result<(), Complaint> {
+    /// Called after the last line.
+    fn finish(&mut self, _batch: &mut Batch) -> Result<(), ParseError> {
         Ok(())
     }
 }
 
-/// Reads a text format.
+/// Reader of a text format.
 pub(super) struct TextReader<R, F> {
     lines: Lines<R>,
     format: F,
@@ -38,18 +38,18 @@ impl<R: Read + Send, F: LineFormat> TextReader<R, F> {
 }
 
 impl<R: Read + Send, F: LineFormat> Reader for TextReader<R, F> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Fault> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, ReadError> {
         for _ in 0..BATCH {
             let number = self.lines.number + 1;
             let Some(line) = self.lines.next()? else {
                 if self.lines.is_unfinished {
                     batch.corrections.unfinished_lines = 1;
                 }
-                self.format.finish(batch).map_err(|c| c.at(Place::Line(self.lines.number)))?;
+                self.format.finish(batch).map_err(|c| c.at(FilePosition::Line(self.lines.number)))?;
                 return Ok(false);
             };
-            if let Err(complaint) = self.format.line(line, number, batch) {
-                return Err(self.lines.explain(complaint).at(Place::Line(number)));
+            if let Err(error) = self.format.line(line, number, batch) {
+                return Err(self.lines.add_hint(error).at(FilePosition::Line(number)));
             }
         }
         Ok(true)
@@ -66,10 +66,10 @@ struct Lines<R> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Lines given so far.
+    /// Lines returned so far.
     number: u64,
     is_ended: bool,
-    /// Whether the last one had no line feed.
+    /// Whether the last line had no terminator.
     is_unfinished: bool,
 }
 
@@ -79,9 +79,9 @@ impl<R: Read> Lines<R> {
         Self { reader, buffer, start: 0, end: 0, number: 0, is_ended: false, is_unfinished: false }
     }
 
-    /// The next line without its end, nothing after the last.
+    /// The next line without its terminator; `None` at the end.
     #[inline]
-    fn next(&mut self) -> Result<Option<&[u8]>, Fault> {
+    fn next(&mut self) -> Result<Option<&[u8]>, ReadError> {
         let mut searched = 0;
         loop {
             let rest = &self.buffer[self.start + searched..self.end];
@@ -102,30 +102,30 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Reads on behind what is left.
-    fn more(&mut self, left: usize) -> Result<(), Fault> {
+    /// Reads more behind the `left` unused bytes.
+    fn more(&mut self, left: usize) -> Result<(), ReadError> {
         if left > LINE_BYTES_MAX {
-            let what = format!("it is longer than {LINE_BYTES_MAX} bytes; this is not a text trace");
-            return Err(Complaint::new(what).at(Place::Line(self.number + 1)));
+            let what = format!("the line is longer than {LINE_BYTES_MAX} bytes: not a text trace");
+            return Err(ParseError::new(what).at(FilePosition::Line(self.number + 1)));
         }
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, left);
-        let read = read_some(&mut self.reader, &mut self.buffer[left..]).map_err(|e| Fault::Io(0, e))?;
+        let read = read_some(&mut self.reader, &mut self.buffer[left..]).map_err(|e| ReadError::Io(0, e))?;
         self.end += read;
         self.is_ended = read == 0;
         Ok(())
     }
 
-    /// A complaint about a last line without an end is most likely about the cut.
-    fn explain(&self, complaint: Complaint) -> Complaint {
-        if self.is_unfinished && complaint.help.is_empty() {
-            return complaint.help("the file ends within this line: copy it again, or remove the line");
+    /// Adds a hint to an error in an unterminated last line, which is most likely truncated.
+    fn add_hint(&self, error: ParseError) -> ParseError {
+        if self.is_unfinished && error.help.is_empty() {
+            return error.help("the line is truncated: copy the file again, or remove the line");
         }
-        complaint
+        error
     }
 }
 
-/// Reads until something came, or the end.
+/// Reads some bytes, retrying after an interrupt; 0 at the end.
 pub(super) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     loop {
         match reader.read(buffer) {
@@ -139,8 +139,7 @@ fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The fields of a line between `separator`s, blanks around them removed, and how many there are, which may
-/// be more than `N`.
+/// Splits a line at `separator`s and trims the fields. Also returns their number, which may exceed `N`.
 #[inline]
 pub(super) fn separated<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N], usize) {
     let (mut fields, mut count, mut start) = ([&[][..]; N], 0, 0);
@@ -172,7 +171,7 @@ pub(super) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     (fields, count)
 }
 
-/// A whole number without sign.
+/// Parses an unsigned integer.
 #[inline]
 pub(super) fn whole(field: &[u8]) -> Option<u64> {
     let mut value: u64 = 0;
@@ -186,13 +185,13 @@ pub(super) fn whole(field: &[u8]) -> Option<u64> {
     (!field.is_empty()).then_some(value)
 }
 
-/// A whole number, or a complaint that names the field.
+/// Parses an unsigned integer. The error names the field.
 #[inline]
-pub(super) fn number(field: &[u8], name: &str) -> Result<u64, Complaint> {
-    whole(field).ok_or_else(|| bad(field, name, "a whole number below 2^64"))
+pub(super) fn number(field: &[u8], name: &str) -> Result<u64, ParseError> {
+    whole(field).ok_or_else(|| bad(field, name, "an integer below 2^64"))
 }
 
-/// A decimal number times 10^`places`, further digits cut off; `+` and `-` may stand before it.
+/// Parses a decimal number with an optional sign, times 10^`places`. Truncates further digits.
 #[inline]
 pub(super) fn decimal(field: &[u8], places: usize) -> Option<i64> {
     let (is_negative, digits) = match field {
@@ -206,26 +205,26 @@ pub(super) fn decimal(field: &[u8], places: usize) -> Option<i64> {
         return None;
     }
     let mut value = if before.is_empty() { 0 } else { i64::try_from(whole(before)?).ok()? };
-    for place in 0..places {
-        let digit = after.get(place).map_or(0, |byte| i64::from(byte - b'0'));
+    for position in 0..places {
+        let digit = after.get(position).map_or(0, |byte| i64::from(byte - b'0'));
         value = value.checked_mul(10)?.checked_add(digit)?;
     }
     Some(if is_negative { -value } else { value })
 }
 
-/// A decimal number of seconds or ms as ns, or a complaint that names the field.
+/// Parses a decimal number of seconds or ms as ns. The error names the field.
 #[inline]
-pub(super) fn time_ns(field: &[u8], places: usize, name: &str) -> Result<i64, Complaint> {
+pub(super) fn time_ns(field: &[u8], places: usize, name: &str) -> Result<i64, ParseError> {
     decimal(field, places).ok_or_else(|| bad(field, name, "a decimal number"))
 }
 
-/// A complaint about a field.
+/// An error for an invalid field.
 #[cold]
-pub(super) fn bad(field: &[u8], name: &str, wanted: &str) -> Complaint {
-    Complaint::new(format!("its {name} is {}, which is not {wanted}", shown(field)))
+pub(super) fn bad(field: &[u8], name: &str, wanted: &str) -> ParseError {
+    ParseError::new(format!("its {name} is {}, not {wanted}", shown(field)))
 }
 
-/// A field as an error shows it.
+/// Escapes and shortens a field for an error.
 #[cold]
 pub(super) fn shown(field: &[u8]) -> String {
     let cut = &field[..field.len().min(SHOWN_BYTES)];

@@ -1,4 +1,4 @@
-//! Whole traces from memory: every format, what all of them have in common, and bytes that are none.
+//! Complete traces from memory: common behaviour of all formats, and invalid input.
 use std::io::Write;
 
 use keepup_error::Cause;
@@ -19,7 +19,7 @@ pub(crate) fn read(text: impl Into<Vec<u8>>) -> (Vec<Record>, Trace) {
     read_with(text, &Hints::default()).unwrap()
 }
 
-/// What an error says, with its hint.
+/// Text of the error and its hint.
 pub(crate) fn refused(text: impl Into<Vec<u8>>) -> String {
     refused_with(text, &Hints::default())
 }
@@ -50,7 +50,7 @@ pub(crate) fn short(records: &[Record]) -> Vec<Short> {
 const SPC: &str = "0,8,4096,R,0.0\n1,16,512,w,0.5\n0,24,1024,R,0.25\n";
 
 #[test]
-fn requests_come_sorted_from_zero_and_the_change_is_counted() {
+fn requests_are_sorted_from_time_zero_and_changes_counted() {
     let (records, trace) = read(SPC);
     let expected = [
         (0, None, Operation::Read, 0, 4096, 4096),
@@ -64,18 +64,21 @@ fn requests_come_sorted_from_zero_and_the_change_is_counted() {
 }
 
 #[test]
-fn one_device_alone_is_number_0() {
+fn a_selected_device_has_number_0() {
     let open = |name| Trace::from_bytes("made", SPC.into(), &Hints::default(), Some(name)).unwrap();
     let (mut trace, mut records) = (open("1"), Vec::new());
     while trace.fill(&mut records).unwrap() {}
     assert_eq!(short(&records), [(0, None, Operation::Write, 0, 8192, 512)]);
     assert_eq!((names(&trace), trace.corrections().other_devices), (vec!["1"], 2));
-    let told = Cause::of(&open("7").fill(&mut records).unwrap_err()).to_text();
-    assert!(told.contains("no device \"7\"") && told.contains("it has 0, 1"), "{told}");
+    let message = Cause::of(&open("7").fill(&mut records).unwrap_err()).to_text();
+    assert!(
+        message.contains("cannot select device \"7\"") && message.contains("choose one of 0, 1"),
+        "{message}"
+    );
 }
 
 #[test]
-fn a_packed_file_is_unpacked() {
+fn a_gzipped_file_is_decompressed() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(SPC.as_bytes()).unwrap();
     let mut packed = packed.finish().unwrap();
@@ -85,31 +88,31 @@ fn a_packed_file_is_unpacked() {
 }
 
 #[test]
-fn what_is_no_trace_is_asked_about() {
+fn an_unrecognized_format_is_refused() {
     for text in ["", "hello\n", "1,2,3\n", "\0\0\0\0", "{}\n"] {
-        let told = refused(text);
-        assert!(told.contains("no format that is known") && told.contains("--format"), "{told}");
+        let message = refused(text);
+        assert!(message.contains("unrecognized trace format") && message.contains("--format"), "{message}");
     }
 }
 
 #[test]
-fn flags_that_have_no_meaning_are_refused() {
+fn flags_that_do_not_apply_are_refused() {
     let hints = |waits, time_unit, unit| Hints { format: None, unit, time_unit, waits };
     let waits = refused_with(SPC, &hints(Some(Waits::Gap), None, None));
-    assert!(waits.contains("--waits is for iolog2"), "{waits}");
+    assert!(waits.contains("cannot use --waits with format spc"), "{waits}");
     let time = refused_with(SPC, &hints(None, Some(TimeUnit::Ms), None));
-    assert!(time.contains("--time-unit is for"), "{time}");
+    assert!(time.contains("cannot use --time-unit with format spc"), "{time}");
 }
 
 #[test]
-fn a_last_line_without_its_end_is_told() {
+fn an_unterminated_last_line_is_reported() {
     let (_, trace) = read("0,8,4096,R,0.0\n0,8,4096,R,0.5");
     assert_eq!(trace.corrections().unfinished_lines, 1);
-    let told = refused("0,8,4096,R,0.0\n0,8,40");
-    assert!(told.contains("line 2 of made") && told.contains("ends within this line"), "{told}");
+    let message = refused("0,8,4096,R,0.0\n0,8,40");
+    assert!(message.contains("line 2 of made") && message.contains("the line is truncated"), "{message}");
 }
 
-/// Begins of every format, so that arbitrary bytes get behind the detection.
+/// Heads of every format, so that arbitrary bytes pass format detection.
 const BEGINS: [&str; 9] = [
     "",
     "fio version 2 iolog\n",
@@ -126,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 512 }))]
 
     #[test]
-    fn arbitrary_bytes_are_read_or_refused(
+    fn no_bytes_make_a_reader_panic(
         format in 0usize..Format::ALL.len(),
         begin in 0usize..BEGINS.len(),
         bytes in prop::collection::vec(any::<u8>(), 0..400),

@@ -1,4 +1,4 @@
-//! Sectors against bytes: asked when requests speak for the other unit, and only then.
+//! Check of the unit of addresses: an error only if the requests indicate the other unit.
 use std::fmt::Write;
 
 use crate::trace::tests::{read, read_with, refused};
@@ -22,31 +22,34 @@ fn alibaba(requests: impl Iterator<Item = (u64, u64)>) -> String {
     text
 }
 
-/// Somewhere, but always the same.
+/// A reproducible pseudo-random address.
 fn scattered(n: u64) -> u64 {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30
 }
 
 #[test]
-fn bytes_where_sectors_belong() {
-    let told = refused(spc((0..20).map(|n| (n * 4096, 4096))));
-    assert!(told.contains("should be sectors and look like bytes"), "{told}");
-    assert!(told.contains("--unit bytes or --unit sectors"), "{told}");
-    // No two that follow one another, but further out than any disk.
-    let told = refused(spc((0..100).map(|n| (scattered(n) * 512 + (1 << 43), 4096))));
-    assert!(told.contains("all are multiples of 512") && told.contains("TiB"), "{told}");
+fn bytes_instead_of_sectors_are_detected() {
+    let message = refused(spc((0..20).map(|n| (n * 4096, 4096))));
+    assert!(message.contains("should be sectors but look like bytes"), "{message}");
+    assert!(message.contains("--unit bytes or --unit sectors"), "{message}");
+    // Not contiguous, but beyond any disk.
+    let message = refused(spc((0..100).map(|n| (scattered(n) * 512 + (1 << 43), 4096))));
+    assert!(message.contains("all are multiples of 512") && message.contains("TiB"), "{message}");
 }
 
 #[test]
-fn sectors_where_bytes_belong() {
-    let told = refused(alibaba((0..20).map(|n| (n * 8, 4096))));
-    assert!(told.contains("should be bytes and look like sectors"), "{told}");
-    let told = refused(alibaba((0..100).map(|n| (scattered(n) | 1, 4096))));
-    assert!(told.contains("all lengths are multiples of 512 bytes, and 100 of 100 addresses"), "{told}");
+fn sectors_instead_of_bytes_are_detected() {
+    let message = refused(alibaba((0..20).map(|n| (n * 8, 4096))));
+    assert!(message.contains("should be bytes but look like sectors"), "{message}");
+    let message = refused(alibaba((0..100).map(|n| (scattered(n) | 1, 4096))));
+    assert!(
+        message.contains("all lengths are multiples of 512 bytes, but 100 of 100 addresses"),
+        "{message}"
+    );
 }
 
 #[test]
-fn what_is_as_it_should_be_is_not_asked_about() {
+fn a_correct_unit_is_accepted() {
     for text in [
         spc((0..200).map(|n| (n * 8, 4096))),
         spc((0..200).map(|n| (scattered(n), 4096))),
@@ -54,7 +57,7 @@ fn what_is_as_it_should_be_is_not_asked_about() {
         spc((0..200).map(|n| (scattered(n) / 2048 * 2048, 1 << 20))),
         alibaba((0..200).map(|n| (n * 4096, 4096))),
         alibaba((0..200).map(|n| (scattered(n) * 4096, 4096))),
-        // Too few to tell.
+        // Too few requests for a decision.
         spc((0..5).map(|n| (n * 4096, 4096))),
     ] {
         read(text);
@@ -62,7 +65,7 @@ fn what_is_as_it_should_be_is_not_asked_about() {
 }
 
 #[test]
-fn who_says_the_unit_is_not_asked() {
+fn a_given_unit_is_not_checked() {
     let text = spc((0..20).map(|n| (n * 4096, 4096)));
     for (unit, offset) in [(Unit::Sectors, 4096 * 512), (Unit::Bytes, 4096)] {
         let hints = Hints { unit: Some(unit), ..Hints::default() };

@@ -1,25 +1,24 @@
-//! What a link of known rate carries and what a sender keeps of the rate it is asked for, as `keepup net`
-//! measures both.
+//! Measured throughput of a link of known rate, and measured rate of a paced sender.
 use keepup_testkit::rule::{FOUR_OF_FOURTEEN, TWO_OF_SEVEN, good_if};
 use serde_json::Value;
 
-use crate::common::directory_alone;
+use crate::common::exclusive_directory;
 use crate::net::{across, balanced, consistent, done, net, number, serve, wired};
 
-/// Bytes per second that the only flow's receiver had.
+/// Received bytes per second of the only flow.
 fn received(found: &Value) -> f64 {
     let received = found.pointer("/runs/0/flows/0/received").unwrap();
     number(received, "/bytes") / number(received, "/seconds")
 }
 
-/// Defect: headers are counted as payload (4.6 % more), or a part of the time is not counted.
+/// Defect: headers are counted as payload (4.6 % more), or part of the time is not counted.
 #[test]
 #[ignore = "measured"]
-fn a_shaped_link_carries_what_it_is_shaped_to() {
-    let place = directory_alone();
+fn the_throughput_of_a_shaped_link_is_its_rate() {
+    let place = exclusive_directory();
     let Some((cable, _server)) = wired("a_shaped_link", &place, "r") else { return };
     cable.shape(0, 200).unwrap();
-    // 1448 bytes of payload in 1514 of a frame (MTU 1500, time stamps): what tbf counts.
+    // tbf counts frames: 1448 bytes of payload in 1514 (MTU 1500, time stamps).
     let payload = 200e6 / 8.0 * 1448.0 / 1514.0;
     let time = ["--time", "2 s", "--congestion", "reno"];
     FOUR_OF_FOURTEEN.check("the rate of the link, as a part of what it carries", || {
@@ -30,10 +29,10 @@ fn a_shaped_link_carries_what_it_is_shaped_to() {
     });
 }
 
-/// What is known of both ends, whatever the rate.
+/// Checks the information about both ends, at any rate.
 fn interfaces(run: &Value) {
     assert_eq!(number(run, "/flows/0/sender/path_mtu_bytes"), 1500.0);
-    // The receiver's machine has its own kernel counters, but shares the processors.
+    // The receiver's namespace has its own kernel counters, but the same processors.
     assert_eq!(run["ends"][0]["host"], run["ends"][1]["host"]);
     for end in run["ends"].as_array().unwrap() {
         let interface = &end["interfaces"][0];
@@ -43,16 +42,15 @@ fn interfaces(run: &Value) {
     }
 }
 
-/// Defect: the search stops a grid step too early, or a rate above what the link carries is called free of
-/// loss.
+/// Defect: the search stops a grid step too early, or reports a rate above that of the link as free of loss.
 #[test]
 #[ignore = "measured"]
-fn the_highest_rate_without_loss_is_that_of_a_shaped_link() {
-    let place = directory_alone();
+fn the_highest_rate_without_loss_is_that_of_the_shaped_link() {
+    let place = exclusive_directory();
     let Some((cable, _server)) = wired("the_highest_rate_without_loss", &place, "k") else { return };
     cable.shape(0, 200).unwrap();
     let search = ["--search", "--quick", "--soak", "3 s", "--max-rate", "32 MB/s"];
-    // 1400 bytes of payload in 1442 of a frame; what the shaper lets through at once weighs in short trials.
+    // 1400 bytes of payload in a frame of 1442. The shaper's burst matters in short trials.
     let payload = 200e6 / 8.0 * 1400.0 / 1442.0;
     TWO_OF_SEVEN.check("knee from and to, and what is safe, as parts of what the link carries", || {
         let found = done(&across(&place, &cable, "udp", &search).wait());
@@ -66,11 +64,11 @@ fn the_highest_rate_without_loss_is_that_of_a_shaped_link() {
     });
 }
 
-/// Defect: a tenth of what is due is given up.
+/// Defect: a tenth of the due datagrams is dropped.
 #[test]
 #[ignore = "measured"]
-fn a_paced_sender_sends_what_is_due() {
-    let place = directory_alone();
+fn a_paced_sender_reaches_its_rate() {
+    let place = exclusive_directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
     for kind in ["udp", "tcp"] {
         let paced = ["--time", "1 s", "--rate", "8 MB/s"];

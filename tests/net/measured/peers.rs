@@ -1,5 +1,4 @@
-//! `keepup net` beside iperf3: where the rate is given, by a shaped cable or by the sender, both say the
-//! same.
+//! `keepup net` compared with iperf3: with a given rate, of a shaped link or of the sender, both agree.
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,15 +8,15 @@ use keepup_testkit::root::{allowed, skip};
 use keepup_testkit::rule::{FOUR_OF_FOURTEEN, good_if};
 use serde_json::Value;
 
-use crate::common::{directory_alone, json};
+use crate::common::{exclusive_directory, json};
 use crate::net::{across, done, net, number, serve, wired};
 
-/// How far the two may be apart. Defect: keepup's figure is a tenth off, because it counts headers, leaves
-/// out a part of the time, or gives up a part of what is due.
+/// Largest relative difference of the two. Defect: keepup's rate is off by a tenth, because it counts
+/// headers, omits part of the time, or drops part of the due data.
 const AGREEMENT: f64 = 0.04;
 const PORT: &str = "5213";
 
-/// Whether iperf3 is there, or a visible skip.
+/// Whether iperf3 is installed; prints a message if not.
 fn has_iperf3(test: &str) -> bool {
     let there = std::process::Command::new("iperf3").arg("--version").output().is_ok();
     if !there {
@@ -26,7 +25,7 @@ fn has_iperf3(test: &str) -> bool {
     there
 }
 
-/// Bytes per second that iperf3's receiver had: `servers` and `clients` are what their commands begin with.
+/// Bytes per second received by iperf3. `servers` and `clients` are prefixes of the commands.
 fn iperf3(here: &Path, servers: &[&str], clients: &[&str], address: &str, flags: &[&str]) -> f64 {
     let start = |at: &[&str], arguments: &[&str]| {
         let all = [at, &["iperf3"], arguments].concat();
@@ -34,7 +33,7 @@ fn iperf3(here: &Path, servers: &[&str], clients: &[&str], address: &str, flags:
     };
     let server = start(servers, &["-s", "-1", "-p", PORT, "-B", address]);
     let client = [&["-c", address, "-p", PORT, "-J", "-t", "2"], flags].concat();
-    // It does not say when it listens.
+    // It does not report when it listens.
     let begin = Instant::now();
     let report = loop {
         let report: Value = json(&start(clients, &client).wait());
@@ -55,13 +54,13 @@ fn iperf3(here: &Path, servers: &[&str], clients: &[&str], address: &str, flags:
     }
 }
 
-/// Bytes per second that keepup's receivers had, all flows.
+/// Bytes per second received by keepup in all flows.
 fn goodput(found: &Value) -> f64 {
     let flows = found["runs"][0]["flows"].as_array().unwrap();
     flows.iter().map(|f| number(f, "/received/bytes") / number(f, "/received/seconds")).sum()
 }
 
-/// Measures pairs, one after the other.
+/// Measures pairs in alternation and compares them.
 fn agree(what: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
     FOUR_OF_FOURTEEN.check(&format!("{what}, bytes per second by keepup and by iperf3"), || {
         let (kept, reached) = (ours(), theirs());
@@ -71,9 +70,9 @@ fn agree(what: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
 
 #[test]
 #[ignore = "measured"]
-fn over_a_shaped_cable_both_say_the_same() {
-    let test = "over_a_shaped_cable_both_say_the_same";
-    let place = directory_alone();
+fn keepup_and_iperf3_agree_over_a_shaped_link() {
+    let test = "keepup_and_iperf3_agree_over_a_shaped_link";
+    let place = exclusive_directory();
     if !(allowed(test) && has_iperf3(test)) {
         return;
     }
@@ -84,7 +83,7 @@ fn over_a_shaped_cable_both_say_the_same() {
         let more = [&["--time", "2 s", "--ramp", "1 s"], more].concat();
         done(&across(&place, &cable, kind, &more).wait())
     };
-    // Not with what probes the path now and then, as bbr does.
+    // Not bbr, which probes the path periodically.
     let reno = ["--congestion", "reno"];
     agree("TCP, 1 flow", || goodput(&ours("tcp", &reno)), || peer(&["-C", "reno"]));
     agree(
@@ -106,12 +105,12 @@ fn over_a_shaped_cable_both_say_the_same() {
 
 #[test]
 #[ignore = "measured"]
-fn over_loopback_both_keep_the_rate_that_is_asked_for() {
+fn keepup_and_iperf3_both_reach_the_requested_rate_over_loopback() {
     let test = "over_loopback_both_keep_the_rate";
     if !has_iperf3(test) {
         return;
     }
-    let place = directory_alone();
+    let place = exclusive_directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
     let ours = |kind: &str, more: &[&str]| {
         let more = [&["--time", "2 s"], more].concat();

@@ -1,5 +1,4 @@
-//! Bottlenecks that only processors make: how they share their time decides, so each is measured several
-//! times.
+//! CPU bottlenecks. They depend on scheduling, so each is measured several times.
 use std::path::Path;
 use std::process::Command;
 
@@ -7,9 +6,9 @@ use keepup_testkit::Program;
 use keepup_testkit::root::skip;
 use keepup_testkit::rule::{TWO_OF_SEVEN, good_if};
 
-use crate::common::{Place, directory_alone, json, keepup};
+use crate::common::{TestDirectory, exclusive_directory, json, keepup};
 
-/// What is not drained cannot be drained too slowly when the machine stands still for a moment.
+/// A profile without a drain, which could be too slow during a stall of the machine.
 const PROFILE: &str = "name = \"small\"\ntitle = \"small events\"\n[event]\nsize = \"64 KiB\"\n\
     [source]\nrate = \"100 /s\"\nbuffer = \"4 MiB\"\nstreams = 1\ntransport = \"tcp\"\n\
     [run]\nduration = \"8 h\"\n[record]\nsegment = \"64 MiB\"\n";
@@ -26,14 +25,14 @@ const QUALIFY: [&str; 10] = [
     "--json",
 ];
 
-fn prepared(profile: &str) -> Place {
-    let directory = directory_alone();
+fn prepared(profile: &str) -> TestDirectory {
+    let directory = exclusive_directory();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     std::fs::write(directory.path().join("small.toml"), profile).unwrap();
     directory
 }
 
-/// Keeps the first processor busy with as many endless loops.
+/// Keeps the first processor busy with endless loops.
 fn hogs(test: &str, here: &Path) -> Option<Vec<Program>> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         skip(test, "needs two processors");
@@ -47,12 +46,14 @@ fn hogs(test: &str, here: &Path) -> Option<Vec<Program>> {
     Some((0..12).map(|_| Program::start("taskset", &hog, here)).collect())
 }
 
-/// Defect: the recorder's processors are not looked at, and something else is named.
+/// Defect: the recorder's processors are not examined, and another component is named.
 #[test]
 #[ignore = "measured"]
-fn a_recorder_without_a_processor() {
+fn a_recorder_without_processor_time_is_named_as_the_limit() {
     let directory = prepared(PROFILE);
-    let Some(hogs) = hogs("a_recorder_without_a_processor", directory.path()) else { return };
+    let Some(hogs) = hogs("a_recorder_without_processor_time_is_named_as_the_limit", directory.path()) else {
+        return;
+    };
     let pinned = ["--pool", "32 MiB", "--cpus", "0", "--source-cpus", "1"];
     TWO_OF_SEVEN.check("the processor is named", || {
         let found = json(&keepup(directory.path(), &[&QUALIFY[..], &pinned].concat()));
@@ -62,17 +63,17 @@ fn a_recorder_without_a_processor() {
     drop(hogs);
 }
 
-/// Defect: what the source did not offer is taken for a limit of the machine, which is NOT FIT.
+/// Defect: a limit of the source is taken for one of the machine, which yields NOT FIT.
 #[test]
 #[ignore = "measured"]
-fn a_source_that_is_too_slow_is_not_blamed_on_the_machine() {
+fn a_slow_source_is_not_attributed_to_the_machine() {
     let directory = prepared(&PROFILE.replace("100 /s", "60 kHz"));
     let Some(hogs) = hogs("a_source_that_is_too_slow", directory.path()) else { return };
     let pinned = ["--pool", "512 MiB", "--cpus", "1", "--source-cpus", "0"];
     TWO_OF_SEVEN.check("INCONCLUSIVE because of the source", || {
         let run = keepup(directory.path(), &[&QUALIFY[..], &pinned].concat());
         let result = json(&run);
-        // Where time ran out before a rate was soaked, the trials say why.
+        // If the time limit was reached before a soak, the trials contain the reason.
         let why = if run.code() == 4 { "verdict_reasons" } else { "trials" };
         let is_good = result["verdict"] == "INCONCLUSIVE"
             && [4, 5].contains(&run.code())

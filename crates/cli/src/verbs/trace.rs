@@ -9,8 +9,8 @@ use anyhow::Context;
 use clap::ValueEnum;
 use keepup_error::Cause;
 use keepup_trace::{
-    Format, Hints, Target, TimeUnit, Trace, TraceError, TraceInfo, Unit, Waits, convert, describe, format_of,
-    target_of,
+    Format, Hints, Target, TimeUnit, Trace, TraceError, TraceInfo, Unit, Waits, convert, describe,
+    detect_format, target_for,
 };
 
 use crate::exit::{Exit, usage};
@@ -207,7 +207,7 @@ fn is_one_trace(files: &[PathBuf], hints: &Hints) -> Result<bool, TraceError> {
         return Ok(true);
     }
     for file in files {
-        let format = hints.format.map_or_else(|| format_of(file), Ok)?;
+        let format = hints.format.map_or_else(|| detect_format(file), Ok)?;
         if format != Format::Blktrace {
             return Ok(false);
         }
@@ -241,7 +241,7 @@ fn run_convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     };
     let mut trace = args.hints.open(files)?;
     let target = match args.to {
-        None => target_of(out),
+        None => target_for(out),
         Some(TargetArg::Native) => Target::Native,
         Some(TargetArg::Iolog3) => Target::Iolog3,
     };

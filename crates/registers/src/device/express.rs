@@ -1,35 +1,35 @@
-//! What a function's PCI Express capability says of transfers and of its link's power management.
+//! Transfer sizes and link power management from a function's PCI Express capability.
 //!
-//! Places are those of the PCI Express Base Specification: capability 0x10 with Device Control at 8 and Link
+//! Offsets are those of the PCI Express Base Specification: capability 0x10, Device Control at 8, Link
 //! Control at 0x10.
 
-/// Where the list of capabilities begins, and the bit of the status register that says there is one.
+/// Offsets of the capability list and of the status register, and the status bit for a capability list.
 const LIST: usize = 0x34;
 const STATUS: usize = 0x06;
 const HAS_LIST: u16 = 1 << 4;
 const EXPRESS: u8 = 0x10;
 const DEVICE_CONTROL: usize = 0x08;
 const LINK_CONTROL: usize = 0x10;
-/// Capabilities lie between the header and the extended space, four bytes at least each.
+/// Capabilities lie between the header and the extended space and have at least four bytes each.
 const CAPABILITIES_MAX: usize = (0x100 - 0x40) / 4;
-/// The smallest payload and request; each step doubles it.
+/// Smallest payload and read request; the encoded value doubles it.
 const STEP_BYTES: u32 = 128;
 
-/// What is set in a function.
+/// PCI Express settings of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Express {
-    /// Most payload of a packet, bytes.
+    /// Maximum payload of a packet, bytes.
     pub(super) payload_bytes_max: u32,
-    /// Most that the function asks for with one read of memory, bytes.
+    /// Maximum read request, bytes.
     pub(super) read_request_bytes_max: u32,
-    /// States of low power that the link may enter.
+    /// Low-power states that the link may enter.
     pub(super) link_states: &'static str,
 }
 
 impl Express {
-    /// By a function's configuration space, as far as it can be read: without root that is 64 bytes, which
-    /// have no capability. `None` where there is none.
-    pub(super) fn of(space: &[u8]) -> Option<Self> {
+    /// Parses a function's configuration space. `None` without the capability, and for the 64 bytes that can
+    /// be read without root.
+    pub(super) fn parse(space: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u16::from_le_bytes(space.get(at..at + 2)?.try_into().ok()?));
         if word(STATUS)? & HAS_LIST == 0 {
             return None;

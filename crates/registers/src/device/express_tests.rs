@@ -1,9 +1,9 @@
-//! Capabilities are found where they are, and nothing else is taken for one.
+//! Parsing of the PCI Express capability.
 use proptest::prelude::*;
 
 use super::*;
 
-/// A space with power management at 0x40 and PCI Express at 0x60.
+/// A configuration space with power management at 0x40 and PCI Express at 0x60.
 fn space() -> Vec<u8> {
     let mut space = vec![0; 256];
     space[STATUS] = 0x10;
@@ -17,23 +17,23 @@ fn space() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_set_is_read() {
+fn settings_of_a_function_are_read() {
     let expected = Express { payload_bytes_max: 256, read_request_bytes_max: 512, link_states: "L1" };
-    assert_eq!(Express::of(&space()), Some(expected));
-    // As without root, and as of a function of old PCI.
-    assert_eq!(Express::of(&space()[..64]), None);
+    assert_eq!(Express::parse(&space()), Some(expected));
+    // Without root, and for a conventional PCI function.
+    assert_eq!(Express::parse(&space()[..64]), None);
     let mut plain = space();
     plain[STATUS] = 0;
-    assert_eq!(Express::of(&plain), None);
-    // A list that leads back to itself.
+    assert_eq!(Express::parse(&plain), None);
+    // A cyclic list.
     let mut round = space();
     round[0x41] = 0x40;
-    assert_eq!(Express::of(&round), None);
+    assert_eq!(Express::parse(&round), None);
 }
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_harm(space in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = Express::of(&space);
+    fn no_bytes_make_the_parser_panic(space in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = Express::parse(&space);
     }
 }

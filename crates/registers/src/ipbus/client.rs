@@ -1,9 +1,9 @@
-//! The client: calls that return when all their transactions were done, or with what went wrong.
+//! Client. A call returns when all its transactions are done or one has failed.
 //!
-//! Packets have numbers, and several are under way. When no answer comes in time the target is asked for its
-//! status, which tells whether requests or replies were lost; what was lost is sent, or asked for, again.
-//! The target does nothing twice: it takes only the packet with the next number.
-mod patience;
+//! Packets have numbers, and several are in flight. After a timeout the client requests the target's status,
+//! which shows whether requests or replies were lost. Loss requests are sent again, and lost replies are
+//! requested again. The target executes nothing twice: it accepts only the packet with the next number.
+mod reply_timeout;
 mod transfer;
 mod window;
 
@@ -14,37 +14,36 @@ use std::time::Duration;
 use keepup_measure::clock::Clock;
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX};
 
-use self::patience::Patience;
+use self::reply_timeout::ReplyTimeout;
 use self::transfer::{Data, Transfer};
-use self::window::Link;
+use self::window::Connection;
 use super::error::IpbusError;
 use super::packet::{
     ByteOrder, IP_UDP_BYTES, STATUS_BYTES, Status, TRANSACTION_WORDS_MAX, TransactionKind, WORD_BYTES,
 };
 use super::socket;
 
-/// Packets under way at most, whatever the target could keep: the low four bits of their numbers tell them
-/// apart.
+/// Largest number of packets in flight. Transaction numbers contain the low four bits of the packet number.
 pub const WINDOW_MAX: usize = 16;
-/// Smallest MTU that a target can work with: room for a status.
+/// Smallest MTU that a target may have: that of a status packet.
 const MTU_BYTES_MIN: usize = IP_UDP_BYTES + STATUS_BYTES;
-/// Messages that are taken from the kernel with one call.
+/// Messages received with one system call.
 const MESSAGES: usize = WINDOW_MAX;
-/// Longest time limit that makes sense: with all attempts it lasts for minutes.
+/// Longest timeout. With all attempts it lasts for minutes.
 const TIMEOUT_MAX: Duration = Duration::from_secs(10);
 
-/// How a client works.
+/// Settings of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// How long an answer may take. The target is asked for its status earlier, after a few times what its
-    /// answers usually take; only waiting so long without any counts as an attempt.
+    /// Timeout of a reply. The client requests the target's status earlier, after a few typical reply times;
+    /// only a wait of the full timeout counts as an attempt.
     pub timeout: Duration,
-    /// Attempts without any progress before the client gives up. From the second on each datagram is sent
-    /// as many times as there were attempts, because a loss there is more likely than elsewhere.
+    /// Attempts without progress before the client gives up. The nth attempt sends each datagram n times,
+    /// since a loss is likely then.
     pub attempts: u32,
-    /// Packets under way at most; fewer when the target keeps fewer replies.
+    /// Largest number of packets in flight; fewer if the target keeps fewer replies.
     pub window: usize,
-    /// Order of bytes of the packets.
+    /// Byte order of the packets.
     pub order: ByteOrder,
 }
 
@@ -59,113 +58,115 @@ impl Default for ClientOptions {
     }
 }
 
-/// What happened so far.
+/// Counters of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCounters {
-    /// Packets of transactions, each counted once.
+    /// Transaction packets, each counted once.
     pub packets_sent: u64,
-    /// Packets of transactions that were sent again.
+    /// Transaction packets sent again.
     pub packets_resent: u64,
-    /// Replies that were asked for again.
+    /// Replies requested again.
     pub replies_asked: u64,
-    /// Status packets that were sent.
+    /// Status requests sent.
     pub status_sent: u64,
-    /// How often an answer was not there in time.
+    /// Timeouts.
     pub timeouts: u64,
-    /// Packets whose request was lost, and which were answered in the end.
+    /// Packets whose request was lost and which completed after a resend.
     pub recovered_requests: u64,
-    /// Packets whose reply was lost, and came in the end.
+    /// Packets whose reply was lost and which completed after a second request for it.
     pub recovered_replies: u64,
-    /// Datagrams that were no answer to anything under way: repeated, late, or foreign.
+    /// Datagrams that answer nothing in flight: duplicate, late, or foreign.
     pub ignored: u64,
 }
 
 /// A connection to a target.
 pub struct IpbusClient {
-    link: Link,
+    connection: Connection,
     options: ClientOptions,
     status: Status,
-    /// Words of a packet of transactions, its header included.
+    /// Largest transaction packet with its header, in words.
     packet_words: usize,
 }
 
 impl IpbusClient {
-    /// Asks the target at `target` what it can do.
+    /// Requests the target's status and prepares a connection.
     ///
     /// # Errors
-    /// Nobody answers, or not as a target of IPbus 2.0 does.
+    /// No answer, or not that of an IPbus 2.0 target.
     pub fn connect(
         target: SocketAddr,
         options: ClientOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, IpbusError> {
         if options.timeout.is_zero() || options.timeout > TIMEOUT_MAX {
-            return Err(IpbusError::Options("a time limit is from 1 us to 10 s".into()));
+            return Err(IpbusError::Options("the timeout must be 1 us to 10 s".into()));
         }
         if options.attempts == 0 || options.window == 0 {
-            return Err(IpbusError::Options("there must be an attempt, and a packet under way".into()));
+            return Err(IpbusError::Options("attempts and window must be at least 1".into()));
         }
-        let here = if target.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
+        let local = if target.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let failed = |source| IpbusError::Socket { action: "reach", target, source };
-        let socket = UdpSocket::bind(here).map_err(failed)?;
+        let socket = UdpSocket::bind(local).map_err(failed)?;
         socket.connect(target).map_err(failed)?;
-        socket::prepare(&socket);
+        socket::configure(&socket);
         socket.set_read_timeout(Some(options.timeout)).map_err(failed)?;
-        let mut link = Link {
+        let mut connection = Connection {
             socket,
             target,
             options,
             clock,
             batch: Batch::new(MESSAGES, DATAGRAM_BYTES_MAX),
             outbox: socket::Outbox::new(false),
-            under_way: std::collections::VecDeque::with_capacity(WINDOW_MAX),
+            in_flight: std::collections::VecDeque::with_capacity(WINDOW_MAX),
             window: 1,
             next_id: 1,
-            is_lost: true,
-            odd: None,
+            needs_sync: true,
+            unexpected: None,
             limit: options.timeout,
-            patience: Patience::new(options.timeout),
+            reply_timeout: ReplyTimeout::new(options.timeout),
             counters: ClientCounters::default(),
         };
-        let status = link.synchronize()?;
-        let packet_words = usable(&status, target)?;
-        link.window = (status.buffers as usize).min(options.window).min(WINDOW_MAX);
-        Ok(Self { link, options, status, packet_words })
+        let status = connection.synchronize()?;
+        let packet_words = packet_words(&status, target)?;
+        connection.window = (status.buffers as usize).min(options.window).min(WINDOW_MAX);
+        Ok(Self { connection, options, status, packet_words })
     }
 
-    /// Who is spoken to.
+    /// Address of the target.
     pub fn target(&self) -> SocketAddr {
-        self.link.target
+        self.connection.target
     }
 
-    /// What the target said of itself at the beginning.
+    /// Status of the target when the client connected.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// What happened so far.
+    /// Counters so far.
     pub fn counters(&self) -> ClientCounters {
-        self.link.counters
+        self.connection.counters
     }
 
-    /// Reads words from `address` on, or all from `address` with `fifo`, by the longest transactions.
+    /// Reads consecutive words at `address`, or the word at `address` repeatedly with `fifo`, in transactions
+    /// of maximum length.
     ///
     /// # Errors
-    /// See [`IpbusError`]; `words` has then whatever came.
+    /// See [`IpbusError`]; `words` may then be filled in part.
     pub fn read_block(&mut self, address: u32, words: &mut [u32], fifo: bool) -> Result<(), IpbusError> {
         self.read(address, words, fifo, TRANSACTION_WORDS_MAX)
     }
 
-    /// Reads words from `address` on, or all from `address` with `fifo`, each by a transaction of its own; as
-    /// many as have room in a packet, and as many packets as may be under way.
+    /// Like [`IpbusClient::read_block`], but with one transaction per word. Packets are filled up, and
+    /// several are in flight.
     ///
     /// # Errors
-    /// See [`IpbusError`]; `words` has then whatever came.
+    /// See [`IpbusError`]; `words` may then be filled in part.
     pub fn read_each(&mut self, address: u32, words: &mut [u32], fifo: bool) -> Result<(), IpbusError> {
         self.read(address, words, fifo, 1)
     }
 
-    /// Reads one word by one packet, and waits for it: what a program does that reads register by register.
+    /// Reads one word with one packet and waits for the reply, like a program that reads register by
+    /// register.
     ///
     /// # Errors
     /// See [`IpbusError`].
@@ -175,10 +176,10 @@ impl IpbusClient {
         Ok(word)
     }
 
-    /// Writes words from `address` on, or all to `address` with `fifo`; returns when all were written.
+    /// Writes consecutive words at `address`, or all words to `address` with `fifo`.
     ///
     /// # Errors
-    /// See [`IpbusError`]; some words may be written then, and later ones before earlier ones may not.
+    /// See [`IpbusError`]; some words may then be written, but no word without those before it.
     pub fn write_block(&mut self, address: u32, words: &[u32], fifo: bool) -> Result<(), IpbusError> {
         let kind = if fifo { TransactionKind::WriteFifo } else { TransactionKind::Write };
         self.run(kind, address, Data::Write(words), TRANSACTION_WORDS_MAX)
@@ -190,7 +191,7 @@ impl IpbusClient {
     /// See [`IpbusError`].
     pub fn rmw_bits(&mut self, address: u32, and: u32, or: u32) -> Result<u32, IpbusError> {
         let mut old = 0;
-        self.run(TransactionKind::RmwBits, address, Data::Change(&[and, or], &mut old), 1)?;
+        self.run(TransactionKind::RmwBits, address, Data::Modify(&[and, or], &mut old), 1)?;
         Ok(old)
     }
 
@@ -200,14 +201,14 @@ impl IpbusClient {
     /// See [`IpbusError`].
     pub fn rmw_sum(&mut self, address: u32, addend: u32) -> Result<u32, IpbusError> {
         let mut old = 0;
-        self.run(TransactionKind::RmwSum, address, Data::Change(&[addend], &mut old), 1)?;
+        self.run(TransactionKind::RmwSum, address, Data::Modify(&[addend], &mut old), 1)?;
         Ok(old)
     }
 
-    /// Reads words from `address` on of the space that describes the target.
+    /// Reads words at `address` of the configuration space.
     ///
     /// # Errors
-    /// See [`IpbusError`]; `words` has then whatever came.
+    /// See [`IpbusError`]; `words` may then be filled in part.
     pub fn read_configuration(&mut self, address: u32, words: &mut [u32]) -> Result<(), IpbusError> {
         let kind = TransactionKind::ReadConfiguration;
         self.run(kind, address, Data::Read(words), TRANSACTION_WORDS_MAX)
@@ -231,21 +232,21 @@ impl IpbusClient {
         if kind.is_incrementing() && words as u64 > (1 << 32) - u64::from(address) {
             return Err(IpbusError::Range { address, words });
         }
-        self.link.run(&mut transfer)
+        self.connection.run(&mut transfer)
     }
 }
 
-/// Words of a packet that this target takes.
-fn usable(status: &Status, target: SocketAddr) -> Result<usize, IpbusError> {
+/// Largest packet of a target in words, derived from its status.
+fn packet_words(status: &Status, target: SocketAddr) -> Result<usize, IpbusError> {
     let refused = |what: String| Err(IpbusError::Status { target, what });
     let mtu_bytes = status.mtu_bytes as usize;
     if mtu_bytes < MTU_BYTES_MIN {
-        return refused(format!("its MTU is {mtu_bytes} bytes, less than a status needs"));
+        return refused(format!("its MTU of {mtu_bytes} bytes is too small for a status packet"));
     }
     if status.buffers == 0 {
         return refused("it keeps no replies".into());
     }
-    // The headers of IPv6 are longer by 20 bytes.
+    // IPv6 headers are 20 bytes longer than those of IPv4.
     let headers = IP_UDP_BYTES + if target.is_ipv6() { 20 } else { 0 };
     Ok((mtu_bytes - headers).min(DATAGRAM_BYTES_MAX) / WORD_BYTES)
 }

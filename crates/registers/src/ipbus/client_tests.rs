@@ -1,4 +1,4 @@
-//! The client against a target: every call, both orders of bytes, any MTU and window; and what is refused.
+//! The client against a simulated target: every call, both byte orders, various MTUs and windows; refusals.
 use keepup_measure::clock::SystemClock;
 
 use super::*;
@@ -15,7 +15,7 @@ fn pattern(count: usize, seed: u32) -> Vec<u32> {
     (0..count as u32).map(|n| (n ^ seed).wrapping_mul(0x9E37_79B9)).collect()
 }
 
-/// Every call, and that each does what it says.
+/// Makes every call and checks its effect.
 fn exercise(client: &mut IpbusClient, seed: u32) {
     let data = pattern(5000, seed);
     client.write_block(7, &data, false).unwrap();
@@ -42,7 +42,7 @@ fn exercise(client: &mut IpbusClient, seed: u32) {
 }
 
 #[test]
-fn every_call_in_every_way() {
+fn every_call_works_with_any_mtu_window_and_byte_order() {
     for (mtu_bytes, buffers, order, window) in [
         (1500, 16, ByteOrder::Big, 16),
         (1500, 16, ByteOrder::Little, 16),
@@ -54,7 +54,7 @@ fn every_call_in_every_way() {
         let target = Running::start(&options);
         let options = ClientOptions { order, window, ..ClientOptions::default() };
         for seed in 0..3 {
-            // Each goes on with the numbers where the last one ended.
+            // Each client continues with the packet number of the previous one.
             let mut client = client(&target, options);
             exercise(&mut client, seed);
             assert_eq!(client.counters().recovered_requests, 0, "{:?}", client.counters());
@@ -65,7 +65,7 @@ fn every_call_in_every_way() {
 }
 
 #[test]
-fn numbers_go_on_after_the_last() {
+fn packet_numbers_wrap_around() {
     let options = TargetOptions { mtu_bytes: 92, ..TargetOptions::default() };
     let target = Running::start(&options);
     let mut client = client(&target, ClientOptions::default());
@@ -79,7 +79,7 @@ fn numbers_go_on_after_the_last() {
 }
 
 #[test]
-fn a_bus_error_has_its_address_and_the_client_lives_on() {
+fn a_bus_error_names_its_address_and_the_client_continues() {
     let faults = Faults { bus_error: Some(1000), ..Faults::default() };
     let target = Running::start(&TargetOptions { words: 3000, faults, ..TargetOptions::default() });
     let mut client = client(&target, ClientOptions::default());
@@ -103,7 +103,7 @@ fn a_bus_error_has_its_address_and_the_client_lives_on() {
 }
 
 #[test]
-fn settings_that_make_no_sense() {
+fn invalid_settings_are_refused() {
     let target: SocketAddr = "127.0.0.1:1".parse().unwrap();
     let good = ClientOptions::default();
     for options in [
@@ -117,8 +117,8 @@ fn settings_that_make_no_sense() {
     }
     for (mtu_bytes, buffers) in [(91, 16), (0, 16), (1500, 0)] {
         let status = Status { mtu_bytes, buffers, next_id: 1, ..Status::default() };
-        assert!(matches!(usable(&status, target), Err(IpbusError::Status { .. })));
+        assert!(matches!(packet_words(&status, target), Err(IpbusError::Status { .. })));
     }
     let status = Status { mtu_bytes: u32::MAX, buffers: 16, next_id: 1, ..Status::default() };
-    assert_eq!(usable(&status, target).unwrap(), DATAGRAM_BYTES_MAX / 4);
+    assert_eq!(packet_words(&status, target).unwrap(), DATAGRAM_BYTES_MAX / 4);
 }

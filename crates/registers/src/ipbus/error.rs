@@ -1,4 +1,4 @@
-//! Why registers behind IPbus could not be reached, or not be used.
+//! Errors of IPbus clients and targets.
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,129 +11,129 @@ use super::packet::{Info, TransactionKind};
 /// An error of a client or a target.
 #[derive(Debug, thiserror::Error)]
 pub enum IpbusError {
-    /// Nobody can listen there.
+    /// Failed listen.
     #[error("cannot listen on {endpoint}: {source}")]
     Listen {
-        /// Where.
+        /// Address.
         endpoint: Endpoint,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
-        /// What helps.
+        /// Remedy.
         hint: &'static str,
     },
-    /// A target that others can reach, without a word on who may use it.
+    /// A target that other machines can reach, without a list of allowed addresses.
     #[error("cannot listen on {endpoint}: other machines can reach it")]
     Exposed {
-        /// Where.
+        /// Address.
         endpoint: Endpoint,
     },
-    /// Settings that make no sense.
+    /// Invalid settings.
     #[error("cannot use these settings: {0}")]
     Options(String),
-    /// A call to the system failed.
+    /// Failed system call.
     #[error("cannot {action} {target}: {source}")]
     Socket {
-        /// What was tried.
+        /// Action.
         action: &'static str,
-        /// With whom.
+        /// Address of the target.
         target: SocketAddr,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// Nothing was ever heard.
+    /// A target that never answered.
     #[error(
-        "cannot reach {target}: {requests} status requests in {} ms had no answer",
+        "cannot reach {target}: no answer to {requests} status requests in {} ms",
         waited.as_millis()
     )]
     Silent {
-        /// Who was asked.
+        /// Address of the target.
         target: SocketAddr,
-        /// How many times.
+        /// Requests sent.
         requests: u64,
-        /// For how long.
+        /// Duration of all attempts.
         waited: Duration,
     },
-    /// Whoever answers does not speak IPbus 2.0.
-    #[error("cannot use {target}: it does not speak IPbus 2.0, it sent {what}")]
+    /// A peer that does not speak IPbus 2.0.
+    #[error("cannot use {target}: it does not speak IPbus 2.0; received {what}")]
     Foreign {
-        /// Who was asked.
+        /// Address of the target.
         target: SocketAddr,
-        /// What came.
+        /// What was received.
         what: String,
     },
-    /// A target that cannot be used.
-    #[error("cannot use {target}: it says that {what}")]
+    /// A target with an unsuitable status.
+    #[error("cannot use {target}: {what}")]
     Status {
-        /// Who was asked.
+        /// Address of the target.
         target: SocketAddr,
-        /// What it says of itself.
+        /// Cause.
         what: String,
     },
-    /// A packet had no answer in spite of all attempts.
+    /// A packet without an answer after all attempts.
     #[error(
-        "cannot reach {target}: gave up on packet {id} after {attempts} attempts of {} ms: {why}",
+        "cannot reach {target}: packet {id} timed out {attempts} times after {} ms each: {why}",
         timeout.as_millis()
     )]
     GaveUp {
-        /// Who was asked.
+        /// Address of the target.
         target: SocketAddr,
         /// Number of the oldest packet without an answer.
         id: u16,
-        /// How many times.
+        /// Attempts.
         attempts: u32,
-        /// How long an answer may take.
+        /// Timeout of an attempt.
         timeout: Duration,
-        /// What came instead.
+        /// What was received instead.
         why: String,
     },
-    /// The target expects a number that this client has never used, or long ago.
+    /// The target expects a packet number that this client has not used recently.
     #[error(
-        "cannot continue with {target}: it expects packet {expected}, and {ours} is under way; it was \
-         restarted, or another program speaks to it"
+        "cannot continue with {target}: it expects packet {expected}, but packet {ours} is in flight; the \
+         target was restarted, or another program uses it"
     )]
     Sequence {
-        /// Who was asked.
+        /// Address of the target.
         target: SocketAddr,
         /// Number that the target expects.
         expected: u16,
-        /// Number of the oldest packet under way.
+        /// Number of the oldest packet in flight.
         ours: u16,
     },
-    /// The target could not do it.
+    /// A failed transaction.
     #[error("cannot {kind} at address {address:#010x} of {target}: {info}")]
     Bus {
-        /// Who was asked.
+        /// Address of the target.
         target: SocketAddr,
-        /// What was tried.
+        /// Kind of transaction.
         kind: TransactionKind,
         /// Address of the word.
         address: u32,
-        /// What the target says.
+        /// Code from the target.
         info: Info,
     },
     /// Words beyond the last address.
-    #[error("cannot reach {words} words from address {address:#010x} on: addresses have 32 bits")]
+    #[error("cannot access {words} words at address {address:#010x}: addresses have 32 bits")]
     Range {
-        /// Address of the first.
+        /// Address of the first word.
         address: u32,
-        /// How many.
+        /// Number of words.
         words: usize,
     },
 }
 
-/// What helps against lost datagrams.
-const HINT_OF_LOSS: &str = "`keepup net udp` shows whether the network loses datagrams; a slow target \
-                            needs a longer time limit";
+/// Hint for lost datagrams.
+const LOSS_HINT: &str = "measure the loss of the network with `keepup net udp`; give a slow target a longer \
+                         timeout";
 
-/// What helps against what the system says.
-fn hint_of(source: &std::io::Error) -> Option<&'static str> {
+/// Hint for an error of the system.
+fn socket_hint(source: &std::io::Error) -> Option<&'static str> {
     match source.kind() {
-        std::io::ErrorKind::ConnectionRefused => Some("nothing listens there: is this the target's port?"),
+        std::io::ErrorKind::ConnectionRefused => Some("nothing listens there: check the target's port"),
         std::io::ErrorKind::NetworkUnreachable | std::io::ErrorKind::HostUnreachable => {
-            Some("`ip route get ADDRESS` shows the kernel's route")
+            Some("check the kernel's route with `ip route get ADDRESS`")
         }
         std::io::ErrorKind::InvalidInput => {
-            Some("the target's packets may be longer than the MTU of the interface here: ip link")
+            Some("the target's packets may exceed the MTU of the local interface: ip link")
         }
         _ => None,
     }
@@ -158,18 +158,15 @@ impl Diagnostic for IpbusError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
             Self::Listen { hint, .. } => *hint,
-            Self::Exposed { .. } => "--allow PREFIX names those that may, as in --allow 192.168.1.0/24",
-            Self::Socket { source, .. } => return hint_of(source).map(Cow::from),
+            Self::Exposed { .. } => "allow clients by address, for example --allow 192.168.1.0/24",
+            Self::Socket { source, .. } => return socket_hint(source).map(Cow::from),
             Self::Silent { .. } => {
-                "is the board on, and is this its port? a firewall drops UDP without a word; a slow target \
-                 needs a longer time limit"
+                "check the board's power, its port and the firewall; give a slow target a longer timeout"
             }
-            Self::Foreign { .. } => "is this the board's port?",
-            Self::GaveUp { .. } => HINT_OF_LOSS,
-            Self::Sequence { .. } => "only one program at a time may number its packets; end the other",
-            Self::Bus { .. } => {
-                "the target's address table says which addresses there are, and which may be written"
-            }
+            Self::Foreign { .. } => "check the board's port",
+            Self::GaveUp { .. } => LOSS_HINT,
+            Self::Sequence { .. } => "stop the other program: only one at a time may number its packets",
+            Self::Bus { .. } => "look the address up in the target's address table",
             Self::Options(_) | Self::Status { .. } | Self::Range { .. } => return None,
         };
         Some(hint.into())

@@ -1,26 +1,25 @@
-//! The bytes of IPbus 2.0: headers of packets and transactions, status, requests and replies.
+//! Encoding of IPbus 2.0: headers of packets and transactions, status, requests and replies.
 //!
-//! Invariant: nothing here does I/O or panics, whatever the bytes; no number of a packet is believed before
-//! it was compared with the bytes there are.
+//! Invariants: no I/O; no panic on any input; every length in a packet is checked against its bytes.
 use std::fmt;
 
 mod status;
 
-pub(super) use status::remember;
+pub(super) use status::push_header;
 pub use status::{STATUS_BYTES, Status};
 
-/// Version of the protocol, in every header.
+/// Protocol version in every header.
 pub const VERSION: u32 = 2;
-/// Words of one transaction at most: its header has eight bits for them.
+/// Largest transaction, in words. The field in its header has eight bits.
 pub const TRANSACTION_WORDS_MAX: usize = 255;
 /// Bytes of a word.
 pub const WORD_BYTES: usize = 4;
-/// What IPv4 and UDP take of an MTU, in bytes.
+/// IPv4 and UDP headers, in bytes.
 pub const IP_UDP_BYTES: usize = 28;
-/// Identifiers of transactions have twelve bits.
+/// Number of transaction identifiers, which have twelve bits.
 pub const TRANSACTION_IDS: u16 = 1 << 12;
 
-/// Order of the bytes of a packet's words.
+/// Byte order of a packet's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
     /// Most significant byte first.
@@ -30,10 +29,10 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// That of this machine.
+    /// Byte order of this machine.
     pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 
-    /// A word from its bytes.
+    /// Decodes a word.
     pub fn word(self, bytes: [u8; WORD_BYTES]) -> u32 {
         match self {
             Self::Big => u32::from_be_bytes(bytes),
@@ -41,7 +40,7 @@ impl ByteOrder {
         }
     }
 
-    /// The bytes of a word.
+    /// Encodes a word.
     pub fn bytes(self, word: u32) -> [u8; WORD_BYTES] {
         match self {
             Self::Big => word.to_be_bytes(),
@@ -50,56 +49,56 @@ impl ByteOrder {
     }
 }
 
-/// Why bytes are no packet of IPbus 2.0.
+/// Error in an IPbus 2.0 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// Not a whole number of words, or none.
-    #[error("a datagram of {0} bytes, which is no packet")]
+    /// Not a whole number of words, or empty.
+    #[error("a datagram of {0} bytes, not a packet")]
     Length(usize),
     /// Another version of the protocol.
     #[error("IPbus version {0} instead of {VERSION}")]
     Version(u8),
-    /// A first word that no packet begins with.
-    #[error("a datagram that begins with {0:#010x}, which is no header of a packet")]
+    /// Invalid packet header.
+    #[error("a datagram with the invalid packet header {0:#010x}")]
     Header(u32),
-    /// A word where the header of a transaction should be.
-    #[error("{0:#010x}, which is no header of a transaction")]
+    /// Invalid transaction header.
+    #[error("the invalid transaction header {0:#010x}")]
     Transaction(u32),
-    /// A transaction that goes beyond the end of its packet.
-    #[error("a transaction that goes beyond the end of its packet")]
+    /// A transaction beyond the end of its packet.
+    #[error("a truncated transaction")]
     Short,
 }
 
-/// What a packet is for.
+/// Kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// Transactions.
     Control,
-    /// What the target can do, and which packet it expects.
+    /// Limits of the target, and the packet number that it expects.
     Status,
-    /// Asks for a reply once more.
+    /// Request to send a reply again.
     Resend,
 }
 
 /// First word of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHeader {
-    /// Number of the packet; 0 is not checked.
+    /// Packet number; 0 is not checked.
     pub id: u16,
-    /// What it is for.
+    /// Kind of packet.
     pub kind: PacketKind,
 }
 
-/// Bits of the first word that tell the order of bytes.
+/// Header bits that indicate the byte order.
 const QUALIFIER: u32 = 0xF0;
 
 impl PacketHeader {
-    /// A packet of transactions.
+    /// Header of a transaction packet.
     pub fn control(id: u16) -> Self {
         Self { id, kind: PacketKind::Control }
     }
 
-    /// As a word.
+    /// Encodes the header.
     pub fn word(self) -> u32 {
         let kind = match self.kind {
             PacketKind::Control => 0,
@@ -109,10 +108,10 @@ impl PacketHeader {
         VERSION << 28 | u32::from(self.id) << 8 | QUALIFIER | kind
     }
 
-    /// From a word in the right order.
+    /// Decodes a header. The word must be in native order.
     ///
     /// # Errors
-    /// A word that is no header of this version.
+    /// Not a header of this version.
     pub fn from_word(word: u32) -> Result<Self, PacketError> {
         let kind = match word & 0xF {
             0 => PacketKind::Control,
@@ -129,11 +128,11 @@ impl PacketHeader {
         }
     }
 
-    /// The header of a datagram, and the order of its bytes: big-endian always but for transactions.
+    /// Decodes the header of a datagram. Returns its byte order too: only transactions may be little-endian.
     ///
     /// # Errors
-    /// A datagram that is no packet of this version.
-    pub fn of(datagram: &[u8]) -> Result<(Self, ByteOrder), PacketError> {
+    /// Not a packet of this version.
+    pub fn parse(datagram: &[u8]) -> Result<(Self, ByteOrder), PacketError> {
         let length = PacketError::Length(datagram.len());
         let first = datagram.first_chunk().ok_or(length)?;
         if !datagram.len().is_multiple_of(WORD_BYTES) {
@@ -149,38 +148,38 @@ impl PacketHeader {
         }
     }
 
-    /// A packet that asks for the reply to `id` once more.
+    /// A packet that requests the reply to `id` again.
     pub fn resend(id: u16) -> [u8; WORD_BYTES] {
         Self { id, kind: PacketKind::Resend }.word().to_be_bytes()
     }
 }
 
-/// The number after `id`; 0 is left out.
-pub fn following(id: u16) -> u16 {
+/// The packet number after `id`, which is never 0.
+pub fn next_packet_id(id: u16) -> u16 {
     if id == u16::MAX { 1 } else { id + 1 }
 }
 
-/// How many steps of [`following`] lead from `from` to `to`, both not 0.
-pub fn steps(from: u16, to: u16) -> usize {
+/// Number of steps from packet `from` to packet `to`, neither of them 0.
+pub fn packet_distance(from: u16, to: u16) -> usize {
     if to >= from { usize::from(to - from) } else { usize::from(u16::MAX) - usize::from(from - to) }
 }
 
-/// What a transaction does.
+/// Kind of transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionKind {
-    /// Reads words one after the other.
+    /// Reads consecutive words.
     Read,
-    /// Writes words one after the other.
+    /// Writes consecutive words.
     Write,
-    /// Reads the same word again and again.
+    /// Reads the same word repeatedly.
     ReadFifo,
-    /// Writes to the same word again and again.
+    /// Writes the same word repeatedly.
     WriteFifo,
-    /// Keeps some bits, sets others, and gives what was there before.
+    /// Masks and sets bits of a word, and returns its old value.
     RmwBits,
-    /// Adds, and gives what was there before.
+    /// Adds to a word, and returns its old value.
     RmwSum,
-    /// Reads words that describe the target.
+    /// Reads words of the configuration space.
     ReadConfiguration,
 }
 
@@ -199,7 +198,7 @@ impl TransactionKind {
         Self::ALL.get(number as usize).copied()
     }
 
-    /// Words that a request of `words` has after its header: the address and what belongs to it.
+    /// Words after the header of a request for `words`: the address and the data.
     pub fn request_words(self, words: usize) -> usize {
         match self {
             Self::Read | Self::ReadFifo | Self::ReadConfiguration => 1,
@@ -209,7 +208,7 @@ impl TransactionKind {
         }
     }
 
-    /// Words that a good reply to `words` has after its header.
+    /// Words after the header of a successful reply to a request for `words`.
     pub fn reply_words(self, words: usize) -> usize {
         match self {
             Self::Read | Self::ReadFifo | Self::ReadConfiguration => words,
@@ -218,12 +217,12 @@ impl TransactionKind {
         }
     }
 
-    /// Whether it leaves what it reads as it is.
+    /// Whether the transaction writes nothing.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::ReadFifo | Self::ReadConfiguration)
     }
 
-    /// Whether each word has an address of its own.
+    /// Whether the words have consecutive addresses.
     pub fn is_incrementing(self) -> bool {
         !matches!(self, Self::ReadFifo | Self::WriteFifo)
     }
@@ -243,24 +242,24 @@ impl fmt::Display for TransactionKind {
     }
 }
 
-/// How a transaction ended.
+/// Info code of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info(pub u8);
 
 impl Info {
-    /// It was done.
+    /// Success.
     pub const DONE: Self = Self(0);
-    /// Its header makes no sense.
+    /// Invalid header.
     pub const BAD_HEADER: Self = Self(1);
-    /// The bus of the target refused a read.
+    /// Bus error on read.
     pub const READ_ERROR: Self = Self(4);
-    /// The bus of the target refused a write.
+    /// Bus error on write.
     pub const WRITE_ERROR: Self = Self(5);
-    /// The bus of the target did not answer a read.
+    /// Bus timeout on read.
     pub const READ_TIMEOUT: Self = Self(6);
-    /// The bus of the target did not answer a write.
+    /// Bus timeout on write.
     pub const WRITE_TIMEOUT: Self = Self(7);
-    /// It is a request.
+    /// Request.
     pub const REQUEST: Self = Self(0xF);
 }
 
@@ -281,18 +280,18 @@ impl fmt::Display for Info {
 /// First word of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionHeader {
-    /// Its number within the packet, as whoever asks likes; below [`TRANSACTION_IDS`].
+    /// Transaction number, chosen by the client; below [`TRANSACTION_IDS`].
     pub id: u16,
-    /// Words that it moves.
+    /// Number of words.
     pub words: u8,
-    /// What it does.
+    /// Kind of transaction.
     pub kind: TransactionKind,
-    /// How it ended.
+    /// Info code.
     pub info: Info,
 }
 
 impl TransactionHeader {
-    /// As a word.
+    /// Encodes the header.
     pub fn word(self) -> u32 {
         VERSION << 28
             | u32::from(self.id % TRANSACTION_IDS) << 16
@@ -301,10 +300,10 @@ impl TransactionHeader {
             | u32::from(self.info.0 & 0xF)
     }
 
-    /// From a word.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// A word that is no header of a transaction.
+    /// Not a transaction header.
     pub fn from_word(word: u32) -> Result<Self, PacketError> {
         let bad = PacketError::Transaction(word);
         let kind = TransactionKind::from_number(word >> 4 & 0xF).ok_or(bad)?;
@@ -316,7 +315,7 @@ impl TransactionHeader {
     }
 }
 
-/// Words of a packet that have not been looked at yet.
+/// Remaining words of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<'a> {
     bytes: &'a [u8],
@@ -324,29 +323,29 @@ pub struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The words after the header of a packet; a rest that is no whole word is not among them.
+    /// The words after the packet header, without an incomplete last word.
     pub fn after_header(datagram: &'a [u8], order: ByteOrder) -> Self {
         Self { bytes: datagram.get(WORD_BYTES..).unwrap_or_default(), order }
     }
 
-    /// How many there are.
+    /// Number of words.
     pub fn len(&self) -> usize {
         self.bytes.len() / WORD_BYTES
     }
 
-    /// Whether there is none.
+    /// Whether no words remain.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes the first `count`, if there are so many.
+    /// Takes the first `count` words, if that many remain.
     pub fn split_first_words(&mut self, count: usize) -> Option<Self> {
         let (head, rest) = self.bytes.split_at_checked(count.checked_mul(WORD_BYTES)?)?;
         self.bytes = rest;
         Some(Self { bytes: head, order: self.order })
     }
 
-    /// Writes as many into `words` as both have.
+    /// Copies words until either side ends.
     pub fn copy_to(self, words: &mut [u32]) {
         let order = self.order;
         let chunks = self.bytes.as_chunks().0;
@@ -371,22 +370,22 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// One transaction that somebody asks for.
+/// A requested transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Its header.
+    /// Header.
     pub header: TransactionHeader,
-    /// Where.
+    /// Address of the first word.
     pub address: u32,
-    /// What to write, or the operands.
+    /// Words to write, or operands.
     pub data: Words<'a>,
 }
 
 impl<'a> Request<'a> {
-    /// Takes the next request of a packet; none when it has no more.
+    /// Decodes the next request of a packet; `None` at its end.
     ///
     /// # Errors
-    /// What is no request, after which the rest of the packet means nothing.
+    /// Not a request. The rest of the packet cannot be decoded.
     pub fn next(words: &mut Words<'a>) -> Option<Result<Self, PacketError>> {
         let word = words.next()?;
         Some(Self::read(word, words))
@@ -404,20 +403,20 @@ impl<'a> Request<'a> {
     }
 }
 
-/// One transaction that was answered.
+/// A reply to a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// Its header.
+    /// Header.
     pub header: TransactionHeader,
-    /// What was read; of one that failed, at most what its header says.
+    /// Words read. A failed transaction may have fewer than its header indicates.
     pub data: Words<'a>,
 }
 
 impl<'a> Reply<'a> {
-    /// Takes the next reply of a packet; none when it has no more.
+    /// Decodes the next reply of a packet; `None` at its end.
     ///
     /// # Errors
-    /// What is no reply, after which the rest of the packet means nothing.
+    /// Not a reply. The rest of the packet cannot be decoded.
     pub fn next(words: &mut Words<'a>) -> Option<Result<Self, PacketError>> {
         let word = words.next()?;
         Some(Self::read(word, words))
@@ -435,26 +434,26 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// Puts a packet behind what `bytes` has already.
+/// Encoder that appends a packet to a buffer.
 pub struct PacketWriter<'a> {
     bytes: &'a mut Vec<u8>,
     order: ByteOrder,
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Begins a packet of transactions.
+    /// Starts a transaction packet.
     pub fn control(bytes: &'a mut Vec<u8>, order: ByteOrder, id: u16) -> Self {
         let mut writer = Self { bytes, order };
         writer.word(PacketHeader::control(id).word());
         writer
     }
 
-    /// One more word.
+    /// Appends a word.
     pub fn word(&mut self, word: u32) {
         self.bytes.extend_from_slice(&self.order.bytes(word));
     }
 
-    /// More words.
+    /// Appends words.
     pub fn words(&mut self, words: &[u32]) {
         let begin = self.bytes.len();
         self.bytes.resize(begin + words.len() * WORD_BYTES, 0);
@@ -469,17 +468,17 @@ impl<'a> PacketWriter<'a> {
         }
     }
 
-    /// The first word of a transaction.
+    /// Appends a transaction header.
     pub fn transaction(&mut self, header: TransactionHeader) {
         self.word(header.word());
     }
 
-    /// Where the next word will be, in bytes from the beginning of the memory.
+    /// Offset of the next word in the buffer, in bytes.
     pub fn position(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Writes another word over one that is there.
+    /// Replaces a word at a position.
     pub fn overwrite(&mut self, position: usize, word: u32) {
         if let Some(place) = self.bytes.get_mut(position..position + WORD_BYTES) {
             place.copy_from_slice(&self.order.bytes(word));

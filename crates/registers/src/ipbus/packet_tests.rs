@@ -1,4 +1,4 @@
-//! Packets are what they were made of, byte by byte as boards expect them; other bytes are refused.
+//! Encoding and decoding of packets, compared with captured ones.
 use proptest::prelude::*;
 
 use super::*;
@@ -8,8 +8,8 @@ fn order() -> impl Strategy<Value = ByteOrder> {
 }
 
 #[test]
-fn the_bytes_are_those_of_a_capture() {
-    // One word read by the makers' own client, on a machine that is little-endian.
+fn packets_match_a_capture() {
+    // One word, read by the reference client on a little-endian machine.
     let mut bytes = Vec::new();
     let mut packet = PacketWriter::control(&mut bytes, ByteOrder::Little, 0);
     packet.transaction(TransactionHeader {
@@ -20,32 +20,32 @@ fn the_bytes_are_those_of_a_capture() {
     });
     packet.word(0x1234);
     assert_eq!(bytes, [0xF0, 0, 0, 0x20, 0x0F, 1, 0, 0x20, 0x34, 0x12, 0, 0]);
-    assert_eq!(PacketHeader::of(&bytes), Ok((PacketHeader::control(0), ByteOrder::Little)));
+    assert_eq!(PacketHeader::parse(&bytes), Ok((PacketHeader::control(0), ByteOrder::Little)));
     assert_eq!(Status::request()[..8], [0x20, 0, 0, 0xF1, 0, 0, 0, 0]);
     assert_eq!(PacketHeader::resend(0xABCD), [0x20, 0xAB, 0xCD, 0xF2]);
 }
 
 #[test]
-fn what_is_wrong_with_a_datagram_is_told() {
-    let why = |bytes: &[u8]| PacketHeader::of(bytes).unwrap_err();
+fn invalid_datagrams_are_refused_with_a_reason() {
+    let why = |bytes: &[u8]| PacketHeader::parse(bytes).unwrap_err();
     assert_eq!(why(&[]), PacketError::Length(0));
     assert_eq!(why(&[0x20, 0, 0, 0xF0, 0]), PacketError::Length(5));
     assert_eq!(why(&[0x10, 0, 0, 0xF0]), PacketError::Version(1));
     assert_eq!(why(&[0xF0, 0, 0, 0x10]), PacketError::Version(1));
     assert_eq!(why(b"HTTP"), PacketError::Header(u32::from_be_bytes(*b"HTTP")));
-    // Only packets of transactions have an order of their own.
+    // Only transaction packets may be little-endian.
     assert_eq!(why(&[0xF1, 0, 0, 0x20]), PacketError::Header(0xF100_0020));
 }
 
 #[test]
-fn numbers_go_round_without_nought() {
-    assert_eq!((following(0xFFFF), following(0)), (1, 1));
-    assert_eq!((steps(7, 7), steps(0xFFFE, 3), steps(3, 2)), (0, 4, 65_534));
+fn packet_numbers_wrap_around_without_zero() {
+    assert_eq!((next_packet_id(0xFFFF), next_packet_id(0)), (1, 1));
+    assert_eq!((packet_distance(7, 7), packet_distance(0xFFFE, 3), packet_distance(3, 2)), (0, 4, 65_534));
 }
 
 proptest! {
     #[test]
-    fn requests_and_replies_come_back(
+    fn requests_and_replies_round_trip(
         order in order(),
         id in any::<u16>(),
         parts in prop::collection::vec(
@@ -79,7 +79,7 @@ proptest! {
                 packet.words(&data);
                 made.push((header, *address, data));
             }
-            prop_assert_eq!(PacketHeader::of(&bytes), Ok((PacketHeader::control(id), order)));
+            prop_assert_eq!(PacketHeader::parse(&bytes), Ok((PacketHeader::control(id), order)));
             let mut words = Words::after_header(&bytes, order);
             for (header, address, data) in made {
                 let read = match is_reply {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn a_status_comes_back(
+    fn a_status_round_trips(
         mtu_bytes in any::<u32>(), buffers in any::<u32>(), next_id in any::<u16>(),
         received in any::<[u32; 4]>(), sent in any::<[u32; 4]>(),
     ) {
@@ -114,15 +114,15 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_to_their_end(
+    fn no_bytes_make_the_decoder_panic(
         mut bytes in prop::collection::vec(any::<u8>(), 0..200), order in order(),
     ) {
         if bytes.len() >= 8 {
-            // Else nearly all are refused at the first word.
+            // Without this, nearly all inputs are refused at the first word.
             bytes[..4].copy_from_slice(&order.bytes(PacketHeader::control(1).word()));
             bytes[4] = 0x2F;
         }
-        let _ = (PacketHeader::of(&bytes), Status::from_reply(&bytes));
+        let _ = (PacketHeader::parse(&bytes), Status::from_reply(&bytes));
         let mut left = Words::after_header(&bytes, order);
         while let Some(Ok(_)) = Request::next(&mut left) {}
         let mut left = Words::after_header(&bytes, order);

@@ -1,11 +1,11 @@
-//! A simulated target: memory in place of registers, and the faults that are asked for.
+//! Simulated target, with memory instead of registers and configurable faults.
 //!
-//! One thread answers everybody. The sequence of numbers is the target's and not a client's, as IPbus has it.
+//! One thread serves all clients. As IPbus specifies, all clients share one sequence of packet numbers.
 mod faults;
-mod lane;
-mod machine;
+mod faulty_path;
 mod registers;
 mod sequence;
+mod state;
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -19,44 +19,44 @@ use keepup_peer::{Endpoint, Prefix, listen_hint};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::faults::EveryNth;
 pub use self::faults::Faults;
-use self::faults::Nth;
-use self::lane::Lane;
-pub use self::machine::Machine;
+use self::faulty_path::FaultyPath;
 pub use self::registers::{IDENTITY, IDENTITY_ADDRESS};
+pub use self::state::TargetState;
 use super::error::IpbusError;
-use super::packet::{IP_UDP_BYTES, PacketHeader, PacketKind, STATUS_BYTES, following};
+use super::packet::{IP_UDP_BYTES, PacketHeader, PacketKind, STATUS_BYTES, next_packet_id};
 use super::socket::{self, Outbox};
 
-/// Messages that are taken from the kernel with one call.
+/// Messages received with one system call.
 const MESSAGES: usize = 32;
-/// Replies that are sent at the latest, though more is waiting to be answered.
+/// Number of waiting replies at which they are sent, even if more requests are waiting.
 const REPLIES: usize = 8;
-/// How long the target waits for a datagram before it looks whether it should end.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// A datagram that is held back for the next to overtake it is held for no longer than this.
+/// Interval between checks of the stop flag.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+/// Longest delay of a datagram that the next one should overtake.
 const HELD_MAX: Duration = Duration::from_millis(2);
-/// Words of memory at most: 1 GiB.
+/// Largest memory, in words: 1 GiB.
 const WORDS_MAX: usize = 1 << 28;
-/// Memory for replies that are delayed, in bytes: more are dropped.
+/// Largest total size of delayed replies, in bytes. Further replies are dropped.
 const DELAYED_BYTES_MAX: usize = 64 << 20;
-/// Replies that are kept at most.
+/// Largest number of replies kept.
 const BUFFERS_MAX: usize = 4096;
 
-/// What a target is like.
+/// Settings of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetOptions {
-    /// Where it listens: the first address that works; a free port with port 0.
+    /// Address to listen on: the first one that works. Port 0 selects a free port.
     pub listen: Endpoint,
-    /// Who is answered; all where it listens on loopback and this is empty.
+    /// Addresses of allowed clients. Empty allows all, on loopback only.
     pub allow: Vec<Prefix>,
-    /// Largest packet of IP that it takes and sends, in bytes, with the headers of IP and UDP.
+    /// Largest packet in bytes, with IP and UDP headers.
     pub mtu_bytes: usize,
-    /// Replies that it keeps.
+    /// Number of replies kept for resending.
     pub buffers: usize,
-    /// Words of memory, from address 0 on.
+    /// Words of memory, from address 0.
     pub words: usize,
-    /// What it does wrong.
+    /// Simulated faults.
     pub faults: Faults,
 }
 
@@ -74,81 +74,81 @@ impl Default for TargetOptions {
 }
 
 impl TargetOptions {
-    /// Whether a target can be like this.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first setting that makes no sense, or an address beyond loopback without `allow`.
+    /// An invalid setting, or an address other than loopback without `allow`.
     pub fn check(&self) -> Result<(), IpbusError> {
         let within = |what: &str, value: usize, least: usize, most: usize| match value {
             value if (least..=most).contains(&value) => Ok(()),
-            value => Err(IpbusError::Options(format!("{what} of {value}; possible are {least} to {most}"))),
+            value => Err(IpbusError::Options(format!("{what} is {value}, must be {least} to {most}"))),
         };
         if self.allow.is_empty() && !self.listen.is_loopback() {
             return Err(IpbusError::Exposed { endpoint: self.listen.clone() });
         }
-        within("an MTU", self.mtu_bytes, IP_UDP_BYTES + STATUS_BYTES, DATAGRAM_BYTES_MAX + IP_UDP_BYTES)?;
-        within("a number of buffers", self.buffers, 1, BUFFERS_MAX)?;
-        within("a number of words", self.words, 1, WORDS_MAX)?;
+        within("mtu", self.mtu_bytes, IP_UDP_BYTES + STATUS_BYTES, DATAGRAM_BYTES_MAX + IP_UDP_BYTES)?;
+        within("buffers", self.buffers, 1, BUFFERS_MAX)?;
+        within("words", self.words, 1, WORDS_MAX)?;
         let delay_ms = usize::try_from(self.faults.delay.as_millis()).unwrap_or(usize::MAX);
-        within("a delay in ms", delay_ms, 0, 60_000)
+        within("delay in ms", delay_ms, 0, 60_000)
     }
 }
 
-/// What a target saw and did.
+/// Counters of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetCounters {
-    /// Packets of transactions that were done.
+    /// Transaction packets executed.
     pub packets: u64,
-    /// Transactions that were done.
+    /// Transactions executed.
     pub transactions: u64,
-    /// Words that were read.
+    /// Words read.
     pub words_read: u64,
-    /// Words that were written or changed.
+    /// Words written or modified.
     pub words_written: u64,
-    /// Transactions that failed.
+    /// Failed transactions.
     pub failed: u64,
-    /// Status packets that were answered.
+    /// Status requests answered.
     pub status: u64,
-    /// Replies that were sent again.
+    /// Replies sent again.
     pub resent: u64,
-    /// Replies that were asked for again and are no longer kept, or never were there.
+    /// Requests for replies that are not kept.
     pub unknown: u64,
-    /// Packets with another number than the next, which were not done.
+    /// Packets with an unexpected number, which were not executed.
     pub out_of_sequence: u64,
-    /// Datagrams that are no packet of IPbus 2.0, or longer than the MTU.
+    /// Datagrams that are not IPbus 2.0 packets or exceed the MTU.
     pub foreign: u64,
-    /// Requests and replies that were dropped on purpose.
+    /// Simulated losses of requests and replies.
     pub dropped: u64,
-    /// Requests and replies that came or went twice on purpose.
+    /// Simulated duplicates of requests and replies.
     pub duplicated: u64,
-    /// Requests and replies that were overtaken on purpose.
+    /// Simulated reordering of requests and replies.
     pub reordered: u64,
-    /// Replies with a wrong number, on purpose.
+    /// Replies with a simulated wrong number.
     pub misnumbered: u64,
-    /// Datagrams from addresses that are not answered.
+    /// Datagrams from addresses that are not allowed.
     pub refused: u64,
-    /// Replies that were dropped because too many were delayed.
+    /// Delayed replies dropped because too many were waiting.
     pub overflowed: u64,
-    /// Replies that the system did not take.
+    /// Replies that could not be sent.
     pub unsent: u64,
 }
 
-/// A target that can be spoken to.
+/// A simulated target with its socket.
 pub struct IpbusTarget {
     socket: UdpSocket,
     address: SocketAddr,
     allow: Vec<Prefix>,
     refused: u64,
     batch: Batch,
-    requests: Lane,
-    desk: Desk,
+    requests: FaultyPath,
+    responder: Responder,
 }
 
 impl IpbusTarget {
-    /// Listens.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// Settings that make no sense, an address that cannot be listened at.
+    /// Invalid settings, or an address that cannot be bound.
     pub fn bind(options: &TargetOptions, clock: Arc<dyn Clock>) -> Result<Self, IpbusError> {
         options.check()?;
         let listen = |source: std::io::Error| {
@@ -156,17 +156,17 @@ impl IpbusTarget {
             IpbusError::Listen { endpoint: options.listen.clone(), source, hint }
         };
         let socket = UdpSocket::bind(&options.listen).map_err(listen)?;
-        socket::prepare(&socket);
-        socket.set_read_timeout(Some(PATIENCE)).map_err(listen)?;
+        socket::configure(&socket);
+        socket.set_read_timeout(Some(STOP_CHECK)).map_err(listen)?;
         let address = socket.local_addr().map_err(listen)?;
         let faults = &options.faults;
         let mut random = fastrand::Rng::with_seed(faults.seed);
-        let requests = Lane::new(faults, faults.drop_requests, &mut random);
-        let replies = Lane::new(faults, faults.drop_replies, &mut random);
-        let desk = Desk {
-            machine: Machine::new(options.mtu_bytes, options.buffers, options.words, faults.bus_error),
+        let requests = FaultyPath::new(faults, faults.drop_requests, &mut random);
+        let replies = FaultyPath::new(faults, faults.drop_replies, &mut random);
+        let responder = Responder {
+            state: TargetState::new(options.mtu_bytes, options.buffers, options.words, faults.bus_error),
             replies,
-            wrong_id: Nth::new(faults.wrong_id, &mut random),
+            wrong_id: EveryNth::new(faults.wrong_id, &mut random),
             misnumbered: 0,
             delay_ns: faults.delay.as_nanos() as u64,
             delayed: DelayQueue::default(),
@@ -175,34 +175,34 @@ impl IpbusTarget {
             clock,
         };
         let (batch, allow) = (Batch::new(MESSAGES, DATAGRAM_BYTES_MAX), options.allow.clone());
-        Ok(Self { socket, address, allow, refused: 0, batch, requests, desk })
+        Ok(Self { socket, address, allow, refused: 0, batch, requests, responder })
     }
 
-    /// Where it listens.
+    /// Local address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until told to stop; what it saw and did.
+    /// Serves requests until `stop` is set. Returns the counters.
     ///
     /// # Errors
-    /// When nothing can be received any more.
+    /// A failed receive.
     pub fn serve(mut self, stop: &AtomicBool) -> Result<TargetCounters, IpbusError> {
         let mut unsent = 0;
         while !stop.load(Ordering::Acquire) {
             if self.wait() {
                 unsent += self.receive()?;
             }
-            let desk = &mut self.desk;
-            let now_ns = desk.clock.now_ns();
-            self.requests.release(now_ns, &mut |peer, request| desk.request(peer, request, now_ns));
-            desk.release(now_ns);
-            unsent += send(&mut desk.outbox, &self.socket);
+            let responder = &mut self.responder;
+            let now_ns = responder.clock.now_ns();
+            self.requests.release(now_ns, &mut |peer, request| responder.request(peer, request, now_ns));
+            responder.release(now_ns);
+            unsent += send(&mut responder.outbox, &self.socket);
         }
         Ok(self.counters(unsent))
     }
 
-    /// Takes what has come and answers it; how many replies were not taken.
+    /// Receives and answers requests. Returns the number of replies that could not be sent.
     fn receive(&mut self) -> Result<u64, IpbusError> {
         let why = match self.batch.receive(self.socket.as_fd()) {
             Ok(count) => return Ok(self.answer_all(count)),
@@ -212,16 +212,16 @@ impl IpbusTarget {
             std::io::ErrorKind::WouldBlock
             | std::io::ErrorKind::TimedOut
             | std::io::ErrorKind::Interrupted
-            // What a peer that has gone made the kernel say.
+            // Caused by a reply to a closed port.
             | std::io::ErrorKind::ConnectionRefused => Ok(0),
-            _ => Err(IpbusError::Socket { action: "receive at", target: self.address, source: why }),
+            _ => Err(IpbusError::Socket { action: "receive on", target: self.address, source: why }),
         }
     }
 
-    /// Answers the `count` messages that the last call brought; how many replies were not taken.
+    /// Answers the `count` received messages. Returns the number of replies that could not be sent.
     fn answer_all(&mut self, count: usize) -> u64 {
-        let (desk, mut unsent) = (&mut self.desk, 0);
-        let now_ns = desk.clock.now_ns();
+        let (responder, mut unsent) = (&mut self.responder, 0);
+        let now_ns = responder.clock.now_ns();
         for index in 0..count {
             let Some((message, peer)) = self.batch.received(index).zip(self.batch.peer(index)) else {
                 continue;
@@ -231,71 +231,71 @@ impl IpbusTarget {
                     self.refused += 1;
                     continue;
                 }
-                // What was cut off is longer than any MTU.
+                // A truncated datagram exceeds every MTU.
                 let datagram = if message.is_truncated { &[] } else { datagram };
-                let mut take = |peer, request: &[u8]| desk.request(peer, request, now_ns);
+                let mut take = |peer, request: &[u8]| responder.request(peer, request, now_ns);
                 self.requests.pass(peer, datagram, now_ns, &mut take);
-                if desk.outbox.len() >= REPLIES {
-                    unsent += send(&mut desk.outbox, &self.socket);
+                if responder.outbox.len() >= REPLIES {
+                    unsent += send(&mut responder.outbox, &self.socket);
                 }
             }
         }
         unsent
     }
 
-    /// Waits until something that was held back is due. Returns whether to receive: a datagram is there, or
-    /// nothing is held back and nothing else is to be done.
+    /// Waits for a request while datagrams are held back. Returns whether to receive: a datagram is ready, or
+    /// nothing is held back.
     fn wait(&self) -> bool {
-        let due_ns = [self.requests.due_ns(), self.desk.due_ns()].into_iter().flatten().min();
+        let due_ns = [self.requests.due_ns(), self.responder.due_ns()].into_iter().flatten().min();
         let Some(due_ns) = due_ns else { return true };
-        let wait = Duration::from_nanos(due_ns.saturating_sub(self.desk.clock.now_ns()));
+        let wait = Duration::from_nanos(due_ns.saturating_sub(self.responder.clock.now_ns()));
         let mut events = [PollFd::new(&self.socket, PollFlags::IN)];
-        let limit = Timespec { tv_sec: 0, tv_nsec: wait.min(PATIENCE).as_nanos() as i64 };
-        // A signal ends it early, which does no harm.
+        let limit = Timespec { tv_sec: 0, tv_nsec: wait.min(STOP_CHECK).as_nanos() as i64 };
+        // A signal ends the wait early, which is harmless.
         poll(&mut events, Some(&limit)).is_ok_and(|ready| ready > 0)
     }
 
     fn counters(&self, unsent: u64) -> TargetCounters {
-        let (requests, replies) = (self.requests.counters(), self.desk.replies.counters());
+        let (requests, replies) = (self.requests.counters(), self.responder.replies.counters());
         TargetCounters {
             dropped: requests.dropped + replies.dropped,
             duplicated: requests.duplicated + replies.duplicated,
             reordered: requests.reordered + replies.reordered,
-            misnumbered: self.desk.misnumbered,
+            misnumbered: self.responder.misnumbered,
             refused: self.refused,
-            overflowed: self.desk.delayed.overflowed,
+            overflowed: self.responder.delayed.overflowed,
             unsent,
-            ..self.desk.machine.counters()
+            ..self.responder.state.counters()
         }
     }
 }
 
-/// Sends what waits; how many the system did not take, if any.
+/// Sends waiting replies. Returns how many could not be sent.
 fn send(outbox: &mut Outbox, socket: &UdpSocket) -> u64 {
     let waiting = outbox.len() as u64;
     if outbox.flush(socket).is_err() { waiting } else { 0 }
 }
 
-/// A reply that is not due yet, and when it is.
+/// Due time, address and bytes of a delayed reply.
 type Delayed = (u64, SocketAddr, Vec<u8>);
 
-/// Replies that are not due yet, in the order in which they are. Their memory is bounded.
+/// Bounded queue of delayed replies, earliest first.
 #[derive(Default)]
 struct DelayQueue {
     replies: VecDeque<Delayed>,
-    /// Memory of `replies`.
+    /// Memory used by `replies`.
     bytes: usize,
-    /// Replies that found no room.
+    /// Replies dropped because the queue was full.
     overflowed: u64,
 }
 
 impl DelayQueue {
-    /// Memory of a reply.
+    /// Memory used by a reply.
     fn cost(reply: &[u8]) -> usize {
         reply.len() + size_of::<Delayed>()
     }
 
-    /// Takes a reply, or drops it when too many wait.
+    /// Adds a reply, or drops it if the queue is full.
     fn push(&mut self, due_ns: u64, peer: SocketAddr, reply: &[u8]) {
         let bytes = self.bytes + Self::cost(reply);
         if bytes > DELAYED_BYTES_MAX {
@@ -306,12 +306,12 @@ impl DelayQueue {
         self.replies.push_back((due_ns, peer, reply.to_vec()));
     }
 
-    /// When the next reply is due.
+    /// Due time of the next reply.
     fn due_ns(&self) -> Option<u64> {
         self.replies.front().map(|(due_ns, ..)| *due_ns)
     }
 
-    /// The next reply, if it is due.
+    /// Removes the next reply if it is due.
     fn pop(&mut self, now_ns: u64) -> Option<(SocketAddr, Vec<u8>)> {
         self.due_ns().filter(|due_ns| *due_ns <= now_ns)?;
         let (_, peer, reply) = self.replies.pop_front()?;
@@ -320,11 +320,11 @@ impl DelayQueue {
     }
 }
 
-/// What answers requests, and does with replies what it should not.
-struct Desk {
-    machine: Machine,
-    replies: Lane,
-    wrong_id: Nth,
+/// Answers requests, with simulated faults in the replies.
+struct Responder {
+    state: TargetState,
+    replies: FaultyPath,
+    wrong_id: EveryNth,
     misnumbered: u64,
     delay_ns: u64,
     delayed: DelayQueue,
@@ -333,43 +333,43 @@ struct Desk {
     clock: Arc<dyn Clock>,
 }
 
-impl Desk {
-    /// Answers one request, if it deserves an answer.
+impl Responder {
+    /// Answers a request, if it is valid.
     fn request(&mut self, peer: SocketAddr, request: &[u8], now_ns: u64) {
         self.reply.clear();
-        if !self.machine.answer(peer, request, &mut self.reply) {
+        if !self.state.answer(peer, request, &mut self.reply) {
             return;
         }
         self.misnumber();
         let Self { replies, delay_ns, delayed, outbox, reply, .. } = self;
         replies.pass(peer, reply, now_ns, &mut |peer, reply| {
-            post(outbox, delayed, *delay_ns, (now_ns, peer, reply));
+            enqueue(outbox, delayed, *delay_ns, (now_ns, peer, reply));
         });
     }
 
-    /// Gives every nth reply to a packet the number of the next.
+    /// Gives every nth reply the number of the next packet.
     fn misnumber(&mut self) {
-        let Ok((header, order)) = PacketHeader::of(&self.reply) else { return };
+        let Ok((header, order)) = PacketHeader::parse(&self.reply) else { return };
         if header.kind != PacketKind::Control || !self.wrong_id.is_now() {
             return;
         }
         self.misnumbered += 1;
-        let wrong = PacketHeader::control(following(header.id)).word();
+        let wrong = PacketHeader::control(next_packet_id(header.id)).word();
         if let Some(place) = self.reply.first_chunk_mut() {
             *place = order.bytes(wrong);
         }
     }
 
-    /// When something that was held back is due.
+    /// Due time of the next held-back reply.
     fn due_ns(&self) -> Option<u64> {
         [self.replies.due_ns(), self.delayed.due_ns()].into_iter().flatten().min()
     }
 
-    /// Puts what is due into the outbox.
+    /// Puts due replies into the outbox.
     fn release(&mut self, now_ns: u64) {
         let Self { replies, delay_ns, delayed, outbox, .. } = self;
         replies.release(now_ns, &mut |peer, reply| {
-            post(outbox, delayed, *delay_ns, (now_ns, peer, reply));
+            enqueue(outbox, delayed, *delay_ns, (now_ns, peer, reply));
         });
         while let Some((peer, reply)) = self.delayed.pop(now_ns) {
             self.outbox.put(Some(peer), |bytes| bytes.extend(reply));
@@ -377,8 +377,8 @@ impl Desk {
     }
 }
 
-/// Has a reply sent, at once or later.
-fn post(
+/// Puts a reply into the outbox or, with a delay, into the delay queue.
+fn enqueue(
     outbox: &mut Outbox,
     delayed: &mut DelayQueue,
     delay_ns: u64,

@@ -1,4 +1,4 @@
-//! A target over real sockets: who is answered, and which settings are refused.
+//! A simulated target with real sockets: allowed clients, and refused settings.
 use std::thread::JoinHandle;
 
 use keepup_error::Diagnostic as _;
@@ -7,7 +7,7 @@ use keepup_measure::clock::SystemClock;
 use super::*;
 use crate::ipbus::packet::{ByteOrder, PacketWriter, Status};
 
-/// A target in a thread, until it is dropped.
+/// A target in a thread, stopped on drop.
 pub(in crate::ipbus) struct Running {
     pub(in crate::ipbus) address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -36,7 +36,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn everybody_gets_their_own_replies() {
+fn every_client_gets_its_own_replies() {
     for listen in ["127.0.0.1:0", "[::1]:0"] {
         let listen = listen.parse().unwrap();
         let target = Running::start(&TargetOptions { listen, ..TargetOptions::default() });
@@ -55,7 +55,7 @@ fn everybody_gets_their_own_replies() {
         for (client, order) in clients.iter().zip(orders) {
             let mut buffer = [0; 100];
             assert_eq!(client.recv(&mut buffer).unwrap(), 4);
-            assert_eq!(PacketHeader::of(&buffer[..4]), Ok((PacketHeader::control(0), order)));
+            assert_eq!(PacketHeader::parse(&buffer[..4]), Ok((PacketHeader::control(0), order)));
             assert_eq!(client.recv(&mut buffer).unwrap(), STATUS_BYTES);
         }
         let counters = target.end();
@@ -63,7 +63,7 @@ fn everybody_gets_their_own_replies() {
     }
 }
 
-/// A socket that speaks to `target`.
+/// A socket connected to `target`.
 fn client(target: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind(SocketAddr::new(target.ip(), 0)).unwrap();
     socket.connect(target).unwrap();
@@ -72,7 +72,7 @@ fn client(target: SocketAddr) -> UdpSocket {
 }
 
 #[test]
-fn a_kept_reply_goes_to_who_asked_for_it_alone() {
+fn a_kept_reply_goes_only_to_its_client() {
     let target = Running::start(&TargetOptions::default());
     let (owner, other) = (client(target.address), client(target.address));
     let mut buffer = [0; 100];
@@ -80,10 +80,10 @@ fn a_kept_reply_goes_to_who_asked_for_it_alone() {
     PacketWriter::control(&mut packet, ByteOrder::Big, 1);
     owner.send(&packet).unwrap();
     assert_eq!(owner.recv(&mut buffer).unwrap(), 4);
-    // One thread answers in order: what is answered first shows that nothing was before it.
+    // The target answers in order, so the status shows that nothing was sent before it.
     other.send(&PacketHeader::resend(1)).unwrap();
     other.send(&Status::request()).unwrap();
-    assert_eq!(other.recv(&mut buffer).unwrap(), STATUS_BYTES, "another program's reply");
+    assert_eq!(other.recv(&mut buffer).unwrap(), STATUS_BYTES, "another client's reply");
     owner.send(&PacketHeader::resend(1)).unwrap();
     assert_eq!(owner.recv(&mut buffer).unwrap(), 4);
     let counters = target.end();
@@ -91,7 +91,7 @@ fn a_kept_reply_goes_to_who_asked_for_it_alone() {
 }
 
 #[test]
-fn only_addresses_that_are_allowed_are_answered() {
+fn only_allowed_addresses_are_answered() {
     let (listen, allow) = ("[::]:0".parse().unwrap(), vec!["::1".parse().unwrap()]);
     let target = Running::start(&TargetOptions { listen, allow, ..TargetOptions::default() });
     let port = target.address.port();
@@ -108,7 +108,7 @@ fn only_addresses_that_are_allowed_are_answered() {
 }
 
 #[test]
-fn beyond_loopback_it_is_said_who_is_answered() {
+fn listening_beyond_loopback_needs_allowed_addresses() {
     for (listen, is_exposed) in [("0.0.0.0:0", true), ("[::]:0", true), ("localhost:0", false)] {
         let options = TargetOptions { listen: listen.parse().unwrap(), ..TargetOptions::default() };
         let checked = options.check();
@@ -133,7 +133,7 @@ fn delayed_replies_are_bounded_and_stay_in_order() {
 }
 
 #[test]
-fn settings_that_make_no_sense() {
+fn invalid_settings_are_refused() {
     let good = TargetOptions::default();
     let refused = [
         TargetOptions { mtu_bytes: 91, ..good.clone() },
@@ -148,7 +148,7 @@ fn settings_that_make_no_sense() {
     ];
     for options in refused {
         let why = options.check().unwrap_err().to_string();
-        assert!(why.contains("possible are"), "{why}");
+        assert!(why.contains("must be"), "{why}");
     }
     good.check().unwrap();
     let first = Running::start(&good);

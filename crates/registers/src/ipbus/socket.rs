@@ -1,4 +1,4 @@
-//! What client and target want of a socket, and datagrams sent by the train.
+//! Socket settings of client and target, and batched sending with UDP segmentation offload.
 use std::io::Result;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -6,35 +6,35 @@ use std::os::fd::AsFd;
 use keepup_sys::datagram::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX, set_join, set_segment_bytes};
 use rustix::net::sockopt as option;
 
-/// Room for datagrams in the kernel, in bytes, as far as the system allows it.
+/// Socket buffer size, in bytes. The system may limit it.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// Asks for room, and for datagrams that were sent as a train to come as one.
-pub(super) fn prepare(socket: &UdpSocket) {
+/// Enlarges the socket buffers, and enables receive offload.
+pub(super) fn configure(socket: &UdpSocket) {
     let fd = socket.as_fd();
     let _ = option::set_socket_recv_buffer_size_force(fd, BUFFER_BYTES)
         .or_else(|_| option::set_socket_recv_buffer_size(fd, BUFFER_BYTES));
     let _ = option::set_socket_send_buffer_size_force(fd, BUFFER_BYTES)
         .or_else(|_| option::set_socket_send_buffer_size(fd, BUFFER_BYTES));
-    // A kernel that cannot join gives them one by one.
+    // Without receive offload, datagrams arrive one by one.
     drop(set_join(fd, true));
 }
 
-/// Datagrams that wait to be sent together: those of one length that follow each other go with one call.
+/// Datagrams to send together. Consecutive ones of equal length are sent with one system call.
 pub(super) struct Outbox {
     bytes: Vec<u8>,
     waiting: Vec<(Option<SocketAddr>, usize)>,
-    /// What the socket was last told; none where the kernel cannot cut trains.
+    /// Segment size that is set on the socket; none without segmentation offload.
     segment_bytes: Option<usize>,
 }
 
 impl Outbox {
-    /// Sends by the train, or one by one.
-    pub(super) fn new(trains: bool) -> Self {
-        Self { bytes: Vec::new(), waiting: Vec::new(), segment_bytes: trains.then_some(0) }
+    /// Sends with segmentation offload, or one by one.
+    pub(super) fn new(uses_offload: bool) -> Self {
+        Self { bytes: Vec::new(), waiting: Vec::new(), segment_bytes: uses_offload.then_some(0) }
     }
 
-    /// One more datagram, to `peer` or to whom the socket is connected; `write` puts it behind what is there.
+    /// Adds a datagram to `peer`, or to the connected address. `write` appends its bytes.
     pub(super) fn put<T>(&mut self, peer: Option<SocketAddr>, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let begin = self.bytes.len();
         let result = write(&mut self.bytes);
@@ -42,12 +42,12 @@ impl Outbox {
         result
     }
 
-    /// How many wait.
+    /// Number of waiting datagrams.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Sends all; nothing waits afterwards, also after an error.
+    /// Sends all datagrams. The outbox is empty afterwards, also after an error.
     pub(super) fn flush(&mut self, socket: &UdpSocket) -> Result<()> {
         let result = self.send_all(socket);
         self.bytes.clear();
@@ -60,8 +60,8 @@ impl Outbox {
         while let Some((peer, first)) = self.waiting.get(index).copied() {
             let (mut count, mut bytes) = (1, first);
             if self.segment_bytes.is_some() {
-                (count, bytes) = train(&self.waiting[index..]);
-                self.cut(socket, first, count);
+                (count, bytes) = segment_run(&self.waiting[index..]);
+                self.set_segment_size(socket, first, count);
             }
             if self.segment_bytes.is_none() {
                 (count, bytes) = (1, first);
@@ -84,9 +84,9 @@ impl Outbox {
         Ok(())
     }
 
-    /// Has the kernel cut what comes next, where it is not set so already.
-    fn cut(&mut self, socket: &UdpSocket, bytes: usize, count: usize) {
-        // One alone is cut too if the last were shorter.
+    /// Sets the segment size for the next call, if necessary.
+    fn set_segment_size(&mut self, socket: &UdpSocket, bytes: usize, count: usize) {
+        // A smaller segment size would split a single datagram.
         let needs = count > 1 || self.segment_bytes.is_some_and(|set| set != 0 && set < bytes);
         if needs && self.segment_bytes != Some(bytes) {
             self.segment_bytes = set_segment_bytes(socket.as_fd(), bytes).ok().map(|()| bytes);
@@ -94,9 +94,9 @@ impl Outbox {
     }
 }
 
-/// How many of the first datagrams can go as one train, and their bytes: one receiver and one length, except
-/// for the last, which may be shorter.
-fn train(waiting: &[(Option<SocketAddr>, usize)]) -> (usize, usize) {
+/// Number and total size of the first datagrams that one call can send: same receiver and same length, except
+/// for the last one, which may be shorter.
+fn segment_run(waiting: &[(Option<SocketAddr>, usize)]) -> (usize, usize) {
     let Some((peer, length)) = waiting.first().copied() else { return (0, 0) };
     let (mut count, mut bytes) = (0, 0);
     for (to, more) in waiting.iter().take(SEGMENTS_MAX) {

@@ -1,16 +1,16 @@
-//! A call of the kernel for every register: configuration space, ports, and the control.
+//! One system call per register: configuration space, I/O ports, and the target `ram`.
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use keepup_sys::register::Span;
 
-use super::{Method, RegisterError, Target, cannot_open, directory};
+use super::{Method, RegisterError, Target, cannot_open, function_directory};
 
-/// Registers behind a file, each read by a `pread` of its width.
+/// Registers in a file, each read by one `pread` of its width.
 pub(super) struct Calls {
     file: File,
-    /// Where they begin in the file.
+    /// Offset of the first register in the file.
     base: u64,
     bytes: u64,
 }
@@ -20,7 +20,7 @@ impl Calls {
         Self::within(file, 0, bytes)
     }
 
-    /// Registers from `base` on in a file.
+    /// Registers at `base` of a file.
     pub(super) fn within(file: File, base: u64, bytes: u64) -> Self {
         Self { file, base, bytes }
     }
@@ -57,16 +57,16 @@ impl Method for Calls {
     }
 }
 
-/// The configuration space of a function; without root its first 64 bytes.
-pub(super) fn space(
+/// The configuration space of a function; only its first 64 bytes without root.
+pub(super) fn config_space(
     target: &Target,
     root: &Path,
     function: &str,
 ) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let path = directory(target, root, function)?.join("config");
+    let path = function_directory(target, root, function)?.join("config");
     let cannot = |source| cannot_open(target, &path, source, "the kernel offers no configuration space");
     let file = File::open(&path).map_err(cannot)?;
-    // The file says how large the space is, and gives less of it to whom it does not trust.
+    // The size of the file is that of the space, of which unprivileged users can read only a part.
     let whole = file.metadata().map_err(cannot)?.len();
     let mut probe = [0; 1];
     let has_all = whole > 64 && file.read_exact_at(&mut probe, whole - 1).is_ok();

@@ -1,7 +1,7 @@
-//! The card's own DMA, driven as its profile says, and waited for by reading its command register: CPU time
-//! is part of what it costs.
+//! The card's DMA engine, driven as its profile describes. The end of a transfer is polled in the command
+//! register, so CPU time is part of the cost.
 //!
-//! Invariant: an address of the card's memory outside of what the profile names is never asked for.
+//! Invariant: no transfer accesses the card's memory outside the range in the profile.
 use std::sync::Arc;
 
 use keepup_measure::clock::Clock;
@@ -10,20 +10,20 @@ use keepup_sys::register::{Span, Width};
 use super::Method;
 use crate::profile::{DmaProfile, Register};
 
-/// A transfer that takes longer than this is given up.
+/// Timeout of a transfer.
 const TRANSFER_NS_MAX: u64 = 10_000_000_000;
 
-/// A card and memory of the machine that it reaches.
+/// A card, and the buffer in host memory that it can reach.
 pub(super) trait Hardware {
     /// Reads a register.
     fn load(&mut self, offset: u64, width: Width) -> std::io::Result<u64>;
     /// Writes a register.
     fn store(&mut self, offset: u64, width: Width, value: u64) -> std::io::Result<()>;
-    /// Where the memory is, as the card counts.
+    /// Bus address of the buffer.
     fn bus_address(&mut self) -> std::io::Result<u64>;
-    /// Puts data at the memory's beginning.
+    /// Copies data to the start of the buffer.
     fn put(&mut self, data: &[u8]) -> std::io::Result<()>;
-    /// Takes data from there.
+    /// Copies data from the start of the buffer.
     fn take(&mut self, data: &mut [u8]) -> std::io::Result<()>;
 }
 
@@ -33,12 +33,12 @@ enum Direction {
     ToCard,
 }
 
-/// A card's memory, read by its DMA.
+/// A card's memory, read by its DMA engine.
 pub(super) struct Dma<H> {
     profile: DmaProfile,
     hardware: H,
     clock: Arc<dyn Clock>,
-    /// Whether transfers both ways were seen to move data.
+    /// Whether the check of both directions is done or not allowed.
     is_checked: bool,
     data: Vec<u8>,
 }
@@ -54,7 +54,7 @@ impl<H: Hardware> Dma<H> {
         let command = self.hardware.load(offset, width)?;
         match command == width.all_ones() {
             true => Err(std::io::Error::other(format!(
-                "the command register at {offset:#x} reads nothing but ones: the device is gone"
+                "the command register at {offset:#x} reads as all ones: the device does not respond"
             ))),
             false => Ok(command),
         }
@@ -64,14 +64,14 @@ impl<H: Hardware> Dma<H> {
         let begin_ns = self.clock.now_ns();
         while self.command()? & self.profile.busy != 0 {
             if self.clock.now_ns() - begin_ns > TRANSFER_NS_MAX {
-                let what = format!("a transfer was not done after {} s", TRANSFER_NS_MAX / 1_000_000_000);
+                let what = format!("a transfer was not complete after {} s", TRANSFER_NS_MAX / 1_000_000_000);
                 return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, what));
             }
         }
         Ok(())
     }
 
-    /// Moves bytes from `offset` on in the card's memory, by as many transfers as it takes.
+    /// Moves `bytes` from or to `offset` of the card's memory, in as many transfers as necessary.
     fn transfer(&mut self, direction: Direction, offset: u64, bytes: u64) -> std::io::Result<()> {
         let profile = self.profile;
         let bus = self.hardware.bus_address()?;
@@ -105,7 +105,7 @@ impl<H: Hardware> Dma<H> {
         fastrand::Rng::with_seed(bytes).fill(&mut written);
         self.hardware.put(&written)?;
         self.transfer(Direction::ToCard, 0, bytes)?;
-        // What is read back must come from the card, not be left over.
+        // Overwrite the buffer, so that the data read back can only come from the card.
         found.iter_mut().zip(&written).for_each(|(left, byte)| *left = !byte);
         self.hardware.put(&found)?;
         self.transfer(Direction::FromCard, 0, bytes)?;
@@ -116,8 +116,8 @@ impl<H: Hardware> Dma<H> {
                 Ok(())
             }
             Some(at) => Err(std::io::Error::other(format!(
-                "what DMA wrote to the card is not what it read back: byte {at} of {bytes} is {:#04x}, \
-                 not {:#04x}",
+                "DMA data read back differ from the data written: byte {at} of {bytes} is {:#04x} \
+                 instead of {:#04x}",
                 found[at], written[at]
             ))),
         }
@@ -125,14 +125,14 @@ impl<H: Hardware> Dma<H> {
 
     fn fetch(&mut self, span: &Span) -> std::io::Result<u64> {
         if span.is_fifo {
-            return Err(std::io::Error::other("DMA reads one register behind the other, not a FIFO"));
+            return Err(std::io::Error::other("DMA reads consecutive registers, not a FIFO"));
         }
         span.check(self.profile.memory_bytes).map_err(std::io::Error::other)?;
         let bytes = span.bytes().unwrap_or(u64::MAX);
         let alignment = self.profile.alignment;
         if !span.offset.is_multiple_of(alignment) || !bytes.is_multiple_of(alignment) {
             return Err(std::io::Error::other(format!(
-                "{bytes} bytes from {:#x} on: the card moves multiples of {alignment} bytes",
+                "{bytes} bytes at {:#x}: the card moves only multiples of {alignment} bytes",
                 span.offset
             )));
         }

@@ -1,5 +1,4 @@
-//! A card that is played: data in both directions, transfers in parts, and cards that do not what they
-//! should.
+//! DMA with a simulated card: both directions, split transfers, and faulty cards.
 use std::collections::BTreeMap;
 
 use keepup_measure::clock::SystemClock;
@@ -9,21 +8,21 @@ use crate::TargetProfile;
 
 const BUS: u64 = 0x800_0000;
 
-/// What the played card does wrong.
+/// Fault of the simulated card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// It flips a bit of what it moves to the machine.
+    /// Flips a bit of the data moved to the host.
     Flips,
-    /// It moves nothing.
+    /// Moves nothing.
     Idle,
-    /// It is gone: nothing but ones.
+    /// Reads as all ones.
     Gone,
-    /// Never done.
+    /// Never completes a transfer.
     Endless,
 }
 
-struct Played {
+struct SimulatedCard {
     registers: BTreeMap<u64, u64>,
     card: Vec<u8>,
     host: Vec<u8>,
@@ -33,7 +32,7 @@ struct Played {
     transfers: Vec<(u64, u64, u64)>,
 }
 
-impl Hardware for Played {
+impl Hardware for SimulatedCard {
     fn load(&mut self, offset: u64, width: Width) -> std::io::Result<u64> {
         assert_eq!((offset, width), (0x98, Width::Bits32));
         if self.fault == Fault::Gone {
@@ -44,7 +43,7 @@ impl Hardware for Played {
     }
 
     fn store(&mut self, offset: u64, width: Width, value: u64) -> std::io::Result<()> {
-        assert!(value <= width.all_ones() && self.busy == 0, "a transfer is under way");
+        assert!(value <= width.all_ones() && self.busy == 0, "a transfer is in progress");
         self.registers.insert(offset, value);
         if offset == 0x98 {
             let [source, destination, count] = [0x80, 0x88, 0x90].map(|offset| self.registers[&offset]);
@@ -82,7 +81,7 @@ impl Hardware for Played {
     }
 }
 
-/// Jumps a second each time it is asked.
+/// A clock that advances by a second at each call.
 struct Jumping(std::sync::atomic::AtomicU64);
 
 impl Clock for Jumping {
@@ -97,11 +96,11 @@ impl Clock for Jumping {
     fn sleep_until_ns(&self, _deadline_ns: u64) {}
 }
 
-fn card(fault: Fault, transfer_max: u64, may_fill: bool) -> Dma<Played> {
+fn card(fault: Fault, transfer_max: u64, may_fill: bool) -> Dma<SimulatedCard> {
     let profile = TargetProfile::find("edu").unwrap().dma.unwrap();
     let profile = DmaProfile { transfer_max, may_fill, ..profile };
     let card = (0..4092u32).map(|at| (at / 4 * 7) as u8).collect();
-    let hardware = Played {
+    let hardware = SimulatedCard {
         registers: BTreeMap::new(),
         card,
         host: vec![0; 4096],
@@ -121,48 +120,48 @@ fn span(offset: u64, count: u64) -> Span {
 
 #[test]
 fn the_cards_memory_is_read_in_parts() {
-    let mut way = card(Fault::None, 64, false);
+    let mut method = card(Fault::None, 64, false);
     let mut values = Vec::new();
-    way.values(&span(8, 40), &mut values).unwrap();
+    method.values(&span(8, 40), &mut values).unwrap();
     let expected: Vec<u64> = (2..42).map(|word: u64| ((word * 7) & 0xff) * 0x0101_0101).collect();
     assert_eq!(values, expected);
     let moved = [(0x40008, BUS, 64), (0x40048, BUS + 64, 64), (0x40088, BUS + 128, 32)];
-    assert_eq!(way.hardware.transfers, moved);
-    assert_eq!((way.words_max(Width::Bits32), way.words_max(Width::Bits64)), (Some(16), Some(8)));
-    assert!(!way.has_registers() && way.bytes() == 4092);
+    assert_eq!(method.hardware.transfers, moved);
+    assert_eq!((method.words_max(Width::Bits32), method.words_max(Width::Bits64)), (Some(16), Some(8)));
+    assert!(!method.has_registers() && method.bytes() == 4092);
     for (wrong, words) in [
         (Span { is_fifo: true, ..span(0, 2) }, "not a FIFO"),
         (span(0, 1024), "beyond its 4092 bytes"),
         (Span { width: Width::Bits16, ..span(0, 3) }, "multiples of 4 bytes"),
         (Span { width: Width::Bits16, ..span(2, 2) }, "multiples of 4 bytes"),
     ] {
-        assert!(way.read(&wrong).unwrap_err().to_string().contains(words), "{wrong:?}");
+        assert!(method.read(&wrong).unwrap_err().to_string().contains(words), "{wrong:?}");
     }
-    assert_eq!(way.hardware.transfers.len(), 3, "what is refused moves nothing");
+    assert_eq!(method.hardware.transfers.len(), 3, "a refused read moves nothing");
 }
 
 #[test]
-fn a_card_that_may_be_filled_is_checked_both_ways_once() {
-    let mut way = card(Fault::None, 4092, true);
+fn a_card_that_may_be_filled_is_checked_once_in_both_directions() {
+    let mut method = card(Fault::None, 4092, true);
     let mut values = Vec::new();
-    way.values(&span(0, 1023), &mut values).unwrap();
+    method.values(&span(0, 1023), &mut values).unwrap();
     let mut written = vec![0; 4092];
     fastrand::Rng::with_seed(4092).fill(&mut written);
-    assert_eq!(way.hardware.card, written);
+    assert_eq!(method.hardware.card, written);
     let words = written.chunks_exact(4).map(|word| u64::from(u32::from_le_bytes(word.try_into().unwrap())));
     assert!(words.eq(values.iter().copied()));
-    way.read(&span(0, 1)).unwrap();
+    method.read(&span(0, 1)).unwrap();
     let moved = [(BUS, 0x40000, 4092), (0x40000, BUS, 4092), (0x40000, BUS, 4092), (0x40000, BUS, 4)];
-    assert_eq!(way.hardware.transfers, moved);
+    assert_eq!(method.hardware.transfers, moved);
 }
 
 #[test]
-fn a_card_that_does_not_what_it_should_is_told() {
+fn a_faulty_card_is_reported() {
     for (fault, words) in [
         (Fault::Flips, "byte 4091 of 4092"),
         (Fault::Idle, "byte 0 of 4092"),
-        (Fault::Gone, "nothing but ones"),
-        (Fault::Endless, "not done after 10 s"),
+        (Fault::Gone, "as all ones"),
+        (Fault::Endless, "not complete after 10 s"),
     ] {
         let why = card(fault, 4092, true).read(&span(0, 4)).unwrap_err().to_string();
         assert!(why.contains(words), "{fault:?}: {why}");

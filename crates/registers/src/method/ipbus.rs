@@ -1,5 +1,5 @@
-//! Registers of a board behind IPbus, or of a target of keepup's own: a packet for each, a transaction for
-//! each, or blocks.
+//! Registers of an IPbus board or of a simulated target: one packet per register, one transaction per
+//! register, or blocks.
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,57 +13,57 @@ use keepup_sys::register::{Span, Width};
 use super::{Method, RegisterError, Target};
 use crate::ipbus::{ClientOptions, IpbusClient, IpbusTarget, PORT, TargetOptions};
 
-/// Bytes of a word, by which IPbus counts addresses.
+/// Bytes of a word, the unit of IPbus addresses.
 const WORD_BYTES: u64 = 4;
-/// All that can be addressed.
+/// Size of the address space, bytes.
 const BYTES: u64 = WORD_BYTES << 32;
 
 #[derive(Clone, Copy)]
-enum By {
-    /// One packet for each register, and its answer before the next.
+enum Kind {
+    /// One packet per register, sent after the reply to the previous one.
     Single,
-    /// One transaction for each register, as many in a packet as have room.
-    Each,
-    /// The longest transactions there are.
+    /// One transaction per register, many in a packet.
+    Packed,
+    /// Transactions of maximum length.
     Block,
 }
 
-/// A target that is served for as long as anyone reads it.
-struct Served {
+/// Thread of a simulated target, stopped on drop.
+struct SimulatorThread {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Served {
-    /// Serves a target at a free port of loopback; also where.
-    fn begin() -> Result<(Self, Endpoint), RegisterError> {
+impl SimulatorThread {
+    /// Starts a target on a free loopback port. Returns its address too.
+    fn start() -> Result<(Self, Endpoint), RegisterError> {
         let target = IpbusTarget::bind(&TargetOptions::default(), Arc::new(SystemClock))?;
         let endpoint = target.address().into();
         let stop = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&stop);
+        let thread_stop = Arc::clone(&stop);
         let serve = move || {
-            // A target that fails falls silent, which its client tells.
-            target.serve(&until).ok();
+            // If the target fails, the client reports that it does not answer.
+            target.serve(&thread_stop).ok();
         };
         let thread = std::thread::Builder::new().name("ku-ipbus".into()).spawn(serve).map_err(|source| {
-            RegisterError::Access { target: "ipbus:self".into(), method: "its thread".into(), source }
+            RegisterError::Access { target: "ipbus:self".into(), method: "a new thread".into(), source }
         })?;
         Ok((Self { stop, thread: Some(thread) }, endpoint))
     }
 }
 
-impl Drop for Served {
+impl Drop for SimulatorThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// One way of using a client that all ways share.
+/// An access method. All methods share the client.
 struct Packets {
-    _served: Option<Rc<Served>>,
+    _simulator: Option<Rc<SimulatorThread>>,
     client: Rc<RefCell<IpbusClient>>,
-    by: By,
+    kind: Kind,
     words: Vec<u32>,
 }
 
@@ -71,23 +71,23 @@ impl Packets {
     fn words(&mut self, span: &Span) -> std::io::Result<()> {
         let wrong = |what: &str| Err(std::io::Error::other(what.to_owned()));
         if span.width != Width::Bits32 {
-            return wrong("IPbus knows words of 32 bits alone: --width 32");
+            return wrong("IPbus supports only words of 32 bits: --width 32");
         }
         span.check(BYTES).map_err(std::io::Error::other)?;
         let (Ok(address), Ok(count)) = (u32::try_from(span.offset / WORD_BYTES), usize::try_from(span.count))
         else {
-            return wrong("beyond the addresses of IPbus");
+            return wrong("beyond the address space of IPbus");
         };
         self.words.resize(count, 0);
         let (client, words) = (&mut self.client.borrow_mut(), &mut self.words[..]);
-        match self.by {
-            By::Single => words.iter_mut().zip(0..).try_for_each(|(word, index)| {
+        match self.kind {
+            Kind::Single => words.iter_mut().zip(0..).try_for_each(|(word, index)| {
                 let step = if span.is_fifo { 0 } else { index };
                 *word = client.read_single(address.wrapping_add(step))?;
                 Ok(())
             }),
-            By::Each => client.read_each(address, words, span.is_fifo),
-            By::Block => client.read_block(address, words, span.is_fifo),
+            Kind::Packed => client.read_each(address, words, span.is_fifo),
+            Kind::Block => client.read_block(address, words, span.is_fifo),
         }
         .map_err(std::io::Error::other)
     }
@@ -95,10 +95,10 @@ impl Packets {
 
 impl Method for Packets {
     fn name(&self) -> &'static str {
-        match self.by {
-            By::Single => "single",
-            By::Each => "packed",
-            By::Block => "block",
+        match self.kind {
+            Kind::Single => "single",
+            Kind::Packed => "packed",
+            Kind::Block => "block",
         }
     }
 
@@ -118,29 +118,32 @@ impl Method for Packets {
     }
 }
 
-/// All ways of reading a board.
+/// All methods of a board.
 pub(super) fn board(target: &Target, address: &str) -> Result<Vec<Box<dyn Method>>, RegisterError> {
     let endpoint = Endpoint::with_default_port(address, PORT).map_err(|why| RegisterError::Access {
         target: target.to_string(),
-        method: "its address".into(),
+        method: "IPbus".into(),
         source: std::io::Error::other(why),
     })?;
-    ways(&endpoint, None)
+    methods(&endpoint, None)
 }
 
-/// All ways of reading a target of this process's own.
-pub(super) fn own() -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let (served, endpoint) = Served::begin()?;
-    ways(&endpoint, Some(Rc::new(served)))
+/// All methods of a simulated target within this process.
+pub(super) fn simulated() -> Result<Vec<Box<dyn Method>>, RegisterError> {
+    let (simulator, endpoint) = SimulatorThread::start()?;
+    methods(&endpoint, Some(Rc::new(simulator)))
 }
 
-fn ways(endpoint: &Endpoint, served: Option<Rc<Served>>) -> Result<Vec<Box<dyn Method>>, RegisterError> {
+fn methods(
+    endpoint: &Endpoint,
+    simulator: Option<Rc<SimulatorThread>>,
+) -> Result<Vec<Box<dyn Method>>, RegisterError> {
     let connect = |target| IpbusClient::connect(target, ClientOptions::default(), Arc::new(SystemClock));
     let client = endpoint.try_each(connect)?;
     let client = Rc::new(RefCell::new(client));
-    let way = |by| -> Box<dyn Method> {
-        let (client, served) = (Rc::clone(&client), served.clone());
-        Box::new(Packets { client, by, words: Vec::new(), _served: served })
+    let method = |kind| -> Box<dyn Method> {
+        let (client, simulator) = (Rc::clone(&client), simulator.clone());
+        Box::new(Packets { client, kind, words: Vec::new(), _simulator: simulator })
     };
-    Ok([By::Single, By::Each, By::Block].map(way).into())
+    Ok([Kind::Single, Kind::Packed, Kind::Block].map(method).into())
 }

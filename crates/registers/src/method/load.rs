@@ -1,4 +1,4 @@
-//! Loads from mapped registers: the processor waits for each.
+//! Loads from mapped registers. The processor waits for each.
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -8,24 +8,25 @@ use std::rc::Rc;
 use keepup_sys::SysError;
 use keepup_sys::register::{RegisterMap, Span, Width};
 
-use super::store::{Store, Stores};
-use super::{Method, RegisterError, Target, answer, cannot_open, directory};
+use super::store::{RegisterWrite, Stores};
+use super::{Method, RegisterError, Target, cannot_open, function_directory, into_io_error};
 
-/// Registers that are mapped.
+/// Mapped registers.
 pub(super) struct Loads {
     name: &'static str,
     map: Rc<RegisterMap>,
-    /// Where they begin in the mapping.
+    /// Offset of the first register in the mapping.
     base: u64,
 }
 
 impl Loads {
-    /// Registers from `base` on in a mapping.
+    /// Registers at `base` of a mapping.
     pub(super) fn within(map: RegisterMap, base: u64, name: &'static str) -> Self {
         Self { name, map: Rc::new(map), base }
     }
 
-    fn within_map(&self, span: &Span) -> Result<Span, SysError> {
+    /// Checks a span and returns it relative to the mapping.
+    fn span_in_map(&self, span: &Span) -> Result<Span, SysError> {
         span.check(self.bytes()).map_err(|what| SysError::Invalid { what })?;
         Ok(Span { offset: span.offset + self.base, ..*span })
     }
@@ -49,25 +50,25 @@ impl Method for Loads {
     }
 
     fn repeat(&mut self, span: &Span, times: u64) -> std::io::Result<()> {
-        self.within_map(span).and_then(|span| self.map.sweep(&span, times)).map_err(answer)
+        self.span_in_map(span).and_then(|span| self.map.sweep(&span, times)).map_err(into_io_error)
     }
 
     fn values(&mut self, span: &Span, values: &mut Vec<u64>) -> std::io::Result<()> {
-        self.within_map(span).and_then(|span| self.map.read(&span, values)).map_err(answer)
+        self.span_in_map(span).and_then(|span| self.map.read(&span, values)).map_err(into_io_error)
     }
 
-    fn writing(&self, store: Store, width: Width) -> std::io::Result<Vec<Box<dyn Method>>> {
+    fn write_methods(&self, write: RegisterWrite, width: Width) -> std::io::Result<Vec<Box<dyn Method>>> {
         if !self.map.is_writable() {
             return Ok(Vec::new());
         }
-        let span = Span { offset: store.offset, count: 1, width, is_fifo: true };
-        let place = self.within_map(&span).map_err(answer)?;
-        let both = Stores::both(&self.map, place.offset, width, store.value);
+        let span = Span { offset: write.offset, count: 1, width, is_fifo: true };
+        let offset = self.span_in_map(&span).map_err(into_io_error)?.offset;
+        let both = Stores::both(&self.map, offset, width, write.value);
         Ok(both.map(|stores| -> Box<dyn Method> { Box::new(stores) }).into())
     }
 }
 
-/// A file in memory, filled.
+/// A file in memory, filled with random bytes.
 pub(super) fn memory(bytes: u64) -> std::io::Result<File> {
     let file = rustix::fs::memfd_create("keepup-registers", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(file);
@@ -77,7 +78,7 @@ pub(super) fn memory(bytes: u64) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// A file by way of a mapping.
+/// The mapping of a whole file as a method.
 pub(super) fn mapped(
     target: &Target,
     file: File,
@@ -89,13 +90,13 @@ pub(super) fn mapped(
     let map = new(file.as_fd(), 0, bytes as usize).map_err(|why| RegisterError::Access {
         target: target.to_string(),
         method: name.into(),
-        source: answer(why),
+        source: into_io_error(why),
     })?;
     Ok(vec![Box::new(Loads::within(map, 0, name))])
 }
 
-/// A BAR: mapped plainly, for writing too where the profile has something to write, and write-combining where
-/// the function offers that; ports by calls.
+/// All methods of a BAR: its mapping, writable if `writes`; its write-combining mapping, if the function
+/// offers one; or system calls, if it is a range of I/O ports.
 pub(super) fn bar(
     target: &Target,
     root: &Path,
@@ -103,10 +104,10 @@ pub(super) fn bar(
     bar: u8,
     writes: bool,
 ) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let directory = directory(target, root, function)?;
+    let directory = function_directory(target, root, function)?;
     let path = directory.join(format!("resource{bar}"));
     let cannot =
-        |path: &Path, source| cannot_open(target, path, source, "lspci -v tells which BARs the function has");
+        |path: &Path, source| cannot_open(target, path, source, "list the function's BARs with lspci -v");
     if let Err(why) = std::fs::metadata(&path) {
         return Err(cannot(&path, why));
     }
@@ -114,7 +115,7 @@ pub(super) fn bar(
     if enable.trim() == "0" {
         return Err(RegisterError::Identity {
             target: target.to_string(),
-            what: "the function is not enabled: it answers nothing but ones".into(),
+            what: "the function is disabled and reads as all ones".into(),
             hint: format!("echo 1 | sudo tee {}", directory.join("enable").display()),
         });
     }
@@ -128,7 +129,7 @@ pub(super) fn bar(
         return Ok(vec![Box::new(super::calls::Calls::new(file, bytes))]);
     }
     let mut all = mapped(target, file, bytes, "mmap", writes)?;
-    // Reads may be joined and made ahead there: no way for registers, but what memory of a card costs.
+    // The processor may combine and prefetch these reads: suitable for a card's memory, not for registers.
     let combining = directory.join(format!("resource{bar}_wc"));
     if combining.exists() {
         all.extend(mapped(target, open(&combining, false)?, bytes, "mmap-wc", false)?);
@@ -136,7 +137,7 @@ pub(super) fn bar(
     Ok(all)
 }
 
-/// Whether a BAR is a range of ports (IORESOURCE_IO of linux/ioport.h), by the file `resource`.
+/// Whether a BAR is a range of I/O ports (IORESOURCE_IO of linux/ioport.h), according to the file `resource`.
 fn is_ports(directory: &Path, bar: u8) -> bool {
     const IORESOURCE_IO: u64 = 0x100;
     let text = std::fs::read_to_string(directory.join("resource")).unwrap_or_default();

@@ -1,36 +1,37 @@
-//! Stores to one mapped register: what issuing them costs, and what it costs until they have arrived.
+//! Stores to one mapped register: the cost of issuing them, and the cost until they have arrived.
 //!
-//! Invariant: only a register that the target's profile lets be written is ever given to it.
+//! Invariant: callers pass only registers that the target's profile lists as writable.
 use std::rc::Rc;
 
 use keepup_sys::register::{RegisterMap, Span, Width};
 
-use super::{Method, answer};
+use super::{Method, into_io_error};
 
-/// A register and what is written to it.
+/// A value and the register that it is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Store {
-    /// Where, bytes.
+pub struct RegisterWrite {
+    /// Offset, bytes.
     pub offset: u64,
-    /// What.
+    /// Value.
     pub value: u64,
 }
 
-/// Stores of one value to one register, which is as deep as one likes.
+/// Stores of one value to one register, at any depth.
 pub(super) struct Stores {
     map: Rc<RegisterMap>,
-    /// Where in the mapping.
-    place: u64,
+    /// Offset in the mapping.
+    offset: u64,
     width: Width,
     value: u64,
-    /// Whether each is followed by a load from the same register, which on PCI pushes it there first.
+    /// Whether a load from the same register follows each store. On PCI a store is posted, and the load
+    /// waits for its arrival.
     reads_back: bool,
 }
 
 impl Stores {
-    /// Both ways: stores by themselves, and each read back.
-    pub(super) fn both(map: &Rc<RegisterMap>, place: u64, width: Width, value: u64) -> [Self; 2] {
-        [false, true].map(|reads_back| Self { map: Rc::clone(map), place, width, value, reads_back })
+    /// Both methods: plain stores, and stores that are each read back.
+    pub(super) fn both(map: &Rc<RegisterMap>, offset: u64, width: Width, value: u64) -> [Self; 2] {
+        [false, true].map(|reads_back| Self { map: Rc::clone(map), offset, width, value, reads_back })
     }
 }
 
@@ -57,7 +58,9 @@ impl Method for Stores {
 
     fn repeat(&mut self, span: &Span, times: u64) -> std::io::Result<()> {
         let times = times.saturating_mul(span.count);
-        self.map.write_again(self.place, self.width, self.value, times, self.reads_back).map_err(answer)
+        self.map
+            .write_again(self.offset, self.width, self.value, times, self.reads_back)
+            .map_err(into_io_error)
     }
 
     fn values(&mut self, _span: &Span, values: &mut Vec<u64>) -> std::io::Result<()> {

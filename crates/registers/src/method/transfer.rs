@@ -1,4 +1,4 @@
-//! One call for a whole span: a device that moves it by DMA, or a file in its place.
+//! One system call per span: a device that moves it by DMA, or a file in its place.
 use std::fs::File;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::Path;
@@ -7,10 +7,10 @@ use keepup_sys::register::Span;
 
 use super::{Method, RegisterError, Target, cannot_open};
 
-/// Most that is asked for with one call, bytes.
+/// Largest transfer, bytes.
 const TRANSFER_BYTES_MAX: usize = 16 << 20;
 
-/// Spans that are read with one `pread` each.
+/// A file or device that reads each span with one `pread`.
 pub(super) struct Transfer {
     file: File,
     bytes: u64,
@@ -34,13 +34,13 @@ impl Method for Transfer {
 
     fn read(&mut self, span: &Span) -> std::io::Result<()> {
         if span.is_fifo {
-            return Err(std::io::Error::other("a transfer reads one register behind the other, not a FIFO"));
+            return Err(std::io::Error::other("a transfer reads consecutive registers, not a FIFO"));
         }
         span.check(self.bytes).map_err(std::io::Error::other)?;
         let bytes = span.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
         if bytes > TRANSFER_BYTES_MAX {
             return Err(std::io::Error::other(format!(
-                "{bytes} bytes: more than {TRANSFER_BYTES_MAX} at once"
+                "{bytes} bytes exceed the largest transfer of {TRANSFER_BYTES_MAX}"
             )));
         }
         if self.buffer.len() < bytes {
@@ -63,12 +63,12 @@ impl Method for Transfer {
     }
 }
 
-/// A character device of a card, or a file that stands for one.
+/// The method of a card's character device, or of a file in its place.
 pub(super) fn device(target: &Target, path: &Path) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let cannot = |source| cannot_open(target, path, source, "ls /dev/xdma* lists what the driver offers");
+    let cannot = |source| cannot_open(target, path, source, "list the driver's devices with ls /dev/xdma*");
     let file = File::open(path).map_err(cannot)?;
     let kind = file.metadata().map_err(cannot)?;
-    // A device does not say how far it reaches.
+    // The size of a device is unknown.
     let bytes = if kind.file_type().is_char_device() { i64::MAX as u64 } else { kind.len() };
     Ok(vec![Box::new(Transfer::new(file, bytes))])
 }

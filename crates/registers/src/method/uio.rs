@@ -1,5 +1,4 @@
-//! Registers that a driver offers to user space (UIO): its maps, or, where it offers none, a BAR of its
-//! function.
+//! UIO: the maps that a driver offers to user space, or a BAR of its function.
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -8,15 +7,15 @@ use keepup_sys::PAGE_BYTES;
 use keepup_sys::register::RegisterMap;
 
 use super::load::{Loads, bar};
-use super::{Method, RegisterError, Target, answer, cannot_open, directory};
+use super::{Method, RegisterError, Target, cannot_open, function_directory, into_io_error};
 use crate::device::uio_device;
 use crate::target::{UioDevice, UioRegion};
 
-/// Hint where a device is missing.
+/// Hint for a missing device.
 const MISSING: &str =
-    "ls /sys/class/uio lists the devices; --bind uio_pci_generic makes one of a PCI function";
+    "list the devices with ls /sys/class/uio; create one for a PCI function with --bind uio_pci_generic";
 
-/// All ways of reading a UIO device.
+/// All methods of a UIO device.
 pub(super) fn device(
     target: &Target,
     root: &Path,
@@ -26,13 +25,13 @@ pub(super) fn device(
 ) -> Result<Vec<Box<dyn Method>>, RegisterError> {
     let number = match device {
         UioDevice::Number(number) => *number,
-        UioDevice::Function(function) => of_function(target, root, function)?,
+        UioDevice::Function(function) => uio_number(target, root, function)?,
     };
     let class = root.join(format!("sys/class/uio/uio{number}"));
     std::fs::metadata(&class).map_err(|source| cannot_open(target, &class, source, MISSING))?;
     match region {
         Some(UioRegion::Bar(index)) => {
-            let function = function_of(target, root, number)?;
+            let function = pci_function(target, root, number)?;
             bar(target, root, &function, index, writes)
         }
         Some(UioRegion::Map(index)) => map(target, root, number, index, writes),
@@ -40,21 +39,21 @@ pub(super) fn device(
     }
 }
 
-/// The number of the UIO device that a function's driver made.
-fn of_function(target: &Target, root: &Path, function: &str) -> Result<u32, RegisterError> {
-    let path = directory(target, root, function)?.join("uio");
+/// Number of a function's UIO device.
+fn uio_number(target: &Target, root: &Path, function: &str) -> Result<u32, RegisterError> {
+    let path = function_directory(target, root, function)?.join("uio");
     let entries = std::fs::read_dir(&path).map_err(|source| cannot_open(target, &path, source, MISSING))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let number = names.filter_map(|name| name.strip_prefix("uio")?.parse().ok()).min();
     number.ok_or_else(|| RegisterError::Driver {
         target: target.to_string(),
-        what: "the function's driver made no UIO device".into(),
+        what: "the function's driver created no UIO device".into(),
         hint: MISSING.into(),
     })
 }
 
-/// The PCI function that a UIO device belongs to.
-fn function_of(target: &Target, root: &Path, number: u32) -> Result<String, RegisterError> {
+/// PCI function of a UIO device.
+fn pci_function(target: &Target, root: &Path, number: u32) -> Result<String, RegisterError> {
     let device = uio_device(root, number);
     let path =
         std::fs::canonicalize(&device).map_err(|source| cannot_open(target, &device, source, MISSING))?;
@@ -63,13 +62,13 @@ fn function_of(target: &Target, root: &Path, number: u32) -> Result<String, Regi
         true => Ok(name),
         false => Err(RegisterError::Driver {
             target: target.to_string(),
-            what: format!("it belongs to {name}, which is no PCI function and has no BARs"),
-            hint: format!("uio:{number}/map0, if its driver offers maps"),
+            what: format!("it belongs to {name}, which is not a PCI function and has no BARs"),
+            hint: format!("read a map of the driver: uio:{number}/map0"),
         }),
     }
 }
 
-/// A map of a driver: at so many pages of its file as it has maps before it.
+/// A map of a driver. Map N begins at page N of the device file.
 fn map(
     target: &Target,
     root: &Path,
@@ -91,13 +90,13 @@ fn map(
     let file = file.map_err(|source| cannot_open(target, &path, source, MISSING))?;
     let new = if writes { RegisterMap::writable } else { RegisterMap::new };
     let map = new(file.as_fd(), u64::from(index) * PAGE_BYTES as u64, (base + bytes) as usize);
-    let map = map.map_err(|why| match answer(why) {
-        // The kernel maps whole pages, and refuses registers that are less or lie across their bounds.
+    let map = map.map_err(|why| match into_io_error(why) {
+        // The kernel maps whole pages only.
         source if source.kind() == std::io::ErrorKind::InvalidInput && bytes < PAGE_BYTES as u64 => {
             RegisterError::Span {
                 target: target.to_string(),
-                what: format!("map{index} has {bytes} bytes, and the kernel maps no less than {PAGE_BYTES}"),
-                hint: format!("uio:{number}/bar0 reads a PCI function's BAR without its driver's help"),
+                what: format!("map{index} has {bytes} bytes, and the kernel maps at least {PAGE_BYTES}"),
+                hint: format!("bypass the driver and read a BAR: uio:{number}/bar0"),
             }
         }
         source => RegisterError::Access { target: target.to_string(), method: "mmap".into(), source },
@@ -105,7 +104,7 @@ fn map(
     Ok(vec![Box::new(Loads::within(map, base, "mmap"))])
 }
 
-/// Why there is no such map, and what there is.
+/// The error for a missing map. Its hint lists the existing maps.
 fn no_map(target: &Target, root: &Path, number: u32, maps: &Path) -> RegisterError {
     let entries = std::fs::read_dir(maps).into_iter().flatten();
     let mut names: Vec<String> =
@@ -116,9 +115,9 @@ fn no_map(target: &Target, root: &Path, number: u32, maps: &Path) -> RegisterErr
     let (what, hint) = match names.is_empty() {
         true => (
             format!("{driver} offers no maps"),
-            format!("uio:{number}/bar0 reads a BAR of the function that it is bound to"),
+            format!("bypass the driver and read a BAR: uio:{number}/bar0"),
         ),
-        false => (format!("{driver} offers no such map"), format!("it offers {}", names.join(", "))),
+        false => (format!("{driver} offers no such map"), format!("choose one of {}", names.join(", "))),
     };
     RegisterError::Span { target: target.to_string(), what, hint }
 }

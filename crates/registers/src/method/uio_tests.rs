@@ -1,4 +1,4 @@
-//! Maps and BARs of UIO devices, from plain files in the place of a kernel's.
+//! Maps and BARs of UIO devices. Plain files replace those of the kernel.
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -9,10 +9,10 @@ use crate::method::open;
 use crate::{RegisterError, TargetProfile};
 
 use super::*;
-use crate::Store;
+use crate::RegisterWrite;
 
-/// Device 0, whose driver offers a map of a page and one that is less, and device 1, whose driver offers
-/// none; both of a PCI function.
+/// Two UIO devices of a PCI function. The driver of device 0 offers a map of one page and a smaller one, that
+/// of device 1 offers none.
 fn machine() -> tempfile::TempDir {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path();
@@ -42,20 +42,20 @@ fn machine() -> tempfile::TempDir {
 }
 
 fn read(root: &Path, name: &str, offset: u64) -> Result<(u64, u64), RegisterError> {
-    let mut ways = open(&name.parse().unwrap(), root, None)?;
+    let mut methods = open(&name.parse().unwrap(), root, None)?;
     let mut values = Vec::new();
     let span = Span { offset, count: 1, width: Width::Bits32, is_fifo: false };
-    ways[0].values(&span, &mut values).unwrap();
-    Ok((ways[0].bytes(), values[0]))
+    methods[0].values(&span, &mut values).unwrap();
+    Ok((methods[0].bytes(), values[0]))
 }
 
 #[test]
-fn maps_and_bars_are_read_where_they_begin() {
+fn maps_and_bars_are_read_at_their_offsets() {
     let tree = machine();
     for (name, found) in [
         ("uio:0", (0x1000, 6)),
         ("uio:/dev/uio0/map0", (0x1000, 6)),
-        // At the second page, 0x10 bytes from its beginning.
+        // 0x10 bytes into the second page.
         ("uio:0/map1", (0x800, (1024 + 4 + 2) * 3)),
         ("uio:1/bar0", (8192, 6)),
         ("uio:0000:00:04.0/bar0", (8192, 6)),
@@ -65,30 +65,30 @@ fn maps_and_bars_are_read_where_they_begin() {
 }
 
 #[test]
-fn the_device_behind_is_who_the_profile_is_for() {
+fn the_profile_is_checked_against_the_pci_function() {
     let tree = machine();
     let mut profile =
         TargetProfile::parse("card", "name = \"card\"\nid = \"1234:11e8\"\nwrite = [4]").unwrap();
     let target = "uio:0".parse().unwrap();
-    let ways = open(&target, tree.path(), Some(&profile)).unwrap();
-    let store = |offset| Store { offset, value: 0x0102_0304 };
+    let methods = open(&target, tree.path(), Some(&profile)).unwrap();
+    let store = |offset| RegisterWrite { offset, value: 0x0102_0304 };
     let span = Span { offset: 0, count: 1, width: Width::Bits32, is_fifo: false };
-    ways[0].writing(store(4), Width::Bits32).unwrap()[0].read(&span).unwrap();
+    methods[0].write_methods(store(4), Width::Bits32).unwrap()[0].read(&span).unwrap();
     assert_eq!(fs::read(tree.path().join("dev/uio0")).unwrap()[4..8], [4, 3, 2, 1]);
-    assert!(ways[0].writing(store(0x1000), Width::Bits8).is_err());
+    assert!(methods[0].write_methods(store(0x1000), Width::Bits8).is_err());
     profile.id = Some("1234:11e9".into());
     let why = open(&target, tree.path(), Some(&profile)).err().unwrap().to_string();
-    assert!(why.contains("is for 1234:11e9, and it is 1234:11e8"), "{why}");
+    assert!(why.contains("is for 1234:11e9, and this device is 1234:11e8"), "{why}");
 }
 
 #[test]
-fn what_is_not_there_says_what_is() {
+fn missing_devices_and_maps_have_hints() {
     let tree = machine();
     for (name, words) in [
         ("uio:7", "ls /sys/class/uio"),
-        ("uio:0/map2", "it offers map0, map1"),
+        ("uio:0/map2", "choose one of map0, map1"),
         ("uio:1", "uio_pci_generic offers no maps"),
-        ("uio:1", "hint: uio:1/bar0"),
+        ("uio:1", "read a BAR: uio:1/bar0"),
         ("uio:0/bar3", "lspci -v"),
         ("uio:0000:00:05.0", "lspci -D"),
     ] {

@@ -1,4 +1,4 @@
-//! A BAR of a function that VFIO has: mapped, by calls on the same file, and by the card's own DMA.
+//! VFIO: a BAR, mapped, by system calls on the same file, and by the card's DMA.
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -13,24 +13,24 @@ use keepup_sys::vfio::{CONFIG_REGION, Container, DmaBuffer, Group, Region, regio
 use super::calls::Calls;
 use super::dma::{Dma, Hardware};
 use super::load::Loads;
-use super::{Method, RegisterError, Target, TargetProfile, answer, cannot_open, directory};
+use super::{Method, RegisterError, Target, TargetProfile, cannot_open, function_directory, into_io_error};
 use crate::profile::DmaProfile;
 
-/// Where the command register of a configuration space is, and its bits (PCI Local Bus 3.0, 6.2.2).
+/// Offset of the command register in the configuration space, and its bits (PCI Local Bus 3.0, 6.2.2).
 const COMMAND: u64 = 4;
 const MEMORY_SPACE: u16 = 1 << 1;
 const BUS_MASTER: u16 = 1 << 2;
 
-/// A function that is open.
+/// An open function.
 struct Function {
-    /// The IOMMU's, for memory that the function is to reach.
+    /// IOMMU domain, for the DMA buffer.
     container: Container,
     file: File,
-    /// Where the configuration space begins in the file.
+    /// Offset of the configuration space in the file.
     config: u64,
 }
 
-/// All ways of reading a BAR.
+/// All methods of a BAR.
 pub(super) fn bar(
     target: &Target,
     root: &Path,
@@ -45,7 +45,7 @@ pub(super) fn bar(
         return Err(RegisterError::Span {
             target: target.to_string(),
             what: format!("the function has no BAR {bar}"),
-            hint: "lspci -v tells which BARs the function has".into(),
+            hint: "list the function's BARs with lspci -v".into(),
         });
     }
     let shared = || function.file.try_clone().map_err(|why| access(target, "vfio", io_error(why)));
@@ -58,8 +58,8 @@ pub(super) fn bar(
     if command & MEMORY_SPACE == 0 {
         return Err(RegisterError::Identity {
             target: target.to_string(),
-            what: "the function does not answer to its addresses (memory space is off in its command)".into(),
-            hint: "it is asleep or was not reset: lspci -vv, dmesg".into(),
+            what: "memory space is disabled in its command register".into(),
+            hint: "the device is in a low-power state or was not reset: lspci -vv, dmesg".into(),
         });
     }
     let writes = profile.is_some_and(|profile| !profile.write.is_empty());
@@ -78,16 +78,16 @@ fn map(file: &File, bar: &Region, writes: bool) -> Result<RegisterMap, SysError>
 }
 
 fn access(target: &Target, method: &str, why: SysError) -> RegisterError {
-    RegisterError::Access { target: target.to_string(), method: method.into(), source: answer(why) }
+    RegisterError::Access { target: target.to_string(), method: method.into(), source: into_io_error(why) }
 }
 
 fn io_error(source: std::io::Error) -> SysError {
     SysError::Call { action: "use the function", source }
 }
 
-/// Opens a function that is bound to a driver of VFIO.
+/// Opens a function that is bound to a VFIO driver.
 fn open(target: &Target, root: &Path, function: &str) -> Result<Function, RegisterError> {
-    let directory = directory(target, root, function)?;
+    let directory = function_directory(target, root, function)?;
     let wrong = |what: String, hint: &str| RegisterError::Driver {
         target: target.to_string(),
         what,
@@ -99,21 +99,22 @@ fn open(target: &Target, root: &Path, function: &str) -> Result<Function, Regist
     };
     let group = link("iommu_group").ok_or_else(|| {
         wrong(
-            "the function is in no IOMMU group: there is no IOMMU, or it is off".into(),
-            "intel_iommu=on or amd_iommu=on for the kernel, and VT-d or AMD-Vi in the firmware",
+            "the function has no IOMMU group: the IOMMU is missing or disabled".into(),
+            "boot the kernel with intel_iommu=on or amd_iommu=on, and enable VT-d or AMD-Vi in the firmware",
         )
     })?;
-    let bind = "--bind vfio-pci binds it for as long as it is read, after modprobe vfio-pci";
+    let bind = "run modprobe vfio-pci, then bind the function during the test with --bind vfio-pci";
     match link("driver") {
         Some(driver) if driver.contains("vfio") => {}
         Some(driver) => {
             return Err(wrong(format!("the function is bound to {driver}, not to vfio-pci"), bind));
         }
-        None => return Err(wrong("the function is bound to no driver, not to vfio-pci".into(), bind)),
+        None => return Err(wrong("the function is not bound to vfio-pci, or to any driver".into(), bind)),
     }
     let cannot = |path: &Path, why: SysError| {
         let path = path.to_owned();
-        cannot_open(target, &path, file_error(why), "modprobe vfio-pci; ls /dev/vfio lists the groups")
+        let missing = "run modprobe vfio-pci; list the groups with ls /dev/vfio";
+        cannot_open(target, &path, file_error(why), missing)
     };
     let path = root.join("dev/vfio/vfio");
     let container = Container::open(&path).map_err(|why| cannot(&path, why))?;
@@ -122,9 +123,10 @@ fn open(target: &Target, root: &Path, function: &str) -> Result<Function, Regist
     let failed = |why| access(target, "vfio", why);
     if !of.is_viable().map_err(failed)? {
         return Err(wrong(
-            format!("IOMMU group {group} is not viable: another function of it is bound to another driver"),
+            format!("IOMMU group {group} is not viable: another function in it is bound to another driver"),
             &format!(
-                "ls -l /sys/kernel/iommu_groups/{group}/devices/*/driver; all of them to vfio-pci, or none"
+                "bind all functions of the group to vfio-pci: \
+                 ls -l /sys/kernel/iommu_groups/{group}/devices/*/driver"
             ),
         ));
     }
@@ -134,11 +136,11 @@ fn open(target: &Target, root: &Path, function: &str) -> Result<Function, Regist
     Ok(Function { container, file, config })
 }
 
-/// The system's answer to opening a file.
+/// The system's error of opening a file.
 fn file_error(why: SysError) -> std::io::Error {
     match why {
         SysError::File { source, .. } => source,
-        other => answer(other),
+        other => into_io_error(other),
     }
 }
 
@@ -148,32 +150,32 @@ fn command(file: &File, config: u64) -> std::io::Result<u16> {
     Ok(u16::from_le_bytes(command))
 }
 
-/// A function whose own DMA is used: set up when first asked, so that who does not use it leaves no trace.
+/// A card with a DMA engine. Set up at the first access, so that a measurement without DMA changes nothing.
 struct Card {
     function: Function,
     bar: Region,
     dma: DmaProfile,
-    ready: Option<Ready>,
+    ready: Option<DmaResources>,
 }
 
-/// What DMA needs.
-struct Ready {
+/// Resources of DMA.
+struct DmaResources {
     map: RegisterMap,
     buffer: DmaBuffer,
-    /// The command register as it was.
+    /// Previous value of the command register.
     command: u16,
 }
 
 impl Card {
-    fn ready(&mut self) -> std::io::Result<&mut Ready> {
+    fn ready(&mut self) -> std::io::Result<&mut DmaResources> {
         if self.ready.is_none() {
             let Function { container, file, config } = &self.function;
-            let map = map(file, &self.bar, true).map_err(answer)?;
+            let map = map(file, &self.bar, true).map_err(into_io_error)?;
             let buffer = DmaBuffer::new(container, self.dma.bus_address(), self.dma.memory_bytes as usize);
-            let buffer = buffer.map_err(answer)?;
+            let buffer = buffer.map_err(into_io_error)?;
             let before = command(file, *config)?;
             file.write_all_at(&(before | BUS_MASTER).to_le_bytes(), config + COMMAND)?;
-            self.ready = Some(Ready { map, buffer, command: before });
+            self.ready = Some(DmaResources { map, buffer, command: before });
         }
         self.ready.as_mut().ok_or_else(|| std::io::Error::other("DMA is not ready"))
     }
@@ -181,11 +183,11 @@ impl Card {
 
 impl Hardware for Card {
     fn load(&mut self, offset: u64, width: Width) -> std::io::Result<u64> {
-        self.ready()?.map.value(offset, width).map_err(answer)
+        self.ready()?.map.value(offset, width).map_err(into_io_error)
     }
 
     fn store(&mut self, offset: u64, width: Width, value: u64) -> std::io::Result<()> {
-        self.ready()?.map.write(offset, width, value).map_err(answer)
+        self.ready()?.map.write(offset, width, value).map_err(into_io_error)
     }
 
     fn bus_address(&mut self) -> std::io::Result<u64> {
@@ -193,16 +195,16 @@ impl Hardware for Card {
     }
 
     fn put(&mut self, data: &[u8]) -> std::io::Result<()> {
-        self.ready()?.buffer.put(0, data).map_err(answer)
+        self.ready()?.buffer.put(0, data).map_err(into_io_error)
     }
 
     fn take(&mut self, data: &mut [u8]) -> std::io::Result<()> {
-        self.ready()?.buffer.take(0, data).map_err(answer)
+        self.ready()?.buffer.take(0, data).map_err(into_io_error)
     }
 }
 
 impl Drop for Card {
-    /// Puts the command register back before the memory is taken from the function.
+    /// Restores the command register, which stops DMA before the buffer is unmapped.
     fn drop(&mut self) {
         if let Some(ready) = self.ready.take() {
             let place = self.function.config + COMMAND;

@@ -1,7 +1,7 @@
-//! A master window of a VME bus through the kernel's driver: a call for each register, or one for many.
+//! A master window of a VME bus through the kernel's driver: one system call per register, or one for many.
 //!
-//! VME is big-endian, and its bridges leave bytes where they are: the first byte of a register is its
-//! highest. Invariant: a window that was set is put back as it was.
+//! VME is big-endian, and its bridges do not swap bytes: the first byte of a register is its most
+//! significant one. Invariant: the previous settings of a configured window are restored.
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -10,22 +10,22 @@ use std::rc::Rc;
 use keepup_sys::register::{Span, Width};
 use keepup_sys::vme::{Master, master, set_master};
 
-use super::{Method, RegisterError, Target, answer, cannot_open};
+use super::{Method, RegisterError, Target, cannot_open, into_io_error};
 use crate::vme::VmeWindow;
 
-/// Most that one call of the driver moves, bytes (`PCI_BUF_SIZE` of vme_user.c, Linux 6.1).
+/// Largest transfer of one call of the driver, bytes (`PCI_BUF_SIZE` of vme_user.c, Linux 6.1).
 const CALL_BYTES_MAX: u64 = 0x2_0000;
 
-/// A window that is open.
+/// An open window.
 struct Window {
     file: File,
     bytes: u64,
-    /// As it was, if it was changed.
+    /// Previous settings, if they were changed.
     before: Option<Master>,
 }
 
 impl Window {
-    /// One call; the driver gives less than it was asked for where its window ends.
+    /// Reads at `offset`. The driver returns less than requested at the end of its window.
     fn fill(&self, data: &mut [u8], offset: u64) -> std::io::Result<()> {
         self.file.read_exact_at(data, offset)
     }
@@ -40,15 +40,15 @@ impl Drop for Window {
 }
 
 #[derive(Clone, Copy)]
-enum By {
+enum Kind {
     Single,
     Block,
 }
 
-/// One way of reading a window that all ways share.
+/// An access method. All methods share the window.
 struct Cycles {
     window: Rc<Window>,
-    by: By,
+    kind: Kind,
     data: Vec<u8>,
 }
 
@@ -57,8 +57,8 @@ impl Cycles {
         span.check(self.window.bytes).map_err(std::io::Error::other)?;
         let width = span.width.bytes();
         let value = |bytes: &[u8]| bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
-        match self.by {
-            By::Single => {
+        match self.kind {
+            Kind::Single => {
                 let mut register = [0; 8];
                 for index in 0..span.count {
                     let step = if span.is_fifo { 0 } else { index * width as u64 };
@@ -66,10 +66,10 @@ impl Cycles {
                     take(value(&register[..width]));
                 }
             }
-            By::Block if span.is_fifo => {
-                return Err(std::io::Error::other("a block reads one register behind the other, not a FIFO"));
+            Kind::Block if span.is_fifo => {
+                return Err(std::io::Error::other("a block reads consecutive registers, not a FIFO"));
             }
-            By::Block => {
+            Kind::Block => {
                 let (end, mut offset) = (span.offset + span.bytes().unwrap_or_default(), span.offset);
                 while offset < end {
                     let part = (end - offset).min(CALL_BYTES_MAX) as usize;
@@ -88,9 +88,9 @@ impl Cycles {
 
 impl Method for Cycles {
     fn name(&self) -> &'static str {
-        match self.by {
-            By::Single => "single",
-            By::Block => "block",
+        match self.kind {
+            Kind::Single => "single",
+            Kind::Block => "block",
         }
     }
 
@@ -99,9 +99,9 @@ impl Method for Cycles {
     }
 
     fn words_max(&self, width: Width) -> Option<u64> {
-        match self.by {
-            By::Single => None,
-            By::Block => Some(CALL_BYTES_MAX / width.bytes() as u64),
+        match self.kind {
+            Kind::Single => None,
+            Kind::Block => Some(CALL_BYTES_MAX / width.bytes() as u64),
         }
     }
 
@@ -115,13 +115,14 @@ impl Method for Cycles {
     }
 }
 
-/// All ways of reading a window, which is set first where the user says to what.
+/// All methods of a window, which is configured first if the user gives settings.
 pub(super) fn window(
     target: &Target,
     path: &Path,
     wanted: Option<VmeWindow>,
 ) -> Result<Vec<Box<dyn Method>>, RegisterError> {
-    let missing = "modprobe vme_user bus=0, with a bridge; ls /dev/bus/vme lists its windows";
+    let missing =
+        "load the drivers of the bridge and of its windows (modprobe vme_user bus=0): ls /dev/bus/vme";
     let file = File::options().read(true).write(wanted.is_some()).open(path);
     let file = file.map_err(|source| cannot_open(target, path, source, missing))?;
     let wrong = |what: String, hint: &str| RegisterError::Span {
@@ -129,28 +130,31 @@ pub(super) fn window(
         what,
         hint: hint.into(),
     };
-    let settings = "name its settings behind it: ,address=0x10000,size=0x1000,space=A32";
+    let settings = "append settings to the name: ,address=0x10000,size=0x1000,space=A32";
     let present = master(&file).map_err(|why| {
-        wrong(format!("it is no master window of vme_user: {}", answer(why)), "/dev/bus/vme/m0 to m3 are")
+        wrong(
+            format!("not a master window of vme_user: {}", into_io_error(why)),
+            "use one of /dev/bus/vme/m0 to m3",
+        )
     })?;
     let (bytes, before) = match wanted {
         Some(wanted) => {
             set_master(&file, &wanted.master()).map_err(|why| {
-                let why = answer(why);
-                wrong(format!("the bridge refuses {wanted}: {why}"), "dmesg tells what it does not have")
+                let why = into_io_error(why);
+                wrong(format!("the bridge refuses {wanted}: {why}"), "read the reason with dmesg")
             })?;
-            // One that was never set has no settings that the bridge would take: it is closed as it is.
+            // The bridge does not accept the empty settings of an unused window: disable it as it is.
             let before = match present.space {
                 0 => Master { enable: 0, ..wanted.master() },
                 _ => present,
             };
             (wanted.bytes, Some(before))
         }
-        None if present.enable == 0 => return Err(wrong("the window is closed".into(), settings)),
+        None if present.enable == 0 => return Err(wrong("the window is disabled".into(), settings)),
         None => (present.bytes, None),
     };
     let window = Rc::new(Window { file, bytes, before });
-    let way =
-        |by| -> Box<dyn Method> { Box::new(Cycles { window: Rc::clone(&window), by, data: Vec::new() }) };
-    Ok([By::Single, By::Block].map(way).into())
+    let method =
+        |kind| -> Box<dyn Method> { Box::new(Cycles { window: Rc::clone(&window), kind, data: Vec::new() }) };
+    Ok([Kind::Single, Kind::Block].map(method).into())
 }

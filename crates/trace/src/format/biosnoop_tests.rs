@@ -1,11 +1,11 @@
-//! biosnoop: times of issue from those of completion.
+//! biosnoop: issue times computed from completion times.
 use crate::trace::tests::{names, read, refused, short};
 use crate::{Operation, TraceClock};
 
 const HEAD: &str = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n";
 
 #[test]
-fn issue_is_completion_less_latency_and_lines_are_sorted_anew() {
+fn issue_is_completion_minus_latency_and_requests_are_sorted() {
     let (records, trace) = read(format!(
         "{HEAD}0.000004    supervise      1950   xvda1   W 13092560   4096      0.74\n\
          0.000178    Web Content    1950   xvda1   R 13092432   4096      0.61\n\
@@ -26,7 +26,7 @@ fn issue_is_completion_less_latency_and_lines_are_sorted_anew() {
 }
 
 #[test]
-fn time_in_the_queue_comes_before_the_latency() {
+fn time_in_the_queue_precedes_the_latency() {
     let head = HEAD.replace("LAT(ms)", "QUE(ms) LAT(ms)");
     let (records, _) =
         read(format!("{head}0.010000 a 1 sda R 8 512 2.5 3.25\n0.020000 a 1 sda R 8 512 0 1\n"));
@@ -35,12 +35,12 @@ fn time_in_the_queue_comes_before_the_latency() {
 }
 
 #[test]
-fn other_columns_are_refused_by_name() {
-    let told =
+fn unknown_columns_are_refused_by_name() {
+    let message =
         refused("TIME(ms)     COMM           PID    LAT(ms)\n611        bash           4179      10\n");
-    assert!(told.contains("no column TIME(s)") && told.contains("bpftrace"), "{told}");
-    let told = refused(HEAD.replace("PID", "CGROUP"));
-    assert!(told.contains("column \"CGROUP\" is not known"), "{told}");
-    let told = refused(format!("{HEAD}0.5 a 1 sda R 8 512\n0.5 sda R 8 512 1\n"));
-    assert!(told.contains("line 2 of made"), "{told}");
+    assert!(message.contains("no column TIME(s)") && message.contains("bpftrace"), "{message}");
+    let message = refused(HEAD.replace("PID", "CGROUP"));
+    assert!(message.contains("unknown column \"CGROUP\""), "{message}");
+    let message = refused(format!("{HEAD}0.5 a 1 sda R 8 512\n0.5 sda R 8 512 1\n"));
+    assert!(message.contains("line 2 of made"), "{message}");
 }

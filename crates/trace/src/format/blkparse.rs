@@ -1,26 +1,25 @@
-//! What blkparse prints by default: device, processor, sequence, time, process, action, RWBS, sector +
-//! sectors.
+//! Default output of blkparse: device, processor, sequence, time, process, action, RWBS, sector + sectors.
 //!
-//! Requests are the queue events (Q): all other actions follow from them. Completions (C) give their times of
-//! completion. Sectors have 512 bytes, times are seconds with nine digits. The summary behind the events is
-//! passed over. Other output than the default (`-f`) is refused. Lost: processes, merges, plugs and remaps.
+//! Queue events (Q) are requests: all other actions follow from them. Completion events (C) give
+//! completion times. Sectors have 512 bytes, times are seconds with nine digits. The summary after the
+//! events is skipped. Custom output (`-f`) is refused. Lost: processes, merges, plugs and remaps.
 use super::in_bytes;
 use super::pending::{Pending, request};
 use crate::batch::Batch;
-use crate::error::Complaint;
+use crate::error::ParseError;
 use crate::header::Unit;
 use crate::record::{Flags, Operation};
 use crate::text::{LineFormat, bad, number, time_ns, words};
 
 const SECONDS: usize = 9;
-/// Words of a line that are looked at; a message may have more.
+/// Relevant words of a line; a message may have more.
 const WORDS: usize = 10;
-/// How the summary's lines begin.
+/// First words of the summary's lines.
 const SUMMARY: [&[u8]; 3] = [b"CPU", b"Total", b"Throughput"];
-/// The most sectors that one event can have: its bytes are counted in 32 bits.
+/// Largest number of sectors of an event, whose length in bytes has 32 bits.
 const SECTORS_MAX: u64 = u32::MAX as u64;
 
-/// Reads its lines.
+/// Parser of blkparse's lines.
 pub(super) struct Blkparse {
     unit: Unit,
     pending: Pending,
@@ -34,7 +33,7 @@ impl Blkparse {
 }
 
 impl LineFormat for Blkparse {
-    fn line(&mut self, line: &[u8], place: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], position: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = words::<WORDS>(line);
         self.is_at_summary |= SUMMARY.iter().any(|begin| line.starts_with(begin));
         if count == 0 || self.is_at_summary {
@@ -42,8 +41,8 @@ impl LineFormat for Blkparse {
         }
         let [device, processor, sequence, time, process, action, rwbs, sector, plus, sectors] = fields;
         if count < 6 || number(processor, "processor").is_err() || number(sequence, "sequence").is_err() {
-            return Err(Complaint::new("it is not an event as blkparse prints it unless told otherwise")
-                .help("print it without -f and -F, as blkparse -i DEVICE"));
+            return Err(ParseError::new("not an event in blkparse's default format")
+                .help("run blkparse without -f and -F: blkparse -i DEVICE"));
         }
         let time_ns = time_ns(time, SECONDS, "time")?;
         number(process, "process")?;
@@ -56,15 +55,15 @@ impl LineFormat for Blkparse {
             batch.corrections.other_operations += u64::from(is_queued);
             return Ok(());
         };
-        let mut raw = request(time_ns, place, batch.device(device)?, operation);
+        let mut raw = request(time_ns, position, batch.device(device)?, operation);
         raw.flags = flags;
-        // A flush of its own has no sectors.
+        // A pure flush has no sectors.
         if plus == b"+" {
             raw.offset = in_bytes(number(sector, "sector")?, self.unit)?;
             let length = number(sectors, "number of sectors")?.min(SECTORS_MAX);
             raw.bytes = in_bytes(length, self.unit)?;
         } else if operation != Operation::Flush {
-            // Bytes of a command that is none of the block layer's own, in parentheses.
+            // A passthrough command, with its bytes in parentheses.
             batch.corrections.other_operations += u64::from(is_queued);
             return Ok(());
         }
@@ -77,15 +76,15 @@ impl LineFormat for Blkparse {
         Ok(())
     }
 
-    fn finish(&mut self, batch: &mut Batch) -> Result<(), Complaint> {
+    fn finish(&mut self, batch: &mut Batch) -> Result<(), ParseError> {
         self.pending.finish(batch);
         Ok(())
     }
 }
 
-/// What the letters of `RWBS` say (blkparse(1)); nothing for what is no access to storage.
+/// Decodes the letters of `RWBS` (blkparse(1)); `None` if the event is not a storage access.
 fn kind(rwbs: &[u8]) -> Option<(Operation, Flags)> {
-    // F before the operation is a flush before it, F behind it is FUA; a flush alone is `F` or `FN`.
+    // F before the operation is a preflush, F after it is FUA; a pure flush is `F` or `FN`.
     let (before, rest) = match rwbs {
         [b'F', b'F', ..] => (true, &rwbs[2..]),
         [b'F', rest @ ..] => (true, rest),
@@ -111,7 +110,7 @@ fn kind(rwbs: &[u8]) -> Option<(Operation, Flags)> {
     Some((operation, flags))
 }
 
-/// Whether a line is an event, for telling the format.
+/// Whether a line is an event, for format detection.
 pub(super) fn is_event(line: &[u8]) -> bool {
     let (fields, count) = words::<WORDS>(line);
     let mut major = fields[0].split(|byte| *byte == b',').map(|part| number(part, "device").is_ok());
@@ -123,7 +122,7 @@ pub(super) fn is_event(line: &[u8]) -> bool {
         && bad_action(fields[5]).is_none()
 }
 
-fn bad_action(action: &[u8]) -> Option<Complaint> {
+fn bad_action(action: &[u8]) -> Option<ParseError> {
     let is_action = action.len() <= 2 && action.iter().all(u8::is_ascii_alphabetic);
     (!is_action).then(|| bad(action, "action", "one or two letters"))
 }

@@ -21,7 +21,7 @@ Total (8,0):
 ";
 
 #[test]
-fn queue_events_are_requests_and_completions_belong_to_what_was_merged() {
+fn queue_events_are_requests_and_completions_match_merged_ones() {
     let (records, trace) = read(EVENTS);
     let expected = [
         (0, Some(105_171), Operation::Write, 0, 223_490 * 512, 4096),
@@ -41,14 +41,14 @@ fn queue_events_are_requests_and_completions_belong_to_what_was_merged() {
 
 #[test]
 fn other_output_than_the_default_is_refused() {
-    let told = refused(format!("{}8,0 W 223490\n", EVENTS.lines().next().unwrap().to_owned() + "\n"));
-    assert!(told.contains("line 2 of made") && told.contains("without -f"), "{told}");
-    let told = refused("  8,0    1        2     0.000001829   697  Q  WS x + 8 [k]\n");
-    assert!(told.contains("line 1 of made") && told.contains("its sector is \"x\""), "{told}");
+    let message = refused(format!("{}8,0 W 223490\n", EVENTS.lines().next().unwrap().to_owned() + "\n"));
+    assert!(message.contains("line 2 of made") && message.contains("without -f"), "{message}");
+    let message = refused("  8,0    1        2     0.000001829   697  Q  WS x + 8 [k]\n");
+    assert!(message.contains("line 1 of made") && message.contains("its sector is \"x\""), "{message}");
 }
 
 #[test]
-fn the_unit_can_be_said() {
+fn a_given_unit_is_used() {
     let hints = Hints { unit: Some(Unit::Bytes), ..Hints::default() };
     let (records, _) =
         read_with("  8,0    1        2     0.000001829   697  Q  WS 4096 + 512 [k]\n", &hints).unwrap();

@@ -1,16 +1,16 @@
-//! blktrace's binary events: raw files of single processors, merged by time here, or what `blkparse -d` made.
+//! blktrace's binary events: one file per processor, merged by time here, or the output of `blkparse -d`.
 //!
-//! Layout: `struct blk_io_trace` of linux/blktrace_api.h, 48 bytes in the byte order of the machine that
-//! recorded, then `pdu_len` bytes that are passed over. Requests are the queue events, completions give
-//! their times of completion; sectors have 512 bytes, times are in ns. Lost: processes, merges, plugs,
-//! remaps, messages.
+//! Layout: `struct blk_io_trace` of linux/blktrace_api.h, 48 bytes in the byte order of the recording
+//! machine, then `pdu_len` bytes, which are skipped. Queue events are requests, completion events give
+//! completion times. Sectors have 512 bytes, times are in ns. Lost: processes, merges, plugs, remaps,
+//! messages.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;
 
 use super::pending::{Pending, request};
-use crate::batch::{BATCH, Base, Batch, Reader};
-use crate::error::{Complaint, Fault, Place};
+use crate::batch::{BATCH, Batch, Reader, TimeBase};
+use crate::error::{FilePosition, ParseError, ReadError};
 use crate::record::{Flags, Operation};
 use crate::text::read_some;
 
@@ -19,9 +19,9 @@ const EVENT_BYTES: usize = 48;
 const MAGIC: u32 = 0x6561_7400;
 /// `BLK_IO_TRACE_VERSION`.
 const VERSION: u32 = 7;
-/// What all files are read into together, bytes.
+/// Total size of the buffers of all files, bytes.
 const BUFFERS_BYTES: usize = 16 << 20;
-/// What one is read into, at least and at most, bytes; an event with all its data is shorter.
+/// Minimum and maximum buffer of a file, bytes. An event with its data always fits.
 const BUFFER_BYTES_MIN: usize = 68 << 10;
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 const SECTOR: u64 = 512;
@@ -30,7 +30,7 @@ const SECTOR: u64 = 512;
 const QUEUE: u32 = 1;
 const COMPLETE: u32 = 8;
 const ACTION_BITS: u32 = 0xff;
-/// `blktrace_cat`, which stands in the upper 16 bits of the action.
+/// `blktrace_cat`, in the upper 16 bits of the action.
 const WRITE: u32 = 1 << 1;
 const FLUSH: u32 = 1 << 2;
 const SYNC: u32 = 1 << 3;
@@ -42,15 +42,15 @@ const DISCARD: u32 = 1 << 13;
 const DRIVER: u32 = 1 << 14;
 const FUA: u32 = 1 << 15;
 
-/// Reads the files of one trace.
+/// Reader of the files of a trace.
 pub(super) struct Blktrace<R> {
     files: Vec<File<R>>,
-    /// The next events of all files but the current one.
+    /// Time of the next event in each file but the current one.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     current: Option<usize>,
-    base: Base,
+    base: TimeBase,
     pending: Pending,
-    /// The last device's number and its place.
+    /// Number and index of the last device.
     device: Option<(u32, u16)>,
 }
 
@@ -59,13 +59,13 @@ struct File<R> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Offset in the file of what is at `start`, bytes.
+    /// Offset in the file of the byte at `start`.
     offset: u64,
     is_big: Option<bool>,
     next: Option<Event>,
 }
 
-/// What is used of an event.
+/// The relevant fields of an event.
 #[derive(Clone, Copy)]
 struct Event {
     time: u64,
@@ -74,31 +74,38 @@ struct Event {
     action: u32,
     device: u32,
     /// Offset in its file, bytes.
-    place: u64,
+    position: u64,
 }
 
 impl<R: Read + Send> Blktrace<R> {
-    pub(super) fn new(readers: Vec<R>) -> Result<Self, Fault> {
+    pub(super) fn new(readers: Vec<R>) -> Result<Self, ReadError> {
         let each = BUFFERS_BYTES / readers.len().max(1);
         let buffer_bytes = each.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
         let mut files: Vec<File<R>> =
             readers.into_iter().map(|reader| File::new(reader, buffer_bytes)).collect();
         let mut waiting = BinaryHeap::new();
         for (number, file) in files.iter_mut().enumerate() {
-            file.advance().map_err(|fault| fault.of_file(number))?;
+            file.advance().map_err(|error| error.in_file(number))?;
             waiting.extend(file.next.map(|event| Reverse((event.time, number))));
         }
         let current = waiting.pop().map(|Reverse((_, number))| number);
-        Ok(Self { files, waiting, current, base: Base::default(), pending: Pending::default(), device: None })
+        Ok(Self {
+            files,
+            waiting,
+            current,
+            base: TimeBase::default(),
+            pending: Pending::default(),
+            device: None,
+        })
     }
 
-    /// The next event of all files.
+    /// The earliest event of all files.
     #[inline]
-    fn next(&mut self) -> Result<Option<Event>, Fault> {
+    fn next(&mut self) -> Result<Option<Event>, ReadError> {
         let Some(number) = self.current else { return Ok(None) };
         let file = &mut self.files[number];
         let event = file.next;
-        file.advance().map_err(|fault| fault.of_file(number))?;
+        file.advance().map_err(|error| error.in_file(number))?;
         let next = file.next.map(|event| event.time);
         let other = self.waiting.peek().map(|Reverse((time, _))| *time);
         match (next, other) {
@@ -113,7 +120,7 @@ impl<R: Read + Send> Blktrace<R> {
     }
 
     #[inline]
-    fn take(&mut self, event: &Event, batch: &mut Batch) -> Result<(), Complaint> {
+    fn take(&mut self, event: &Event, batch: &mut Batch) -> Result<(), ParseError> {
         let (action, category) = (event.action & ACTION_BITS, event.action >> 16);
         let is_queued = action == QUEUE;
         if category & (NOTIFY | DRIVER) != 0 || !is_queued && action != COMPLETE {
@@ -125,15 +132,15 @@ impl<R: Read + Send> Blktrace<R> {
             return Ok(());
         };
         let device = match self.device {
-            Some((number, place)) if number == event.device => place,
+            Some((number, position)) if number == event.device => position,
             _ => {
-                let place = batch.device(device_name(event.device).as_bytes())?;
-                self.device = Some((event.device, place));
-                place
+                let position = batch.device(device_name(event.device).as_bytes())?;
+                self.device = Some((event.device, position));
+                position
             }
         };
         let time_ns = self.base.relative_ns(event.time, 1);
-        let mut raw = request(time_ns, event.place, device, operation);
+        let mut raw = request(time_ns, event.position, device, operation);
         raw.flags = flags;
         raw.bytes = u64::from(event.bytes);
         let Some(offset) = event.sector.checked_mul(SECTOR) else {
@@ -151,14 +158,14 @@ impl<R: Read + Send> Blktrace<R> {
 }
 
 impl<R: Read + Send> Reader for Blktrace<R> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Fault> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, ReadError> {
         for _ in 0..BATCH {
             let file = self.current.unwrap_or_default();
             let Some(event) = self.next()? else {
                 self.pending.finish(batch);
                 return Ok(false);
             };
-            self.take(&event, batch).map_err(|c| c.at(Place::Byte(event.place)).of_file(file))?;
+            self.take(&event, batch).map_err(|c| c.at(FilePosition::Byte(event.position)).in_file(file))?;
         }
         Ok(true)
     }
@@ -174,9 +181,9 @@ impl<R: Read> File<R> {
         Self { reader, buffer, start: 0, end: 0, offset: 0, is_big: None, next: None }
     }
 
-    /// Reads the next event, nothing at the end.
+    /// Reads the next event; `None` at the end.
     #[inline]
-    fn advance(&mut self) -> Result<(), Fault> {
+    fn advance(&mut self) -> Result<(), ReadError> {
         self.next = None;
         if self.end - self.start < EVENT_BYTES && self.have(EVENT_BYTES)? == 0 {
             return Ok(());
@@ -186,11 +193,11 @@ impl<R: Read> File<R> {
         };
         let is_big = match self.is_big {
             Some(is_big) if has_magic(bytes, is_big) => is_big,
-            _ => byte_order(bytes, self.is_big).map_err(|c| c.at(Place::Byte(self.offset)))?,
+            _ => byte_order(bytes, self.is_big).map_err(|c| c.at(FilePosition::Byte(self.offset)))?,
         };
         self.is_big = Some(is_big);
         let (mut event, data_bytes) = if is_big { decode::<true>(bytes) } else { decode::<false>(bytes) };
-        event.place = self.offset;
+        event.position = self.offset;
         let whole = EVENT_BYTES + usize::from(data_bytes);
         if self.end - self.start < whole && self.have(whole)? < whole {
             return Err(self.cut());
@@ -201,14 +208,14 @@ impl<R: Read> File<R> {
         Ok(())
     }
 
-    /// Reads on until `bytes` are there, or the end; returns how many are there.
+    /// Reads until `bytes` are buffered, or to the end. Returns the number of buffered bytes.
     #[cold]
-    fn have(&mut self, bytes: usize) -> Result<usize, Fault> {
+    fn have(&mut self, bytes: usize) -> Result<usize, ReadError> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= std::mem::take(&mut self.start);
         while self.end < bytes {
             let read =
-                read_some(&mut self.reader, &mut self.buffer[self.end..]).map_err(|e| Fault::Io(0, e))?;
+                read_some(&mut self.reader, &mut self.buffer[self.end..]).map_err(|e| ReadError::Io(0, e))?;
             if read == 0 {
                 break;
             }
@@ -218,12 +225,12 @@ impl<R: Read> File<R> {
     }
 
     #[cold]
-    fn cut(&self) -> Fault {
+    fn cut(&self) -> ReadError {
         let left = self.end - self.start;
-        let what = format!("the file ends {left} bytes behind the begin of an event: it was cut off");
-        Complaint::new(what)
-            .help("copy it again, or cut the piece of an event off with: truncate -s BYTE FILE")
-            .at(Place::Byte(self.offset))
+        let what = format!("the file is truncated: it ends after {left} bytes of an event");
+        ParseError::new(what)
+            .help("copy the file again, or remove the incomplete event: truncate -s BYTE FILE")
+            .at(FilePosition::Byte(self.offset))
     }
 }
 
@@ -234,9 +241,9 @@ fn has_magic(bytes: &[u8; EVENT_BYTES], is_big: bool) -> bool {
     magic == MAGIC | VERSION
 }
 
-/// The byte order of an event whose magic number is not that of those before it.
+/// Detects the byte order of the first event, and explains an unexpected magic number.
 #[cold]
-fn byte_order(bytes: &[u8; EVENT_BYTES], so_far: Option<bool>) -> Result<bool, Complaint> {
+fn byte_order(bytes: &[u8; EVENT_BYTES], so_far: Option<bool>) -> Result<bool, ParseError> {
     let fitting = [false, true].into_iter().find(|is_big| has_magic(bytes, *is_big));
     if let Some(is_big) = fitting.filter(|_| so_far.is_none()) {
         return Ok(is_big);
@@ -249,13 +256,13 @@ fn byte_order(bytes: &[u8; EVENT_BYTES], so_far: Option<bool>) -> Result<bool, C
     };
     Err(match version {
         Some(version) if u32::from(version) != VERSION => {
-            Complaint::new(format!("an event of version {version}; {VERSION} is known"))
+            ParseError::new(format!("event version {version} is not supported, only {VERSION}"))
         }
-        Some(_) => Complaint::new("an event in the other byte order than those before it")
-            .help("files of two machines were joined: give them one by one"),
+        Some(_) => ParseError::new("the byte order changes")
+            .help("if the file joins those of two machines, read them one by one"),
         None => {
-            let what = format!("no event begins here: {:02x?} is not its magic number", start);
-            Complaint::new(what).help("the file is damaged here or before")
+            let what = format!("{:02x?} is not the magic number of an event", start);
+            ParseError::new(what).help("the file is damaged at or before this position")
         }
     })
 }
@@ -276,13 +283,13 @@ fn decode<const BIG: bool>(bytes: &[u8; EVENT_BYTES]) -> (Event, u16) {
         bytes: four(24),
         action: four(28),
         device: four(36),
-        place: 0,
+        position: 0,
     };
     let data = [bytes[46], bytes[47]];
     (event, if BIG { u16::from_be_bytes(data) } else { u16::from_le_bytes(data) })
 }
 
-/// What an event is of; nothing for what is no access to storage.
+/// Operation and flags of an event; `None` if it is not a storage access.
 #[inline]
 fn kind(category: u32, bytes: u32) -> Option<(Operation, Flags)> {
     if category & COMMAND != 0 {

@@ -7,7 +7,7 @@ use super::*;
 use crate::trace::tests::{names, read, refused, short};
 use crate::{Flags, Hints, Operation, Trace};
 
-/// An event as the kernel lays it out, with `data` behind it.
+/// An event in the kernel's layout, followed by `data`.
 #[derive(Clone, Debug)]
 struct Made {
     time: u64,
@@ -103,8 +103,8 @@ fn merged(files: Vec<Vec<u8>>) -> Result<Vec<crate::Record>, crate::TraceError> 
 }
 
 #[test]
-fn files_of_processors_are_one_trace() {
-    // What one processor issued another completes; one has nothing to say, one is of the other byte order.
+fn files_of_all_processors_are_one_trace() {
+    // Requests complete on another processor; one file is empty, one has the other byte order.
     let first = encode(&[queued(0, 0, 512), queued(200, 8, 512), completed(900, 16, 512)], false);
     let second = encode(&[completed(100, 0, 512), queued(300, 16, 512)], true);
     let records = merged(
@@ -123,14 +123,14 @@ fn an_error_in_the_second_file_names_it() {
     let good = encode(&[queued(0, 0, 512)], false);
     let mut cut = encode(&[queued(5, 0, 512), queued(6, 0, 512)], false);
     cut.truncate(60);
-    let told = merged(vec![good.clone(), cut]).unwrap_err().to_string();
-    assert!(told.contains("byte 48 of") && told.contains("sda.blktrace.1"), "{told}");
-    let told = merged(vec![good, b"0,8,512,R,0\n".to_vec()]).unwrap_err().to_string();
-    assert!(told.contains("several files are one trace only when all are blktrace's"), "{told}");
+    let message = merged(vec![good.clone(), cut]).unwrap_err().to_string();
+    assert!(message.contains("byte 48 of") && message.contains("sda.blktrace.1"), "{message}");
+    let message = merged(vec![good, b"0,8,512,R,0\n".to_vec()]).unwrap_err().to_string();
+    assert!(message.contains("cannot read several files as one trace"), "{message}");
 }
 
 #[test]
-fn damage_is_told_with_its_byte() {
+fn damage_is_reported_with_its_position() {
     let whole = encode(&scene(), false);
     // The first event has four bytes of data.
     let at = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -138,21 +138,27 @@ fn damage_is_told_with_its_byte() {
         change(&mut file);
         refused(file)
     };
-    let told = at(&|file| file.truncate(whole.len() - 1));
-    assert!(told.contains("byte 340 of made") && told.contains("47 bytes behind the begin"), "{told}");
-    let told = at(&|file| file.truncate(50));
-    assert!(told.contains("byte 0 of made") && told.contains("cut off"), "{told}");
-    let told = at(&|file| file[52] = 0x08);
-    assert!(told.contains("byte 52 of made") && told.contains("version 8; 7 is known"), "{told}");
-    let told = at(&|file| file[53] ^= 1);
-    assert!(told.contains("byte 52 of made") && told.contains("no event begins here"), "{told}");
-    let told = at(&|file| file.extend(encode(&[queued(0, 0, 512)], true)));
-    assert!(told.contains("byte 388 of made") && told.contains("other byte order"), "{told}");
+    let message = at(&|file| file.truncate(whole.len() - 1));
+    assert!(
+        message.contains("byte 340 of made") && message.contains("ends after 47 bytes of an event"),
+        "{message}"
+    );
+    let message = at(&|file| file.truncate(50));
+    assert!(message.contains("byte 0 of made") && message.contains("is truncated"), "{message}");
+    let message = at(&|file| file[52] = 0x08);
+    assert!(
+        message.contains("byte 52 of made") && message.contains("version 8 is not supported, only 7"),
+        "{message}"
+    );
+    let message = at(&|file| file[53] ^= 1);
+    assert!(message.contains("byte 52 of made") && message.contains("is not the magic number"), "{message}");
+    let message = at(&|file| file.extend(encode(&[queued(0, 0, 512)], true)));
+    assert!(message.contains("byte 388 of made") && message.contains("byte order changes"), "{message}");
 }
 
 proptest! {
     #[test]
-    fn what_was_encoded_is_read(
+    fn encoded_events_are_read(
         events in prop::collection::vec((0u64..1 << 40, 0u64..1 << 40, 1u32..1 << 20, 0usize..70), 1..60),
         is_big: bool,
     ) {
@@ -170,9 +176,9 @@ proptest! {
     }
 
     #[test]
-    fn changed_bytes_never_panic(place in 0usize..388, byte: u8, cut in 0usize..388) {
+    fn changed_bytes_never_panic(position in 0usize..388, byte: u8, cut in 0usize..388) {
         let mut file = encode(&scene(), false);
-        file[place] = byte;
+        file[position] = byte;
         file.truncate(cut.max(4));
         if let Ok(mut reader) = Blktrace::new(vec![Cursor::new(file)]) {
             let mut batch = Batch::default();

@@ -1,20 +1,19 @@
-//! Comma-separated traces of requests: MSR Cambridge, SPC and UMass, Alibaba.
+//! Comma-separated traces: MSR Cambridge, SPC and UMass, Alibaba.
 //!
-//! Each is a file of its own here, with what they share: a first line with names is taken when the names are
-//! those that are known, in their order, and refused otherwise.
+//! A first line with column names is accepted if the names and their order are as expected.
 pub(super) mod alibaba;
 pub(super) mod msr;
 pub(super) mod spc;
 
-use crate::error::Complaint;
+use crate::error::ParseError;
 use crate::text::{separated, shown};
 
-/// Whether a first line has the names of the columns; an error when they are others.
+/// Whether a first line has the expected column names; an error if it has others.
 #[cold]
-fn is_names(line: &[u8], names: &[&str]) -> Result<bool, Complaint> {
+fn is_names(line: &[u8], names: &[&str]) -> Result<bool, ParseError> {
     let (fields, count) = separated::<16>(line, b',');
     let fields = &fields[..count.min(16)];
-    // Names have no digits first; the first column of each format is a number.
+    // Column names do not start with a digit; the first column of each format is a number.
     let is_number = |field: &[u8]| field.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
     if fields.iter().any(|field| is_number(field)) {
         return Ok(false);
@@ -23,13 +22,12 @@ fn is_names(line: &[u8], names: &[&str]) -> Result<bool, Complaint> {
     if count == names.len() && fields.iter().zip(names).all(is_known) {
         return Ok(true);
     }
-    let what = format!("its columns are {}, where {} belong", shown(line), names.join(","));
-    Err(Complaint::new(what)
-        .help("keepup trace info --help lists the formats; --format says which one it is"))
+    let what = format!("its columns are {} instead of {}", shown(line), names.join(","));
+    Err(ParseError::new(what).help("choose the format with --format; see keepup trace info --help"))
 }
 
-/// A complaint about the number of columns.
+/// An error for a wrong number of columns.
 #[cold]
-fn columns(count: usize, names: &[&str]) -> Complaint {
-    Complaint::new(format!("it has {count} columns, where {} belong: {}", names.len(), names.join(",")))
+fn columns(count: usize, names: &[&str]) -> ParseError {
+    ParseError::new(format!("it has {count} columns instead of {}: {}", names.len(), names.join(",")))
 }

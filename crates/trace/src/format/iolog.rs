@@ -1,23 +1,23 @@
-//! fio's iolog, versions 2 and 3: one action on a file in a line.
+//! fio's iolog, versions 2 and 3: one action on a file per line.
 //!
-//! Version 3 has the time of each action in us from the begin of the job (`log_io_u` of fio's `iolog.c`).
-//! Version 2 has none but `wait`, of which fio's HOWTO and fio's code say different things, so the user is
-//! asked. Lost: opening and closing, that a datasync is not a sync, and sync_file_range.
+//! Version 3 has the time of each action in us from the start of the job (`log_io_u` of fio's `iolog.c`).
+//! Version 2 has only `wait`, which fio's HOWTO and fio's code define differently, so the user must choose.
+//! Lost: opening and closing, the difference between datasync and sync, and sync_file_range.
 use super::{Waits, in_bytes};
-use crate::batch::{Base, Batch, NO_TIME, Raw};
-use crate::error::Complaint;
+use crate::batch::{Batch, NO_TIME, RawRecord, TimeBase};
+use crate::error::ParseError;
 use crate::header::Unit;
 use crate::record::{Flags, Operation};
 use crate::text::{LineFormat, bad, number, shown, words};
 
-/// What is told to whoever has to say what `wait` means.
-pub(super) const ASK_WAITS: &str = "--waits gap: microseconds since the wait before, as fio's HOWTO says; \
-                                    --waits start: milliseconds from the start, as fio itself takes it";
+/// Hint about the meaning of `wait`.
+pub(super) const ASK_WAITS: &str = "--waits gap: microseconds since the previous wait, as in fio's HOWTO; \
+                                    --waits start: milliseconds from the start, as in fio's code";
 const US: i64 = 1000;
 
 /// Version 3.
 pub(super) struct Iolog3 {
-    base: Base,
+    base: TimeBase,
     unit: Unit,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Iolog2 {
     now_ns: i64,
 }
 
-/// What a line does to a file.
+/// Action of a line.
 enum Action {
     Request(Operation),
     File,
@@ -37,24 +37,24 @@ enum Action {
 
 impl Iolog3 {
     pub(super) fn new(unit: Unit) -> Self {
-        Self { base: Base::default(), unit }
+        Self { base: TimeBase::default(), unit }
     }
 }
 
 impl LineFormat for Iolog3 {
-    fn line(&mut self, line: &[u8], line_number: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], line_number: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = words::<5>(line);
         if line_number == 1 || count == 0 {
-            return begins(line, line_number, "fio version 3 iolog");
+            return check_header(line, line_number, "fio version 3 iolog");
         }
         let [time, file, action, offset, length] = fields;
-        match (known(action, batch, line)?, count) {
+        match (parse_action(action, batch, line)?, count) {
             (Action::Request(operation), 5) => {
                 let ticks = number(time, "time")?;
                 let time_ns = self.base.relative_ns(ticks, US);
                 add(batch, (time_ns, line_number), (operation, self.unit), [file, offset, length])
             }
-            (Action::Wait, _) => Err(Complaint::new("version 3 has no wait")),
+            (Action::Wait, _) => Err(ParseError::new("version 3 of the format has no wait")),
             (Action::File, 3..=5) => {
                 number(time, "time")?;
                 batch.corrections.other_events += 1;
@@ -70,13 +70,13 @@ impl Iolog2 {
         Self { unit, waits, now_ns: 0 }
     }
 
-    fn wait(&mut self, time: u64) -> Result<(), Complaint> {
-        let far = || Complaint::new(format!("a wait of {time} is longer than times can be"));
+    fn wait(&mut self, time: u64) -> Result<(), ParseError> {
+        let far = || ParseError::new(format!("a wait of {time} is out of range"));
         let ns = |unit: i64| i64::try_from(time).ok().and_then(|t| t.checked_mul(unit)).ok_or_else(far);
         self.now_ns = match self.waits {
             None => {
-                let what = "it waits, and what a wait means is not certain";
-                return Err(Complaint::new(what).help(ASK_WAITS));
+                let what = "the meaning of its wait is ambiguous";
+                return Err(ParseError::new(what).help(ASK_WAITS));
             }
             Some(Waits::Gap) => self.now_ns.checked_add(ns(US)?).ok_or_else(far)?,
             Some(Waits::Start) => ns(US * 1000)?,
@@ -86,13 +86,13 @@ impl Iolog2 {
 }
 
 impl LineFormat for Iolog2 {
-    fn line(&mut self, line: &[u8], line_number: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], line_number: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = words::<4>(line);
         if line_number == 1 || count == 0 {
-            return begins(line, line_number, "fio version 2 iolog");
+            return check_header(line, line_number, "fio version 2 iolog");
         }
         let [file, action, offset, length] = fields;
-        match (known(action, batch, line)?, count) {
+        match (parse_action(action, batch, line)?, count) {
             (Action::Request(operation), 4) => {
                 add(batch, (self.now_ns, line_number), (operation, self.unit), [file, offset, length])
             }
@@ -109,15 +109,15 @@ impl LineFormat for Iolog2 {
     }
 }
 
-fn begins(line: &[u8], line_number: u64, header: &str) -> Result<(), Complaint> {
+fn check_header(line: &[u8], line_number: u64, header: &str) -> Result<(), ParseError> {
     if line_number != 1 || line.trim_ascii_end() == header.as_bytes() {
         return Ok(());
     }
-    Err(Complaint::new(format!("it is {}, where \"{header}\" belongs", shown(line))))
+    Err(ParseError::new(format!("it is {} instead of \"{header}\"", shown(line))))
 }
 
 #[inline]
-fn known(action: &[u8], batch: &mut Batch, line: &[u8]) -> Result<Action, Complaint> {
+fn parse_action(action: &[u8], batch: &mut Batch, line: &[u8]) -> Result<Action, ParseError> {
     Ok(match action {
         b"read" => Action::Request(Operation::Read),
         b"write" => Action::Request(Operation::Write),
@@ -126,24 +126,24 @@ fn known(action: &[u8], batch: &mut Batch, line: &[u8]) -> Result<Action, Compla
         b"add" | b"open" | b"close" => Action::File,
         b"wait" => Action::Wait,
         _ if line.starts_with(b"fio version") => {
-            return Err(Complaint::new("another trace begins here, as fio adds them to a file")
-                .help("split the file here; its times begin anew"));
+            return Err(ParseError::new("another trace starts here: fio appends to an existing log")
+                .help("split the file here; times restart"));
         }
         b"syncfilerange" => {
             batch.corrections.other_operations += 1;
             Action::File
         }
-        _ => return Err(bad(action, "action", "one of fio's")),
+        _ => return Err(bad(action, "action", "an action of fio")),
     })
 }
 
 #[inline]
 fn add(
     batch: &mut Batch,
-    (time_ns, place): (i64, u64),
+    (time_ns, position): (i64, u64),
     (operation, unit): (Operation, Unit),
     [file, offset, length]: [&[u8]; 3],
-) -> Result<(), Complaint> {
+) -> Result<(), ParseError> {
     let device = batch.device(file)?;
     let mut offset = in_bytes(number(offset, "offset")?, unit)?;
     let mut bytes = number(length, "length")?;
@@ -151,14 +151,23 @@ fn add(
         (offset, bytes) = (0, 0);
     }
     let (completion_ns, flags) = (NO_TIME, Flags::NONE);
-    batch.records.push(Raw { time_ns, completion_ns, offset, bytes, place, device, operation, flags });
+    batch.records.push(RawRecord {
+        time_ns,
+        completion_ns,
+        offset,
+        bytes,
+        position,
+        device,
+        operation,
+        flags,
+    });
     Ok(())
 }
 
 #[cold]
-fn columns(count: usize, wanted: &str) -> Complaint {
-    Complaint::new(format!("it has {count} columns, and {wanted} belong there"))
-        .help("names of files must not have blanks")
+fn columns(count: usize, wanted: &str) -> ParseError {
+    ParseError::new(format!("it has {count} columns instead of {wanted}"))
+        .help("file names must not contain spaces")
 }
 
 #[cfg(test)]

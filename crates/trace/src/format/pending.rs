@@ -1,24 +1,23 @@
-//! Requests that entered the queue and whose completion is waited for: what a block trace has of them.
+//! Joins queued requests of a block trace with their completions.
 //!
-//! The kernel merges requests that follow each other and splits long ones, so a completion is of a range: it
-//! completes those requests that make it up, or the first part of a longer one. Invariants: requests leave in
-//! the order in which they came; at most [`LIMIT`] are kept, and the oldest leaves without its completion
-//! then.
+//! The kernel merges adjacent requests and splits long ones, so a completion is that of a range: it completes
+//! the requests in it, or the first part of a longer one. Invariants: requests leave in queue order; at most
+//! [`LIMIT`] are kept, and beyond that the oldest leaves without its completion.
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::batch::{Batch, NO_TIME, Raw};
+use crate::batch::{Batch, NO_TIME, RawRecord};
 use crate::mix::Mixer;
 use crate::record::Operation;
 
-/// Requests that are kept.
+/// Largest number of pending requests.
 const LIMIT: usize = 65_536;
-/// Requests of one place that are looked through for the oldest.
+/// Largest number of requests with one key that are searched for the oldest.
 const CHAIN_MAX: usize = 16;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// Where a completion looks: device, operation, first byte.
+/// Key of a pending request: device, operation, first byte not completed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     offset: u64,
@@ -27,20 +26,20 @@ struct Key {
 
 #[derive(Clone, Copy)]
 struct Waiting {
-    raw: Raw,
+    raw: RawRecord,
     key: Key,
-    /// Bytes whose completion was not seen.
+    /// Bytes not completed yet.
     left: u64,
-    /// The request before it with the same key.
+    /// Number of the previous request with the same key.
     older: Option<u64>,
     is_waiting: bool,
 }
 
-/// The requests that are under way.
+/// Requests in flight.
 #[derive(Default)]
 pub(super) struct Pending {
     queue: VecDeque<Waiting>,
-    /// Number of the oldest in the queue, counted from the trace's first.
+    /// Number of the oldest request in the queue, counted from the start of the trace.
     first: u64,
     newest: HashMap<Key, u64, BuildHasherDefault<Mixer>>,
     has_completions: bool,
@@ -48,21 +47,21 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// A request entered the queue.
+    /// Adds a queued request.
     #[inline]
-    pub(super) fn issue(&mut self, raw: Raw, batch: &mut Batch) {
+    pub(super) fn issue(&mut self, raw: RawRecord, batch: &mut Batch) {
         let key = Key::new(raw.device, raw.operation, raw.offset);
         let number = self.first + self.queue.len() as u64;
         let older = self.newest.insert(key, number);
         self.queue.push_back(Waiting { raw, key, left: raw.bytes, older, is_waiting: true });
         if self.queue.len() > LIMIT {
-            self.leave(batch);
+            self.pop_oldest(batch);
         }
     }
 
-    /// A range of a device was completed.
+    /// Completes a range of a device.
     #[inline]
-    pub(super) fn complete(&mut self, done: Raw, batch: &mut Batch) {
+    pub(super) fn complete(&mut self, done: RawRecord, batch: &mut Batch) {
         self.has_completions = true;
         let (mut offset, mut left, mut found) = (done.offset, done.bytes, false);
         loop {
@@ -86,21 +85,21 @@ impl Pending {
         }
         batch.corrections.lone_completions += u64::from(!found);
         while self.queue.front().is_some_and(|request| !request.is_waiting) {
-            self.leave(batch);
+            self.pop_oldest(batch);
         }
     }
 
-    /// There is no more: all leave.
+    /// Ends the trace: all requests leave.
     pub(super) fn finish(&mut self, batch: &mut Batch) {
         while !self.queue.is_empty() {
-            self.leave(batch);
+            self.pop_oldest(batch);
         }
         if self.has_completions {
             batch.corrections.without_completion += std::mem::take(&mut self.without);
         }
     }
 
-    /// Takes the oldest request with this key out of its chain.
+    /// Removes the oldest request with this key from its chain.
     #[inline]
     fn take(&mut self, key: Key) -> Option<u64> {
         let newest = self.newest.get(&key).copied().filter(|number| *number >= self.first)?;
@@ -109,7 +108,7 @@ impl Pending {
             let older = self.queue[(number - self.first) as usize].older;
             let Some(older) = older.filter(|older| *older >= self.first) else { break };
             let request = &self.queue[(older - self.first) as usize];
-            // One that has moved on, or is done, is in this chain no more.
+            // A request with another key, or a completed one, has left this chain.
             if !request.is_waiting || request.key != key {
                 break;
             }
@@ -125,9 +124,9 @@ impl Pending {
         Some(number)
     }
 
-    /// The oldest leaves.
+    /// Moves the oldest request to the batch.
     #[inline]
-    fn leave(&mut self, batch: &mut Batch) {
+    fn pop_oldest(&mut self, batch: &mut Batch) {
         let Some(request) = self.queue.pop_front() else { return };
         if request.is_waiting {
             self.without += 1;
@@ -153,11 +152,11 @@ impl std::hash::Hash for Key {
     }
 }
 
-/// A request as a queue event has it; times and bytes as in the trace.
+/// A request without offset, length and flags.
 #[inline]
-pub(super) fn request(time_ns: i64, place: u64, device: u16, operation: Operation) -> Raw {
+pub(super) fn request(time_ns: i64, position: u64, device: u16, operation: Operation) -> RawRecord {
     let flags = crate::record::Flags::NONE;
-    Raw { time_ns, completion_ns: NO_TIME, offset: 0, bytes: 0, place, device, operation, flags }
+    RawRecord { time_ns, completion_ns: NO_TIME, offset: 0, bytes: 0, position, device, operation, flags }
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Completions find their requests: alone, merged, split, of the same place, late or never.
+//! Matching of completions: single, merged, split, at the same offset, late or missing.
 use super::*;
 
 const MS: i64 = 1_000_000;
 
-fn raw(time_ns: i64, sector: u64, sectors: u64) -> Raw {
+fn raw(time_ns: i64, sector: u64, sectors: u64) -> RawRecord {
     let raw = request(time_ns, 0, 0, Operation::Write);
-    Raw { offset: sector * SECTOR, bytes: sectors * SECTOR, ..raw }
+    RawRecord { offset: sector * SECTOR, bytes: sectors * SECTOR, ..raw }
 }
 
-/// What comes out of events: `(time, sector, sectors, is completion)`.
+/// Requests that result from events `(time, sector, sectors, is completion)`.
 fn run(events: &[(i64, u64, u64, bool)]) -> (Vec<(u64, i64)>, Batch) {
     let (mut pending, mut batch) = (Pending::default(), Batch::default());
     for (time, sector, sectors, is_completion) in events {
@@ -25,47 +25,47 @@ fn run(events: &[(i64, u64, u64, bool)]) -> (Vec<(u64, i64)>, Batch) {
 }
 
 #[test]
-fn merged_at_either_end() {
+fn a_merged_completion_completes_all_its_requests() {
     let (out, batch) = run(&[(0, 8, 8, false), (1, 16, 8, false), (2, 0, 8, false), (9, 0, 24, true)]);
     assert_eq!(out, [(8, 9), (16, 9), (0, 9)]);
     assert_eq!(batch.corrections.lone_completions, 0);
 }
 
 #[test]
-fn split_requests_end_with_their_last_part() {
+fn a_split_request_completes_with_its_last_part() {
     let (out, _) = run(&[(0, 0, 64, false), (3, 0, 16, true), (5, 16, 16, true), (8, 32, 32, true)]);
     assert_eq!(out, [(0, 8)]);
 }
 
 #[test]
-fn of_two_requests_for_the_same_place_the_older_ends_first() {
+fn the_older_of_two_requests_at_the_same_offset_completes_first() {
     let (out, _) = run(&[(0, 0, 8, false), (1, 0, 8, false), (5, 0, 8, true), (7, 0, 8, true)]);
     assert_eq!(out, [(0, 5), (0, 7)]);
 }
 
 #[test]
-fn requests_leave_in_their_order() {
+fn requests_leave_in_queue_order() {
     let (out, _) = run(&[(0, 0, 8, false), (1, 8, 8, false), (2, 8, 8, true), (3, 0, 8, true)]);
     assert_eq!(out, [(0, 3), (8, 2)]);
 }
 
 #[test]
-fn what_fits_nothing_is_counted() {
+fn unmatched_completions_and_requests_are_counted() {
     let (out, batch) = run(&[(0, 0, 8, false), (1, 80, 8, true)]);
     assert_eq!(out, [(0, -1)]);
     assert_eq!((batch.corrections.lone_completions, batch.corrections.without_completion), (1, 1));
-    // Without any completion none is missed.
+    // A trace without completions has no missing ones.
     assert_eq!(run(&[(0, 0, 8, false)]).1.corrections.without_completion, 0);
 }
 
 #[test]
-fn no_more_than_the_limit_is_kept() {
+fn pending_requests_are_limited() {
     let (mut pending, mut batch) = (Pending::default(), Batch::default());
     for number in 0..LIMIT as i64 + 10 {
         pending.issue(raw(number, number as u64 % 3, 1), &mut batch);
     }
     assert_eq!((batch.records.len(), pending.queue.len()), (10, LIMIT));
-    // The first of its place has left: the completion is of the next.
+    // The first request at this offset has left, so the completion belongs to the next one.
     pending.complete(raw(i64::from(u32::MAX), 0, 1), &mut batch);
     pending.finish(&mut batch);
     let completed: Vec<usize> =

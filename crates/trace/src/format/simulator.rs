@@ -1,26 +1,26 @@
-//! The text traces of two simulators, MQSim and DiskSim: time, device, address, size, type; addresses and
-//! sizes in sectors of 512 bytes.
+//! Text traces of the simulators MQSim and DiskSim: time, device, address, size, type; addresses and sizes in
+//! sectors of 512 bytes.
 //!
-//! MQSim (its README, "ASCII trace files"): whole numbers, type 0 writes and 1 reads; the unit of time
-//! stands in its configuration, ns there unless changed. DiskSim (manual 4.0, "ascii"): decimal ms,
-//! hexadecimal flags, of which bit 0 is a read. The files look the same, and 0 and 1 mean the same.
+//! MQSim (README, "ASCII trace files"): integers; type 0 is a write, 1 a read; its configuration defines
+//! the unit of time, ns by default. DiskSim (manual 4.0, "ascii"): decimal ms; hexadecimal flags, of
+//! which bit 0 is a read. Both formats look the same, and 0 and 1 have the same meaning.
 use super::{TimeUnit, in_bytes};
-use crate::batch::{Base, Batch, NO_TIME, Raw};
-use crate::error::Complaint;
+use crate::batch::{Batch, NO_TIME, RawRecord, TimeBase};
+use crate::error::ParseError;
 use crate::header::Unit;
 use crate::record::{Flags, Operation};
 use crate::text::{LineFormat, bad, number, time_ns, words};
 
 const COLUMNS: &str = "time, device, address, size, type";
 
-/// MQSim's.
+/// Parser of MQSim's lines.
 pub(super) struct Mqsim {
-    pub(super) base: Base,
+    pub(super) base: TimeBase,
     pub(super) unit: Unit,
     pub(super) time_unit: TimeUnit,
 }
 
-/// DiskSim's.
+/// Parser of DiskSim's lines.
 pub(super) struct Disksim {
     pub(super) unit: Unit,
     pub(super) time_unit: TimeUnit,
@@ -28,7 +28,7 @@ pub(super) struct Disksim {
 
 impl LineFormat for Mqsim {
     #[inline]
-    fn line(&mut self, line: &[u8], place: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], position: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = words::<5>(line);
         if count == 0 {
             return Ok(());
@@ -40,13 +40,13 @@ impl LineFormat for Mqsim {
             b"1" => Operation::Read,
             other => return Err(kind(other, count, "0 (write) or 1 (read)")),
         };
-        add(batch, (time_ns, place), (operation, self.unit), (&fields, count))
+        add(batch, (time_ns, position), (operation, self.unit), (&fields, count))
     }
 }
 
 impl LineFormat for Disksim {
     #[inline]
-    fn line(&mut self, line: &[u8], place: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], position: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = words::<5>(line);
         if count == 0 {
             return Ok(());
@@ -57,17 +57,17 @@ impl LineFormat for Disksim {
         let flags = flags.and_then(|text| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok());
         let Some(flags) = flags else { return Err(kind(fields[4], count, "hexadecimal flags")) };
         let operation = if flags & 1 == 1 { Operation::Read } else { Operation::Write };
-        add(batch, (time_ns, place), (operation, self.unit), (&fields, count))
+        add(batch, (time_ns, position), (operation, self.unit), (&fields, count))
     }
 }
 
 #[inline]
 fn add(
     batch: &mut Batch,
-    (time_ns, place): (i64, u64),
+    (time_ns, position): (i64, u64),
     (operation, unit): (Operation, Unit),
     (fields, count): (&[&[u8]; 5], usize),
-) -> Result<(), Complaint> {
+) -> Result<(), ParseError> {
     if count != 5 {
         return Err(columns(count));
     }
@@ -76,18 +76,27 @@ fn add(
     let offset = in_bytes(number(fields[2], "address")?, unit)?;
     let bytes = in_bytes(number(fields[3], "size")?, unit)?;
     let (completion_ns, flags) = (NO_TIME, Flags::NONE);
-    batch.records.push(Raw { time_ns, completion_ns, offset, bytes, place, device, operation, flags });
+    batch.records.push(RawRecord {
+        time_ns,
+        completion_ns,
+        offset,
+        bytes,
+        position,
+        device,
+        operation,
+        flags,
+    });
     Ok(())
 }
 
 #[cold]
-fn kind(field: &[u8], count: usize, wanted: &str) -> Complaint {
+fn kind(field: &[u8], count: usize, wanted: &str) -> ParseError {
     if count == 5 { bad(field, "type", wanted) } else { columns(count) }
 }
 
 #[cold]
-fn columns(count: usize) -> Complaint {
-    Complaint::new(format!("it has {count} columns, where 5 belong: {COLUMNS}"))
+fn columns(count: usize) -> ParseError {
+    ParseError::new(format!("it has {count} columns instead of 5: {COLUMNS}"))
 }
 
 #[cfg(test)]

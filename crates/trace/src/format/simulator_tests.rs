@@ -1,9 +1,9 @@
-//! Traces of MQSim and DiskSim, which look alike.
+//! Traces of MQSim and DiskSim, which look the same.
 use crate::trace::tests::{forced, read, read_with, refused_with, short};
 use crate::{Format, Hints, Operation, TimeUnit};
 
 #[test]
-fn mqsim_counts_ns_unless_told_otherwise() {
+fn mqsim_times_are_ns_by_default() {
     let text = "4851300 0 42932 2 1\n6311700 1 39724 4 0\n";
     let (records, _) = read_with(text, &forced(Format::Mqsim)).unwrap();
     let expected = [
@@ -16,7 +16,7 @@ fn mqsim_counts_ns_unless_told_otherwise() {
 }
 
 #[test]
-fn disksim_counts_ms_and_bit_0_reads() {
+fn disksim_times_are_ms_and_bit_0_is_a_read() {
     let (records, _) = read("13.191135 30 0 5 1\n17.829285 20 576560 6 4\n24.314779 17 0 24 9\n");
     let expected = [
         (0, None, Operation::Read, 0, 0, 2560),
@@ -27,7 +27,7 @@ fn disksim_counts_ms_and_bit_0_reads() {
 }
 
 #[test]
-fn what_cannot_be_used_says_its_line_and_why() {
+fn invalid_lines_are_refused_with_number_and_reason() {
     for (row, format, why) in [
         ("6 0 8 8 2\n", Format::Mqsim, "its type is \"2\""),
         ("6 0 8 8\n", Format::Mqsim, "it has 4 columns"),
@@ -36,7 +36,7 @@ fn what_cannot_be_used_says_its_line_and_why() {
         ("6.5 0 8 8 zz\n", Format::Disksim, "its type is \"zz\""),
         ("6.5 x 8 8 1\n", Format::Disksim, "its device is \"x\""),
     ] {
-        let told = refused_with(format!("5 0 8 8 1\n{row}"), &forced(format));
-        assert!(told.contains("line 2 of made") && told.contains(why), "{told}");
+        let message = refused_with(format!("5 0 8 8 1\n{row}"), &forced(format));
+        assert!(message.contains("line 2 of made") && message.contains(why), "{message}");
     }
 }

@@ -1,18 +1,18 @@
-//! Sizes and times of requests that come one after the other.
+//! Statistics of sizes and times.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use keepup_measure::histogram::Latency;
 
-use super::{Mix, Outstanding, SizeClass};
+use super::{DeviceDetail, Outstanding, SizeClass};
 use crate::record::Record;
 
-/// Requests under way that are remembered.
+/// Largest number of requests in flight that are tracked.
 const OUTSTANDING_MAX: usize = 1 << 20;
-/// Classes of sizes: 0, and one for each power of two that 32 bits hold.
+/// Size classes: 0, and one per power of two of 32 bits.
 const CLASSES: usize = 33;
 
-/// The account of requests, in ascending time.
+/// Statistics of requests in ascending time.
 #[derive(Clone)]
 pub(super) struct Flow {
     sizes: [(u64, u64); CLASSES],
@@ -23,8 +23,8 @@ pub(super) struct Flow {
     service: Latency,
     service_sum_ns: u128,
     completed_ns: u64,
-    /// Times of completion of those under way, the earliest on top.
-    under_way: BinaryHeap<Reverse<u64>>,
+    /// Completion times of requests in flight, earliest first.
+    in_flight: BinaryHeap<Reverse<u64>>,
     peak: usize,
     is_peak_bound: bool,
     records: u64,
@@ -42,7 +42,7 @@ impl Flow {
             service: Latency::new(),
             service_sum_ns: 0,
             completed_ns: 0,
-            under_way: BinaryHeap::new(),
+            in_flight: BinaryHeap::new(),
             peak: 0,
             is_peak_bound: false,
             records: 0,
@@ -78,19 +78,19 @@ impl Flow {
         self.service.record_ns(service_ns);
         self.service_sum_ns += u128::from(service_ns);
         self.completed_ns = self.completed_ns.max(completion_ns);
-        while self.under_way.peek().is_some_and(|Reverse(ns)| *ns <= issue_ns) {
-            self.under_way.pop();
+        while self.in_flight.peek().is_some_and(|Reverse(ns)| *ns <= issue_ns) {
+            self.in_flight.pop();
         }
-        if self.under_way.len() < OUTSTANDING_MAX {
-            self.under_way.push(Reverse(completion_ns));
+        if self.in_flight.len() < OUTSTANDING_MAX {
+            self.in_flight.push(Reverse(completion_ns));
         } else {
             self.is_peak_bound = true;
         }
-        self.peak = self.peak.max(self.under_way.len());
+        self.peak = self.peak.max(self.in_flight.len());
     }
 
-    /// What it comes to; nothing without a request.
-    pub(super) fn mix(&self) -> Option<Mix> {
+    /// The result; `None` without requests.
+    pub(super) fn mix(&self) -> Option<DeviceDetail> {
         let first_ns = self.first_ns?;
         let seconds = (self.last_ns - first_ns) as f64 / 1e9;
         let over = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
@@ -102,11 +102,11 @@ impl Flow {
         });
         let has_completions = self.service.summary().count > 0;
         let time_ns = self.completed_ns.max(self.last_ns) - first_ns;
-        Some(Mix {
+        Some(DeviceDetail {
             sizes: sizes.collect(),
             first_ns,
             last_ns: self.last_ns,
-            // The first request opens the time, so it is not one of those that came in it.
+            // The interval starts with the first request, which does not count.
             rate: over(self.records - 1),
             bytes_per_second: over(self.bytes),
             gaps: (self.records > 1).then(|| self.gaps.summary()),

@@ -1,21 +1,20 @@
-//! Distinct bytes that are touched: a bitmap of pages, in regions that are made when they are first touched.
+//! Distinct bytes accessed: a bitmap of pages, in regions allocated on first access.
 //!
-//! Invariant: at most [`REGIONS_MAX`] regions, 34 MB; when one more is needed, pages become twice as large,
-//! and a page counts as touched when a half of it was. So the figure is an upper bound, in pages of a size
-//! that is told.
+//! Invariant: at most [`REGIONS_MAX`] regions, 34 MB. When another one is needed, the page size doubles,
+//! and a page counts if one of its halves did. The result is an upper bound, in pages of a known size.
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::mix::Mixer;
 
-/// Size of a page at the begin, bytes.
+/// Initial page size, bytes.
 const PAGE_BYTES: u64 = 4096;
 /// Pages of a region.
 const REGION_PAGES: u64 = 4096;
 const WORDS: usize = (REGION_PAGES / 64) as usize;
 const REGIONS_MAX: usize = 65_536;
 
-/// Where a key has the device; below is the number of the region, of which 2^63 bytes have 2^39 at most.
+/// Position of the device in a key, above the region number: 2^63 bytes have at most 2^39 regions.
 const DEVICE_SHIFT: u32 = 48;
 const DEVICE: u64 = u64::MAX << DEVICE_SHIFT;
 
@@ -25,7 +24,7 @@ type Region = [u64; WORDS];
 pub(super) struct Footprint {
     page_shift: u32,
     regions_max: usize,
-    /// Place in `regions` by [`key`].
+    /// Index in `regions` by [`key`].
     places: HashMap<u64, usize, BuildHasherDefault<Mixer>>,
     regions: Vec<Region>,
     last: Option<(u64, usize)>,
@@ -36,13 +35,13 @@ impl Footprint {
         Self::of(REGIONS_MAX)
     }
 
-    /// One with room for fewer regions; below one for each device there is no end to enlarging pages.
+    /// Creates a footprint with at most `regions_max` regions, at least one per device.
     pub(super) fn of(regions_max: usize) -> Self {
         let page_shift = PAGE_BYTES.trailing_zeros();
         Self { page_shift, regions_max, places: HashMap::default(), regions: Vec::new(), last: None }
     }
 
-    /// Bytes from `start` to before `end` are touched.
+    /// Marks bytes `start` to `end` as accessed.
     #[inline]
     pub(super) fn mark(&mut self, device: u16, start: u64, end: u64) {
         let mut at = start;
@@ -51,18 +50,18 @@ impl Footprint {
             let (number, first) = (page / REGION_PAGES, page % REGION_PAGES);
             let last = ((end - 1) >> self.page_shift) - number * REGION_PAGES;
             let Some(place) = self.place(key(device, number)) else {
-                // Pages have grown: where this one lies has changed.
+                // The page size has changed: compute the region again.
                 self.grow();
                 continue;
             };
             set(&mut self.regions[place], first as usize, last.min(REGION_PAGES - 1) as usize);
             let next = (number + 1) * REGION_PAGES;
-            // Beyond the last region of 64 bits there is none.
+            // An overflow is beyond the last region.
             at = next.checked_mul(1 << self.page_shift).unwrap_or(end);
         }
     }
 
-    /// The place of a region, which is made when it is new; nothing when there is no room.
+    /// Index of a region, which is allocated if necessary; `None` at the limit.
     #[inline]
     fn place(&mut self, key: u64) -> Option<usize> {
         if let Some((_, place)) = self.last.filter(|(last, _)| *last == key) {
@@ -81,7 +80,7 @@ impl Footprint {
         Some(place)
     }
 
-    /// Doubles the pages.
+    /// Doubles the page size.
     #[cold]
     fn grow(&mut self) {
         self.last = None;
@@ -100,12 +99,12 @@ impl Footprint {
         }
     }
 
-    /// Size of the pages, bytes.
+    /// Page size, bytes.
     pub(super) fn page_bytes(&self) -> u64 {
         1 << self.page_shift
     }
 
-    /// Pages touched of each of `devices` devices.
+    /// Accessed pages of each of `devices` devices.
     pub(super) fn pages(&self, devices: usize) -> Vec<u64> {
         let mut pages = vec![0; devices];
         for (key, place) in &self.places {
@@ -117,7 +116,7 @@ impl Footprint {
     }
 }
 
-/// Device and number of a region as one number.
+/// Key of a region.
 #[inline]
 fn key(device: u16, number: u64) -> u64 {
     u64::from(device) << DEVICE_SHIFT | number
@@ -137,7 +136,7 @@ fn set(region: &mut Region, first: usize, last: usize) {
     region[end] |= high;
 }
 
-/// One bit for each two of `word`, set when one of them is; in the lower half.
+/// Combines each pair of bits with OR, into the lower half.
 fn halved(word: u64) -> u64 {
     let mut bits = (word | word >> 1) & 0x5555_5555_5555_5555;
     for (shift, mask) in [

@@ -1,4 +1,4 @@
-//! Pages that were touched, against a set of all of them.
+//! Accessed pages, compared with a set.
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -10,34 +10,34 @@ fn pages(footprint: &Footprint) -> u64 {
 }
 
 #[test]
-fn partly_touched_pages_are_whole() {
+fn a_partly_accessed_page_counts_as_a_whole() {
     let mut footprint = Footprint::new();
     footprint.mark(0, 4095, 4097);
     footprint.mark(0, 0, 1);
     footprint.mark(2, 0, 1);
     footprint.mark(0, 5, 5);
     assert_eq!(footprint.pages(3), [2, 0, 1]);
-    // A range over several regions, and the end of the last device.
+    // A range across several regions, and the end of the largest device.
     footprint.mark(1, (1 << 24) - 1, (3 << 24) + 1);
     footprint.mark(1, i64::MAX as u64 - 4096, i64::MAX as u64);
     assert_eq!(footprint.pages(3), [2, 2 * REGION_PAGES + 2 + 1 + 1, 1]);
 }
 
 #[test]
-fn pages_grow_instead_of_memory() {
+fn the_page_size_grows_instead_of_memory() {
     let mut footprint = Footprint::of(8);
     for number in 0..1000 {
         footprint.mark(0, number << 24, (number << 24) + 1);
     }
     assert!(footprint.regions.len() <= 8);
-    // 1000 regions of 16 MiB go into 8 when pages are at least 128 times as large.
+    // 1000 regions of 16 MiB fit into 8 with pages at least 128 times as large.
     assert_eq!(footprint.page_bytes(), 4096 * 128);
     assert_eq!(pages(&footprint), 1000);
 }
 
 proptest! {
     #[test]
-    fn counts_each_page_once(
+    fn each_page_is_counted_once(
         ranges in prop::collection::vec((0u16..3, 0u64..1 << 30, 1u64..1 << 26), 1..60),
         regions in 6usize..40,
     ) {

@@ -1,14 +1,14 @@
-//! How requests of one device lie to those before them.
+//! Distances of a device's requests from previous ones.
 use super::Jumps;
 
-/// Requests whose ends are remembered, so that streams that take turns are seen.
+/// Number of request ends that are tracked, to detect interleaved streams.
 const STREAMS: usize = 32;
-/// A jump up to here is not called random: a read-ahead's worth.
+/// Largest jump that does not count as random: the size of a read-ahead.
 const NEAR_BYTES: u64 = 128 << 10;
 /// Powers of two of a distance.
 const CLASSES: usize = 65;
 
-/// Ends of the last requests, and what was seen.
+/// Ends of the last requests, and counts.
 pub(super) struct Locality {
     ends: [u64; STREAMS],
     next: usize,
@@ -23,7 +23,7 @@ pub(super) struct Locality {
 impl Default for Locality {
     fn default() -> Self {
         Self {
-            // No request begins there: it would end beyond the last byte.
+            // No request starts at the largest offset.
             ends: [u64::MAX; STREAMS],
             next: 0,
             last_end: None,
@@ -37,7 +37,7 @@ impl Default for Locality {
 }
 
 impl Locality {
-    /// A request from `start` to before `end`.
+    /// Adds a request from `start` to `end`.
     #[inline]
     pub(super) fn take(&mut self, start: u64, end: u64) {
         if let Some(last_end) = self.last_end {
@@ -58,7 +58,7 @@ impl Locality {
         self.last_end = Some(end);
     }
 
-    /// Adds what was seen elsewhere.
+    /// Adds the counts of another device.
     pub(super) fn add(&mut self, other: &Self) {
         self.records += other.records;
         self.sequential += other.sequential;

@@ -1,4 +1,4 @@
-//! Reads the native format, frame by frame.
+//! Reader of the native format.
 use std::io::Read;
 
 use crc32fast::Hasher;
@@ -8,16 +8,16 @@ use super::{
     COVERED_BYTES, DEVICE, FRAME_BYTES, FRAME_RECORDS_MAX, HEADER_BYTES, MAGIC, RECORD_BYTES, RECORDS, TAIL,
     TEXT_BYTES_MAX, Tail, VERSION, decode,
 };
-use crate::batch::{Batch, NO_TIME, Raw, Reader};
-use crate::error::{Complaint, Fault, Place};
+use crate::batch::{Batch, NO_TIME, RawRecord, Reader};
+use crate::error::{FilePosition, ParseError, ReadError};
 use crate::header::{Corrections, TraceDevice, TraceHeader};
 use crate::record::{Operation, Record};
 use crate::text::read_some;
 
-const CUT: &str = "the file ends before the trace does: it was cut off, or its writer was stopped";
-const COPY: &str = "copy the file again, or convert the trace again";
+const CUT: &str = "the trace is truncated";
+const COPY: &str = "copy the file again, or repeat the conversion or the capture";
 
-/// Reads frames.
+/// Reader of frames.
 pub(crate) struct NativeReader<R> {
     reader: R,
     /// Offset of the next frame, bytes.
@@ -29,47 +29,50 @@ pub(crate) struct NativeReader<R> {
     is_ended: bool,
 }
 
-/// Reads the header; the rest is for the reader.
-pub(crate) fn open<R: Read>(mut reader: R) -> Result<(TraceHeader, NativeReader<R>), Fault> {
-    let at = |complaint: Complaint| complaint.help(COPY).at(Place::Byte(0));
+/// Reads the header, and returns it with a reader of the frames.
+pub(crate) fn open<R: Read>(mut reader: R) -> Result<(TraceHeader, NativeReader<R>), ReadError> {
+    let at = |error: ParseError| error.help(COPY).at(FilePosition::Byte(0));
     let mut bytes = vec![0; HEADER_BYTES];
     if fill(&mut reader, &mut bytes)? < HEADER_BYTES {
-        return Err(at(Complaint::new(CUT)));
+        return Err(at(ParseError::new(CUT)));
     }
     if !bytes.starts_with(MAGIC) {
-        return Err(at(Complaint::new("this is no trace of keepup's own format")));
+        return Err(at(ParseError::new("not a trace in keepup's native format")));
     }
     let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let (version, length) = (word(8), word(12) as usize);
     if version != VERSION {
-        let what = format!("version {version} of the format; {VERSION} is known");
-        return Err(Complaint::new(what).help("use the keepup that wrote it").at(Place::Byte(8)));
+        let what = format!("format version {version} is not supported, only {VERSION}");
+        return Err(ParseError::new(what)
+            .help("use the version of keepup that wrote it")
+            .at(FilePosition::Byte(8)));
     }
     if length > TEXT_BYTES_MAX {
-        return Err(at(Complaint::new(format!("a header of {length} bytes, above {TEXT_BYTES_MAX}"))));
+        return Err(at(ParseError::new(format!("a header of {length} bytes exceeds {TEXT_BYTES_MAX}"))));
     }
     let whole = HEADER_BYTES + length + 4;
     bytes.resize(whole, 0);
     if fill(&mut reader, &mut bytes[HEADER_BYTES..])? < length + 4 {
-        return Err(at(Complaint::new(CUT)));
+        return Err(at(ParseError::new(CUT)));
     }
     let (covered, crc) = bytes.split_at(whole - 4);
     if checksum(&[covered]).to_le_bytes() != *crc {
-        return Err(at(Complaint::new("the header is damaged: its checksum is not that of its bytes")));
+        return Err(at(ParseError::new("checksum mismatch in the header")));
     }
-    let header = parse(&covered[HEADER_BYTES..]).map_err(|c| c.at(Place::Byte(HEADER_BYTES as u64)))?;
+    let header =
+        parse(&covered[HEADER_BYTES..]).map_err(|c| c.at(FilePosition::Byte(HEADER_BYTES as u64)))?;
     let (offset, frame) = (whole as u64, Vec::new());
     let reader = NativeReader { reader, offset, records: 0, devices: 0, last_ns: 0, frame, is_ended: false };
     Ok((header, reader))
 }
 
 impl<R: Read + Send> Reader for NativeReader<R> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Fault> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, ReadError> {
         if !self.is_ended {
             let start = self.offset;
-            self.frame(batch).map_err(|fault| match fault {
-                Ok(fault) => fault,
-                Err(complaint) => complaint.help(COPY).at(Place::Byte(start)),
+            self.frame(batch).map_err(|error| match error {
+                Ok(error) => error,
+                Err(error) => error.help(COPY).at(FilePosition::Byte(start)),
             })?;
         }
         Ok(!self.is_ended)
@@ -81,30 +84,32 @@ impl<R: Read + Send> Reader for NativeReader<R> {
 }
 
 impl<R: Read> NativeReader<R> {
-    /// Reads a frame; an error is one of the system, or a complaint about this frame.
-    fn frame(&mut self, batch: &mut Batch) -> Result<(), Result<Fault, Complaint>> {
+    /// Reads a frame. An error is either one of the system or one in this frame.
+    fn frame(&mut self, batch: &mut Batch) -> Result<(), Result<ReadError, ParseError>> {
         let mut head = [0; FRAME_BYTES];
         if fill(&mut self.reader, &mut head).map_err(Ok)? < FRAME_BYTES {
-            return Err(Err(Complaint::new(CUT)));
+            return Err(Err(ParseError::new(CUT)));
         }
         let kind = [head[0], head[1], head[2], head[3]];
         let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
         if length > FRAME_RECORDS_MAX * RECORD_BYTES {
-            return Err(Err(Complaint::new(format!("a frame of {length} bytes, which none has"))));
+            return Err(Err(ParseError::new(format!(
+                "a frame length of {length} bytes exceeds the maximum"
+            ))));
         }
         self.frame.resize(length, 0);
         if fill(&mut self.reader, &mut self.frame).map_err(Ok)? < length {
-            return Err(Err(Complaint::new(CUT)));
+            return Err(Err(ParseError::new(CUT)));
         }
         if checksum(&[&head[..COVERED_BYTES], &self.frame]).to_le_bytes() != head[COVERED_BYTES..] {
-            let what = "the frame is damaged: its checksum is not that of its bytes";
-            return Err(Err(Complaint::new(what)));
+            return Err(Err(ParseError::new("checksum mismatch in a frame")));
         }
         let mut before = [0; 8];
         before.copy_from_slice(&head[8..16]);
         if u64::from_le_bytes(before) != self.records {
-            let what = format!("a frame behind {} records says otherwise: one is missing", self.records);
-            return Err(Err(Complaint::new(what)));
+            let expected = self.records;
+            let what = format!("a frame is missing or duplicated: its record number is not {expected}");
+            return Err(Err(ParseError::new(what)));
         }
         let start = self.offset + FRAME_BYTES as u64;
         self.offset = start + length as u64;
@@ -112,14 +117,14 @@ impl<R: Read> NativeReader<R> {
             RECORDS => self.take_records(start, batch).map_err(Ok),
             DEVICE => self.take_device(batch).map_err(Err),
             TAIL => self.take_tail(batch),
-            _ => Err(Err(Complaint::new("a frame of a kind that is not known"))),
+            _ => Err(Err(ParseError::new("unknown kind of frame"))),
         }
     }
 
-    fn take_records(&mut self, start: u64, batch: &mut Batch) -> Result<(), Fault> {
-        let wrong = |place| {
-            let what = "a record that keepup does not write: a device, a time or a number is out of range";
-            Complaint::new(what).at(Place::Byte(place))
+    fn take_records(&mut self, start: u64, batch: &mut Batch) -> Result<(), ReadError> {
+        let wrong = |position| {
+            let what = "invalid record: a device, time or number is out of range";
+            ParseError::new(what).at(FilePosition::Byte(position))
         };
         let (records, rest) = self.frame.as_chunks::<RECORD_BYTES>();
         if !rest.is_empty() {
@@ -127,16 +132,16 @@ impl<R: Read> NativeReader<R> {
         }
         batch.records.reserve(records.len());
         for (number, bytes) in records.iter().enumerate() {
-            let place = start + (number * RECORD_BYTES) as u64;
+            let position = start + (number * RECORD_BYTES) as u64;
             let record = decode(bytes).filter(|record| is_in_order(record, self.last_ns, self.devices));
-            let Some(record) = record else { return Err(wrong(place)) };
+            let Some(record) = record else { return Err(wrong(position)) };
             self.last_ns = record.issue_ns;
-            batch.records.push(Raw {
+            batch.records.push(RawRecord {
                 time_ns: record.issue_ns as i64,
                 completion_ns: record.completion_ns().map_or(NO_TIME, |ns| ns as i64),
                 offset: record.offset,
                 bytes: u64::from(record.bytes),
-                place,
+                position,
                 device: record.device,
                 operation: record.operation,
                 flags: record.flags,
@@ -146,30 +151,30 @@ impl<R: Read> NativeReader<R> {
         Ok(())
     }
 
-    fn take_device(&mut self, batch: &mut Batch) -> Result<(), Complaint> {
+    fn take_device(&mut self, batch: &mut Batch) -> Result<(), ParseError> {
         let device: TraceDevice = parse(&self.frame)?;
         batch.add_device(device)?;
         self.devices += 1;
         Ok(())
     }
 
-    fn take_tail(&mut self, batch: &mut Batch) -> Result<(), Result<Fault, Complaint>> {
+    fn take_tail(&mut self, batch: &mut Batch) -> Result<(), Result<ReadError, ParseError>> {
         let tail: Tail = parse(&self.frame).map_err(Err)?;
         if tail.records != self.records {
-            let what = format!("the tail counts {} records, and there are {}", tail.records, self.records);
-            return Err(Err(Complaint::new(what)));
+            let what = format!("{} records instead of the {} in the tail", self.records, tail.records);
+            return Err(Err(ParseError::new(what)));
         }
         if fill(&mut self.reader, &mut [0]).map_err(Ok)? > 0 {
-            return Err(Err(Complaint::new("something follows the end of the trace")));
+            return Err(Err(ParseError::new("data follows the end of the trace")));
         }
-        // Still in the requests, and counted from them.
+        // Duplicate times are counted again while sorting.
         batch.corrections.add(&Corrections { duplicate_times: 0, ..tail.corrections });
         self.is_ended = true;
         Ok(())
     }
 }
 
-/// Whether a record is one that may follow a record of `last_ns`.
+/// Whether a record is valid after one at `last_ns`.
 #[inline]
 fn is_in_order(record: &Record, last_ns: u64, devices: usize) -> bool {
     const FAR_NS: u64 = i64::MAX as u64;
@@ -181,11 +186,11 @@ fn is_in_order(record: &Record, last_ns: u64, devices: usize) -> bool {
         && usize::from(record.device) < devices
 }
 
-/// Reads as much as fits, less only at the end.
-fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> Result<usize, Fault> {
+/// Fills `bytes`, except at the end of the file.
+fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> Result<usize, ReadError> {
     let mut done = 0;
     while done < bytes.len() {
-        match read_some(reader, &mut bytes[done..]).map_err(|e| Fault::Io(0, e))? {
+        match read_some(reader, &mut bytes[done..]).map_err(|e| ReadError::Io(0, e))? {
             0 => break,
             read => done += read,
         }
@@ -199,6 +204,6 @@ fn checksum(parts: &[&[u8]]) -> u32 {
     crc.finalize()
 }
 
-fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Complaint> {
-    serde_json::from_slice(text).map_err(|e| Complaint::new(format!("its text is not as it should be: {e}")))
+fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, ParseError> {
+    serde_json::from_slice(text).map_err(|e| ParseError::new(format!("invalid JSON: {e}")))
 }

@@ -1,4 +1,4 @@
-//! Writes the native format.
+//! Writer of the native format.
 use std::io::{self, Write};
 
 use crc32fast::Hasher;
@@ -11,21 +11,21 @@ use super::{
 use crate::header::{Corrections, TraceDevice, TraceHeader};
 use crate::record::Record;
 
-/// A trace that is being written; without [`NativeWriter::finish`] it counts as cut off.
+/// Writer of a trace. Without [`NativeWriter::finish`] the trace is truncated.
 pub struct NativeWriter<W: Write> {
     out: W,
     payload: Vec<u8>,
-    /// Records in frames that were written.
+    /// Records in the written frames.
     records: u64,
     devices: usize,
     last_ns: u64,
 }
 
 impl<W: Write> NativeWriter<W> {
-    /// Begins a trace with its header.
+    /// Writes the header.
     ///
     /// # Errors
-    /// When `out` does not take it.
+    /// A failed write.
     pub fn new(mut out: W, header: &TraceHeader) -> io::Result<Self> {
         let text = json(header)?;
         let mut bytes = MAGIC.to_vec();
@@ -40,10 +40,10 @@ impl<W: Write> NativeWriter<W> {
         Ok(Self { out, payload, records: 0, devices: 0, last_ns: 0 })
     }
 
-    /// Adds a device, whose number is how many were added before it.
+    /// Adds a device. Devices are numbered from 0.
     ///
     /// # Errors
-    /// When the output does not take it.
+    /// A failed write.
     pub fn device(&mut self, device: &TraceDevice) -> io::Result<()> {
         self.flush_records()?;
         self.devices += 1;
@@ -53,12 +53,12 @@ impl<W: Write> NativeWriter<W> {
     /// Adds a request.
     ///
     /// # Errors
-    /// When the output does not take it, or the request is not one that a trace may have here: earlier than
-    /// the one before, of a device that was not added, or completed before its issue.
+    /// A failed write, or an invalid request: earlier than the previous one, to an unknown device, or
+    /// completed before its issue.
     pub fn record(&mut self, record: &Record) -> io::Result<()> {
         let is_early = record.completion_ns().is_some_and(|ns| ns < record.issue_ns);
         if record.issue_ns < self.last_ns || usize::from(record.device) >= self.devices || is_early {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a request that is out of order"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a request is out of order"));
         }
         self.last_ns = record.issue_ns;
         self.payload.extend_from_slice(&encode(record));
@@ -68,10 +68,10 @@ impl<W: Write> NativeWriter<W> {
         Ok(())
     }
 
-    /// Ends the trace with what was put right in it, and gives the output back.
+    /// Ends the trace with its corrections, and returns the output.
     ///
     /// # Errors
-    /// When the output does not take it.
+    /// A failed write.
     pub fn finish(mut self, corrections: &Corrections) -> io::Result<W> {
         self.flush_records()?;
         let tail = Tail { records: self.records, corrections: *corrections };
@@ -109,7 +109,7 @@ impl<W: Write> NativeWriter<W> {
 fn json(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let text = serde_json::to_vec(value)?;
     if text.len() > TEXT_BYTES_MAX {
-        let what = format!("a text of {} bytes is longer than {TEXT_BYTES_MAX}", text.len());
+        let what = format!("a JSON text of {} bytes exceeds {TEXT_BYTES_MAX}", text.len());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     Ok(text)

@@ -9,8 +9,8 @@ use super::{Personality, Requests, Step};
 use crate::{Flags, Operation};
 
 /// Requests without special properties.
-const fn requests(operation: Operation, count: u64, bytes: Sizes, goes_on: f64) -> Step {
-    Step::Requests(Requests { operation, count, bytes, goes_on, flags: Flags::NONE })
+const fn requests(operation: Operation, count: u64, bytes: Sizes, sequential_share: f64) -> Step {
+    Step::Requests(Requests { operation, count, bytes, sequential_share, flags: Flags::NONE })
 }
 
 /// File system metadata, one page each. One request in five: our choice.
@@ -18,7 +18,7 @@ const LOOK_UP: Step = Step::Requests(Requests {
     operation: Operation::Read,
     count: 21,
     bytes: Sizes::Fixed(4096),
-    goes_on: 0.0,
+    sequential_share: 0.0,
     flags: Flags::META,
 });
 const LOAD: Step = requests(Operation::Read, 63, Sizes::Lognormal { median: 6000.0, mean: 28_000.0 }, 0.06);
@@ -34,8 +34,8 @@ const NOTE: Step = requests(Operation::Write, 16, Sizes::Lognormal { median: 409
 /// 95 % random, most reads up to 6000 bytes.
 pub(super) const DESKTOP_START: Personality = Personality {
     name: "desktop-start",
-    about: "a part of the system or a program is started: 336 reads of 21 kB in the mean, 84 of them of the \
-            file system's own data, and 64 small writes, 5 % of all one behind the other",
+    about: "starts part of the system or a program: 336 reads of 21 kB on average, 84 of them of metadata, \
+            and 64 small writes; 5 % of all sequential",
     rounds_per_second: 0.47,
     files: 2048,
     file_bytes: Sizes::Fixed(1 << 20),
@@ -52,8 +52,8 @@ const SAVED: Sizes = Sizes::Lognormal { median: 65_536.0, mean: 92_700.0 };
 /// second: C. Dirik's notebook traces have 5 to 21, of 26 KB on average.
 pub(super) const OFFICE: Personality = Personality {
     name: "office",
-    about: "a document is opened with 112 reads of 24 kB in the mean, 2.5 % of them one behind the other; \
-            after 8 s of work it is saved by 4 writes of 93 kB and a flush, after 8 s more by 10 and a flush",
+    about: "opens a document with 112 reads of 24 kB on average, 2.5 % of them sequential; after 8 s saves it \
+            with 4 writes of 93 kB and a flush, after 8 s more with 10 writes and a flush",
     rounds_per_second: 0.05,
     files: 1024,
     file_bytes: Sizes::Fixed(512 << 10),
@@ -80,8 +80,8 @@ const STRIP: Sizes = Sizes::Fixed(120 << 10);
 /// bytes between sequential and random requests.
 pub(super) const IMAGE_EDITING: Personality = Personality {
     name: "image-editing",
-    about: "an image is read by 67 requests of 64 KiB, beside 291 random reads of 10 kB in the mean; 480 \
-            writes of 120 KiB go to a scratch file, 32 of 64 KiB to tiles; it is saved by 219 of 120 KiB \
+    about: "reads an image with 67 requests of 64 KiB, and 291 random reads of 10 kB on average; writes 480 \
+            requests of 120 KiB to a scratch file and 32 tiles of 64 KiB; saves with 219 writes of 120 KiB \
             and a flush",
     rounds_per_second: 0.18,
     files: 16,

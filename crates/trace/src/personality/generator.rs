@@ -55,24 +55,24 @@ impl<'a> Generator<'a> {
                     // A file that is not rewritten keeps its length.
                     let mut rng = Rng::with_seed(self.seed ^ (file + 1).rotate_left(32));
                     let bytes = self.personality.file_bytes.draw(&mut rng);
-                    self.whole(&mut at_ns, Operation::Read, file, bytes);
+                    self.whole_file(&mut at_ns, Operation::Read, file, bytes);
                 }
                 Step::WriteFile => {
                     let file = self.rng.u64(..self.personality.files);
                     let mut rng = self.rng.fork();
                     let bytes = self.personality.file_bytes.draw(&mut rng);
-                    self.whole(&mut at_ns, Operation::Write, file, bytes);
+                    self.whole_file(&mut at_ns, Operation::Write, file, bytes);
                 }
                 Step::Append(most) => self.append(&mut at_ns, most),
                 Step::Flush => self.add(&mut at_ns, Operation::Flush, 0, 0, Flags::NONE),
                 Step::ReadAt(bytes) => {
-                    let offset = self.somewhere(bytes);
+                    let offset = self.random_offset(bytes);
                     self.add(&mut at_ns, Operation::Read, offset, bytes, Flags::NONE);
                 }
                 Step::WriteEvery { rounds, writes, bytes } => {
                     let count = if self.made.rounds.is_multiple_of(rounds) { writes } else { 0 };
                     for _ in 0..count {
-                        let offset = self.somewhere(bytes);
+                        let offset = self.random_offset(bytes);
                         self.add(&mut at_ns, Operation::Write, offset, bytes, Flags::FUA);
                     }
                     at_ns += self.exponential(PAUSE_NS);
@@ -87,7 +87,7 @@ impl<'a> Generator<'a> {
     }
 
     /// A whole file, in requests of [`IO_BYTES`].
-    fn whole(&mut self, at_ns: &mut f64, operation: Operation, file: u64, bytes: u64) {
+    fn whole_file(&mut self, at_ns: &mut f64, operation: Operation, file: u64, bytes: u64) {
         let start = file * self.personality.file_bytes.longest();
         let mut done = 0;
         while done < bytes {
@@ -112,15 +112,15 @@ impl<'a> Generator<'a> {
 
     /// Requests of whole pages, partly sequential.
     fn requests(&mut self, at_ns: &mut f64, requests: Requests) {
-        let room = self.personality.files_bytes();
+        let files_bytes = self.personality.files_bytes();
         let mut next = None;
         for _ in 0..requests.count {
             let pages = (requests.bytes.draw(&mut self.rng) as f64 / PAGE as f64).round().max(1.0);
             let bytes = pages as u64 * PAGE;
-            let goes_on = self.rng.f64() < requests.goes_on;
+            let is_sequential = self.rng.f64() < requests.sequential_share;
             let offset = match next {
-                Some(next) if goes_on && next + bytes <= room => next,
-                _ => self.rng.u64(..=(room - bytes) / PAGE) * PAGE,
+                Some(next) if is_sequential && next + bytes <= files_bytes => next,
+                _ => self.rng.u64(..=(files_bytes - bytes) / PAGE) * PAGE,
             };
             self.add(at_ns, requests.operation, offset, bytes, requests.flags);
             next = Some(offset + bytes);
@@ -129,7 +129,7 @@ impl<'a> Generator<'a> {
     }
 
     /// A random aligned position for `bytes` in a file.
-    fn somewhere(&mut self, bytes: u64) -> u64 {
+    fn random_offset(&mut self, bytes: u64) -> u64 {
         let places = self.personality.files_bytes() / bytes;
         self.rng.u64(..places) * bytes
     }
@@ -151,7 +151,11 @@ impl<'a> Generator<'a> {
     }
 
     /// Writes all requests before `until_ns`; later additions are never earlier.
-    pub(super) fn give(&mut self, until_ns: u64, writer: &mut NativeWriter<impl Write>) -> io::Result<()> {
+    pub(super) fn write_until(
+        &mut self,
+        until_ns: u64,
+        writer: &mut NativeWriter<impl Write>,
+    ) -> io::Result<()> {
         while let Some(Reverse((at_ns, _, operation, offset, bytes, flags, end_ns))) =
             self.waiting.peek().copied()
         {

@@ -38,8 +38,7 @@ pub(super) const FILE_SERVER: Personality = Personality {
 /// `varmail.f`: a mail arrives, one is read and changed, one is read.
 pub(super) const MAIL_SERVER: Personality = Personality {
     name: "mail-server",
-    about: "a mail of up to 16 KiB arrives and is made durable, one is read, added to and made durable, \
-            one is read",
+    about: "stores a mail of up to 16 KiB and flushes; reads a mail, appends to it and flushes; reads a mail",
     rounds_per_second: 100.0,
     files: 1000,
     file_bytes: Sizes::Gamma(16_384.0),
@@ -57,7 +56,7 @@ pub(super) const MAIL_SERVER: Personality = Personality {
 /// 3200.
 pub(super) const DATABASE: Personality = Personality {
     name: "database",
-    about: "2 KiB somewhere in 10 files of 10 MiB are read; 100 durable writes of 2 KiB every 1000 reads, \
+    about: "reads 2 KiB at random offsets in 10 files of 10 MiB; 100 durable writes of 2 KiB every 1000 reads, \
             one of 256 KiB every 3200",
     rounds_per_second: 2000.0,
     files: 10,

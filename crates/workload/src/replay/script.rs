@@ -72,10 +72,10 @@ impl Script {
             ));
         }
         summary.has_times = trace.header().clock != TraceClock::None;
-        summary.origin = trace.header().origin.told();
+        summary.origin = trace.header().origin.describe();
         summary.level = trace.header().level.name().into();
         summary.corrected =
-            trace.corrections().told().into_iter().map(|(n, what)| (what.into(), n)).collect();
+            trace.corrections().describe().into_iter().map(|(n, what)| (what.into(), n)).collect();
         rebase(&mut records);
         summary.shortened_seconds =
             choice.gap_max_ns.map_or(0, |gap| shorten(&mut records, gap)) as f64 / 1e9;

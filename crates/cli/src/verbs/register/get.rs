@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use keepup_registers::{Read, Span, Target, TargetProfile, Width, get};
+use keepup_registers::{ReadRequest, Span, Target, TargetProfile, Width, get};
 
 use super::read::{bound, number, width};
 use crate::exit::Exit;
@@ -47,7 +47,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let profile = args.profile.as_deref().map(TargetProfile::find).transpose()?;
     let span = Span { offset: args.offset, count: args.count, width: args.width, is_fifo: args.fifo };
-    let read = Read {
+    let read = ReadRequest {
         span,
         method: args.method.as_deref(),
         profile: profile.as_ref(),

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_registers::{
-    Binding, Identity, RegisterError, RegisterSpec, RegisterTest, Store, Target, TargetProfile, Width,
-    break_evens, fits,
+    Binding, Identity, RegisterError, RegisterSpec, RegisterTest, RegisterWrite, Target, TargetProfile,
+    Width, break_evens, fits,
 };
 use keepup_results::{Event, RegisterSummary};
 use keepup_workload::Footprint;
@@ -133,7 +133,7 @@ impl Common {
             cpu: self.cpu,
             profile,
             read_to_clear: self.read_to_clear.clone(),
-            store: self.write.map(|(offset, value)| Store { offset, value }),
+            write: self.write.map(|(offset, value)| RegisterWrite { offset, value }),
         })
     }
 }
@@ -191,7 +191,7 @@ fn told(common: &Common, spec: &RegisterSpec) -> String {
         let is_asked = spec.methods.is_empty() || spec.methods.iter().any(|name| name == "dma");
         is_asked && matches!(spec.target, Target::Vfio { .. })
     });
-    let store = spec.store.map(|Store { offset, value }| {
+    let store = spec.write.map(|RegisterWrite { offset, value }| {
         format!("{value:#x} is written to {offset:#x} again and again, and stays there")
     });
     let dma = dma.map(|dma| match dma.may_fill {
@@ -222,15 +222,15 @@ pub(super) fn bound<T>(
     driver: Option<&str>,
     work: impl FnOnce() -> T,
 ) -> Result<T, RegisterError> {
-    let binding = driver.map(|driver| Binding::take(target, Path::new("/"), driver)).transpose()?.flatten();
+    let binding = driver.map(|driver| Binding::new(target, Path::new("/"), driver)).transpose()?.flatten();
     if let (Some(binding), Some(driver)) = (&binding, driver) {
-        let before = binding.before().unwrap_or("no driver");
+        let before = binding.previous_driver().unwrap_or("no driver");
         say(&format!("{} is bound to {driver}, before to {before}", binding.function()));
     }
     let done = work();
     if let Some(binding) = binding {
         let function = binding.function().to_owned();
-        say(&format!("{function} is bound to {} again", binding.put_back()?));
+        say(&format!("{function} is bound to {} again", binding.restore()?));
     }
     Ok(done)
 }
@@ -250,7 +250,7 @@ fn planned(common: &Common, spec: &RegisterSpec) -> serde_json::Value {
         "cpu": spec.cpu,
         "profile": spec.profile.as_ref().map(|profile| &profile.name),
         "read_to_clear": spec.read_to_clear,
-        "write": spec.store.map(|store| (store.offset, store.value)),
+        "write": spec.write.map(|store| (store.offset, store.value)),
         "bind": common.bind,
     })
 }

@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "record, sink, qualify, disk, soak and replay can be recorded";
         return Err(usage(Cause::new(what).with_hint(hint)));
     }
-    let capture = Capture::begin(&args.out, Arc::new(SystemClock))?;
+    let capture = Capture::start(&args.out, Arc::new(SystemClock))?;
     let outcome = crate::run(&cli.verb);
     let captured = capture.finish();
     if let Ok(captured) = &captured {
@@ -112,6 +112,7 @@ fn told(captured: &Captured, out: &Path) -> Cause {
         mb(captured.written_bytes),
         mb(captured.trace_bytes)
     )];
-    lines.extend(captured.corrections.told().iter().map(|(count, what)| format!("{out}: {count} {what}")));
+    lines
+        .extend(captured.corrections.describe().iter().map(|(count, what)| format!("{out}: {count} {what}")));
     Cause::new(lines.join("\n"))
 }

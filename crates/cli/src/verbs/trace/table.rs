@@ -2,7 +2,9 @@
 use std::path::Path;
 
 use keepup_measure::histogram::LatencySummary;
-use keepup_trace::{Converted, Corrections, DeviceInfo, Mix, Origin, TraceClock, TraceHeader, TraceInfo};
+use keepup_trace::{
+    Converted, Corrections, DeviceDetail, DeviceInfo, Origin, TraceClock, TraceHeader, TraceInfo,
+};
 
 /// Devices that get a line of their own.
 const DEVICES_SHOWN: usize = 20;
@@ -66,7 +68,7 @@ fn header(header: &TraceHeader) -> Vec<String> {
     lines
 }
 
-fn times(mix: &Mix) -> Vec<String> {
+fn times(mix: &DeviceDetail) -> Vec<String> {
     let rate = mix.rate.map_or("-".into(), |rate| format!("{rate:.1} /s"));
     let bytes = mix.bytes_per_second.map_or("-".into(), |rate| format!("{:.2} MB/s", rate / 1e6));
     let duration = time((mix.last_ns - mix.first_ns) as f64);
@@ -116,7 +118,7 @@ fn operations(whole: &DeviceInfo) -> Vec<String> {
     lines
 }
 
-fn sizes(mix: &Mix) -> Vec<String> {
+fn sizes(mix: &DeviceDetail) -> Vec<String> {
     let (records, bytes) = mix.sizes.iter().fold((0, 0), |sum, c| (sum.0 + c.records, sum.1 + c.bytes));
     let mut lines =
         vec![format!("{:<12} {:>14} {:>8} {:>14} {:>8}", "size from", "requests", "share", "MB", "share")];
@@ -185,7 +187,7 @@ fn devices(devices: &[DeviceInfo]) -> Vec<String> {
 }
 
 fn corrections(corrections: &Corrections) -> Vec<String> {
-    let told = corrections.told();
+    let told = corrections.describe();
     if told.is_empty() {
         return vec!["corrected or left out: nothing".into()];
     }

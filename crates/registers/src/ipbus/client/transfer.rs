@@ -1,24 +1,24 @@
-//! What a call of the client wants, cut into packets, and put together from the replies.
+//! Splits a call of the client into packets, and assembles the replies.
 //!
-//! Invariant: the packet that begins with a word is the same each time it is made, so that none need be kept
-//! to be sent again.
+//! Invariant: encoding the packet that begins with a given word always yields the same bytes, so packets
+//! need not be stored for a resend.
 use crate::ipbus::packet::{
     ByteOrder, Info, PacketError, PacketWriter, Reply, TRANSACTION_WORDS_MAX, TransactionHeader,
     TransactionKind, Words,
 };
 
-/// Transactions of a packet at most: their numbers have four bits for the packet and eight for the place in
-/// it, so that no reply to one packet under way passes for that to another.
+/// Largest number of transactions in a packet. A transaction number has four bits for the packet and eight
+/// for the position in it, so replies to different packets in flight cannot be confused.
 pub(super) const TRANSACTIONS_MAX: usize = 256;
 
-/// Where words come from or go to.
+/// Data of a transfer.
 pub(super) enum Data<'a> {
-    /// They are read.
+    /// Words to read into.
     Read(&'a mut [u32]),
-    /// They are written.
+    /// Words to write.
     Write(&'a [u32]),
-    /// One word is changed with these operands; its old value goes to the last.
-    Change(&'a [u32], &'a mut u32),
+    /// Operands of a read-modify-write of one word, and a place for its old value.
+    Modify(&'a [u32], &'a mut u32),
 }
 
 /// One call of the client.
@@ -26,31 +26,31 @@ pub(super) struct Transfer<'a> {
     pub(super) kind: TransactionKind,
     pub(super) address: u32,
     pub(super) data: Data<'a>,
-    /// Words of a transaction at most.
+    /// Largest transaction, in words.
     pub(super) each: usize,
-    /// Words that a packet may have, its header included.
+    /// Largest packet with its header, in words.
     pub(super) packet_words: usize,
     pub(super) order: ByteOrder,
 }
 
-/// What a datagram was to a packet.
+/// Result of matching a reply with a packet.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// Its reply; all was done.
-    Whole,
-    /// Its reply, in which a transaction failed at this address.
+pub(super) enum ReplyMatch {
+    /// A reply to all transactions.
+    Complete,
+    /// A reply with a failed transaction, at this address.
     Failed(u32, Info),
-    /// Not its reply.
-    Foreign(Option<PacketError>),
+    /// Not a reply to this packet.
+    Mismatch(Option<PacketError>),
 }
 
 impl Transfer<'_> {
-    /// Words in all.
+    /// Total number of words.
     pub(super) fn len(&self) -> usize {
         match &self.data {
             Data::Read(words) => words.len(),
             Data::Write(words) => words.len(),
-            Data::Change(..) => 1,
+            Data::Modify(..) => 1,
         }
     }
 
@@ -60,10 +60,10 @@ impl Transfer<'_> {
         let (mut request, mut reply) = (self.packet_words - 1, self.packet_words - 1);
         let mut next = first;
         (0..TRANSACTIONS_MAX).map_while(move |_| {
-            // Both its request and its reply must have room.
-            let most = |room: usize, none: usize, one: usize| match one > none {
-                true => room.saturating_sub(1 + none),
-                false if room > none => usize::MAX,
+            // Both the request and the reply must fit into a packet.
+            let most = |free: usize, none: usize, one: usize| match one > none {
+                true => free.saturating_sub(1 + none),
+                false if free > none => usize::MAX,
                 false => 0,
             };
             let by_request = most(request, kind.request_words(0), kind.request_words(1));
@@ -89,8 +89,8 @@ impl Transfer<'_> {
         (id & 0xF) << 8 | index as u16
     }
 
-    /// Makes the packet that begins with word `first`; returns how many words it moves.
-    pub(super) fn write(&self, id: u16, first: usize, bytes: &mut Vec<u8>) -> usize {
+    /// Encodes the packet that begins with word `first`. Returns the number of words that it moves.
+    pub(super) fn encode(&self, id: u16, first: usize, bytes: &mut Vec<u8>) -> usize {
         let mut packet = PacketWriter::control(bytes, self.order, id);
         let mut moved = 0;
         for (index, (begin, words)) in self.transactions(first).enumerate() {
@@ -105,40 +105,40 @@ impl Transfer<'_> {
             match &self.data {
                 Data::Read(_) => {}
                 Data::Write(from) => packet.words(&from[begin..begin + words]),
-                Data::Change(operands, _) => packet.words(operands),
+                Data::Modify(operands, _) => packet.words(operands),
             }
         }
         moved
     }
 
-    /// Takes the reply to the packet that begins with word `first`.
-    pub(super) fn take(&mut self, id: u16, first: usize, mut reply: Words<'_>) -> Taken {
+    /// Decodes the reply to the packet that begins with word `first`.
+    pub(super) fn decode_reply(&mut self, id: u16, first: usize, mut reply: Words<'_>) -> ReplyMatch {
         for (index, (begin, words)) in self.transactions(first).enumerate() {
             let answer = match Reply::next(&mut reply) {
                 Some(Ok(answer)) => answer,
-                Some(Err(why)) => return Taken::Foreign(Some(why)),
-                None => return Taken::Foreign(Some(PacketError::Short)),
+                Some(Err(why)) => return ReplyMatch::Mismatch(Some(why)),
+                None => return ReplyMatch::Mismatch(Some(PacketError::Short)),
             };
             let header = answer.header;
             let is_ours = header.id == Self::number(id, index) && header.kind == self.kind;
             if !is_ours || usize::from(header.words) > words {
-                return Taken::Foreign(None);
+                return ReplyMatch::Mismatch(None);
             }
             if header.info != Info::DONE {
-                // A target that says how far it came tells which word it was.
+                // The header of a failed transaction contains the number of completed words.
                 let done = usize::from(header.words) % words;
-                return Taken::Failed(self.address_of(begin + done), header.info);
+                return ReplyMatch::Failed(self.address_of(begin + done), header.info);
             }
             if usize::from(header.words) != words {
-                return Taken::Foreign(None);
+                return ReplyMatch::Mismatch(None);
             }
             match &mut self.data {
                 Data::Read(to) => answer.data.copy_to(&mut to[begin..begin + words]),
                 Data::Write(_) => {}
-                Data::Change(_, old) => answer.data.copy_to(std::slice::from_mut(*old)),
+                Data::Modify(_, old) => answer.data.copy_to(std::slice::from_mut(*old)),
             }
         }
-        if reply.is_empty() { Taken::Whole } else { Taken::Foreign(Some(PacketError::Short)) }
+        if reply.is_empty() { ReplyMatch::Complete } else { ReplyMatch::Mismatch(Some(PacketError::Short)) }
     }
 }
 

@@ -1,35 +1,35 @@
-//! The status of a target: what it can take, and which packet it expects next.
+//! Status of a target: its limits, and the packet number that it expects next.
 use super::{ByteOrder, PacketError, PacketHeader, PacketKind, WORD_BYTES, Words};
 
 /// Length of a status request and of its reply, in bytes.
 pub const STATUS_BYTES: usize = 64;
-/// Headers of packets that a status remembers, each way.
-const REMEMBERED: usize = 4;
+/// Number of packet headers in a status, in each direction.
+const HEADERS: usize = 4;
 
-/// What a target says of itself.
+/// Status of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Largest packet of IP that it takes, in bytes, with the headers of IP and UDP.
+    /// Largest packet in bytes, with IP and UDP headers.
     pub mtu_bytes: u32,
-    /// Replies that it keeps, and so packets that may be under way.
+    /// Number of replies that it keeps, and thus of packets that may be in flight.
     pub buffers: u32,
-    /// Number of the packet that it expects next.
+    /// Packet number that it expects next.
     pub next_id: u16,
-    /// Headers of the last packets that came, oldest first.
-    pub received: [u32; REMEMBERED],
-    /// Headers of the last packets that were sent, oldest first.
-    pub sent: [u32; REMEMBERED],
+    /// Headers of the last packets received, oldest first.
+    pub received: [u32; HEADERS],
+    /// Headers of the last packets sent, oldest first.
+    pub sent: [u32; HEADERS],
 }
 
 impl Status {
-    /// The packet that asks for it.
+    /// A status request.
     pub fn request() -> [u8; STATUS_BYTES] {
         let mut bytes = [0; STATUS_BYTES];
         bytes[..WORD_BYTES].copy_from_slice(&HEADER.word().to_be_bytes());
         bytes
     }
 
-    /// As a packet. The history of events, four words for debugging, is left empty.
+    /// Encodes the status as a packet. The four words of the event history, for debugging, are zero.
     pub fn reply(&self) -> [u8; STATUS_BYTES] {
         let head = [HEADER.word(), self.mtu_bytes, self.buffers, PacketHeader::control(self.next_id).word()];
         let words = head.into_iter().chain([0; 4]).chain(self.received).chain(self.sent);
@@ -39,10 +39,10 @@ impl Status {
         bytes
     }
 
-    /// From a packet whose header says that it is one.
+    /// Decodes a status packet. The caller checks its packet header.
     ///
     /// # Errors
-    /// A packet of another length, or one whose next packet is none of transactions.
+    /// Another length, or an invalid header in place of the next expected one.
     pub fn from_reply(datagram: &[u8]) -> Result<Self, PacketError> {
         if datagram.len() != STATUS_BYTES {
             return Err(PacketError::Length(datagram.len()));
@@ -56,7 +56,7 @@ impl Status {
         }
         words.split_first_words(4).ok_or(PacketError::Short)?;
         let mut status = Self { mtu_bytes, buffers, next_id: header.id, ..Self::default() };
-        words.split_first_words(REMEMBERED).ok_or(PacketError::Short)?.copy_to(&mut status.received);
+        words.split_first_words(HEADERS).ok_or(PacketError::Short)?.copy_to(&mut status.received);
         words.copy_to(&mut status.sent);
         Ok(status)
     }
@@ -64,8 +64,8 @@ impl Status {
 
 const HEADER: PacketHeader = PacketHeader { id: 0, kind: PacketKind::Status };
 
-/// Remembers one more header, and forgets the oldest.
-pub(in crate::ipbus) fn remember(headers: &mut [u32], word: u32) {
+/// Appends a header and drops the oldest one.
+pub(in crate::ipbus) fn push_header(headers: &mut [u32], word: u32) {
     headers.rotate_left(1);
     if let Some(last) = headers.last_mut() {
         *last = word;

@@ -1,41 +1,40 @@
-//! What a target does wrong on purpose.
+//! Simulated faults of a target.
 use std::time::Duration;
 
-/// Faults of a target. Each number says that every nth is concerned, none with 0; the seed chooses with which
-/// each begins.
+/// Simulated faults of a target. A value of N affects every Nth item, 0 none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Datagrams to the target that are dropped.
+    /// Lost requests.
     pub drop_requests: u32,
-    /// Datagrams from the target that are dropped.
+    /// Lost replies.
     pub drop_replies: u32,
-    /// Datagrams, either way, that come twice.
+    /// Requests and replies that arrive twice.
     pub duplicate: u32,
-    /// Datagrams, either way, that the next one overtakes.
+    /// Requests and replies that the next one overtakes.
     pub reorder: u32,
-    /// Every datagram from the target is so late.
+    /// Delay of every reply.
     pub delay: Duration,
-    /// An address whose word can neither be read nor written.
+    /// Address of a word that can be neither read nor written.
     pub bus_error: Option<u32>,
-    /// Replies that have the number of another packet.
+    /// Replies with the number of another packet.
     pub wrong_id: u32,
-    /// Where the counting begins.
+    /// Seed that selects the first item of each fault.
     pub seed: u64,
 }
 
-/// Every nth of something.
-pub(super) struct Nth {
+/// Selection of every nth item.
+pub(super) struct EveryNth {
     every: u32,
     left: u32,
 }
 
-impl Nth {
-    /// Every nth, none with 0; which is the first is left to chance.
+impl EveryNth {
+    /// Selects every nth item, none with 0. The first one is random.
     pub(super) fn new(every: u32, random: &mut fastrand::Rng) -> Self {
         Self { every, left: random.u32(0..every.max(1)) }
     }
 
-    /// Whether it is this one.
+    /// Whether the current item is selected. Advances to the next one.
     pub(super) fn is_now(&mut self) -> bool {
         if self.every == 0 {
             return false;

@@ -1,30 +1,30 @@
-//! The registers of a target: memory, and one register that tells what it is.
+//! Registers of a target: memory, and an identity register.
 use super::TargetCounters;
 use crate::ipbus::packet::{Info, PacketWriter, Request, TransactionHeader, TransactionKind};
 
-/// Address of the register that tells what the target is; it can be read alone.
+/// Address of the identity register, which is read-only.
 pub const IDENTITY_ADDRESS: u32 = 0x8000_0000;
-/// What it tells.
+/// Value of the identity register.
 pub const IDENTITY: u32 = 0x6B65_6570;
 
-/// Registers that transactions act on.
+/// Registers of a target.
 pub(super) struct Registers {
     words: Vec<u32>,
     /// An address that always fails.
     bad: Option<u32>,
-    /// What the configuration space has, from address 0 on.
+    /// Configuration space, from address 0.
     configuration: [u32; 4],
 }
 
 impl Registers {
-    /// `words` words of memory, all 0, from address 0 on.
+    /// Creates `words` words of zeroed memory from address 0.
     pub(super) fn new(words: usize, bad: Option<u32>, mtu_bytes: u32, buffers: u32) -> Self {
         let configuration = [IDENTITY, words as u32, mtu_bytes, buffers];
         Self { words: vec![0; words], bad, configuration }
     }
 
-    /// Does a request, and puts its reply into the packet. Returns whether all of it was done; after one that
-    /// was not, the rest of a packet is left alone.
+    /// Executes a request and appends its reply. Returns whether it succeeded; after a failure, the rest
+    /// of the packet must not be executed.
     pub(super) fn execute(
         &mut self,
         request: &Request<'_>,
@@ -58,12 +58,12 @@ impl Registers {
             return true;
         }
         counters.failed += 1;
-        let told = TransactionHeader { words: done as u8, info: failure, ..header };
-        reply.overwrite(position, told.word());
+        let failed = TransactionHeader { words: done as u8, info: failure, ..header };
+        reply.overwrite(position, failed.word());
         false
     }
 
-    /// Memory from `address` on that can be read and written, at most `count` words.
+    /// Accessible memory at `address`, at most `count` words.
     fn memory(&self, address: u32, count: usize) -> std::ops::Range<usize> {
         let begin = (address as usize).min(self.words.len());
         let mut end = (begin + count).min(self.words.len());
@@ -75,7 +75,7 @@ impl Registers {
         begin..end
     }
 
-    /// A single word that can be read.
+    /// Value of a single readable word.
     fn word(&self, address: u32) -> Option<u32> {
         match address {
             IDENTITY_ADDRESS if self.bad != Some(address) => Some(IDENTITY),
@@ -98,7 +98,7 @@ impl Registers {
                 range.len()
             }
             kind => {
-                // All words of a FIFO are the same here, and the register of identity has no neighbour.
+                // A FIFO returns the same word here, and nothing follows the identity register.
                 let count = if kind == TransactionKind::ReadFifo { count } else { count.min(1) };
                 let Some(word) = self.word(address) else { return 0 };
                 (0..count).for_each(|_| reply.word(word));

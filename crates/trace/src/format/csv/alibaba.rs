@@ -1,6 +1,6 @@
 //! Alibaba's block traces of 2020: device_id,opcode,offset,length,timestamp; bytes and us.
-use crate::batch::{Base, Batch, NO_TIME, Raw};
-use crate::error::Complaint;
+use crate::batch::{Batch, NO_TIME, RawRecord, TimeBase};
+use crate::error::ParseError;
 use crate::format::in_bytes;
 use crate::header::Unit;
 use crate::record::{Flags, Operation};
@@ -10,15 +10,15 @@ const NAMES: [&str; 5] = ["device_id", "opcode", "offset", "length", "timestamp"
 const TICK_NS: i64 = 1000;
 
 pub(in crate::format) struct Alibaba {
-    pub(in crate::format) base: Base,
+    pub(in crate::format) base: TimeBase,
     pub(in crate::format) unit: Unit,
 }
 
 impl LineFormat for Alibaba {
     #[inline]
-    fn line(&mut self, line: &[u8], place: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], position: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = separated::<5>(line, b',');
-        if count != 5 || place == 1 {
+        if count != 5 || position == 1 {
             if line.is_empty() || super::is_names(line, &NAMES)? {
                 return Ok(());
             }
@@ -37,7 +37,16 @@ impl LineFormat for Alibaba {
         let bytes = number(length, "length")?;
         let time_ns = self.base.relative_ns(number(time, "timestamp")?, TICK_NS);
         let (completion_ns, flags) = (NO_TIME, Flags::NONE);
-        batch.records.push(Raw { time_ns, completion_ns, offset, bytes, place, device, operation, flags });
+        batch.records.push(RawRecord {
+            time_ns,
+            completion_ns,
+            offset,
+            bytes,
+            position,
+            device,
+            operation,
+            flags,
+        });
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
-//! Alibaba's rows, as its README shows them.
+//! Alibaba traces, with rows as in their README.
 use crate::Operation;
 use crate::trace::tests::{names, read, refused, short};
 
 #[test]
-fn bytes_and_us() {
+fn offsets_and_sizes_are_bytes_and_times_us() {
     let (records, trace) =
         read("419,W,8792731648,16384,1577808144360767\n725,R,59110326272,360448,1577808144360813\n");
     let expected = [
@@ -16,8 +16,8 @@ fn bytes_and_us() {
 #[test]
 fn unknown_columns_are_refused() {
     let row = "419,W,8792731648,16384,1577808144360767\n";
-    let told = refused(format!("device,opcode,offset,length,timestamp\n{row}"));
-    assert!(told.contains("line 1 of made") && told.contains("device_id,opcode"), "{told}");
-    let told = refused(format!("{row}419,W,8792731648,16384,1577808144360767,4\n"));
-    assert!(told.contains("line 2 of made") && told.contains("6 columns"), "{told}");
+    let message = refused(format!("device,opcode,offset,length,timestamp\n{row}"));
+    assert!(message.contains("line 1 of made") && message.contains("device_id,opcode"), "{message}");
+    let message = refused(format!("{row}419,W,8792731648,16384,1577808144360767,4\n"));
+    assert!(message.contains("line 2 of made") && message.contains("6 columns"), "{message}");
 }

@@ -1,9 +1,9 @@
 //! MSR Cambridge (SNIA IOTTA 387): Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime.
 //!
-//! Timestamp and ResponseTime are in 100 ns, the former from 1601 (Windows filetime); offsets and sizes are
-//! in bytes. Numbers of disks repeat from host to host, so a device is both.
-use crate::batch::{Base, Batch, NO_TIME, Raw};
-use crate::error::Complaint;
+//! Timestamp and ResponseTime are in units of 100 ns, the former since 1601 (Windows filetime); offsets and
+//! sizes are in bytes. Disk numbers are unique only per host, so a device name contains both.
+use crate::batch::{Batch, NO_TIME, RawRecord, TimeBase};
+use crate::error::ParseError;
 use crate::format::in_bytes;
 use crate::header::Unit;
 use crate::record::{Flags, Operation};
@@ -13,7 +13,7 @@ const NAMES: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset
 const TICK_NS: i64 = 100;
 
 pub(in crate::format) struct Msr {
-    pub(in crate::format) base: Base,
+    pub(in crate::format) base: TimeBase,
     pub(in crate::format) unit: Unit,
     /// The last device's name.
     pub(in crate::format) name: Vec<u8>,
@@ -21,9 +21,9 @@ pub(in crate::format) struct Msr {
 
 impl LineFormat for Msr {
     #[inline]
-    fn line(&mut self, line: &[u8], place: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], position: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = separated::<7>(line, b',');
-        if count != 7 || place == 1 {
+        if count != 7 || position == 1 {
             if line.is_empty() || super::is_names(line, &NAMES)? {
                 return Ok(());
             }
@@ -56,7 +56,16 @@ impl LineFormat for Msr {
             }
         };
         let flags = Flags::NONE;
-        batch.records.push(Raw { time_ns, completion_ns, offset, bytes, place, device, operation, flags });
+        batch.records.push(RawRecord {
+            time_ns,
+            completion_ns,
+            offset,
+            bytes,
+            position,
+            device,
+            operation,
+            flags,
+        });
         Ok(())
     }
 }

@@ -1,16 +1,16 @@
-//! SPC trace files, revision 1.0.1, as the University of Massachusetts has them (Financial, WebSearch):
-//! ASU,LBA,Size,Opcode,Timestamp, and further fields that are not looked at.
+//! SPC trace files, revision 1.0.1, as published by the University of Massachusetts (Financial, WebSearch):
+//! ASU,LBA,Size,Opcode,Timestamp, and further fields that are ignored.
 //!
 //! LBA counts blocks of 512 bytes, Size bytes; Timestamp is in seconds. Lost: the optional fields.
-use crate::batch::{Batch, NO_TIME, Raw};
-use crate::error::Complaint;
+use crate::batch::{Batch, NO_TIME, RawRecord};
+use crate::error::ParseError;
 use crate::format::in_bytes;
 use crate::header::Unit;
 use crate::record::{Flags, Operation};
 use crate::text::{LineFormat, bad, number, separated, time_ns};
 
 const NAMES: [&str; 5] = ["ASU", "LBA", "Size", "Opcode", "Timestamp"];
-/// Digits behind the point of a second that are ns.
+/// Decimal digits of seconds down to ns.
 const SECONDS: usize = 9;
 
 pub(in crate::format) struct Spc {
@@ -19,9 +19,9 @@ pub(in crate::format) struct Spc {
 
 impl LineFormat for Spc {
     #[inline]
-    fn line(&mut self, line: &[u8], place: u64, batch: &mut Batch) -> Result<(), Complaint> {
+    fn line(&mut self, line: &[u8], position: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = separated::<5>(line, b',');
-        if count < 5 || place == 1 {
+        if count < 5 || position == 1 {
             if line.is_empty() || super::is_names(line, &NAMES)? {
                 return Ok(());
             }
@@ -42,7 +42,16 @@ impl LineFormat for Spc {
         let time_ns = time_ns(time, SECONDS, "Timestamp")?;
         batch.corrections.negative_times += u64::from(time_ns < 0);
         let (completion_ns, flags) = (NO_TIME, Flags::NONE);
-        batch.records.push(Raw { time_ns, completion_ns, offset, bytes, place, device, operation, flags });
+        batch.records.push(RawRecord {
+            time_ns,
+            completion_ns,
+            offset,
+            bytes,
+            position,
+            device,
+            operation,
+            flags,
+        });
         Ok(())
     }
 }

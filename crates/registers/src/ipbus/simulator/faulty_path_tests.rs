@@ -1,23 +1,23 @@
-//! Of what passes a lane every nth is dropped, comes twice or is overtaken; nothing else happens to it.
+//! Each fault affects exactly every nth datagram.
 use super::*;
 
-/// What comes out of a lane when 0 to 59 go in.
-fn through(faults: &Faults, drop: u32) -> (Vec<u8>, LaneCounters) {
-    let mut lane = Lane::new(faults, drop, &mut fastrand::Rng::with_seed(faults.seed));
+/// Datagrams that leave a path when 0 to 59 enter it.
+fn through(faults: &Faults, drop: u32) -> (Vec<u8>, PathCounters) {
+    let mut path = FaultyPath::new(faults, drop, &mut fastrand::Rng::with_seed(faults.seed));
     let peer = "127.0.0.1:1".parse().unwrap();
     let mut out = Vec::new();
     for number in 0..60 {
-        lane.pass(peer, &[number], u64::from(number), &mut |_, datagram| out.push(datagram[0]));
+        path.pass(peer, &[number], u64::from(number), &mut |_, datagram| out.push(datagram[0]));
     }
-    let due = lane.due_ns();
-    lane.release(u64::MAX, &mut |_, datagram| out.push(datagram[0]));
-    assert_eq!(lane.due_ns(), None);
-    assert!(due.is_none_or(|due| due < 60 + 2_000_000), "nothing is held for long");
-    (out, lane.counters())
+    let due = path.due_ns();
+    path.release(u64::MAX, &mut |_, datagram| out.push(datagram[0]));
+    assert_eq!(path.due_ns(), None);
+    assert!(due.is_none_or(|due| due < 60 + 2_000_000), "held back too long");
+    (out, path.counters())
 }
 
 #[test]
-fn each_fault_alone() {
+fn each_fault_affects_every_nth_datagram() {
     for seed in 0..10 {
         let faults = Faults { seed, ..Faults::default() };
         assert_eq!(through(&faults, 0).0, (0..60).collect::<Vec<_>>());
@@ -36,6 +36,6 @@ fn each_fault_alone() {
 }
 
 #[test]
-fn every_one() {
+fn a_value_of_one_affects_every_datagram() {
     assert_eq!(through(&Faults::default(), 1).1.dropped, 60);
 }

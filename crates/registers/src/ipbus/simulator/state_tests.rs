@@ -1,4 +1,4 @@
-//! What a target answers: right words, right errors, nothing twice, and never more than a packet holds.
+//! Replies of a target: correct words and errors, no packet executed twice, and no reply beyond the MTU.
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
@@ -7,15 +7,15 @@ use super::*;
 use crate::ipbus::packet::{ByteOrder, Reply, TransactionKind};
 use crate::ipbus::simulator::registers::{IDENTITY, IDENTITY_ADDRESS};
 
-/// Who asks.
+/// The client.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
-/// How a transaction ended, its words, and what it gave.
+/// Info code, word count and data of a reply.
 type Answer = (Info, u8, Vec<u32>);
 
-/// The replies to one packet; none when the target is silent.
+/// The replies to a packet; `None` if the target does not answer.
 fn ask(
-    machine: &mut Machine,
+    state: &mut TargetState,
     id: u16,
     requests: &[(TransactionKind, u32, u8, &[u32])],
 ) -> Option<Vec<Answer>> {
@@ -28,10 +28,10 @@ fn ask(
         packet.words(data);
     }
     let mut reply = Vec::new();
-    if !machine.answer(PEER, &bytes, &mut reply) {
+    if !state.answer(PEER, &bytes, &mut reply) {
         return None;
     }
-    assert_eq!(PacketHeader::of(&reply), Ok((PacketHeader::control(id), ByteOrder::Big)));
+    assert_eq!(PacketHeader::parse(&reply), Ok((PacketHeader::control(id), ByteOrder::Big)));
     let mut words = Words::after_header(&reply, ByteOrder::Big);
     let mut replies = Vec::new();
     while let Some(reply) = Reply::next(&mut words) {
@@ -41,17 +41,17 @@ fn ask(
     Some(replies)
 }
 
-fn machine() -> Machine {
-    Machine::new(1500, 4, 100, Some(50))
+fn state() -> TargetState {
+    TargetState::new(1500, 4, 100, Some(50))
 }
 
 use TransactionKind::{Read, ReadConfiguration, ReadFifo, RmwBits, RmwSum, Write, WriteFifo};
 
 #[test]
-fn every_kind_of_transaction() {
-    let mut machine = machine();
+fn every_kind_of_transaction_is_executed() {
+    let mut state = state();
     let replies = ask(
-        &mut machine,
+        &mut state,
         0,
         &[
             (Write, 10, 3, &[1, 2, 3]),
@@ -80,14 +80,14 @@ fn every_kind_of_transaction() {
         done(2, &[IDENTITY, IDENTITY]),
     ];
     assert_eq!(replies, Some(expected));
-    let counters = machine.counters();
+    let counters = state.counters();
     assert_eq!((counters.packets, counters.transactions, counters.failed), (1, 10, 0));
     assert_eq!((counters.words_read, counters.words_written), (15, 8));
 }
 
 #[test]
-fn a_transaction_that_fails_says_how_far_it_came_and_ends_the_packet() {
-    let mut machine = machine();
+fn a_failed_transaction_reports_its_progress_and_ends_the_packet() {
+    let mut state = state();
     type Case = (TransactionKind, u32, u8, &'static [u32], Info, u8, &'static [u32]);
     let cases: [Case; 9] = [
         (Read, 48, 5, &[], Info::READ_ERROR, 2, &[0, 0]),
@@ -101,36 +101,36 @@ fn a_transaction_that_fails_says_how_far_it_came_and_ends_the_packet() {
         (ReadConfiguration, 3, 2, &[], Info::READ_ERROR, 1, &[4]),
     ];
     for (kind, address, words, data, info, done, there) in cases {
-        let replies = ask(&mut machine, 0, &[(kind, address, words, data), (Read, 0, 1, &[])]).unwrap();
+        let replies = ask(&mut state, 0, &[(kind, address, words, data), (Read, 0, 1, &[])]).unwrap();
         assert_eq!(replies.len(), 1, "{kind} at {address:#x}");
-        // A change gives nothing back when it fails.
+        // A failed read-modify-write returns no data.
         assert_eq!((replies[0].0, replies[0].1), (info, done), "{kind} at {address:#x}");
         assert_eq!(&replies[0].2[..], there, "{kind} at {address:#x}");
     }
 }
 
 #[test]
-fn a_packet_is_done_once_and_its_reply_kept() {
-    let mut machine = machine();
-    let add = |machine: &mut Machine, id| ask(machine, id, &[(RmwSum, 5, 1, &[1])]).map(|r| r[0].2[0]);
-    assert_eq!(add(&mut machine, 1), Some(0));
-    assert_eq!((add(&mut machine, 1), add(&mut machine, 3)), (None, None));
-    assert_eq!((add(&mut machine, 2), add(&mut machine, 0)), (Some(1), Some(2)));
+fn a_packet_is_executed_once_and_its_reply_kept() {
+    let mut state = state();
+    let add = |state: &mut TargetState, id| ask(state, id, &[(RmwSum, 5, 1, &[1])]).map(|r| r[0].2[0]);
+    assert_eq!(add(&mut state, 1), Some(0));
+    assert_eq!((add(&mut state, 1), add(&mut state, 3)), (None, None));
+    assert_eq!((add(&mut state, 2), add(&mut state, 0)), (Some(1), Some(2)));
     let mut first = Vec::new();
-    assert!(machine.answer(PEER, &PacketHeader::resend(1), &mut first));
+    assert!(state.answer(PEER, &PacketHeader::resend(1), &mut first));
     assert_eq!(first[..4], PacketHeader::control(1).word().to_be_bytes());
-    assert!(!machine.answer(PEER, &PacketHeader::resend(3), &mut Vec::new()));
+    assert!(!state.answer(PEER, &PacketHeader::resend(3), &mut Vec::new()));
     let mut status = Vec::new();
-    assert!(machine.answer(PEER, &Status::request(), &mut status));
+    assert!(state.answer(PEER, &Status::request(), &mut status));
     let status = Status::from_reply(&status).unwrap();
     assert_eq!((status.mtu_bytes, status.buffers, status.next_id), (1500, 4, 3));
-    let counters = machine.counters();
+    let counters = state.counters();
     assert_eq!((counters.out_of_sequence, counters.resent, counters.unknown), (2, 1, 1));
 }
 
 #[test]
-fn more_than_a_packet_holds_is_refused() {
-    let mut small = Machine::new(28 + 64, 4, 1000, None);
+fn a_request_for_more_than_a_packet_holds_is_refused() {
+    let mut small = TargetState::new(28 + 64, 4, 1000, None);
     let replies = ask(&mut small, 0, &[(Read, 0, 10, &[]), (Read, 0, 10, &[])]).unwrap();
     assert_eq!(replies.iter().map(|r| r.0).collect::<Vec<_>>(), [Info::DONE, Info::BAD_HEADER]);
     assert_eq!(ask(&mut small, 0, &[(Write, 0, 14, &[0; 14])]), None);
@@ -139,16 +139,16 @@ fn more_than_a_packet_holds_is_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_answered_within_the_limit(
+    fn no_reply_exceeds_the_mtu(
         bytes in prop::collection::vec(any::<u8>(), 0..120),
         header in prop_oneof![Just(0x2000_00F0u32), Just(0x2000_01F0), Just(0x2000_00F1), Just(0x2000_01F2)],
     ) {
-        let mut machine = Machine::new(28 + 100, 2, 100, Some(3));
+        let mut state = TargetState::new(28 + 100, 2, 100, Some(3));
         let datagram = [&header.to_be_bytes(), &bytes[..]].concat();
         let mut reply = Vec::new();
         for _ in 0..2 {
             reply.clear();
-            let answered = machine.answer(PEER, &datagram, &mut reply);
+            let answered = state.answer(PEER, &datagram, &mut reply);
             prop_assert!(answered != reply.is_empty());
             prop_assert!(reply.len() <= 100 && reply.len() % 4 == 0);
         }

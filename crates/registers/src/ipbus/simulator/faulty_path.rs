@@ -1,46 +1,46 @@
-//! One direction of a bad network: drops, repeats and delays some of what passes.
+//! One direction of a simulated faulty network: drops, duplicates and reorders datagrams.
 use std::net::SocketAddr;
 
 use super::HELD_MAX;
-use super::faults::{Faults, Nth};
+use super::faults::{EveryNth, Faults};
 
-/// Who takes what has passed.
+/// Receiver of the datagrams that have passed.
 pub(super) type Deliver<'a> = dyn FnMut(SocketAddr, &[u8]) + 'a;
 
-/// What happened on a lane.
+/// Counters of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LaneCounters {
+pub(super) struct PathCounters {
     pub(super) dropped: u64,
     pub(super) duplicated: u64,
     pub(super) reordered: u64,
 }
 
-/// One direction.
-pub(super) struct Lane {
-    drop: Nth,
-    duplicate: Nth,
-    reorder: Nth,
-    /// What waits for the next to overtake it, and until when.
+/// One direction of a faulty network.
+pub(super) struct FaultyPath {
+    drop: EveryNth,
+    duplicate: EveryNth,
+    reorder: EveryNth,
+    /// Datagram that the next one should overtake, with its latest delivery time.
     held: Option<(u64, SocketAddr, Vec<u8>)>,
-    counters: LaneCounters,
+    counters: PathCounters,
 }
 
-impl Lane {
+impl FaultyPath {
     pub(super) fn new(faults: &Faults, drop: u32, random: &mut fastrand::Rng) -> Self {
         Self {
-            drop: Nth::new(drop, random),
-            duplicate: Nth::new(faults.duplicate, random),
-            reorder: Nth::new(faults.reorder, random),
+            drop: EveryNth::new(drop, random),
+            duplicate: EveryNth::new(faults.duplicate, random),
+            reorder: EveryNth::new(faults.reorder, random),
             held: None,
-            counters: LaneCounters::default(),
+            counters: PathCounters::default(),
         }
     }
 
-    pub(super) fn counters(&self) -> LaneCounters {
+    pub(super) fn counters(&self) -> PathCounters {
         self.counters
     }
 
-    /// Takes a datagram, and delivers what comes out at the other end now.
+    /// Passes a datagram, and delivers all datagrams that arrive now.
     pub(super) fn pass(&mut self, peer: SocketAddr, datagram: &[u8], now_ns: u64, deliver: &mut Deliver<'_>) {
         if self.drop.is_now() {
             self.counters.dropped += 1;
@@ -62,12 +62,12 @@ impl Lane {
         }
     }
 
-    /// When what is held back is delivered although nothing has overtaken it.
+    /// Latest delivery time of the held-back datagram.
     pub(super) fn due_ns(&self) -> Option<u64> {
         self.held.as_ref().map(|(due_ns, ..)| *due_ns)
     }
 
-    /// Delivers what has been held back for long enough.
+    /// Delivers the held-back datagram if its time has come.
     pub(super) fn release(&mut self, now_ns: u64, deliver: &mut Deliver<'_>) {
         if self.due_ns().is_some_and(|due_ns| due_ns <= now_ns)
             && let Some((_, peer, datagram)) = self.held.take()
@@ -78,5 +78,5 @@ impl Lane {
 }
 
 #[cfg(test)]
-#[path = "lane_tests.rs"]
+#[path = "faulty_path_tests.rs"]
 mod tests;

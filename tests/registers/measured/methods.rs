@@ -1,22 +1,22 @@
-//! Which way of reading registers is the fastest.
+//! Comparison of access methods.
 use keepup_testkit::rule::{FOUR_OF_FOURTEEN, good_if};
 
-use crate::common::directory_alone;
+use crate::common::exclusive_directory;
 use crate::registers::ipbus::serve;
 use crate::registers::read::{median, read};
 
-/// Defect: a block is read word by word, so that it takes at least as long as packed reads.
+/// Defect: a block is read word by word, and takes at least as long as packed reads.
 #[test]
 #[ignore = "measured"]
-fn one_block_takes_less_than_packed_reads_of_as_many_registers() {
-    let place = directory_alone();
+fn a_block_read_is_faster_than_packed_reads() {
+    let place = exclusive_directory();
     let (_board, address) = serve(place.path(), &[]);
     let target = format!("ipbus://{address}");
     FOUR_OF_FOURTEEN.check("seconds of packed reads and of a block", || {
         let found = read(place.path(), "compare", &target, &["--time", "10 s"]);
-        let points = |way: usize| found["run"]["methods"][way]["points"].as_array().unwrap();
+        let points = |method: usize| found["run"]["methods"][method]["points"].as_array().unwrap();
         let deepest = points(1).len().min(points(2).len()) - 1;
-        let [packed, block] = [1, 2].map(|way| median(&points(way)[deepest]));
+        let [packed, block] = [1, 2].map(|method| median(&points(method)[deepest]));
         good_if(block < packed, (packed, block))
     });
 }

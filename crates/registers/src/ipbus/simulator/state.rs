@@ -1,6 +1,6 @@
-//! The target without its network: bytes in, bytes out.
+//! State of a target, without its network: turns request bytes into reply bytes.
 //!
-//! Invariant: whatever comes in, no reply is longer than the MTU allows, and nothing is done twice.
+//! Invariants: for any input, no reply exceeds the MTU, and no packet is executed twice.
 use std::net::SocketAddr;
 
 use super::TargetCounters;
@@ -8,11 +8,11 @@ use super::registers::Registers;
 use super::sequence::Sequence;
 use crate::ipbus::packet::{
     IP_UDP_BYTES, Info, PacketError, PacketHeader, PacketKind, PacketWriter, Request, STATUS_BYTES, Status,
-    TransactionHeader, WORD_BYTES, Words, remember,
+    TransactionHeader, WORD_BYTES, Words, push_header,
 };
 
-/// A target's registers, and what it remembers of its packets.
-pub struct Machine {
+/// Registers, kept replies and counters of a target.
+pub struct TargetState {
     registers: Registers,
     sequence: Sequence,
     mtu_bytes: usize,
@@ -22,9 +22,9 @@ pub struct Machine {
     counters: TargetCounters,
 }
 
-impl Machine {
-    /// `words` words of memory; replies for `buffers` packets are kept; no packet is longer than
-    /// `mtu_bytes`, the headers of IP and UDP included; nothing can be done with the word at `bad`.
+impl TargetState {
+    /// Creates a target with `words` words of memory that keeps `buffers` replies. `mtu_bytes` includes
+    /// IP and UDP headers. Accesses to the word at `bad` fail.
     pub fn new(mtu_bytes: usize, buffers: usize, words: usize, bad: Option<u32>) -> Self {
         Self {
             registers: Registers::new(words, bad, mtu_bytes as u32, buffers as u32),
@@ -37,20 +37,20 @@ impl Machine {
         }
     }
 
-    /// What it saw and did.
+    /// Counters so far.
     pub fn counters(&self) -> TargetCounters {
         self.counters
     }
 
-    /// Puts the reply to a datagram from `peer` into `reply`, which is empty. Returns whether there is one: a
-    /// target does not answer malformed or unexpected packets.
+    /// Appends the reply to a datagram from `peer` to `reply`, which must be empty. Returns whether
+    /// there is a reply: a target ignores malformed and unexpected packets.
     pub fn answer(&mut self, peer: SocketAddr, datagram: &[u8], reply: &mut Vec<u8>) -> bool {
-        let found = PacketHeader::of(datagram).ok().filter(|_| datagram.len() <= self.payload_bytes());
+        let found = PacketHeader::parse(datagram).ok().filter(|_| datagram.len() <= self.payload_bytes());
         let Some((header, order)) = found else {
             self.counters.foreign += 1;
             return false;
         };
-        remember(&mut self.received, header.word());
+        push_header(&mut self.received, header.word());
         let id = header.id;
         match header.kind {
             PacketKind::Status if datagram.len() != STATUS_BYTES => {
@@ -61,7 +61,7 @@ impl Machine {
                 self.counters.status += 1;
                 reply.extend(self.status().reply());
             }
-            PacketKind::Resend => match self.sequence.kept(peer, id) {
+            PacketKind::Resend => match self.sequence.kept_reply(peer, id) {
                 Some(kept) => {
                     self.counters.resent += 1;
                     reply.extend_from_slice(kept);
@@ -84,20 +84,20 @@ impl Machine {
                 }
             }
         }
-        remember(&mut self.sent, header.word());
+        push_header(&mut self.sent, header.word());
         true
     }
 
-    /// Does the transactions of a packet, up to the first that cannot be done.
+    /// Executes the transactions of a packet up to the first failure.
     fn execute(&mut self, mut requests: Words<'_>, mut reply: PacketWriter<'_>) {
         while let Some(request) = Request::next(&mut requests) {
             let request = match request {
                 Ok(request) => request,
                 Err(why) => {
                     self.counters.failed += 1;
-                    let has_room = reply.position() + WORD_BYTES <= self.payload_bytes();
+                    let fits = reply.position() + WORD_BYTES <= self.payload_bytes();
                     if let PacketError::Transaction(word) = why
-                        && has_room
+                        && fits
                     {
                         reply.word(word & !0xF | u32::from(Info::BAD_HEADER.0));
                     }
@@ -108,7 +108,7 @@ impl Machine {
             let body = header.kind.reply_words(header.words.into());
             if reply.position() + (1 + body) * WORD_BYTES > self.payload_bytes() {
                 self.counters.failed += 1;
-                // Whoever asks for more than a packet holds has made a mistake in the header.
+                // A request for more than a packet can hold counts as a bad header.
                 if reply.position() + WORD_BYTES <= self.payload_bytes() {
                     reply.transaction(TransactionHeader { words: 0, info: Info::BAD_HEADER, ..header });
                 }
@@ -136,5 +136,5 @@ impl Machine {
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
+#[path = "state_tests.rs"]
 mod tests;
