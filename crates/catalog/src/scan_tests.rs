@@ -82,5 +82,5 @@ fn depth_and_number_are_bounded_and_what_is_left_out_is_told() {
     assert_eq!(two.left_out.unwrap(), "1 directories more than 2 deep were not looked at");
     let few = found(place.path(), ScanLimits { directories: 2, depth: 9 });
     assert_eq!(few.results, paths(&[]));
-    assert_eq!(few.left_out.unwrap(), "only the first 2 directories were looked at");
+    assert_eq!(few.left_out.unwrap(), "only the first 2 directories were scanned");
 }
