@@ -1,4 +1,4 @@
-//! keepup side by side with its peers: campaigns that run all of them alternately and print a table.
+//! Comparison of keepup with its peers: campaigns that run all programs alternately and print tables.
 //!
 //! Invariants: what is measured is what somebody else's program did, by its own exit and the kernel's account
 //! of it; no figure is ever an assertion; what a run wrote is gone before the next one begins.

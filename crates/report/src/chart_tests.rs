@@ -61,7 +61,7 @@ fn a_map_has_a_field_for_each_figure_and_a_range_even_when_all_are_equal() {
     let map = HeatMap {
         across: ("a".into(), vec!["1".into(), "2".into()]),
         up: ("b".into(), vec!["x".into()]),
-        fields: vec![(0, 0, 5.0), (1, 0, 5.0)],
+        cells: vec![(0, 0, 5.0), (1, 0, 5.0)],
         unit: "MB/s",
     };
     let option = heat_map(&map).option;

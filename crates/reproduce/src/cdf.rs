@@ -9,7 +9,7 @@ use keepup_results::PaperPage;
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
-use crate::found::Reproduced;
+use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 use crate::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
-use crate::found::Reproduced;
+use crate::measured::Reproduced;
 use crate::published::{PublishedPaper, cell};
 use crate::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 

@@ -11,7 +11,7 @@ use keepup_results::{
 use toml::Table;
 
 use crate::error::ReproduceError;
-use crate::found::Reproduced;
+use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 use crate::{PaperRequest, Reproduction, RequiredTrace, file, labelled, scaled, volumes};
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::children::Running;
-use super::contestant::{Contestant, Place, Run};
+use super::contestant::{Contestant, Run, RunLimits};
 use super::tools::Tool;
 use super::transfer::cpu_ns;
 
@@ -56,7 +56,7 @@ impl Fio {
         name.push(file);
         command.args(self.flags()).arg(name).arg(format!("--size={bytes}"));
         let (ended, said) = Running::start(command)?.finish(limit)?;
-        let job = jobs(&said)?.pop().context("fio told of no job")?;
+        let job = jobs(&said)?.pop().context("no job in the output of fio")?;
         ensure!(job.bytes == bytes, "fio wrote {} of {bytes} bytes", job.bytes);
         Ok(Run {
             phase: String::new(),
@@ -84,8 +84,8 @@ impl Contestant for Fio {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
-        Ok(vec![self.write(&place.directory.join("fio"), place.bytes, place.limit)?])
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
+        Ok(vec![self.write(&limits.directory.join("fio"), limits.bytes, limits.time)?])
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn jobs(said: &str) -> Result<Vec<Run>> {
     // Warnings may stand in front.
     let json = said.find('{').map_or(said, |at| &said[at..]);
     let report: Value = serde_json::from_str(json).context("read what fio printed")?;
-    report["jobs"].as_array().context("fio told of no jobs")?.iter().map(job).collect()
+    report["jobs"].as_array().context("no jobs in the output of fio")?.iter().map(job).collect()
 }
 
 fn job(job: &Value) -> Result<Run> {

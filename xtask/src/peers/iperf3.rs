@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::contestant::{Contestant, Place, Run};
+use super::contestant::{Contestant, Run, RunLimits};
 use super::loopback::free_address;
 use super::tools::Tool;
 use super::transfer::{Pair, transfer};
@@ -45,20 +45,20 @@ impl Contestant for Iperf3 {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
         let (host, port) = (address.ip().to_string(), address.port().to_string());
-        let file = self.to_file.then(|| place.directory.join("iperf3"));
+        let file = self.to_file.then(|| limits.directory.join("iperf3"));
         let mut receiver = Command::new(TOOL.program);
         receiver.args(["-s", "-1", "-B", &host, "-p", &port]);
         if let Some(file) = &file {
             receiver.arg("-F").arg(file);
         }
         let mut sender = Command::new(TOOL.program);
-        let bytes = place.bytes.to_string();
+        let bytes = limits.bytes.to_string();
         sender.args(["-c", &host, "-p", &port, "-l", "256K", "-n", &bytes, "-J"]);
         let port = address.port();
-        let pair = Pair { receiver, port, sender, file: file.clone(), limit: place.limit };
+        let pair = Pair { receiver, port, sender, file: file.clone(), limit: limits.time };
         let transfer = transfer(pair)?;
         let (mut bytes, accepted) = received(&transfer.sender_said)?;
         if let Some(file) = &file {

@@ -11,7 +11,7 @@ use keepup_measure::memory::Memory;
 use keepup_measure::space::Space;
 use serde_json::Value;
 
-use super::contestant::{Contestant, Place, Run, UNIT_BYTES};
+use super::contestant::{Contestant, Run, RunLimits, UNIT_BYTES};
 use super::loopback::free_address;
 use super::scratch::Scratch;
 use super::tools::Tool;
@@ -128,20 +128,20 @@ impl Contestant for Keepup {
         None
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
-        let volume = place.directory.join("volume");
+        let volume = limits.directory.join("volume");
         fs::create_dir(&volume).with_context(|| format!("make {}", volume.display()))?;
         let in_memory = self.target == Target::Memory;
         let memory = in_memory.then(|| Scratch::below(Path::new(SHARED_MEMORY))).transpose()?;
-        let bytes = if in_memory { memory_bytes(place.bytes)? } else { place.bytes };
+        let bytes = if in_memory { memory_bytes(limits.bytes)? } else { limits.bytes };
         let transfer = transfer(Pair {
             receiver: self.receiver(address, &volume, memory.as_ref()),
             port: address.port(),
-            sender: self.sender(address, place.directory, bytes)?,
+            sender: self.sender(address, limits.directory, bytes)?,
             // The recorder ends when everything is durable, and not before.
             file: None,
-            limit: place.limit,
+            limit: limits.time,
         })?;
         let durable = bytes_of(&transfer.receiver_said, "durable")?;
         ensure!(durable == bytes, "keepup recorded {durable} of {bytes} bytes");
@@ -179,12 +179,14 @@ fn fitting(bytes: u64, room_bytes: u64) -> u64 {
 }
 
 fn parse(said: &str) -> Result<Value> {
-    serde_json::from_str(said).context("read what keepup printed")
+    serde_json::from_str(said).context("parse the output of keepup")
 }
 
 /// Bytes of one column of the recorder's account.
 fn bytes_of(said: &str, column: &str) -> Result<u64> {
-    parse(said)?[column]["bytes"].as_u64().with_context(|| format!("keepup did not say how much is {column}"))
+    parse(said)?[column]["bytes"]
+        .as_u64()
+        .with_context(|| format!("no {column} bytes in the output of keepup"))
 }
 
 #[cfg(test)]

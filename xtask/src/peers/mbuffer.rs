@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::contestant::{Contestant, Place, Run};
+use super::contestant::{Contestant, Run, RunLimits};
 use super::loopback::free_address;
 use super::sender;
 use super::tools::Tool;
@@ -53,17 +53,17 @@ impl Contestant for Mbuffer {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
-        let file = place.directory.join("mbuffer");
+        let file = limits.directory.join("mbuffer");
         let mut receiver = Command::new(TOOL.program);
         receiver.args(self.flags()).args(["-I", &address.to_string(), "-o"]).arg(&file);
-        let sender = sender::command(address, place.bytes)?;
+        let sender = sender::command(address, limits.bytes)?;
         let port = address.port();
-        let pair = Pair { receiver, port, sender, file: Some(file.clone()), limit: place.limit };
+        let pair = Pair { receiver, port, sender, file: Some(file.clone()), limit: limits.time };
         let transfer = transfer(pair)?;
         let bytes = file.metadata().with_context(|| format!("look at {}", file.display()))?.len();
-        ensure!(bytes == place.bytes, "mbuffer wrote {bytes} of {} bytes", place.bytes);
+        ensure!(bytes == limits.bytes, "mbuffer wrote {bytes} of {} bytes", limits.bytes);
         Ok(vec![transfer.run(bytes, sender::accepted(&transfer.sender_said, bytes))])
     }
 }

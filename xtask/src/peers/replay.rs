@@ -13,7 +13,7 @@ use super::group::select;
 use super::options::Options;
 use super::render::Head;
 
-/// How the figures came about; what a reader must know to judge them.
+/// Method.
 const METHOD: &str = "\
 - Both programs read the same file, fio's log of version 3; requests of 4 KiB at places drawn at random from
   512 MiB. keepup makes three passes and the first is not counted: of the others, requests and times are
@@ -31,7 +31,7 @@ const METHOD: &str = "\
 - By dependency: four readers by turns, each request 25 us after the one before it has ended; nowhere. The
   span error is what all ends, seen and answered, add to the sum of these pauses. fio has no such mode.";
 
-/// What the campaign was told, when every name in it is known; otherwise says which is not.
+/// Checks the names in `--only`.
 pub(super) fn check(options: Options) -> Result<Options, String> {
     select(groups::all(Path::new("keepup"), Path::new(".")), &options.only)?;
     Ok(options)
@@ -44,6 +44,6 @@ pub(super) fn run(options: &Options) -> Result<()> {
     traces::write_all(traces.path())?;
     let groups = select(groups::all(&campaign.program, traces.path()), &options.only);
     let head =
-        Head { title: "The replay of traces beside fio's", what: options.rounds_told(), method: METHOD };
+        Head { title: "The replay of traces beside fio's", what: options.rounds_text(), method: METHOD };
     campaign.run(groups.map_err(|why| anyhow!(why))?, options, &head)
 }

@@ -263,7 +263,7 @@ fn ratios(summary: &CampaignSummary) -> Option<Chart> {
         name: format!("{}: {}", short_name(summary, cell), ratio.what),
         ratio: ratio.ratio,
         interval: ratio.lower.zip(ratio.upper),
-        shown: match (ratio.flagged, ratio.ratio > 1.0) {
+        effect: match (ratio.flagged, ratio.ratio > 1.0) {
             (false, _) => Effect::Nothing,
             (true, true) => Effect::Better,
             (true, false) => Effect::Worse,

@@ -135,7 +135,7 @@ fn indices(summary: &CompareSummary) -> Option<Chart> {
             index.better,
             index.worse
         );
-        Some(Ratio { name: index.system.clone(), ratio: index.index?, interval, shown, words })
+        Some(Ratio { name: index.system.clone(), ratio: index.index?, interval, effect: shown, words })
     };
     let ratios: Vec<Ratio> =
         summary.indices.iter().filter(|index| index.system != baseline).filter_map(of).collect();
@@ -163,7 +163,7 @@ fn ratios(summary: &CompareSummary, number: usize, system: &str) -> Option<Chart
         let beside = row.cells.get(number)?.as_ref()?.beside?;
         let (words, shown) = words(beside.change);
         let interval = beside.lower.zip(beside.upper);
-        Some(Ratio { name: name(row), ratio: beside.ratio, interval, shown, words: words.to_owned() })
+        Some(Ratio { name: name(row), ratio: beside.ratio, interval, effect: shown, words: words.to_owned() })
     };
     let ratios: Vec<Ratio> = summary.rows.iter().filter_map(of).collect();
     forest::chart(

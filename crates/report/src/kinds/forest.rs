@@ -42,7 +42,7 @@ pub(super) fn chart(title: &str, baseline: &str, ratios: &[Ratio]) -> Option<Cha
     });
     let (least, most) = ends.fold((1.0f64, 1.0f64), |(least, most), end| (least.min(end), most.max(end)));
     let dots = |effect: Effect| {
-        let of = (0..).zip(&drawn).filter(move |(_, one)| one.shown == shown);
+        let of = (0..).zip(&drawn).filter(move |(_, one)| one.effect == effect);
         of.map(|(row, one): (usize, _)| {
             json!({ "value": [figure(one.ratio), row],
                 "label": { "show": true, "position": "top", "formatter": short(one.ratio),
@@ -55,7 +55,7 @@ pub(super) fn chart(title: &str, baseline: &str, ratios: &[Ratio]) -> Option<Cha
     for (row, one) in (0..).zip(&drawn) {
         let Some((lower, upper)) = one.interval else { continue };
         let row: usize = row;
-        let colour = match one.shown {
+        let colour = match one.effect {
             Effect::Better => GOOD,
             Effect::Worse => BAD,
             Effect::Nothing => FAINT,

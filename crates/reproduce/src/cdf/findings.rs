@@ -8,7 +8,7 @@ use super::tables::{
     DETECTORS, MB, best, flows, growth, logged, moved, needed, of_phases, throttled_settings, together,
 };
 use super::{DIRECT, FILES_MAX, LOGGER, TO_NULL, TWO_READ, TWO_WRITE};
-use crate::found::Reproduced;
+use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 
 /// Findings, as in the paper.

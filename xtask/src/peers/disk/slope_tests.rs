@@ -43,9 +43,9 @@ fn both_run_and_leave_nothing() {
         }),
     };
     let directory = tempfile::tempdir().unwrap();
-    let place = Place { directory: directory.path(), bytes: 0, limit: Duration::from_secs(60) };
+    let limits = RunLimits { directory: directory.path(), bytes: 0, time: Duration::from_secs(60) };
     let slope = Slope { short: program(1), long: program(9000) };
-    let runs = slope.run(&place).unwrap();
+    let runs = slope.run(&limits).unwrap();
     assert_eq!((runs.len(), runs[0].bytes, runs[0].seconds), (1, 8999, 8999.0));
     assert!(slope.command().contains(" less "));
     assert!(fs::read_dir(directory.path()).unwrap().next().is_none());
