@@ -147,7 +147,7 @@ fn what_cannot_be_asked_is_told_with_what_helps() {
         (
             "upside",
             OWN.replace("value = \"50 MB/s\",", "value = \"50 MB/s\", range = [\"60 MB/s\", \"40 MB/s\"],"),
-            "upside down",
+            "reversed",
         ),
         ("units", OWN.replace("50 MB/s", "50 us"), "rate"),
         (

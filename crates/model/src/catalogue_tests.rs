@@ -110,7 +110,7 @@ fn a_bad_file_says_where_it_is_bad() {
             format!("{head}{rate}[part.b]\ntitle = \"b\"\nlike = \"c\"\n"),
             "f.toml:9: part.b.like: no part of this file is called \"c\"",
         ),
-        (format!("{head}{rate}[part.b]\ntitle = \"b\"\nlike = \"b\"\n"), "is like itself"),
+        (format!("{head}{rate}[part.b]\ntitle = \"b\"\nlike = \"b\"\n"), "is circular"),
         (format!("{head}{rate}colour = 3\n"), "f.toml:7: part.a.figures.colour"),
         (format!("{head}{rate}[part.b]\ntitle = \"b\"\nformula = \"magic\"\n"), "unknown variant `magic`"),
         ("family = ".to_owned(), "f.toml:1"),

@@ -230,7 +230,7 @@ fn a_paper_that_cannot_be_is_refused_with_its_place() {
         (format!("{head}{figure}"), "exactly one of"),
         (format!("{head}{figure}value = 1.0\nat_least = 1.0\n"), "exactly one of"),
         (format!("{head}{figure}range = [2.0, 1.0]\n"), "is none"),
-        (format!("{head}{figure}value = -1.0\n"), "no positive number"),
+        (format!("{head}{figure}value = -1.0\n"), "not positive"),
         (format!("{head}{figure}value = 1.0\n{figure}value = 2.0\n"), "twice"),
         (format!("{head}{figure}value = 1.0\nspeed = 1\n"), "speed"),
         (good.replace("unit = \"MB/s\"\n[claim", "unit = \"words\"\n[claim"), "the claim in words"),

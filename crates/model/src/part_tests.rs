@@ -48,7 +48,7 @@ fn what_a_part_lacks_or_has_too_much_is_named() {
             "lacks the figure words_each, in words: nodes needs it",
         ),
         (Formula::Rate, vec![("rate", "1 B/s"), ("efficiency", "0 %")], "they leave it no capacity"),
-        (Formula::Rate, vec![("rate", "1 B/s"), ("efficiency", "101 %")], "cannot be more than the whole"),
+        (Formula::Rate, vec![("rate", "1 B/s"), ("efficiency", "101 %")], "must be at most 100 %"),
     ] {
         let fault = own(formula, &figures).check().unwrap_err();
         assert!(fault.reason.to_text().contains(why), "{:?}", fault.reason);

@@ -187,7 +187,7 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused(|bad| bad.events = EVENTS_MAX + 1).contains("more than 4000000"));
     assert!(refused(|bad| bad.stages.clear()).contains("nothing"));
     assert!(refused(|bad| bad.stages[0].servers = 0).contains("servers"));
-    assert!(refused(|bad| bad.stages[0].buffer_bytes = 999.0).contains("room for an event"));
+    assert!(refused(|bad| bad.stages[0].buffer_bytes = 999.0).contains("at least one event"));
     assert!(refused(|bad| bad.stages[0].event_seconds = f64::NAN).contains("NaN"));
     assert!(refused(|bad| bad.stages[0].event_seconds = 0.0).contains("at least 1 ns"));
     assert!(refused(|bad| bad.source.period_seconds = 0.0).contains("above 0"));

@@ -38,7 +38,7 @@ fn what_is_no_figure_is_refused_with_what_to_write() {
         ("1.2.3 B", "does not begin with a number"),
         ("5 mb/s", "write \"MB/s\""),
         ("5 MBps", "write \"MB/s\""),
-        ("5 furlongs", "no such unit"),
+        ("5 furlongs", "unknown unit"),
         (&format!("{} TB", "9".repeat(400)), "too large"),
     ] {
         let error = text.parse::<Quantity>().unwrap_err().to_text();

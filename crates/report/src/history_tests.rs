@@ -85,7 +85,7 @@ fn a_log_without_its_end_says_so() {
     let whole = History::read([Ok(Event::Finished { t_unix_ns: 0, verdict: Some(Verdict::Fit) })]);
     assert_eq!(whole.incomplete, None);
     let cut = History::read([sample(0, &[("stall_ms", 1.0)])]);
-    assert!(cut.incomplete.is_some_and(|why| why.contains("no end")));
+    assert!(cut.incomplete.is_some_and(|why| why.contains("truncated")));
 }
 
 #[test]

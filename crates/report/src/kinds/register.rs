@@ -247,8 +247,8 @@ fn verdict(verdict: &RegisterVerdict) -> String {
         format!("{} registers ({} to {} at 95 %)", ends[0] as u64, ends[1] as u64, ends[2] as u64)
     };
     match *verdict {
-        RegisterVerdict::Always => "faster at every length".to_owned(),
-        RegisterVerdict::Never => "slower at every length".to_owned(),
+        RegisterVerdict::Always => "always faster".to_owned(),
+        RegisterVerdict::Never => "never faster".to_owned(),
         RegisterVerdict::From { registers, lower, upper } => {
             format!("faster from {}", around([registers, lower, upper].map(f64::ceil)))
         }
