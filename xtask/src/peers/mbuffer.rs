@@ -1,4 +1,4 @@
-//! mbuffer: a ring of memory between a socket and a file, fed by the bare sender.
+//! mbuffer: memory ring between a socket and a file, fed by the plain TCP sender.
 
 use std::process::Command;
 
@@ -10,13 +10,13 @@ use super::sender;
 use super::tools::Tool;
 use super::transfer::{Pair, transfer};
 
-/// The program.
+/// Program.
 pub(super) const TOOL: Tool = Tool { program: "mbuffer", package: "mbuffer" };
 
-/// As much memory as the recorder's pool has, in blocks of the size that is sent.
+/// Memory of the size of the recorder pool, in blocks of the size sent.
 const BUFFER: [&str; 4] = ["-m", "512M", "-s", "256k"];
 
-/// A receiver that writes through the page cache or past it.
+/// Receiver that writes with or without the page cache.
 pub(super) struct Mbuffer {
     name: &'static str,
     direct: bool,
@@ -28,8 +28,8 @@ impl Mbuffer {
         Self { name: "mbuffer", direct: false }
     }
 
-    /// Writes with O_DIRECT, which is what mbuffer does unless told otherwise; its `--direct` is about
-    /// something else, the file that can take the place of its memory.
+    /// Writes with O_DIRECT, the default of mbuffer. Its `--direct` is unrelated: it concerns the file that can
+    /// replace its memory.
     pub(super) fn direct() -> Self {
         Self { name: "mbuffer-direct", direct: true }
     }

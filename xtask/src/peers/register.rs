@@ -1,4 +1,4 @@
-//! The campaign `cargo xtask peers register`: keepup's loop of loads beside the same in plain C.
+//! `cargo xtask peers register`: compares the register read loop with plain C.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use super::tools::Tool;
 
 /// Method.
 const METHOD: &str = "\
-- Both programs map 2 MiB of memory of their own and read registers of 32 bits from its beginning on, each by
-  one volatile load. A trial reads at least 1000 registers; 201 trials of each depth, of which the median
-  counts. Memory answers in less than a nanosecond, so what the loop costs shows more than it ever would
-  beside a register of a device, which takes 100 to 1000 times as long.";
-/// Registers read at a time.
+- Both programs map 2 MiB of private memory and read 32-bit registers from its start, each with one volatile
+  load. A trial reads at least 1000 registers; the figure is the median of 201 trials per depth. A load from
+  memory takes less than a nanosecond, so the overhead of the loop is more visible than with device registers,
+  which take 100 to 1000 times as long.";
+/// Registers per transfer.
 const DEPTHS: [u64; 5] = [1, 0x40, 0x400, 0x4000, 0x80000];
 const TRIALS: &str = "201";
 const REGISTER_BYTES: u64 = 4;
-/// The loop may cost so much more than the plain one.
+/// Smallest speed relative to the plain loop.
 const GOAL: Goal = Goal::AtLeast(0.98);
 const LOADS: &str = include_str!("register/loads.c");
 const COMPILER: Tool = Tool { program: "cc", package: "gcc" };
@@ -45,7 +45,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let loads = compile(campaign.scratch.path())?;
     let groups = select(groups(&campaign.program, &loads), &options.only).map_err(|why| anyhow!(why))?;
     let head = Head {
-        title: "Loads of registers beside a plain loop",
+        title: "Register loads compared with a plain loop",
         what: format!("{}; memory of this machine", options.rounds_text()),
         method: METHOD,
     };

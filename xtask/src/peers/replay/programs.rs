@@ -1,4 +1,4 @@
-//! keepup and fio, each replaying a trace, and what they say of it.
+//! Trace replay by keepup and fio, and parsers of their output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,33 +12,32 @@ use crate::peers::contestant::{Contestant, Lateness, Run, RunLimits};
 use crate::peers::fio::{TOOL, jobs};
 use crate::peers::tools::{Tool, typed};
 
-/// Where requests go.
+/// Target of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Nowhere.
+    /// Null target.
     Nowhere,
-    /// A file in the directory of the run.
+    /// File in the directory of the run.
     File,
 }
 
-/// Reads a run out of what a program printed.
+/// Parser of a run in the output of a program.
 type Reader = Box<dyn Fn(&str) -> Result<Run>>;
 
-/// A program that replays a trace, perhaps after another has made a file.
+/// Program that replays a trace, optionally after a preparation.
 pub(super) struct Replayer {
     name: &'static str,
     program: PathBuf,
-    /// What makes the file; it is not counted.
+    /// Arguments of the uncounted preparation that creates the file.
     before: Option<Vec<String>>,
     arguments: Vec<String>,
     tool: Option<&'static Tool>,
-    /// Exit codes with which there is a result.
+    /// Exit codes with a result.
     codes: &'static [i32],
     read: Reader,
 }
 
-/// keepup with such flags for its mode; `seconds` is how long the trace takes, where that is not in the
-/// result.
+/// keepup in `mode`. `seconds` is the duration of the trace, if not in the result.
 pub(super) fn keepup(
     program: &Path,
     name: &'static str,
@@ -60,13 +59,13 @@ pub(super) fn keepup(
             &[where_to, "--mode", mode, "--json"],
         ),
         tool: None,
-        // 1 where the trace's time was not kept: that is what is measured.
+        // 1: the trace timing was not kept, which is what is measured.
         codes: &[0, 1],
         read: Box::new(move |said| read_keepup(said, seconds)),
     }
 }
 
-/// fio with such flags for its engine; `trace` lies at `path`.
+/// fio with `flags` for its engine and `trace` at `path`.
 pub(super) fn fio(name: &'static str, path: &Path, trace: Trace, target: Target, flags: &str) -> Replayer {
     let fill = format!(
         "--name=fill --filename=target --rw=write --bs=1m --size={FILE_BYTES} --direct=1 --refill_buffers \
@@ -116,12 +115,12 @@ impl Contestant for Replayer {
     }
 }
 
-/// How far `took` is from `wanted`, as a share.
+/// Relative error of `took`.
 fn error(took: f64, wanted: f64) -> f64 {
     (took / wanted - 1.0).abs()
 }
 
-/// The passes of keepup but for the first.
+/// Parses the passes of keepup, without the first.
 fn read_keepup(said: &str, seconds: Option<f64>) -> Result<Run> {
     let summary: Value = serde_json::from_str(said).context("parse the output of keepup")?;
     if let Some(failure) = summary["failure"].as_str() {
@@ -152,7 +151,7 @@ fn read_keepup(said: &str, seconds: Option<f64>) -> Result<Run> {
     })
 }
 
-/// The only job of fio.
+/// Parses the only job of fio.
 fn read_fio(said: &str, trace: Trace) -> Result<Run> {
     let run = jobs(said)?.pop().context("no job in the output of fio")?;
     ensure!(run.events == Some(trace.requests), "fio made {:?} of {} requests", run.events, trace.requests);

@@ -29,7 +29,7 @@ fn what_failed_is_no_result() {
     assert!(failed("\"failure\": null", "\"failure\": \"no room\"").to_string().contains("no room"));
     assert!(failed("\"failed\": 0", "\"failed\": 1").to_string().contains("failed"));
     assert!(failed("false", "true").to_string().contains("no pass that counts"));
-    assert!(failed("seconds", "else").to_string().contains("how fast"));
+    assert!(failed("seconds", "else").to_string().contains("no rate"));
     assert!(read_keepup("{}", None).is_err());
 }
 
