@@ -84,7 +84,7 @@ fn the_baseline_can_be_named_and_turns_the_ratios() {
     assert!((beside.ratio - 0.8).abs() < 0.01 && beside.change == Change::Worse, "{beside:?}");
     let unknown = CompareOptions { baseline: Some("medium".into()), ..options() };
     let error = compare(&both, &[], &unknown).unwrap_err();
-    assert_eq!(error.hint().as_deref(), Some("one of slow, fast"), "{error}");
+    assert_eq!(error.hint().as_deref(), Some("use one of slow, fast"), "{error}");
 }
 
 #[test]

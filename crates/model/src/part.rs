@@ -115,7 +115,7 @@ impl Part {
                 name => name,
             };
             return Err(format!(
-                "{name} of part {} wants {}, got {got}",
+                "{name} of part {} requires {}, got {got}",
                 self.name,
                 want.dimension.example()
             )

@@ -30,7 +30,7 @@ fn ranges_that_cannot_be_are_refused() {
         (r#"{ value = "5 B", range = ["6 B", "4 B"], source = "guessed", from = "x" }"#, "reversed"),
         (
             r#"{ value = "5 B", range = ["6 B", "7 B"], source = "guessed", from = "x" }"#,
-            "not around its value",
+            "does not contain its value",
         ),
         (r#"{ value = "5 B", range = ["4 B", "7 s"], source = "guessed", from = "x" }"#, "another unit"),
         (r#"{ value = "5 B", source = "guessed" }"#, "the source is missing"),
