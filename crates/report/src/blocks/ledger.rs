@@ -5,7 +5,7 @@ use keepup_results::{Count, LedgerSummary};
 use crate::format::{NOT_MEASURED, bytes, count, number};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
-const TITLE: &str = "Where events went";
+const TITLE: &str = "Event ledger";
 
 pub(crate) fn block(ledger: &LedgerSummary) -> Block {
     let due = Count {
