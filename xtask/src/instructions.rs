@@ -1,5 +1,5 @@
-//! Instruction counts of the decode and seal paths, measured by callgrind and compared with those in the journal.
-//! Unlike times, counts are reproducible, so a change of 5 % is detected on any machine.
+//! Instruction counts of the decode and seal paths, measured by callgrind and compared with those in the
+//! journal. Unlike times, counts are reproducible, so a change of 5 % is detected on any machine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

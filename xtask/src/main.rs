@@ -2,11 +2,11 @@
 //! `cargo xtask instructions`, `cargo xtask guest`, `cargo xtask validate-model`, `cargo xtask readme`,
 //! `cargo xtask dist`.
 //!
-//! `tidy` checks the project rules: order of crates, location of `unsafe`, tokio and clocks, length of files and
-//! functions, and links in documents. `peers` compares the recorder with iperf3, mbuffer and fio, the disk tests
-//! with fio and bonnie++, and other tests with similar programs. `instructions` counts instructions of the
-//! decode and seal paths, `guest` runs keepup in a virtual machine with test devices, `readme` generates the
-//! sample in README.md, and `dist` builds the static archive.
+//! `tidy` checks the project rules: order of crates, location of `unsafe`, tokio and clocks, length of files
+//! and functions, and links in documents. `peers` compares the recorder with iperf3, mbuffer and fio, the
+//! disk tests with fio and bonnie++, and other tests with similar programs. `instructions` counts
+//! instructions of the decode and seal paths, `guest` runs keepup in a virtual machine with test devices,
+//! `readme` generates the sample in README.md, and `dist` builds the static archive.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who ran it")]
 

@@ -1,11 +1,12 @@
 //! Comparison of keepup with its peers: campaigns that run all programs alternately and print tables.
 //!
-//! Invariants: figures come from the exit and the resource usage of the programs; no figure is asserted; the data
-//! of a run is removed before the next one starts.
+//! Invariants: figures come from the exit and the resource usage of the programs; no figure is asserted; the
+//! data of a run is removed before the next one starts.
 //!
 //! A campaign is a list of [`group::Group`]s of [`contestant::Contestant`]s: one file for each program,
-//! [`runner`] runs them alternately, [`summary`] and [`claims`] evaluate, [`render`] writes the document. There
-//! are five: [`record`] with its [`groups`], [`disk`], [`net`], [`register`] and [`replay`] with their own.
+//! [`runner`] runs them alternately, [`summary`] and [`claims`] evaluate, [`render`] writes the document.
+//! There are five: [`record`] with its [`groups`], [`disk`], [`net`], [`register`] and [`replay`] with their
+//! own.
 
 mod campaign;
 mod children;

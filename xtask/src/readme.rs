@@ -1,7 +1,7 @@
 //! `cargo xtask readme`: generates the sample in README.md from a stored result.
 //!
-//! Invariant: the page in README.md matches the stored result, and the result is consistent. `cargo xtask tidy`
-//! checks both.
+//! Invariant: the page in README.md matches the stored result, and the result is consistent. `cargo xtask
+//! tidy` checks both.
 
 mod sample;
 

@@ -2,8 +2,8 @@
 //!
 //! Measures the ceiling of each part, predicts each configuration with `keepup predict`, prints all
 //! predictions, and then measures each configuration with `keepup trial` at full speed. A TCP source is
-//! throttled by back-pressure, so the durable rate is the capacity of the path. Trials of a quick qualification
-//! would be shorter than the burst credit of a throttle.
+//! throttled by back-pressure, so the durable rate is the capacity of the path. Trials of a quick
+//! qualification would be shorter than the burst credit of a throttle.
 //!
 //! Volumes are file systems on loop devices of one disk, throttled by control groups; links are loopback
 //! interfaces of namespaces with a token bucket; loads are those of `keepup load`.

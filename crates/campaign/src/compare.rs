@@ -1,7 +1,7 @@
 //! Comparison of results: differences between the systems, then ratios of their common figures.
 //!
-//! Invariants: pure; systems with undeclared differences are not ranked unless forced; changes are reported only
-//! if significant; published figures have no intervals.
+//! Invariants: pure; systems with undeclared differences are not ranked unless forced; changes are reported
+//! only if significant; published figures have no intervals.
 mod differences;
 mod error;
 mod index;

@@ -1,7 +1,7 @@
 //! Campaign directory: campaign file, event log, results of the cells, and lock.
 //!
-//! Invariants: one process at a time runs a campaign; the directory of an interrupted run is renamed; the kernel
-//! releases the lock when its owner dies.
+//! Invariants: one process at a time runs a campaign; the directory of an interrupted run is renamed; the
+//! kernel releases the lock when its owner dies.
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

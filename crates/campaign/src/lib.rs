@@ -1,14 +1,14 @@
-//! Campaigns: alternating runs of tests with several configurations, resumed after a crash and compared with a
-//! baseline.
+//! Campaigns: alternating runs of tests with several configurations, resumed after a crash and compared with
+//! a baseline.
 //!
 //! A cell of a campaign is a command of keepup with its own result, so that any setting of any test can be an
-//! axis. [`parse`] reads a [`Campaign`], [`Campaign::cells`] expands it to commands, [`State`] selects the next
-//! run, and [`drive`] runs them with a [`Runner`]. [`compare`] compares results. The caller passes the names of
-//! papers and the published figures.
+//! axis. [`parse`] reads a [`Campaign`], [`Campaign::cells`] expands it to commands, [`State`] selects the
+//! next run, and [`drive`] runs them with a [`Runner`]. [`compare`] compares results. The caller passes the
+//! names of papers and the published figures.
 //!
-//! `file.rs` parses campaign files, `cells.rs` expands them, `state.rs` orders and counts runs, `directory.rs`
-//! has the directory and its lock, `drive.rs` the loop, `summary.rs` the result, `forecast.rs` the expected
-//! writes of a command, and `compare/` the comparison.
+//! `file.rs` parses campaign files, `cells.rs` expands them, `state.rs` orders and counts runs,
+//! `directory.rs` has the directory and its lock, `drive.rs` the loop, `summary.rs` the result, `forecast.rs`
+//! the expected writes of a command, and `compare/` the comparison.
 //!
 //! Invariants: file, cells, order and state are pure; a run counts once its event is logged; the directory of
 //! an interrupted run is renamed, never overwritten.

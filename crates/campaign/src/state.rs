@@ -1,7 +1,7 @@
 //! State of a campaign: selects the next run from the finished ones.
 //!
-//! Invariants: pure; the same campaign with the same finished runs gives the same next action, however often it
-//! was interrupted.
+//! Invariants: pure; the same campaign with the same finished runs gives the same next action, however often
+//! it was interrupted.
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
@@ -248,8 +248,8 @@ impl State {
         })
     }
 
-    /// Estimated duration: mean of the finished runs of the same cell, else the forecast scaled by the error of
-    /// forecasts so far, else the mean of all runs.
+    /// Estimated duration: mean of the finished runs of the same cell, else the forecast scaled by the error
+    /// of forecasts so far, else the mean of all runs.
     fn seconds_left(&self, left: &[(u32, u32)]) -> Option<f64> {
         let mut measured: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         let (mut real, mut planned) = (0.0, 0.0);

@@ -1,5 +1,5 @@
-//! Catalog of results and recordings below directories: scanned at most once per second, entries read again only
-//! if changed.
+//! Catalog of results and recordings below directories: scanned at most once per second, entries read again
+//! only if changed.
 //!
 //! Invariant: no lock that other requests wait for is held while a disk is read.
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ const SCAN_SHARE: u64 = 10;
 /// Largest summary that is read here, bytes. Many are read, also while a recording runs.
 const SUMMARY_BYTES_MAX: u64 = 16 << 20;
 
-/// Catalog of the results and recordings below some directories. Requests during a scan get the previous list,
-/// so that a hanging disk does not block them.
+/// Catalog of the results and recordings below some directories. Requests during a scan get the previous
+/// list, so that a hanging disk does not block them.
 pub struct DirectoryCatalog {
     roots: Vec<PathBuf>,
     clock: Arc<dyn Clock>,

@@ -77,7 +77,8 @@ impl Diagnostic for ModelError {
                 "paper" => Some("use cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci".into()),
                 "part" => Some("list the parts with keepup predict parts".into()),
                 "machine" => Some(
-                    "list the machines with keepup predict machines, or give the path of a file, with '/' and '.toml'"
+                    "list the machines with keepup predict machines, or give the path of a file, with '/' \
+                     and '.toml'"
                         .into(),
                 ),
                 _ => None,

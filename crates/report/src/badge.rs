@@ -1,6 +1,7 @@
 //! SVG badge with the answer of a result.
 //!
-//! Invariants: texts from the result are escaped; the SVG loads nothing; its colour repeats what its words say.
+//! Invariants: texts from the result are escaped; the SVG loads nothing; its colour repeats what its words
+//! say.
 
 use keepup_measure::stats::median;
 use keepup_results::printable::is_printable;

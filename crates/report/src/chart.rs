@@ -80,8 +80,8 @@ pub(crate) fn figure(value: f64) -> Value {
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 { json!(rounded as i64) } else { json!(rounded) }
 }
 
-/// Chart of lines, bars and dots. `height` is that of the plot area, in pixels. The caller adds title, note and
-/// table.
+/// Chart of lines, bars and dots. `height` is that of the plot area, in pixels. The caller adds title, note
+/// and table.
 pub(crate) fn plot(across: &Axis, up: &Axis, series: &[Series], height: u32) -> Chart {
     let panel = Panel { up: up.clone(), series, height: f64::from(height) };
     let (option, height) = panels(across, &[panel], false);

@@ -1,7 +1,7 @@
 //! ESRF, 2007: which computer can record a camera, with and without network traffic.
 //!
-//! Tables 1 and 2: one file of 4 GB, a large file in blocks, and many files, each without and with an incoming
-//! stream at the rate of Gigabit Ethernet. Figure 6: load of processors and network.
+//! Tables 1 and 2: one file of 4 GB, a large file in blocks, and many files, each without and with an
+//! incoming stream at the rate of Gigabit Ethernet. Figure 6: load of processors and network.
 use keepup_measure::stats::median;
 use keepup_model::papers::{PaperUnit, PublishedFigure};
 use keepup_plan::builtin;
@@ -175,7 +175,8 @@ fn table(
     }
 }
 
-/// Ratio of the medians with and without load, and whether the loss is significant: the ranges do not overlap.
+/// Ratio of the medians with and without load, and whether the loss is significant: the ranges do not
+/// overlap.
 fn remaining(found: &Reproduced<'_>, column: &Column, volume: &str, threshold: f64) -> Option<(f64, bool)> {
     let (busy, quiet) = (values(found, column, volume, BUSY), values(found, column, volume, QUIET));
     let most = busy.iter().copied().reduce(f64::max)?;
@@ -210,8 +211,8 @@ fn findings(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<String> {
     for volume in found.labels("volume") {
         findings.push(match loss(found, volume, threshold) {
             Some((column, ratio)) => format!(
-                "{volume}: with network load, {column} keeps {:.0} % of its rate. In the paper, a PCI-X card on \
-                 the bus of the network card kept {kept} % of its write rate.",
+                "{volume}: with network load, {column} keeps {:.0} % of its rate. In the paper, a PCI-X \
+                 card on the bus of the network card kept {kept} % of its write rate.",
                 100.0 * ratio
             ),
             None => format!(
@@ -272,8 +273,8 @@ fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer>
         },
         PaperAnswer {
             question: format!(
-                "Can one computer store {camera:.0} MiB/s of a camera (FReLoN 2k, 30 frames/s) while receiving \
-                 it?"
+                "Can one computer store {camera:.0} MiB/s of a camera (FReLoN 2k, 30 frames/s) while \
+                 receiving it?"
             ),
             published: format!(
                 "Two disks in a Linux md RAID 0 write one file at {} MiB/s with the traffic.",

@@ -1,8 +1,8 @@
 //! Reproductions of five papers: a campaign with the paper's measurements, and the paper's tables with this
 //! machine added to the published systems.
 //!
-//! A reproduction is a campaign with a `[paper]` table that names the paper. [`reproduction`] finds a paper by
-//! name, [`campaign_text`] writes its campaign, [`page`] builds its page from the results, and
+//! A reproduction is a campaign with a `[paper]` table that names the paper. [`reproduction`] finds a paper
+//! by name, [`campaign_text`] writes its campaign, [`page`] builds its page from the results, and
 //! [`published_systems`] returns its figures for `keepup compare`.
 //!
 //! One file per paper: `esrf.rs`, `cdf.rs` (tables and findings in `cdf/`), `cern.rs`, `tweakers.rs`,

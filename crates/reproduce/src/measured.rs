@@ -83,8 +83,8 @@ impl<'a> Reproduced<'a> {
         }
     }
 
-    /// Cells of a kind of test with their places. Labels of the axis "test" are a kind, or a kind and a place:
-    /// "sweep, /data/a". The place may be empty.
+    /// Cells of a kind of test with their places. Labels of the axis "test" are a kind, or a kind and a
+    /// place: "sweep, /data/a". The place may be empty.
     pub(crate) fn cells_of_kind(&self, kind: &str) -> Vec<(&'a str, &CellResults<'a>)> {
         let place = |label: &'a String| match label.strip_prefix(kind)? {
             "" => Some((label, "")),

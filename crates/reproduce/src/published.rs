@@ -106,7 +106,8 @@ impl PublishedPaper {
         self.figures().iter().find(is_it).map_or("", |figure| figure.condition.as_str())
     }
 
-    /// Rows of a published table: one for each system and condition, with a cell for each quantity, in `unit`.
+    /// Rows of a published table: one for each system and condition, with a cell for each quantity, in
+    /// `unit`.
     pub(crate) fn rows(&self, place: &str, quantities: &[&str], unit: PaperUnit) -> Vec<PaperRow> {
         let figures = || self.figures().iter().filter(|figure| figure.place == place);
         let mut names: Vec<(&str, &str)> = Vec::new();

@@ -1,7 +1,7 @@
 //! ROMANIS: acoustic camera with 508 sensors, each stored on one disk, 1.6 Gbit/s in total.
 //!
-//! Figure 3: rate and CPU by number of disks, with the Iometer settings of the paper. Recording: 508 streams to
-//! 1 to N volumes without multiplexing, and read back by sensor, compared with one RAID 0.
+//! Figure 3: rate and CPU by number of disks, with the Iometer settings of the paper. Recording: 508 streams
+//! to 1 to N volumes without multiplexing, and read back by sensor, compared with one RAID 0.
 use std::sync::LazyLock;
 
 use keepup_measure::stats::median;
@@ -132,7 +132,8 @@ fn sensors(volumes: Vec<Value>, rate: &str, scale: f64) -> Vec<(&'static str, Va
     ]
 }
 
-/// Number and size of events. Scaling reduces their number first, then their size, so that every sensor sends.
+/// Number and size of events. Scaling reduces their number first, then their size, so that every sensor
+/// sends.
 fn amount(scale: f64) -> (u64, Value) {
     let each = EVENTS_EACH * scale;
     (CAMERA.sensors * each.round().max(1.0) as u64, scaled(EVENT_BYTES, each.min(1.0), 1000))
@@ -282,8 +283,8 @@ fn recording_table(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTab
 
 /// Figure 3 (a) and (b), and CPU per amount of data, which the paper does not show.
 fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
-    let lost = "the curves of the paper are lost; according to its text, the rate rises almost linearly up to \
-                at least 5 disks for all chips on the faster processor";
+    let lost = "the curves of the paper are lost; according to its text, the rate rises almost linearly up \
+                to at least 5 disks for all chips on the faster processor";
     let kinds = [
         ("Rate by number of disks", "figure 3 (a)", ("rate", "MB/s"), Quantity::BytesPerSecond, Some(lost)),
         ("CPU by number of disks", "figure 3 (b)", ("CPU", "%"), Quantity::CoresBusy, Some(lost)),
@@ -461,7 +462,8 @@ fn more_disks(found: &Reproduced<'_>) -> String {
             let rates =
                 [1, count].map(|n| median(&scaling(found, n, Quantity::BytesPerSecond)).unwrap_or(0.0) / MB);
             format!(
-                "Unknown: volumes share a disk. It reaches {:.0} MB/s with one volume, {:.0} MB/s with {count}.",
+                "Unknown: volumes share a disk. It reaches {:.0} MB/s with one volume, {:.0} MB/s with \
+                 {count}.",
                 rates[0], rates[1]
             )
         }
@@ -496,8 +498,8 @@ fn processors(found: &Reproduced<'_>) -> String {
     let busy = median(&found.values(&labels, "record", Quantity::CoresBusy));
     match (each, busy, found.cores()) {
         (Some(each), Some(busy), Some(cores)) => format!(
-            "At {} on {place} the recorder uses {:.2} of {cores} cores; with the simulated sensors, {busy:.2} \
-             are busy and {:.2} are left.",
+            "At {} on {place} the recorder uses {:.2} of {cores} cores; with the simulated sensors, \
+             {busy:.2} are busy and {:.2} are left.",
             CAMERA.flag,
             each * CAMERA.mb_per_s / 1e3,
             (cores as f64 - busy).max(0.0)
@@ -522,8 +524,8 @@ fn shared(found: &Reproduced<'_>) -> Option<String> {
 fn limits(found: &Reproduced<'_>) -> Vec<String> {
     let mut limits = vec![
         format!(
-            "figure 3 was measured for {:.1} s after {:.1} s of warm-up (paper: 60 s and 10 s): a disk cache may \
-             not have been full",
+            "figure 3 was measured for {:.1} s after {:.1} s of warm-up (paper: 60 s and 10 s): a disk \
+             cache may not have been full",
             (RUN_SECONDS * found.scale()).max(RUN_SECONDS_MIN),
             RAMP_SECONDS * found.scale()
         ),

@@ -1,7 +1,7 @@
 //! Tweakers.net, RAID adapters on PCI buses: loss by a bus that disks share with other traffic.
 //!
-//! A transfer-size sweep as in ATTO, then desktop and server traces at full speed, alone and with a background
-//! reader of 25 MB/s. The loss follows from the index of the traces.
+//! A transfer-size sweep as in ATTO, then desktop and server traces at full speed, alone and with a
+//! background reader of 25 MB/s. The loss follows from the index of the traces.
 use keepup_measure::stats::median;
 use keepup_model::papers::PaperUnit;
 use keepup_results::{
@@ -96,8 +96,8 @@ impl Reproduction for Tweakers {
         page.answers = answers(found, &edition);
         let limits = [
             format!(
-                "the bus was not varied; the loss shown is caused by {beside} MB/s of background reads, not by a \
-                 slower bus"
+                "the bus was not varied; the loss shown is caused by {beside} MB/s of background reads, not \
+                 by a slower bus"
             ),
             "the paper varied RAID level and workload together (desktop traces on RAID 0, server traces on \
              RAID 5); here all traces ran on the same volumes"
@@ -335,8 +335,8 @@ fn findings(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<String> {
     let peak = points.max_by(|a, b| a.1.1.total_cmp(&b.1.1));
     if let (Some((name, (bytes, rate))), Some((_, bus))) = (peak, bus) {
         findings.push(format!(
-            "Highest rate of the sweep: {rate:.0} MB/s ({name}, transfers of {:.0} KiB), {:.1}x the peak rate of \
-             32-bit 33 MHz PCI.",
+            "Highest rate of the sweep: {rate:.0} MB/s ({name}, transfers of {:.0} KiB), {:.1}x the peak \
+             rate of 32-bit 33 MHz PCI.",
             bytes / 1024.0,
             rate / bus
         ));

@@ -1,5 +1,5 @@
-//! Test of the archive in an empty root directory without libraries and `/proc`, with only `/etc/hosts`: records
-//! from a source that uses a host name over loopback, and verifies the recording.
+//! Test of the archive in an empty root directory without libraries and `/proc`, with only `/etc/hosts`:
+//! records from a source that uses a host name over loopback, and verifies the recording.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

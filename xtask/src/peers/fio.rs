@@ -89,9 +89,9 @@ impl Contestant for Fio {
     }
 }
 
-/// Parses the jobs in the JSON output of fio. The runtime of a job is from its first request to the end of the
-/// last fsync (according to strace, fio 3.33), without process start, exit and preallocation. Its CPU is that of
-/// the thread of the job.
+/// Parses the jobs in the JSON output of fio. The runtime of a job is from its first request to the end of
+/// the last fsync (according to strace, fio 3.33), without process start, exit and preallocation. Its CPU is
+/// that of the thread of the job.
 pub(super) fn jobs(said: &str) -> Result<Vec<Run>> {
     // Warnings may stand in front.
     let json = said.find('{').map_or(said, |at| &said[at..]);

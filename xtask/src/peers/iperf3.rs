@@ -68,8 +68,8 @@ impl Contestant for Iperf3 {
     }
 }
 
-/// Bytes received by the server and bytes per second, from the JSON of the client. The server stops reading when
-/// the client finishes and drops data in flight, which does not count.
+/// Bytes received by the server and bytes per second, from the JSON of the client. The server stops reading
+/// when the client finishes and drops data in flight, which does not count.
 fn received(json: &str) -> Result<(u64, f64)> {
     let report: Value = serde_json::from_str(json).context("read what iperf3 printed")?;
     if let Some(why) = report["error"].as_str() {

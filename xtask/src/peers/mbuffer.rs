@@ -28,8 +28,8 @@ impl Mbuffer {
         Self { name: "mbuffer", direct: false }
     }
 
-    /// Writes with O_DIRECT, the default of mbuffer. Its `--direct` is unrelated: it concerns the file that can
-    /// replace its memory.
+    /// Writes with O_DIRECT, the default of mbuffer. Its `--direct` is unrelated: it concerns the file that
+    /// can replace its memory.
     pub(super) fn direct() -> Self {
         Self { name: "mbuffer-direct", direct: true }
     }

@@ -1,4 +1,5 @@
-//! Transfer from a sender to a receiver over loopback, timed from the start of the sender until all data is durable.
+//! Transfer from a sender to a receiver over loopback, timed from the start of the sender until all data is
+//! durable.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,11 +1,13 @@
-//! Requirements for the README sample. Stricter than [`ResultSummary::check`]: a search tolerates a trial that
-//! fails by chance, but a sample with one is confusing.
+//! Requirements for the README sample. Stricter than [`ResultSummary::check`]: a search tolerates a trial
+//! that fails by chance, but a sample with one is confusing.
 
 use keepup_results::{ResultSummary, TrialResult, Verdict};
 
-/// Tolerated relative difference of a figure derived in two ways: sources and clocks start at slightly different times.
+/// Tolerated relative difference of a figure derived in two ways: sources and clocks start at slightly
+/// different times.
 const TOLERANCE: f64 = 0.03;
-/// Smallest share of the requested rate that is durable within a passed trial. The rest waits for the last flush.
+/// Smallest share of the requested rate that is durable within a passed trial. The rest waits for the last
+/// flush.
 const DURABLE_SHARE_MIN: f64 = 0.8;
 /// Largest share of all cores used by other processes and the hypervisor on an idle machine.
 const FOREIGN_SHARE_MAX: f64 = 0.1;

@@ -45,8 +45,8 @@ fn missing_paths(root: &Path, page: &SourceFile, files: &[SourceFile]) -> Vec<Vi
         .collect()
 }
 
-/// Paths in backticks with their lines: texts with a folder that end in a known extension or a slash. Excludes
-/// placeholders in capitals and build outputs in `target/`.
+/// Paths in backticks with their lines: texts with a folder that end in a known extension or a slash.
+/// Excludes placeholders in capitals and build outputs in `target/`.
 fn paths(text: &str) -> Vec<(usize, &str)> {
     let paths = |(number, line)| {
         let quoted = str::split(line, '`').skip(1).step_by(2);

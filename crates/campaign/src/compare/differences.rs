@@ -15,8 +15,8 @@ const KEEPUP: &str = "keepup";
 /// Axes that a different machine implies.
 const OF_A_MACHINE: [&str; 4] = [MACHINE, "kernel", "network", PLACE];
 
-/// Differences of each system from the first one. Renames different places to those of the baseline, in order,
-/// so that their figures are compared.
+/// Differences of each system from the first one. Renames different places to those of the baseline, in
+/// order, so that their figures are compared.
 pub(super) fn of(
     systems: &mut [System],
     declared: &[String],

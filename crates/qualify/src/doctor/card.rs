@@ -139,8 +139,8 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
             }
             Ok(severity(subject, found, JUMBO_MTU)
                 .because(format!(
-                    "{why}; an MTU of {JUMBO_MTU} reduces it to {jumbo:.0}. All switches and the detector must \
-                     support it"
+                    "{why}; an MTU of {JUMBO_MTU} reduces it to {jumbo:.0}. All switches and the detector \
+                     must support it"
                 ))
                 .command(format!("ip link set dev {name} mtu {JUMBO_MTU}")))
         };
@@ -185,8 +185,8 @@ pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
             let lost = if case.needs.is_udp() { "lost" } else { "retransmitted" };
             Ok(severity(subject, value, format!("{wanted} packets"))
                 .because(format!(
-                    "{lasts} at {:.0} packets/s; packets that find it full are {lost}, and only the card counts \
-                     them",
+                    "{lasts} at {:.0} packets/s; packets that find it full are {lost}, and only the card \
+                     counts them",
                     packets / flows as f64
                 ))
                 .command(format!("ethtool -G {name} rx {wanted}")))
@@ -284,8 +284,8 @@ pub(super) fn flow_control(case: &Case<'_>) -> Vec<DoctorFinding> {
                 false => subject
                     .look(value, "rx on, tx on")
                     .because(
-                        "a card with a full ring drops packets instead of pausing the switch or detector; leave \
-                         it off if other traffic on the switch must not be paused",
+                        "a card with a full ring drops packets instead of pausing the switch or detector; \
+                         leave it off if other traffic on the switch must not be paused",
                     )
                     .command(format!("ethtool -A {name} rx on tx on")),
             })
@@ -333,8 +333,8 @@ pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
                 if case.needs.is_udp() && case.is_fast() { Subject::harmful } else { Subject::look };
             Ok(severity(subject, format!("{} outside of {local}", away.len()), format!("within {local}"))
                 .because(
-                    "every packet crosses NUMA nodes; stop irqbalance first, because it would move the interrupts \
-                     again",
+                    "every packet crosses NUMA nodes; stop irqbalance first, because it would move the \
+                     interrupts again",
                 )
                 .command(affinity(&away, &local.to_string())))
         };
@@ -403,8 +403,8 @@ pub(super) fn disk_node(case: &Case<'_>) -> Vec<DoctorFinding> {
                     let distance = distance.map(|d| format!(" (distance {d}, own 10)")).unwrap_or_default();
                     let cores = nodes.get(node).and_then(|own| own.cores.value());
                     let finding = subject.look(value, "one node").because(format!(
-                        "data crosses NUMA nodes{distance}; use another slot, or run the recorder on the node of \
-                         the card"
+                        "data crosses NUMA nodes{distance}; use another slot, or run the recorder on the \
+                         node of the card"
                     ));
                     match cores {
                         Some(cores) => finding.command(format!("keepup record --cpus {cores} …")),

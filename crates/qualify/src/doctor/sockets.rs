@@ -15,8 +15,8 @@ const IP_PACKET_MAX: u64 = 65_535;
 /// Share of receive polls cut short above which it is reported (our choice).
 const SQUEEZED_SHARE: f64 = 1e-3;
 
-/// Buffer size to request from a socket for a stall. The kernel doubles it for its metadata (socket(7)), which is
-/// not enough for small packets.
+/// Buffer size to request from a socket for a stall. The kernel doubles it for its metadata (socket(7)),
+/// which is not enough for small packets.
 fn stall_bytes(case: &Case<'_>, peak: f64) -> f64 {
     let mtu = case.ports().filter_map(|(_, port)| port.interface.basics.mtu.value()).min();
     let payload = case.needs.payload_of_packet(mtu.map_or(1500.0, |mtu| *mtu as f64));
@@ -46,8 +46,8 @@ pub(super) fn udp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
         Ok(subject
             .harmful(size(found), format!("{} or more", size(wanted)))
             .because(format!(
-                "datagrams that arrive at a full socket buffer are dropped; at {stall} per socket the largest \
-                 buffer allowed bridges {held:.1} ms, and a stall may take {milliseconds} ms"
+                "datagrams that arrive at a full socket buffer are dropped; at {stall} per socket the \
+                 largest buffer allowed bridges {held:.1} ms, and a stall may take {milliseconds} ms"
             ))
             .command(format!("sysctl -w net.core.rmem_max={wanted}")))
     };
@@ -106,8 +106,8 @@ pub(super) fn tcp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
         let severity = if (most as f64) < in_flight { Subject::harmful } else { Subject::look };
         Ok(severity(subject, value, format!("maximum {} or more", size(wanted)))
             .because(format!(
-                "a connection of {} has {in_flight:.0} bytes in flight during a round trip of 1 ms, and half of \
-                 the buffer is kernel overhead; a smaller window throttles the source",
+                "a connection of {} has {in_flight:.0} bytes in flight during a round trip of 1 ms, and \
+                 half of the buffer is kernel overhead; a smaller window throttles the source",
                 rate(case.needs.peak_of_connection())
             ))
             .command(format!("sysctl -w net.ipv4.tcp_rmem='{least} {first} {wanted}'")))

@@ -256,8 +256,8 @@ pub(super) fn disk_cache_and_slot(case: &Case<'_>) -> Vec<DoctorFinding> {
                 "write through" if rate_of_volume(case) >= SLOW / 4.0 => subject
                     .look(found, "write back")
                     .because(
-                        "a SATA disk without write cache completes one request at a time; flushes keep durable \
-                         data safe with the cache on",
+                        "a SATA disk without write cache completes one request at a time; flushes keep \
+                         durable data safe with the cache on",
                     )
                     .command(format!("hdparm -W1 /dev/{name}")),
                 _ => subject.fine(found, "flushes write it out"),

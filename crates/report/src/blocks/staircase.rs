@@ -27,7 +27,8 @@ pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
         let failed = (0..).zip(trials).filter(|(index, t)| hidden.contains(index) && !t.passed).count();
         let passed = hidden.len() - failed;
         items.push(Item::Text(format!(
-            "Not shown: {passed} slower trials that passed, {failed} faster ones that failed (see result.json)."
+            "Not shown: {passed} slower trials that passed, {failed} faster ones that failed (see \
+             result.json)."
         )));
     }
     Block::new(title, items)

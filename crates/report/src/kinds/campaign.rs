@@ -57,7 +57,7 @@ impl Metric<'_> {
     }
 }
 
-/// Replaces the numbers in a name: "write 65536 B depth 4" and "write 4096 B depth 4" become "write # B depth #".
+/// Replaces the numbers in a name: "write 65536 B depth 4" becomes "write # B depth #".
 fn family(what: &str) -> String {
     let mut family = String::new();
     for c in what.chars() {

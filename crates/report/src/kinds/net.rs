@@ -119,7 +119,8 @@ fn best(summary: &NetSummary, names: &[&str]) -> Vec<String> {
 fn searched(finding: &NetRateFinding) -> Vec<String> {
     let text = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), rate);
     let mut sentences = vec![format!(
-        "Sustained for the whole soak without loss: {}. Highest rate without loss in trials: {}; lowest with loss: {}.",
+        "Sustained for the whole soak without loss: {}. Highest rate without loss in trials: {}; lowest with \
+         loss: {}.",
         text(finding.safe_bytes_per_second),
         text(finding.knee_lower_bytes_per_second),
         text(finding.knee_upper_bytes_per_second),

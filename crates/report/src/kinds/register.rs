@@ -67,7 +67,8 @@ fn cautions(run: &RegisterRun) -> Vec<String> {
     }
     if run.all_ones {
         cautions.push(
-            "A method read only ones, as when no device answers on the bus. Check with --identity OFFSET=VALUE."
+            "A method read only ones, as when no device answers on the bus. Check with --identity \
+             OFFSET=VALUE."
                 .into(),
         );
     }
@@ -227,8 +228,8 @@ fn chart(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart>
     (!methods.is_empty()).then(|| Chart {
         title: format!("Time per register, {}", unit.unit),
         note:
-            "Both axes are logarithmic. Vertical lines are break-evens: the method named is faster from or up \
-               to there."
+            "Both axes are logarithmic. Vertical lines are break-evens: the method named is faster from or \
+               up to there."
                 .into(),
         table: Table { columns, rows: rows.collect() },
         is_in_table: true,

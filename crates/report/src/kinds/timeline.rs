@@ -54,9 +54,10 @@ fn lines(history: &History, end: f64, time: Scale, pool_bytes: Option<f64>) -> O
     let (option, height) = panels(&across, &drawn, true);
     Some(Chart {
         title: format!("Over time: {title}"),
-        note: "Minimum and maximum of each interval. Rates are averages over at least 0.1 s; durable and drained \
-             rates over at least 0.5 s."
-            .to_owned() + if history.trials.is_empty() { "" } else { TRIALS_NOTE },
+        note: "Minimum and maximum of each interval. Rates are averages over at least 0.1 s; durable and \
+             drained rates over at least 0.5 s."
+            .to_owned()
+            + if history.trials.is_empty() { "" } else { TRIALS_NOTE },
         legend,
         option,
         table: table(history, time, end),

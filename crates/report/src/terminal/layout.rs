@@ -11,8 +11,8 @@ const WORD_MAX: usize = 24;
 /// Separators between a figure, its range and its comment.
 const PARTS: [&str; 2] = [" (", ", "];
 
-/// Column widths of a table for a total of `width`, gaps excluded, or none if it cannot fit. The widest columns
-/// shrink first; figures are never split.
+/// Column widths of a table for a total of `width`, gaps excluded, or none if it cannot fit. The widest
+/// columns shrink first; figures are never split.
 pub(super) fn columns(
     table: &Table,
     titles: &[Cell],
@@ -118,8 +118,8 @@ fn cut(word: &str, width: usize) -> usize {
     word.len()
 }
 
-/// Wraps a command into lines of at most `width` columns that end with a backslash. Does not split quoted text
-/// or words that are longer than a line.
+/// Wraps a command into lines of at most `width` columns that end with a backslash. Does not split quoted
+/// text or words that are longer than a line.
 pub(super) fn shell_lines(command: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -134,8 +134,8 @@ fn files(found: &Reproduced<'_>, edition: &PublishedPaper, verb: &str) -> PaperT
     }
 }
 
-/// Setting of the throttled writers: their number, the pause between events in ms, and the rates of writers and
-/// reader in each run, MB/s.
+/// Setting of the throttled writers: their number, the pause between events in ms, and the rates of writers
+/// and reader in each run, MB/s.
 pub(super) struct Throttled {
     writers: u32,
     pause_ms: f64,
@@ -442,8 +442,8 @@ pub(super) fn best(found: &Reproduced<'_>) -> Option<f64> {
     rates.iter().filter_map(|(_, cell)| median(&logged(cell)[1])).reduce(f64::max).map(|rate| rate * MB)
 }
 
-/// Rate of a detector in B/s, and the number of machines of `each` B/s for it: without head-room and with that of
-/// its profile.
+/// Rate of a detector in B/s, and the number of machines of `each` B/s for it: without head-room and with
+/// that of its profile.
 pub(super) fn needed(detector: &str, each: f64) -> Option<[f64; 3]> {
     let profile = builtin(detector).ok()?;
     let rate = profile.required_bytes_per_second();

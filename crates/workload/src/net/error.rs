@@ -70,7 +70,7 @@ pub enum NetError {
         silence: Duration,
     },
     /// The peer responds but makes no progress.
-    #[error("cannot continue with {peer}: no progress for {:.0} s although it responds", silence.as_secs_f64())]
+    #[error("cannot continue with {peer}: no progress for {:.0} s, but it responds", silence.as_secs_f64())]
     Late {
         /// Address of the peer.
         peer: String,
@@ -78,7 +78,7 @@ pub enum NetError {
         silence: Duration,
     },
     /// The peer disconnected.
-    #[error("cannot continue with {peer}: it disconnected{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    #[error("cannot continue with {peer}: it disconnected{}", cause(.why))]
     Disconnected {
         /// Address of the peer.
         peer: String,
@@ -124,6 +124,10 @@ pub enum NetError {
     /// Invalid test specification.
     #[error(transparent)]
     Spec(#[from] super::spec::SpecError),
+}
+
+fn cause(why: &Option<std::io::Error>) -> String {
+    why.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
 }
 
 impl Diagnostic for NetError {

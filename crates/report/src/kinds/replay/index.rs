@@ -10,8 +10,8 @@ use crate::kinds::common::charts;
 use crate::page::{Block, Cell, Item, Table, left, right};
 
 pub(super) fn blocks(index: &ReplayIndex) -> Vec<Block> {
-    let note = "Geometric mean over all traces of baseline time / time of this place. More than 1 is faster than \
-                the baseline.";
+    let note = "Geometric mean over all traces of baseline time / time of this place. More than 1 is faster \
+                than the baseline.";
     let places_block = Block::new(
         format!("Index of each place, {} = 1, mode {}", index.baseline, index.mode),
         vec![Item::Table(of_places(index)), Item::Text(note.to_owned())],
